@@ -1,0 +1,68 @@
+"""How patches speak to the user at run time: one line, on rank zero, once."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+
+from lightning_patches.errors import PatchError
+
+strict = False
+quiet = False
+_said: set[str] = set()
+
+_RANK_VARIABLES = ("RANK", "LOCAL_RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "JSM_NAMESPACE_RANK")
+
+
+class LightningPatchesWarning(UserWarning):
+    """Something that the user should change in the script, or know about a patch."""
+
+
+def rank() -> int:
+    """This process's rank as its launcher says it, 0 if nothing does. Never imports torch."""
+    distributed = getattr(sys.modules.get("torch"), "distributed", None)
+    if distributed is not None and distributed.is_available() and distributed.is_initialized():
+        return int(distributed.get_rank())
+    for variable in _RANK_VARIABLES:
+        value = os.environ.get(variable, "")
+        if value.isdigit():
+            return int(value)
+    return 0
+
+
+def is_speaker() -> bool:
+    """Rank zero of the job, and not a worker process that some rank started."""
+    process = sys.modules.get("multiprocessing.process")
+    is_child = process is not None and process.parent_process() is not None
+    return rank() == 0 and not is_child
+
+
+def notice(message: str, urgent: bool = False) -> None:
+    """One line on stderr, from the speaker only. Never raises: a closed stderr must not end a training."""
+    if (quiet and not urgent) or not (urgent or is_speaker()):
+        return
+    try:
+        print(f"lightning_patches: {message}", file=sys.stderr, flush=True)
+    except (OSError, ValueError, AttributeError):
+        pass
+
+
+def warn_once(key: str, message: str, all_ranks: bool = False, stacklevel: int = 3) -> None:
+    """Warn with :class:`LightningPatchesWarning`, once per ``key`` and process, on rank zero unless ``all_ranks``."""
+    if key in _said:
+        return
+    _said.add(key)
+    if all_ranks or rank() == 0:
+        warnings.warn(message, LightningPatchesWarning, stacklevel=stacklevel)
+
+
+def report_misuse(key: str, message: str) -> None:
+    """Something is wrong in the user's program that no patch can mend: a warning once, an error under ``strict``.
+
+    Raises:
+        PatchError: under ``strict``, in every rank that sees it.
+    """
+    if strict:
+        raise PatchError(f"[rank {rank()}] {message}")
+    warn_once(key, f"[rank {rank()}] {message}", all_ranks=True, stacklevel=4)

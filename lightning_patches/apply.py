@@ -1,0 +1,336 @@
+"""Gate, swap, verify, restore.
+
+State is kept per *slot*: one attribute of one class or module, with the object that stood there and the stack of
+patches on top of it. What stands in a slot is always composed anew from the original, so that patches which share a
+target can come and go in any order.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+import threading
+from dataclasses import dataclass, field
+from types import ModuleType
+from typing import Any, Iterable, Optional
+
+from lightning_patches import _runtime, distributions, gate, hooks
+from lightning_patches.errors import PatchError, TargetError
+from lightning_patches.gate import Decision
+from lightning_patches.patch import Patch, Target
+from lightning_patches.toggle import Selection
+
+MISSING: Any = object()
+NAMES = "__lightning_patches__"
+"""On a replacement: names of the patches in it, innermost first."""
+ORIGINAL = "__lightning_patches_original__"
+"""On a replacement: the function that stood there before. Not ``__wrapped__``: Lightning's ``is_overridden`` looks
+through that one on one side of its comparison only, and would take every patched base method for an override."""
+
+
+@dataclass
+class _Slot:
+    owner: Any
+    attribute: str
+    original: Any
+    layers: list[tuple[Patch, Target]] = field(default_factory=list)
+    current: Any = MISSING
+
+
+@dataclass
+class _State:
+    """One patch in one namespace."""
+
+    patch: Patch
+    decision: Decision
+    modules: dict[str, list[Target]] = field(default_factory=dict)
+    slots: dict[str, _Slot] = field(default_factory=dict)
+
+
+class Patcher:
+    """Applies a catalogue's patches to whatever Lightning gets imported, and takes them back.
+
+    Args:
+        catalogue: the patches, in the order in which they are layered.
+    """
+
+    def __init__(self, catalogue: Iterable[Patch]) -> None:
+        self.catalogue = tuple(catalogue)
+        self.selection: Optional[Selection] = None
+        self._states: dict[tuple[str, str], _State] = {}
+        self._namespaces: dict[str, distributions.Namespace] = {}
+        self._slots: dict[tuple[int, str], _Slot] = {}
+        self._lock = threading.RLock()
+
+    @property
+    def active(self) -> bool:
+        return self.selection is not None
+
+    def activate(self, selection: Selection) -> None:
+        """Make ``selection`` what is applied: to modules imported later, and to those that are here already.
+
+        Raises:
+            PatchError: under ``strict``, when a wanted patch cannot be applied to an imported module.
+        """
+        with self._lock:
+            if self.selection is not None and self.selection.names - selection.names:
+                self.deactivate()
+            self.selection = selection
+            _runtime.strict, _runtime.quiet = selection.strict, selection.quiet
+            wanted = [patch for patch in self.catalogue if patch.name in selection.names]
+        for namespace in distributions.PARTS:
+            modules = {target.module for patch in wanted for target in patch.targets}
+            for module in sorted(modules):
+                hooks.watch(distributions.module_name(namespace, module), self._importer(namespace, module))
+
+    def deactivate(self) -> list[str]:
+        """Put every original back into its slot.
+
+        Returns:
+            The slots that could not be restored because something else replaced or wrapped our function since.
+        """
+        left = []
+        with self._lock:
+            hooks.unwatch_all()
+            for slot in self._slots.values():
+                slot.layers.clear()
+                if not _compose(slot):
+                    left.append(f"{_name(slot.owner)}.{slot.attribute}")
+            self._slots.clear()
+            self._states.clear()
+            self._namespaces.clear()
+            self.selection = None
+            _runtime.strict = _runtime.quiet = False
+        return left
+
+    def verdict(self, patch: Patch, namespace: distributions.Namespace) -> Decision:
+        """The present state of a patch in a namespace, asked of the live objects."""
+        decision = gate.decide(patch, namespace)
+        state = self._states.get((namespace.name, patch.name))
+        if state is not None and state.decision.verdict != "pending":
+            return state.decision
+        if decision.verdict != "pending":
+            return decision
+        if self.selection is not None and patch.name not in self.selection.names:
+            return Decision("disabled", f"not selected by {self.selection.spec or 'the default set'}")
+        waiting, here = [], 0
+        for target in gate.targets_in(patch, namespace):
+            module = sys.modules.get(distributions.module_name(namespace.name, target.module))
+            if module is None:
+                waiting.append(target.module)
+                continue
+            found = _find(module, target.attribute)
+            if found is not None and patch.name in _names_in(found):
+                here += 1
+            elif self.selection is None:
+                return Decision("disabled", "not activated in this process")
+            else:
+                return Decision("failed", f"something replaced {target.location} after it was patched")
+        if waiting:
+            suffix = f"; {here} of {here + len(waiting)} targets are patched" if here else ""
+            return Decision("pending", f"applies when {', '.join(sorted(set(waiting)))} is imported{suffix}")
+        return Decision("applied", "in place")
+
+    # ---------------------------------------------------------------- on import
+
+    def _importer(self, namespace: str, module: str) -> hooks.Callback:
+        def on_import(imported: ModuleType) -> None:
+            with self._lock:
+                self._on_import(namespace, module, imported)
+
+        return on_import
+
+    def _on_import(self, namespace_name: str, module: str, imported: ModuleType) -> None:
+        if self.selection is None:
+            return
+        namespace = self._plan(namespace_name)
+        if namespace is None:
+            return
+        for patch in self.catalogue:
+            state = self._states.get((namespace_name, patch.name))
+            if state is None or state.decision.verdict != "pending":
+                continue
+            try:
+                for target in state.modules.get(module, []):
+                    self._add_layer(state, target, imported, namespace_name)
+            except Exception as error:
+                self._withdraw(state)
+                state.decision = Decision("failed", f"{type(error).__name__}: {error}")
+                self._refuse(state, namespace)
+
+    def _plan(self, name: str) -> Optional[distributions.Namespace]:
+        """Gate all wanted patches of a namespace, once, when its first module of interest arrives."""
+        if name in self._namespaces:
+            return self._namespaces[name]
+        namespace = distributions.find(name)
+        if namespace is None or self.selection is None:
+            return None
+        self._namespaces[name] = namespace
+        for patch in self.catalogue:
+            if patch.name not in self.selection.names:
+                continue
+            state = _State(patch, gate.decide(patch, namespace))
+            self._states[name, patch.name] = state
+            for target in gate.targets_in(patch, namespace):
+                state.modules.setdefault(target.module, []).append(target)
+        self._announce(namespace)
+        for patch in self.catalogue:
+            planned = self._states.get((name, patch.name))
+            if planned is not None and planned.decision.verdict == "drifted":
+                self._refuse(planned, namespace)
+        return namespace
+
+    def _announce(self, namespace: distributions.Namespace) -> None:
+        count = sum(
+            1 for (name, _), s in self._states.items() if name == namespace.name and s.decision.verdict == "pending"
+        )
+        if count:
+            part = next(iter(namespace.parts.values()))
+            plural = "fix" if count == 1 else "fixes"
+            _runtime.notice(
+                f"{part.distribution} {part.version}: {count} {plural} ('lightning-patches status' lists them)"
+            )
+
+    def _refuse(self, state: _State, namespace: distributions.Namespace) -> None:
+        message = f"{state.patch.name} is not applied: {state.decision.reason}"
+        if _runtime.strict:
+            raise PatchError(f"{message}. (LIGHTNING_PATCHES asks for strict; remove it to go on without this patch.)")
+        _runtime.notice(message)
+
+    # ---------------------------------------------------------------- swap
+
+    def _add_layer(self, state: _State, target: Target, module: ModuleType, namespace: str) -> None:
+        owner, attribute = _resolve(module, target)
+        key = (id(owner), attribute)
+        slot = self._slots.get(key)
+        if slot is None or slot.owner is not owner:
+            raw = owner.__dict__.get(attribute, MISSING)
+            if raw is not MISSING and state.patch.name in _names_in(raw):
+                return  # another copy of this package was here first
+            if (raw is MISSING) != target.adds:
+                raise TargetError(f"{target.location} is {'missing' if raw is MISSING else 'there already'}")
+            slot = self._slots[key] = _Slot(owner, attribute, raw, current=raw)
+        elif slot.current is not MISSING and owner.__dict__.get(attribute) is not slot.current:
+            slot.original = owner.__dict__.get(attribute, MISSING)  # reloaded: the module ran again
+            slot.current, slot.layers = slot.original, []
+        if all(patch.name != state.patch.name for patch, _ in slot.layers):
+            slot.layers.append((state.patch, target))
+            slot.layers.sort(key=lambda layer: self.catalogue.index(layer[0]))
+        state.slots[target.location] = slot
+        _compose(slot, namespace)
+
+    def _withdraw(self, state: _State) -> None:
+        for slot in state.slots.values():
+            slot.layers = [layer for layer in slot.layers if layer[0] is not state.patch]
+            namespace = next(name for (name, _), other in self._states.items() if other is state)
+            _compose(slot, namespace)
+        state.slots.clear()
+
+
+def _compose(slot: _Slot, namespace: str = "") -> bool:
+    """Put into the slot what its layers make of the original. False if somebody else's object stands there."""
+    standing = slot.owner.__dict__.get(slot.attribute, MISSING)
+    if standing is not slot.current:
+        return False
+    wanted = slot.original
+    if slot.layers:
+        function = _function_of(slot.original) if slot.original is not MISSING else None
+        names: tuple[str, ...] = ()
+        for patch, target in slot.layers:
+            names += (patch.name,)
+            function = _dress(target.build(function, namespace), slot, names)
+        wanted = _like(slot.original, function)
+    if wanted is MISSING:
+        if standing is not MISSING:
+            delattr(slot.owner, slot.attribute)
+    elif wanted is not standing:
+        setattr(slot.owner, slot.attribute, wanted)
+    if isinstance(slot.owner, ModuleType) and standing is not MISSING:
+        _swap_aliases(slot, standing, wanted)
+    slot.current = wanted
+    return True
+
+
+def _dress(replacement: Any, slot: _Slot, names: tuple[str, ...]) -> Any:
+    """Make a replacement look like what it replaces, so that pickle, help() and signature() go on as before."""
+    owner = slot.owner
+    original = _function_of(slot.original) if slot.original is not MISSING else None
+    if original is not None:
+        for attribute in ("__module__", "__name__", "__qualname__", "__doc__"):
+            setattr(replacement, attribute, getattr(original, attribute))
+        replacement.__annotations__ = dict(getattr(original, "__annotations__", {}))
+        replacement.__signature__ = inspect.signature(original)
+        extra = {k: v for k, v in vars(original).items() if k not in (NAMES, ORIGINAL, "__wrapped__")}
+        vars(replacement).update(extra)
+        setattr(replacement, ORIGINAL, original)
+    elif isinstance(owner, type):
+        replacement.__module__ = owner.__module__
+        replacement.__qualname__ = f"{owner.__qualname__}.{slot.attribute}"
+    else:
+        replacement.__module__, replacement.__qualname__ = owner.__name__, slot.attribute
+    replacement.__name__ = slot.attribute
+    setattr(replacement, NAMES, names)
+    return replacement
+
+
+def _swap_aliases(slot: _Slot, old: Any, new: Any) -> None:
+    """Follow ``from x import f``: every other module of Lightning's, and the user's script, that holds the object."""
+    roots = {*distributions.ROOT_PACKAGES, "__main__"}
+    for name, module in list(sys.modules.items()):
+        if name.partition(".")[0] not in roots or module is slot.owner or not isinstance(module, ModuleType):
+            continue
+        for attribute, value in list(vars(module).items()):
+            if value is old:
+                setattr(module, attribute, new)
+
+
+def _resolve(module: ModuleType, target: Target) -> tuple[Any, str]:
+    *path, attribute = target.attribute.split(".")
+    owner: Any = module
+    for name in path:
+        owner = owner.__dict__.get(name)
+        if owner is None:
+            raise TargetError(f"{target.location}: {module.__name__} has no {name}")
+    return owner, attribute
+
+
+def _find(module: ModuleType, attribute: str) -> Any:
+    found: Any = module
+    for name in attribute.split("."):
+        found = getattr(found, "__dict__", {}).get(name)
+        if found is None:
+            return None
+    return found
+
+
+def _function_of(raw: Any) -> Any:
+    if isinstance(raw, (staticmethod, classmethod)):
+        return raw.__func__
+    if isinstance(raw, property):
+        return raw.fget
+    return raw
+
+
+def _like(raw: Any, function: Any) -> Any:
+    """The function in the same kind of descriptor."""
+    if isinstance(raw, (staticmethod, classmethod)):
+        return type(raw)(function)
+    if isinstance(raw, property):
+        return property(function, raw.fset, raw.fdel, raw.__doc__)
+    return function
+
+
+def _names_in(raw: Any) -> tuple[str, ...]:
+    """Names of the patches in a function, looked for through whatever others wrapped around it."""
+    function = _function_of(raw)
+    seen = 0
+    while function is not None and seen < 32:
+        names = getattr(function, "__dict__", {}).get(NAMES)
+        if names:
+            return tuple(names)
+        function, seen = getattr(function, "__wrapped__", None), seen + 1
+    return ()
+
+
+def _name(owner: Any) -> str:
+    return owner.__name__ if isinstance(owner, ModuleType) else f"{owner.__module__}.{owner.__qualname__}"

@@ -1,0 +1,17 @@
+"""The errors that this package raises. Each inherits the builtin that callers of such code already catch."""
+
+
+class LightningPatchesError(Exception):
+    """Base of all errors raised by ``lightning_patches``."""
+
+
+class ToggleError(LightningPatchesError, ValueError):
+    """``LIGHTNING_PATCHES`` (or the ``spec`` of :func:`lightning_patches.activate`) holds an item nobody knows."""
+
+
+class PatchError(LightningPatchesError, RuntimeError):
+    """A wanted patch was not applied, and ``strict`` was asked for."""
+
+
+class TargetError(LightningPatchesError, AttributeError):
+    """A target that a patch names is not where upstream keeps it."""

@@ -1,0 +1,126 @@
+"""Known source of each target in each release: tells affected code from fixed code from code nobody has seen.
+
+The data (``fingerprints.json``) is written by ``scripts/refresh_fingerprints`` from the wheels of all 2.x releases.
+A file's sha256 is looked up first, because hashing a file is ten times cheaper than parsing it; only in a file that
+no release shipped is the function itself compared.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import json
+import os
+import re
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Optional, Union
+
+from lightning_patches.distributions import Part
+
+DATA_FILE = os.path.join(os.path.dirname(__file__), "fingerprints.json")
+ABSENT = "absent"
+MARKER = "lightning-patches: "
+"""Our diffs leave this comment with the patch's name beside the lines that they change."""
+
+_FunctionNode = Union[ast.FunctionDef, ast.AsyncFunctionDef]
+
+
+@dataclass(frozen=True)
+class Source:
+    """What is known of one location in one installed package.
+
+    Args:
+        releases: releases that ship exactly this code; empty when no release does.
+        exists: the location is there at all.
+        diffs: names of our own diffs that the file carries.
+    """
+
+    releases: frozenset[str]
+    exists: bool
+    diffs: frozenset[str]
+
+
+def source_of(part: Part, location: str) -> Source:
+    """Look at a location's source on disk.
+
+    Args:
+        part: the installed package.
+        location: ``"pytorch.tuner.lr_finder:_lr_find"``.
+
+    Raises:
+        OSError: the file is there but cannot be read.
+    """
+    module, _, attribute = location.partition(":")
+    path = part.file_of(module)
+    data = _data()
+    if not os.path.isfile(path):
+        return Source(_releases(data["functions"].get(location, {}).get(ABSENT, [])), False, frozenset())
+    with open(path, "rb") as file:
+        content = file.read()
+    known_as = data["files"].get(part.namespace, {}).get(module, {}).get(file_digest(content))
+    if known_as is not None:
+        releases = _releases(known_as)
+        absent_in = _releases(data["functions"].get(location, {}).get(ABSENT, []))
+        return Source(releases, not (releases & absent_in), frozenset())
+    text = content.decode("utf-8", errors="replace")
+    diffs = frozenset(re.findall(re.escape(MARKER) + r"([a-z0-9-]+)", text))
+    digest = function_digest(text, attribute)
+    known_in = data["functions"].get(location, {}).get(digest or ABSENT, [])
+    return Source(_releases(known_in), digest is not None, diffs)
+
+
+def known_releases() -> tuple[str, ...]:
+    """All releases that the data covers, oldest first."""
+    return tuple(_data()["releases"])
+
+
+def file_digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:16]
+
+
+def function_digest(text: str, attribute: str) -> Optional[str]:
+    """Digest of one function's source, the same in both namespaces; ``None`` if the function is not there."""
+    source = function_source(text, attribute)
+    if source is None:
+        return None
+    neutral = source.replace("pytorch_lightning", "lightning.pytorch").replace("lightning_fabric", "lightning.fabric")
+    return hashlib.sha256(neutral.encode()).hexdigest()[:16]
+
+
+def function_source(text: str, attribute: str) -> Optional[str]:
+    """The source lines of ``attribute`` (``"f"``, ``"Class.method"``), decorators included."""
+    try:
+        node: Any = ast.parse(text)
+    except SyntaxError:
+        return None
+    for name in attribute.split("."):
+        node = _definition(node.body, name)
+        if node is None:
+            return None
+    first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+    lines = text.splitlines()[first - 1 : node.end_lineno]
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _definition(body: list[ast.stmt], name: str) -> Optional[Union[_FunctionNode, ast.ClassDef]]:
+    found = None
+    for node in body:
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            if node.name == name:
+                found = node  # the last one wins, as at run time (typing overloads come first)
+        elif isinstance(node, (ast.If, ast.Try)):
+            found = _definition([*node.body, *node.orelse], name) or found
+    return found
+
+
+@cache
+def _data() -> dict[str, Any]:
+    with open(DATA_FILE, encoding="utf-8") as file:
+        data: dict[str, Any] = json.load(file)
+    return data
+
+
+def _releases(spans: list[list[int]]) -> frozenset[str]:
+    releases = _data()["releases"]
+    return frozenset(releases[i] for first, last in spans for i in range(first, last + 1))

@@ -1,0 +1,113 @@
+"""Decides, from version and source on disk, what a patch has to do in an installed namespace. Touches nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Literal, Optional
+
+from lightning_patches import fingerprints
+from lightning_patches.distributions import FORBIDDEN, Namespace
+from lightning_patches.patch import Patch, Target
+
+Verdict = Literal["applied", "pending", "not-affected", "fixed-upstream", "disabled", "drifted", "failed"]
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What is to be done with a patch in a namespace, and why. ``pending`` is the go-ahead."""
+
+    verdict: Verdict
+    reason: str
+
+
+def decide(patch: Patch, namespace: Namespace) -> Decision:
+    """Version first, then code: a patch goes ahead only where both are known to have the bug."""
+    locations = [location for location in patch.locations if namespace.part_of(location) is not None]
+    if not locations:
+        return Decision("not-affected", f"{namespace.name} is installed without the package that this patch is for")
+    for part in {id(part): part for part in map(namespace.part_of, locations) if part is not None}.values():
+        decision = _decide_version(patch, part.distribution, part.version)
+        if decision is not None:
+            return decision
+    return _decide_source(patch, namespace, locations)
+
+
+def targets_in(patch: Patch, namespace: Namespace) -> tuple[Target, ...]:
+    """The patch's targets that this namespace has: those of its installed parts, in their own release ranges."""
+    wanted = []
+    for target in patch.targets:
+        part = namespace.part_of(target.location)
+        if part is not None and _has_target(target, part.version):
+            wanted.append(target)
+    return tuple(wanted)
+
+
+def in_ranges(version: str, ranges: tuple[str, ...]) -> bool:
+    """Whether a version lies in one of the ranges. A local label (``2.2.5+cu118``) is looked through; a development
+    version or release candidate counts as the release that it leads to."""
+    from packaging.specifiers import SpecifierSet
+    from packaging.version import Version
+
+    parsed = Version(version)
+    public = parsed.base_version if parsed.is_prerelease else parsed.public
+    return any(SpecifierSet(text).contains(public) for text in ranges)
+
+
+@cache
+def affected_releases(patch: Patch) -> frozenset[str]:
+    """The releases on PyPI that the patch names as affected."""
+    return frozenset(release for release in fingerprints.known_releases() if in_ranges(release, patch.affected))
+
+
+def _decide_version(patch: Patch, distribution: str, version: str) -> Optional[Decision]:
+    from packaging.version import InvalidVersion, Version
+
+    try:
+        parsed = Version(version)
+    except InvalidVersion:
+        return Decision("drifted", f"{distribution} does not say which version it is ({version!r})")
+    if in_ranges(version, patch.affected):
+        return None
+    if parsed.public in FORBIDDEN or (parsed.is_prerelease and parsed.base_version == patch.fixed_in):
+        # The number does not tell: upstream's master still calls itself 2.6.2, and a development version on the way
+        # to the fixed release may have the bug or not. The code decides.
+        return None
+    if patch.fixed_in is not None and parsed >= Version(patch.fixed_in):
+        return Decision("fixed-upstream", f"{distribution} {version} has the official fix (since {patch.fixed_in})")
+    if patch.fixed_in is None and parsed > Version(fingerprints.known_releases()[-1]):
+        return Decision("not-affected", f"{distribution} {version} is newer than the releases this patch was proven on")
+    return Decision("not-affected", f"{distribution} {version} does not have this bug")
+
+
+def _decide_source(patch: Patch, namespace: Namespace, locations: list[str]) -> Decision:
+    affected = affected_releases(patch)
+    fixed: list[str] = []
+    for location in locations:
+        part = namespace.part_of(location)
+        assert part is not None
+        target = next((target for target in patch.targets if target.location == location), None)
+        if target is not None and not _has_target(target, part.version):
+            continue
+        try:
+            source = fingerprints.source_of(part, location)
+        except OSError as error:
+            return Decision("drifted", f"the source of {location} cannot be read: {error}")
+        if patch.name in source.diffs:
+            return Decision("fixed-upstream", f"{part.distribution} {part.version} carries this patch in its source")
+        if not source.releases:
+            what = "is not the code of any known release" if source.exists else "is missing"
+            return Decision("drifted", f"{location} in {part.distribution} {part.version} {what}; left alone")
+        if not source.releases & affected:
+            fixed.append(location)
+    version = ", ".join(sorted({f"{part.distribution} {part.version}" for part in namespace.parts.values()}))
+    if fixed:
+        return Decision("fixed-upstream", f"the code of {', '.join(fixed)} in {version} has the fix already")
+    return Decision("pending", "applies when Lightning is imported")
+
+
+def _has_target(target: Target, version: str) -> bool:
+    ranges = [f">={target.since}"] if target.since else []
+    if target.before:
+        ranges.append(f"<{target.before}")
+    return not ranges or in_ranges(version, (",".join(ranges),))

@@ -1,0 +1,127 @@
+"""What a patch is: records only. Nothing here knows how a patch is applied, toggled or shown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Callable, Literal, Optional
+
+Group = Literal["correctness", "crash", "hang", "security", "compat", "performance"]
+GROUPS: tuple[Group, ...] = ("correctness", "crash", "hang", "security", "compat", "performance")
+
+Builder = Callable[[Any, str], Callable[..., Any]]
+"""``build(original, namespace)`` returns the replacement, a plain function.
+
+``original`` is the function that stands in the slot (or the layer below, where two patches share a target), and
+``None`` for a target that the patch adds. ``namespace`` is the root package, ``"lightning"`` or
+``"pytorch_lightning"``; :func:`lightning_patches.distributions.module_name` turns a part of it into a module name.
+"""
+
+
+@dataclass(frozen=True)
+class Target:
+    """One attribute of one upstream module, written without the namespace.
+
+    Args:
+        location: ``"pytorch.tuner.lr_finder:_lr_find"`` or ``"fabric.wrappers:_FabricModule.__init__"``.
+        build: makes the replacement from the original.
+        adds: the affected releases do not have this attribute; the patch brings it.
+        since: first release that has this target, where the patch's range begins earlier ("" for all).
+        before: first release that no longer has this target ("" for none).
+    """
+
+    location: str
+    build: Builder
+    adds: bool = False
+    since: str = ""
+    before: str = ""
+
+    @property
+    def module(self) -> str:
+        """``"pytorch.tuner.lr_finder"``"""
+        return self.location.partition(":")[0]
+
+    @property
+    def attribute(self) -> str:
+        """``"_lr_find"`` or ``"_FabricModule.__init__"``"""
+        return self.location.partition(":")[2]
+
+
+@dataclass(frozen=True)
+class Upstream:
+    """Where the bug and its fix stand in Lightning's own history.
+
+    Args:
+        issues: issue numbers of the report.
+        pull_requests: numbers of the official fix; empty where there is none.
+        commit: commit of the official fix on master.
+        fixed_in: first release whose code carries the fix, ``None`` for never fixed.
+        tests: the official tests that came with the fix, as ``path::name``.
+    """
+
+    issues: tuple[int, ...] = ()
+    pull_requests: tuple[int, ...] = ()
+    commit: str = ""
+    fixed_in: Optional[str] = None
+    tests: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Impact:
+    """What the user suffers.
+
+    Args:
+        summary: one sentence, in the user's words.
+        symptoms: the error messages or visible effects, as people would search for them.
+    """
+
+    summary: str
+    symptoms: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Patch:
+    """The backport of one fix.
+
+    Args:
+        name: kebab-case, says the subject.
+        title: what the patch does, one line.
+        group: the kind of harm that it ends.
+        affected: version ranges of Lightning whose code has the bug, as specifiers (``">=2.1.0,<2.4.0"``), any of
+            which may match.
+        targets: what is swapped, all or nothing.
+        upstream: issue, official fix, first fixed release.
+        impact: what the user sees.
+        witnesses: further locations that tell a fixed source from an affected one, where the official fix changed
+            other functions than our targets.
+        default: part of the default set; otherwise opt-in.
+        further_than_upstream: where and why the patch does more than the official fix; "" where it does the same.
+        equivalent_to: for a bug that upstream never fixed, the usage its maintainers recommend.
+        note: anything a user should know before relying on it.
+    """
+
+    name: str
+    title: str
+    group: Group
+    affected: tuple[str, ...]
+    targets: tuple[Target, ...]
+    upstream: Upstream
+    impact: Impact
+    witnesses: tuple[str, ...] = ()
+    default: bool = True
+    further_than_upstream: str = ""
+    equivalent_to: str = ""
+    note: str = ""
+
+    @property
+    def fixed_in(self) -> Optional[str]:
+        return self.upstream.fixed_in
+
+    @property
+    def locations(self) -> tuple[str, ...]:
+        """Every location whose source decides whether the patch may be applied."""
+        return tuple(dict.fromkeys([*(t.location for t in self.targets), *self.witnesses]))
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """Issue and pull request numbers that select this patch in the toggle."""
+        return (*self.upstream.issues, *self.upstream.pull_requests)

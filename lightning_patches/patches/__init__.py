@@ -1,0 +1,1 @@
+"""One file per subject, named as upstream names it. Each defines ``PATCHES``."""

@@ -1,0 +1,131 @@
+"""Lightning's releases on PyPI: locked, fetched, checked, cached. Used by the scripts here and by the tests."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Iterator
+
+ROOT = Path(__file__).resolve().parents[1]
+LOCK = ROOT / "upstream" / "releases.lock"
+DISTRIBUTIONS = ("lightning", "pytorch-lightning")
+NAMESPACES = {"lightning": "lightning", "pytorch-lightning": "pytorch_lightning"}
+
+
+@dataclass(frozen=True)
+class Release:
+    """One line of ``upstream/releases.lock``; ``sha256`` is empty for a forbidden release."""
+
+    distribution: str
+    version: str
+    sha256: str
+
+    @property
+    def forbidden(self) -> bool:
+        return not self.sha256
+
+    @property
+    def wheel_name(self) -> str:
+        return f"{self.distribution.replace('-', '_')}-{self.version}-py3-none-any.whl"
+
+
+def cache_dir() -> Path:
+    """Where wheels and unpacked releases are kept; ``LIGHTNING_PATCHES_TEST_CACHE`` moves it."""
+    default = Path.home() / ".cache" / "lightning-patches-tests"
+    path = Path(os.environ.get("LIGHTNING_PATCHES_TEST_CACHE", default))
+    path.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+def locked() -> list[Release]:
+    """All releases of the lock file, oldest first."""
+    releases = []
+    for line in LOCK.read_text().splitlines():
+        if line and not line.startswith("#"):
+            requirement, _, rest = line.partition(" ")
+            distribution, _, version = requirement.partition("==")
+            releases.append(Release(distribution, version, rest.removeprefix("sha256:") if "sha256:" in rest else ""))
+    return releases
+
+
+def versions(distribution: str = "lightning") -> list[str]:
+    """Versions of a distribution that may be downloaded, oldest first."""
+    return [r.version for r in locked() if r.distribution == distribution and not r.forbidden]
+
+
+def find(distribution: str, version: str) -> Release:
+    """The locked release.
+
+    Raises:
+        LookupError: it is not in the lock file, or it is forbidden.
+    """
+    for release in locked():
+        if (release.distribution, release.version) == (distribution, version):
+            if release.forbidden:
+                raise LookupError(f"{distribution} {version} was compromised and is never downloaded (see {LOCK.name})")
+            return release
+    raise LookupError(f"{distribution} {version} is not in {LOCK.name}")
+
+
+def wheel(distribution: str, version: str) -> Path:
+    """The release's wheel, downloaded once and checked against the lock each time it is downloaded.
+
+    Raises:
+        LookupError: not a locked release.
+        ValueError: the file does not have the locked sha256; it is deleted.
+    """
+    release = find(distribution, version)
+    path = cache_dir() / "wheels" / release.wheel_name
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=path.parent) as temporary:
+            download(distribution, version, Path(temporary))
+            fetched = Path(temporary) / release.wheel_name
+            digest = hashlib.sha256(fetched.read_bytes()).hexdigest()
+            if digest != release.sha256:
+                raise ValueError(f"{release.wheel_name}: sha256 {digest} is not the locked {release.sha256}")
+            os.replace(fetched, path)
+    return path
+
+
+def download(distribution: str, version: str, directory: Path) -> None:
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"]
+    subprocess.run([*command, "--dest", str(directory), f"{distribution}=={version}"], check=True)
+
+
+def unpacked(distribution: str, version: str) -> Path:
+    """A directory to put on PYTHONPATH that holds the release as pip would install it, without dependencies."""
+    target = cache_dir() / "releases" / f"{distribution}-{version}"
+    with _locked_directory(target.parent):
+        if not target.exists():
+            unpack(wheel(distribution, version), target)
+    return target
+
+
+def unpack(wheel_path: Path, target: Path) -> None:
+    """Unzip a pure wheel, all or nothing."""
+    temporary = Path(tempfile.mkdtemp(dir=target.parent))
+    try:
+        with zipfile.ZipFile(wheel_path) as archive:
+            archive.extractall(temporary)
+        os.replace(temporary, target)
+    except BaseException:
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise
+
+
+@contextmanager
+def _locked_directory(directory: Path) -> Iterator[None]:
+    directory.mkdir(parents=True, exist_ok=True)
+    with open(directory / ".lock", "w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield

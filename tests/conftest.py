@@ -1,0 +1,9 @@
+"""Puts the repository on ``sys.path``, so that tests import ``tests.support`` and the package of this checkout."""
+
+import os
+import sys
+from pathlib import Path
+
+# Tests look at patches of this process only when they activate them themselves.
+os.environ.setdefault("_LIGHTNING_PATCHES_IMPORT_ONLY", "1")
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))

@@ -1,0 +1,108 @@
+"""The first import of every scenario: sets its arm up, and carries its observations out of every rank.
+
+A scenario is a user's program in small. It uses Lightning's public API only, and takes from here what a user would
+write by hand: which namespace to import, the ``import lightning_patches`` of the shim arm, and a way to say what was
+observed. The program is started by ``tests/support/arms.py``, in a process of its own, once per arm.
+"""
+
+import os
+
+if os.environ.get("SCENARIO_SHIM") == "1":
+    import lightning_patches  # noqa: F401  the one line that a user adds on top of a script
+
+import contextlib
+import importlib
+import json
+import tempfile
+import warnings
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Iterator
+
+import torch
+
+NAMESPACE = os.environ.get("SCENARIO_NAMESPACE", "lightning")
+CASE = os.environ.get("SCENARIO_CASE", "")
+torch.set_num_threads(1)
+warnings.filterwarnings("ignore", message=".*pkg_resources.*")
+
+
+def pytorch(module: str = "") -> ModuleType:
+    """``lightning.pytorch`` or ``pytorch_lightning``, or a module of it."""
+    root = "lightning.pytorch" if NAMESPACE == "lightning" else "pytorch_lightning"
+    return importlib.import_module(f"{root}.{module}" if module else root)
+
+
+def fabric(module: str = "") -> ModuleType:
+    """``lightning.fabric`` or ``lightning_fabric``, or a module of it."""
+    root = "lightning.fabric" if NAMESPACE == "lightning" else "lightning_fabric"
+    return importlib.import_module(f"{root}.{module}" if module else root)
+
+
+def trainer(**options: Any) -> Any:
+    """A Trainer that writes nothing but what ``options`` ask for."""
+    quiet = {
+        "logger": False,
+        "enable_checkpointing": False,
+        "enable_progress_bar": False,
+        "enable_model_summary": False,
+        "default_root_dir": os.environ.get("SCENARIO_OUT", tempfile.gettempdir()),
+    }
+    return pytorch().Trainer(**{**quiet, **options})
+
+
+def rank() -> int:
+    if torch.distributed.is_available() and torch.distributed.is_initialized():
+        return torch.distributed.get_rank()
+    return int(os.environ.get("LOCAL_RANK", "0"))
+
+
+_observed: dict = {}
+
+
+def observe(**facts: Any) -> None:
+    """Record what this rank saw. Tensors become lists of exact values; later calls add to earlier ones."""
+    _observed.update({name: _plain(value) for name, value in facts.items()})
+    out = os.environ.get("SCENARIO_OUT")
+    text = json.dumps(_observed, sort_keys=True)
+    if out is None:
+        print(f"rank {rank()}: {text}", flush=True)
+        return
+    path = Path(out) / f"rank{rank()}.json"
+    temporary = path.with_suffix(f".{os.getpid()}")
+    temporary.write_text(text)
+    temporary.replace(path)
+
+
+@contextlib.contextmanager
+def observing_errors() -> Iterator[None]:
+    """Record the error that ends the block, as the user would read it, and let it go on."""
+    try:
+        yield
+    except BaseException as error:
+        observe(error=f"{type(error).__name__}: {error}")
+        raise
+
+
+@contextlib.contextmanager
+def observing_warnings() -> Iterator[None]:
+    """Record the warnings of this package that the block gives."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            yield
+        finally:
+            ours = [str(w.message) for w in caught if w.category.__name__ == "LightningPatchesWarning"]
+            observe(warnings=ours)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, torch.Tensor):
+        return [v.hex() if isinstance(v, float) else v for v in value.detach().cpu().flatten().tolist()]
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, float):
+        return value.hex()
+    return value if isinstance(value, (str, int, bool, type(None))) else repr(value)

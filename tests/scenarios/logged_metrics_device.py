@@ -1,0 +1,52 @@
+"""Issue 19813: metrics logged in an earlier run stay on the CPU, and NCCL cannot reduce them in the next one.
+
+Cases: ``lr_find`` (Tuner.lr_find, then fit), ``fit_twice``. Needs two CUDA devices, simulated or real.
+"""
+
+import _scenario as scenario
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+pl = scenario.pytorch()
+
+
+class Model(pl.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.lr = 1e-3
+        self.layer = torch.nn.Linear(4, 1)
+
+    def training_step(self, batch, batch_idx):
+        loss = self.layer(batch[0]).pow(2).mean()
+        self.log("train_loss", loss, on_epoch=True, sync_dist=True)
+        return loss
+
+    def validation_step(self, batch, batch_idx):
+        self.log("val_loss", self.layer(batch[0]).pow(2).mean(), sync_dist=True)
+
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.parameters(), lr=self.lr)
+
+
+def loader():
+    data = torch.arange(64.0).reshape(16, 4) / 64
+    return DataLoader(TensorDataset(data), batch_size=2)
+
+
+if __name__ == "__main__":
+    pl.seed_everything(7)
+    model = Model()
+    trainer = scenario.trainer(strategy="ddp", accelerator="gpu", devices=2, max_epochs=1)
+    with scenario.observing_errors():
+        if scenario.CASE == "lr_find":
+            tuner = scenario.pytorch("tuner").Tuner(trainer)
+            tuner.lr_find(model, loader(), loader(), num_training=5, max_lr=1e-2)
+        else:
+            trainer.fit(model, loader(), loader())
+            trainer.fit_loop.max_epochs = 2
+        trainer.fit(model, loader(), loader())
+    scenario.observe(
+        metrics=dict(trainer.callback_metrics),
+        weight=model.layer.weight,
+        device=str(trainer.strategy.root_device),
+    )

@@ -1,0 +1,149 @@
+"""Runs a scenario in an arm: a fresh process with one Lightning release, with or without the shim.
+
+result = run("logged_metrics_device", Arm("lightning", "2.3.3", shim=True), simulated_cuda=True)
+assert result.ok, result
+result.observations   # [{...rank 0...}, {...rank 1...}]
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Optional
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "scripts"))
+import _releases  # noqa: E402
+
+SCENARIOS = ROOT / "tests" / "scenarios"
+SIMULATED_CUDA_SITE = ROOT / "tests" / "simulated_cuda" / "site"
+LAUNCHER_VARIABLES = ("RANK", "LOCAL_RANK", "NODE_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
+
+
+@dataclass(frozen=True)
+class Arm:
+    """Where a scenario runs.
+
+    Args:
+        distribution: ``"lightning"`` or ``"pytorch-lightning"``.
+        version: a locked release.
+        shim: ``import lightning_patches`` on top.
+        directory: an unpacked wheel to use instead of the release's (the fork).
+    """
+
+    distribution: str
+    version: str
+    shim: bool = False
+    directory: Optional[Path] = None
+
+    def __str__(self) -> str:
+        return f"{self.distribution}-{self.version}{'+shim' if self.shim else ''}{'+fork' if self.directory else ''}"
+
+
+@dataclass(frozen=True)
+class Result:
+    """What came of a run.
+
+    Args:
+        status: exit status of the program; 124 if it ran out of time.
+        output: its stdout and stderr.
+        observations: what each rank observed, by rank; empty if none got that far.
+    """
+
+    status: int
+    output: str
+    observations: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def ok(self) -> bool:
+        return self.status == 0
+
+    def __str__(self) -> str:
+        return f"status {self.status}, observed {self.observations}\n{self.output[-6000:]}"
+
+
+def run(
+    scenario: str,
+    arm: Arm,
+    case: str = "",
+    simulated_cuda: bool = False,
+    toggle: Optional[str] = None,
+    environment: Optional[dict[str, str]] = None,
+    timeout: float = 150,
+) -> Result:
+    """Run ``tests/scenarios/<scenario>.py`` in ``arm``, with nothing left running afterwards.
+
+    Args:
+        scenario: the program's name.
+        arm: where it runs.
+        case: handed to the program as ``CASE``.
+        simulated_cuda: two simulated CUDA devices and backend "nccl" (see ``tests/simulated_cuda``).
+        toggle: value of ``LIGHTNING_PATCHES``; unset if ``None``.
+        environment: further variables.
+        timeout: in seconds; the run's whole process group is killed after it, and when the program ends.
+    """
+    with tempfile.TemporaryDirectory(prefix="scenario-") as out:
+        variables = environment_of(arm, simulated_cuda, toggle)
+        variables.update(SCENARIO_CASE=case, SCENARIO_OUT=out, SCENARIO_SHIM="1" if arm.shim else "0")
+        variables.update(environment or {})
+        status, output = execute([sys.executable, str(SCENARIOS / f"{scenario}.py")], variables, timeout, cwd=out)
+        found = {int(p.stem[4:]): json.loads(p.read_text()) for p in Path(out).glob("rank*.json")}
+        return Result(status, output, [found[rank] for rank in sorted(found)])
+
+
+def environment_of(arm: Arm, simulated_cuda: bool = False, toggle: Optional[str] = None) -> dict[str, str]:
+    """The environment in which ``arm``'s release is the one that Python imports."""
+    directory = arm.directory or _releases.unpacked(arm.distribution, arm.version)
+    path = [str(ROOT), str(directory)]
+    if simulated_cuda:
+        path.insert(0, str(SIMULATED_CUDA_SITE))
+    dropped = (*LAUNCHER_VARIABLES, "LIGHTNING_PATCHES", "_LIGHTNING_PATCHES_IMPORT_ONLY")
+    variables = {k: v for k, v in os.environ.items() if k not in dropped}
+    variables.update(
+        PYTHONPATH=os.pathsep.join(path),
+        SCENARIO_NAMESPACE=_releases.NAMESPACES[arm.distribution],
+        OMP_NUM_THREADS="1",
+        PYTHONWARNINGS="ignore::UserWarning:lightning,ignore:pkg_resources",
+    )
+    if simulated_cuda:
+        variables["SIMULATED_CUDA"] = "1"
+    if toggle is not None:
+        variables["LIGHTNING_PATCHES"] = toggle
+    return variables
+
+
+def execute(
+    command: list[str], variables: dict[str, str], timeout: float, cwd: Optional[str] = None
+) -> tuple[int, str]:
+    """Run a command in its own process group; kill the whole group when it ends or runs out of time.
+
+    Output goes to a file, not a pipe: ranks that outlive their parent would keep a pipe open.
+    """
+    with tempfile.TemporaryFile(mode="w+", errors="replace") as output:
+        process = subprocess.Popen(
+            command,
+            env=variables,
+            cwd=cwd,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        try:
+            status = process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            status = 124
+        finally:
+            try:
+                os.killpg(process.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+            process.wait()
+        output.seek(0)
+        return status, output.read()
