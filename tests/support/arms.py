@@ -14,12 +14,13 @@ import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any, Optional
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
-import _releases  # noqa: E402
+import _releases
 
 SCENARIOS = ROOT / "tests" / "scenarios"
 SIMULATED_CUDA_SITE = ROOT / "tests" / "simulated_cuda" / "site"
@@ -88,6 +89,8 @@ def run(
         environment: further variables.
         timeout: in seconds; the run's whole process group is killed after it, and when the program ends.
     """
+    if simulated_cuda:
+        _build_simulated_cuda()
     with tempfile.TemporaryDirectory(prefix="scenario-") as out:
         variables = environment_of(arm, simulated_cuda, toggle)
         variables.update(SCENARIO_CASE=case, SCENARIO_OUT=out, SCENARIO_SHIM="1" if arm.shim else "0")
@@ -95,6 +98,13 @@ def run(
         status, output = execute([sys.executable, str(SCENARIOS / f"{scenario}.py")], variables, timeout, cwd=out)
         found = {int(p.stem[4:]): json.loads(p.read_text()) for p in Path(out).glob("rank*.json")}
         return Result(status, output, [found[rank] for rank in sorted(found)])
+
+
+@cache
+def _build_simulated_cuda() -> None:
+    """Compile the device before the first scenario needs it, outside of that scenario's time limit."""
+    variables = {**os.environ, "SIMULATED_CUDA": "1", "PYTHONPATH": str(SIMULATED_CUDA_SITE)}
+    subprocess.run([sys.executable, "-c", "import torch"], env=variables, check=True, timeout=600)
 
 
 def environment_of(arm: Arm, simulated_cuda: bool = False, toggle: Optional[str] = None) -> dict[str, str]:

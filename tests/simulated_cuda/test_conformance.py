@@ -1,0 +1,189 @@
+"""Guards the simulated CUDA device that other tests use; each program is a process of its own."""
+
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+HERE = pathlib.Path(__file__).resolve().parent
+SITE = HERE / "site"
+
+BUILD_SECONDS = 400  # the first test to need the library compiles it
+pytestmark = [
+    pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs Linux"),
+    pytest.mark.timeout(BUILD_SECONDS + 200),
+]
+
+
+@pytest.fixture
+def python(tmp_path):
+    """Runs Python in a session of its own, which is killed at the end whatever happened.
+
+    Returns the exit status and everything printed.
+    """
+
+    def run(*arguments, seconds=BUILD_SECONDS, active=True, before=(), after=(), **environment):
+        variables = dict(os.environ, **{key: str(value) for key, value in environment.items()})
+        variables["SIMULATED_CUDA"] = "1" if active else "0"
+        variables["PYTHONPATH"] = os.pathsep.join(map(str, [*before, SITE, *after]))
+        output = tmp_path / "output.txt"
+        # to a file: a child that survived could keep a pipe open for ever
+        with open(output, "w") as file:
+            process = subprocess.Popen(
+                [sys.executable, *map(str, arguments)],
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=subprocess.STDOUT,
+                env=variables,
+                cwd=tmp_path,
+                start_new_session=True,
+            )
+            try:
+                process.wait(seconds)
+            except subprocess.TimeoutExpired:
+                pytest.fail(f"not finished after {seconds} s:\n{output.read_text()}")
+            finally:
+                kill_group(process)
+        return process.returncode, output.read_text()
+
+    return run
+
+
+def kill_group(process):
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+    process.wait()
+
+
+# ---------------------------------------------------------------- the device
+
+
+@pytest.mark.parametrize("devices", [2, 1])
+def test_the_device_behaves(python, devices):
+    status, output = python(HERE / "conformance.py", SIMULATED_CUDA_DEVICE_COUNT=devices)
+    assert status == 0, output
+    assert "simulated True" in output and "failed 0" in output
+    assert ("skipped 0" in output) == (devices == 2)
+
+
+@pytest.mark.distributed
+def test_two_processes_with_nccl(python):
+    status, output = python(HERE / "distributed_program.py")
+    assert status == 0, output
+    assert "all parts passed on both ranks" in output
+
+
+# ---------------------------------------------------------------- turning it on
+
+
+def test_it_is_off_unless_asked_for(python):
+    program = "import sys, torch; print('simulated_cuda' in sys.modules)"
+    status, output = python("-c", program, active=False)
+    assert (status, output) == (0, "False\n")
+
+
+def test_it_costs_nothing_until_torch_is_imported(python):
+    program = "import sys; print('simulated_cuda' in sys.modules, 'torch' in sys.modules)"
+    assert python("-c", program) == (0, "True False\n")
+
+
+def test_torch_can_be_looked_for_without_importing_it(python):
+    program = """
+        import importlib.util
+        assert importlib.util.find_spec("torch") is not None
+        import torch
+        print(torch.cuda.device_count())
+    """
+    status, output = python("-c", textwrap.dedent(program))
+    assert status == 0 and output.endswith("2\n"), output
+
+
+def test_importing_it_after_torch_is_refused(python):
+    status, output = python("-c", "import torch, simulated_cuda", active=False)
+    assert status != 0
+    assert "ImportError: simulated_cuda must be imported before torch" in output
+
+
+@pytest.mark.parametrize("place", ["before", "after"])
+def test_another_sitecustomize_runs_as_well(python, tmp_path, place):
+    other = tmp_path / "other"
+    other.mkdir()
+    chain = (SITE / "sitecustomize.py").read_text()  # one that does the same
+    if place == "after":
+        chain = ""
+    (other / "sitecustomize.py").write_text(f"import sys\nsys.other_ran = True\n{chain}")
+    program = "import sys; print(sys.other_ran, 'simulated_cuda' in sys.modules)"
+    status, output = python("-c", program, **{place: [other]})
+    assert (status, output) == (0, "True True\n")
+
+
+def test_a_failing_sitecustomize_does_not_stop_python(python, tmp_path):
+    (tmp_path / "sitecustomize.py").write_text("raise ValueError('broken')")
+    status, output = python("-c", "print('started')", after=[tmp_path])
+    assert status == 0 and "ValueError at start-up: broken" in output
+    assert output.endswith("started\n")
+
+
+# ---------------------------------------------------------------- building
+
+
+def fake_compiler(tmp_path, body):
+    compiler = tmp_path / "compiler"
+    compiler.write_text("#!/bin/sh\n" + textwrap.dedent(body))
+    compiler.chmod(0o755)
+    return compiler
+
+
+def test_a_missing_compiler_is_reported(python, tmp_path):
+    status, output = python("-c", "import torch", CXX="/nowhere/c++", LIGHTNING_PATCHES_TEST_CACHE=tmp_path / "cache")
+    assert status != 0
+    assert "ImportError: simulated_cuda could not be compiled" in output
+    assert "'/nowhere/c++' cannot be run" in output
+
+
+def test_a_failing_compiler_is_quoted(python, tmp_path):
+    compiler = fake_compiler(tmp_path, "echo 'device.cpp:1: no such thing' >&2; exit 3")
+    cache = tmp_path / "cache"
+    status, output = python("-c", "import torch", CXX=compiler, LIGHTNING_PATCHES_TEST_CACHE=cache)
+    assert status != 0
+    assert "ended with status 3" in output and "device.cpp:1: no such thing" in output
+    assert not [file for file in cache.iterdir() if file.suffix != ".lock"]
+
+
+def test_processes_that_build_at_once_build_once(python, tmp_path):
+    compiler = fake_compiler(
+        tmp_path,
+        f"""
+        echo run >> {tmp_path}/runs
+        sleep 1
+        while [ "$1" != -o ]; do shift; done
+        echo library > "$2"
+        """,
+    )
+    program = tmp_path / "program.py"
+    program.write_text(
+        textwrap.dedent(
+            """
+            import importlib.util, subprocess, sys
+            from simulated_cuda import _library
+
+            if len(sys.argv) == 1:
+                others = [subprocess.Popen([sys.executable, __file__, "x"]) for _ in range(3)]
+                assert [other.wait() for other in others] == [0, 0, 0]
+            torch_folder = importlib.util.find_spec("torch").submodule_search_locations[0]
+            assert _library.library_file(torch_folder).read_text() == "library\\n"
+            """
+        )
+    )
+    cache = tmp_path / "cache"
+    status, output = python(program, CXX=compiler, LIGHTNING_PATCHES_TEST_CACHE=cache)
+    assert status == 0, output
+    assert (tmp_path / "runs").read_text() == "run\n"
+    (library,) = [file for file in cache.iterdir() if file.suffix != ".lock"]
+    assert library.name.startswith("simulated_cuda-torch-") and library.suffix == ".so"
