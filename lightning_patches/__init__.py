@@ -6,20 +6,29 @@ selects patches (see :mod:`lightning_patches.toggle`); ``lightning-patches statu
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING as _TYPE_CHECKING
-from typing import Optional as _Optional
-
 from lightning_patches import _startup
 from lightning_patches.errors import LightningPatchesError, PatchError, ToggleError
+from lightning_patches.trust import trust_instantiator
 
-if _TYPE_CHECKING:
-    from lightning_patches.report import Entry
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # importing typing would double the time that a bare Python takes to start
+    from typing import Optional
+
+    from lightning_patches.verdicts import Entry
 
 __version__ = "0.1.0"
-__all__ = ["LightningPatchesError", "PatchError", "ToggleError", "activate", "deactivate", "report"]
+__all__ = [
+    "LightningPatchesError",
+    "PatchError",
+    "ToggleError",
+    "activate",
+    "deactivate",
+    "report",
+    "trust_instantiator",
+]
 
 
-def activate(spec: _Optional[str] = None) -> None:
+def activate(spec: Optional[str] = None) -> None:
     """Apply patches to the Lightning that is imported, or will be. Importing this package has called it already.
 
     Args:
@@ -43,9 +52,9 @@ def deactivate() -> list[str]:
 
 def report() -> list[Entry]:
     """The verdict on every patch in every installed Lightning, asked of the live objects. Imports no Lightning."""
-    from lightning_patches.report import entries
+    from lightning_patches.verdicts import entries
 
-    return entries(_startup.patcher())
+    return entries(_startup.patcher(), _startup.outlook())
 
 
 _startup.on_import()

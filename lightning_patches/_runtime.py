@@ -42,9 +42,11 @@ def notice(message: str, urgent: bool = False) -> None:
     """One line on stderr, from the speaker only. Never raises: a closed stderr must not end a training."""
     if (quiet and not urgent) or not (urgent or is_speaker()):
         return
+    if sys.stderr is None:
+        return  # print() would take None for stdout
     try:
         print(f"lightning_patches: {message}", file=sys.stderr, flush=True)
-    except (OSError, ValueError, AttributeError):
+    except Exception:
         pass
 
 

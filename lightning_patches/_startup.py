@@ -1,12 +1,13 @@
 """What runs when a Python starts or this package is imported. Nothing is imported here before it must be.
 
-The three ways in (the import, the launcher's ``sitecustomize``, the ``autostart`` line) all end in :func:`activate`.
-As long as no Lightning is imported, all that stands in ``sys.meta_path`` is one small finder; wrapt, packaging and
-the catalogue are loaded when Lightning is.
+The three ways in (the import, the launcher's ``sitecustomize``, the ``autostart`` line) all import the package, and
+that calls :func:`on_import`. As long as no Lightning is imported, all that stands in ``sys.meta_path`` is one small
+finder; wrapt, packaging and the catalogue are loaded when Lightning is.
 """
 
 from __future__ import annotations
 
+import _thread
 import os
 import sys
 
@@ -14,17 +15,22 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:  # typing itself is not imported at start-up
     from collections.abc import Sequence
     from types import ModuleType
-    from typing import Any, Optional
+    from typing import Optional
 
     from lightning_patches.apply import Patcher
+    from lightning_patches.toggle import Selection
 
 VARIABLE = "LIGHTNING_PATCHES"
 SLEEPING = "_LIGHTNING_PATCHES_IMPORT_ONLY"
 """Set by our own command line, which looks at patches and must not apply any to itself."""
+LAUNCHED_FOR = "_LIGHTNING_PATCHES_FOR"
+"""Set by ``lightning-patches run``: version and prefix of the only Python in which its ``sitecustomize`` acts."""
 ROOTS = frozenset({"lightning", "pytorch_lightning", "lightning_fabric"})
 _NOTHING = frozenset({"0", "off", "false", "no", "none"})
 
 _patcher: Optional[Patcher] = None
+_making = _thread.allocate_lock()
+_told_to_stop = False
 
 
 def during_site() -> bool:
@@ -33,25 +39,26 @@ def during_site() -> bool:
     return bool(getattr(spec, "_initializing", False))
 
 
-def auto() -> None:
-    """Activate if the environment asks for it. Never raises, whatever is wrong: for ``.start`` and ``sitecustomize``."""
-    value = os.environ.get(VARIABLE, "").strip().lower()
-    if value and value not in _NOTHING:
-        _arm(None, tolerant=True)
-
-
 def on_import() -> None:
     """What ``import lightning_patches`` does: activate, without endangering a Python that is still starting."""
-    if SLEEPING in os.environ:
+    if SLEEPING in os.environ or _is_own_command():
         return
-    if during_site():
-        _arm(None, tolerant=True)
-    else:
+    if not during_site():
         activate(None)
+    elif os.environ.get(VARIABLE, "").strip().lower() not in _NOTHING:
+        _arm(None, tolerant=True)
+
+
+def alive() -> bool:
+    """Whether this process is patched, or will be when it imports Lightning, or was told not to be."""
+    patched = _patcher is not None and _patcher.active
+    return patched or _told_to_stop or any(isinstance(finder, _Armed) for finder in sys.meta_path)
 
 
 def activate(spec: Optional[str]) -> None:
     """See :func:`lightning_patches.activate`."""
+    global _told_to_stop
+    _told_to_stop = False
     text = os.environ.get(VARIABLE) if spec is None else spec
     if text is not None and text.strip():
         _selection(text)  # an unknown item is told now, not when Lightning is imported
@@ -63,6 +70,8 @@ def activate(spec: Optional[str]) -> None:
 
 def deactivate() -> list[str]:
     """See :func:`lightning_patches.deactivate`."""
+    global _told_to_stop
+    _told_to_stop = True
     _disarm()
     return _patcher.deactivate() if _patcher is not None else []
 
@@ -74,11 +83,28 @@ def patcher() -> Patcher:
         from lightning_patches.apply import Patcher
         from lightning_patches.catalog import all_patches
 
-        _patcher = Patcher(all_patches())
+        made = Patcher(all_patches())
+        with _making:
+            _patcher = _patcher or made
     return _patcher
 
 
-def _selection(text: Optional[str]) -> Any:
+def outlook() -> Optional[Selection]:
+    """What will be activated when Lightning is imported: nothing, if nothing waits for that."""
+    from lightning_patches.errors import ToggleError
+    from lightning_patches.toggle import Selection
+
+    armed = next((finder for finder in sys.meta_path if isinstance(finder, _Armed)), None)
+    if armed is None:
+        return Selection(frozenset(), spec="this process, in which nothing is activated")
+    text = os.environ.get(VARIABLE) if armed.spec is None else armed.spec
+    try:
+        return _selection(text)
+    except ToggleError:
+        return Selection(frozenset(), spec=f"{text}, which is in error")
+
+
+def _selection(text: Optional[str]) -> Selection:
     from lightning_patches.catalog import all_patches
     from lightning_patches.toggle import parse
 
@@ -100,15 +126,17 @@ class _Armed:
     def find_spec(
         self, fullname: str, path: Optional[Sequence[str]] = None, target: Optional[ModuleType] = None
     ) -> None:
-        if fullname not in ROOTS:
+        if fullname.partition(".")[0] not in ROOTS:  # a submodule comes first if another finder served the root
             return None
-        _disarm()
+        # Armed until all hooks stand: a second thread that imports Lightning meanwhile activates as well, which is
+        # harmless, and a failure is not followed by an import that goes through unpatched.
         try:
             _fire(self.spec)
         except Exception as error:
             if not self.tolerant:
                 raise
             say(f"{error} Nothing is patched.")
+        _disarm()
         return None
 
 
@@ -119,6 +147,15 @@ def _arm(spec: Optional[str], tolerant: bool) -> None:
 
 def _disarm() -> None:
     sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, _Armed)]
+
+
+def _is_own_command() -> bool:
+    """Whether this process is ``lightning-patches`` or ``python -m lightning_patches``."""
+    program = getattr(sys, "argv", None) or [""]
+    if program[0] != "-m":
+        return bool(os.path.basename(program[0]) == "lightning-patches")
+    command: Sequence[str] = getattr(sys, "orig_argv", ())  # argv[0] is not the module's path yet
+    return any(pair == ("-m", "lightning_patches") for pair in zip(command, command[1:]))
 
 
 def say(message: str) -> None:

@@ -11,7 +11,7 @@ import inspect
 import sys
 import threading
 from dataclasses import dataclass, field
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any, Iterable, Optional
 
 from lightning_patches import _runtime, distributions, gate, hooks
@@ -78,10 +78,17 @@ class Patcher:
             self.selection = selection
             _runtime.strict, _runtime.quiet = selection.strict, selection.quiet
             wanted = [patch for patch in self.catalogue if patch.name in selection.names]
+        hooks.wait_for_imports(distributions.ROOT_PACKAGES)
+        refused: Optional[PatchError] = None
         for namespace in distributions.PARTS:
             modules = {target.module for patch in wanted for target in patch.targets}
             for module in sorted(modules):
-                hooks.watch(distributions.module_name(namespace, module), self._importer(namespace, module))
+                try:
+                    hooks.watch(distributions.module_name(namespace, module), self._importer(namespace, module))
+                except PatchError as error:
+                    refused = refused or error
+        if refused is not None:
+            raise refused
 
     def deactivate(self) -> list[str]:
         """Put every original back into its slot.
@@ -103,16 +110,25 @@ class Patcher:
             _runtime.strict = _runtime.quiet = False
         return left
 
-    def verdict(self, patch: Patch, namespace: distributions.Namespace) -> Decision:
-        """The present state of a patch in a namespace, asked of the live objects."""
+    def verdict(
+        self, patch: Patch, namespace: distributions.Namespace, outlook: Optional[Selection] = None
+    ) -> Decision:
+        """The present state of a patch in a namespace, asked of the live objects.
+
+        Args:
+            patch: one of the catalogue.
+            namespace: as it is installed.
+            outlook: what will be activated when Lightning is imported, where nothing is active yet.
+        """
+        selection = self.selection or outlook
         decision = gate.decide(patch, namespace)
         state = self._states.get((namespace.name, patch.name))
         if state is not None and state.decision.verdict != "pending":
             return state.decision
         if decision.verdict != "pending":
             return decision
-        if self.selection is not None and patch.name not in self.selection.names:
-            return Decision("disabled", f"not selected by {self.selection.spec or 'the default set'}")
+        if selection is not None and patch.name not in selection.names:
+            return Decision("disabled", f"not selected by {selection.spec or 'the default set'}")
         waiting, here = [], 0
         for target in gate.targets_in(patch, namespace):
             module = sys.modules.get(distributions.module_name(namespace.name, target.module))
@@ -134,111 +150,117 @@ class Patcher:
     # ---------------------------------------------------------------- on import
 
     def _importer(self, namespace: str, module: str) -> hooks.Callback:
-        def on_import(imported: ModuleType) -> None:
+        def on_import(imported: ModuleType, reloaded: bool) -> None:
             with self._lock:
-                self._on_import(namespace, module, imported)
+                self._on_import(namespace, module, imported, reloaded)
 
         return on_import
 
-    def _on_import(self, namespace_name: str, module: str, imported: ModuleType) -> None:
+    def _on_import(self, namespace: str, module: str, imported: ModuleType, reloaded: bool) -> None:
         if self.selection is None:
             return
-        namespace = self._plan(namespace_name)
-        if namespace is None:
-            return
-        for patch in self.catalogue:
-            state = self._states.get((namespace_name, patch.name))
-            if state is None or state.decision.verdict != "pending":
+        self._plan(namespace)
+        states = [self._states[namespace, p.name] for p in self.catalogue if (namespace, p.name) in self._states]
+        for state in states:
+            if state.decision.verdict != "pending":
                 continue
             try:
                 for target in state.modules.get(module, []):
-                    self._add_layer(state, target, imported, namespace_name)
+                    self._add_layer(state, target, imported, namespace, reloaded)
             except Exception as error:
-                self._withdraw(state)
+                self._withdraw(state, namespace)
                 state.decision = Decision("failed", f"{type(error).__name__}: {error}")
-                self._refuse(state, namespace)
-
-    def _plan(self, name: str) -> Optional[distributions.Namespace]:
-        """Gate all wanted patches of a namespace, once, when its first module of interest arrives."""
-        if name in self._namespaces:
-            return self._namespaces[name]
-        namespace = distributions.find(name)
-        if namespace is None or self.selection is None:
-            return None
-        self._namespaces[name] = namespace
-        for patch in self.catalogue:
-            if patch.name not in self.selection.names:
-                continue
-            state = _State(patch, gate.decide(patch, namespace))
-            self._states[name, patch.name] = state
-            for target in gate.targets_in(patch, namespace):
-                state.modules.setdefault(target.module, []).append(target)
-        self._announce(namespace)
-        for patch in self.catalogue:
-            planned = self._states.get((name, patch.name))
-            if planned is not None and planned.decision.verdict == "drifted":
-                self._refuse(planned, namespace)
-        return namespace
-
-    def _announce(self, namespace: distributions.Namespace) -> None:
-        count = sum(
-            1 for (name, _), s in self._states.items() if name == namespace.name and s.decision.verdict == "pending"
-        )
-        if count:
-            part = next(iter(namespace.parts.values()))
-            plural = "fix" if count == 1 else "fixes"
-            _runtime.notice(
-                f"{part.distribution} {part.version}: {count} {plural} ('lightning-patches status' lists them)"
-            )
-
-    def _refuse(self, state: _State, namespace: distributions.Namespace) -> None:
-        message = f"{state.patch.name} is not applied: {state.decision.reason}"
+                _tell_refusal(state)
         if _runtime.strict:
-            raise PatchError(f"{message}. (LIGHTNING_PATCHES asks for strict; remove it to go on without this patch.)")
-        _runtime.notice(message)
+            for state in states:  # those of earlier imports, too: a second try must not go through
+                if state.decision.verdict in ("drifted", "failed"):
+                    raise PatchError(f"{_refusal(state)}. (Without 'strict' the program goes on without this patch.)")
+
+    def _plan(self, name: str) -> None:
+        """Gate the wanted patches of a namespace, each once, when the first module of interest arrives."""
+        assert self.selection is not None
+        new = [p for p in self.catalogue if p.name in self.selection.names and (name, p.name) not in self._states]
+        namespace = self._namespaces.get(name) or (distributions.find(name) if new else None)
+        if namespace is None:
+            return
+        self._namespaces[name] = namespace
+        planned = []
+        for patch in new:
+            state = self._states[name, patch.name] = _State(patch, gate.decide(patch, namespace))
+            planned.append(state)
+            if state.decision.verdict == "pending":
+                for target in gate.targets_in(patch, namespace):
+                    state.modules.setdefault(target.module, []).append(target)
+        _announce(namespace, sum(state.decision.verdict == "pending" for state in planned))
+        for state in planned:
+            if state.decision.verdict == "drifted":
+                _tell_refusal(state)
 
     # ---------------------------------------------------------------- swap
 
-    def _add_layer(self, state: _State, target: Target, module: ModuleType, namespace: str) -> None:
+    def _add_layer(self, state: _State, target: Target, module: ModuleType, namespace: str, reloaded: bool) -> None:
         owner, attribute = _resolve(module, target)
         key = (id(owner), attribute)
+        raw = owner.__dict__.get(attribute, MISSING)
         slot = self._slots.get(key)
         if slot is None or slot.owner is not owner:
-            raw = owner.__dict__.get(attribute, MISSING)
             if raw is not MISSING and state.patch.name in _names_in(raw):
                 return  # another copy of this package was here first
-            if (raw is MISSING) != target.adds:
-                raise TargetError(f"{target.location} is {'missing' if raw is MISSING else 'there already'}")
             slot = self._slots[key] = _Slot(owner, attribute, raw, current=raw)
-        elif slot.current is not MISSING and owner.__dict__.get(attribute) is not slot.current:
-            slot.original = owner.__dict__.get(attribute, MISSING)  # reloaded: the module ran again
-            slot.current, slot.layers = slot.original, []
-        if all(patch.name != state.patch.name for patch, _ in slot.layers):
-            slot.layers.append((state.patch, target))
-            slot.layers.sort(key=lambda layer: self.catalogue.index(layer[0]))
+        elif reloaded and raw is not slot.current:
+            slot.original = slot.current = raw  # the module ran again
+            slot.layers = []
+        if any(patch.name == state.patch.name for patch, _ in slot.layers):
+            return  # twice is once
+        if (slot.original is MISSING) != target.adds and not slot.layers:
+            raise TargetError(f"{target.location} is {'missing' if slot.original is MISSING else 'there already'}")
+        function = _function_of(slot.original)
+        if slot.original is not MISSING and (not callable(function) or isinstance(function, type)):
+            raise TargetError(f"{target.location} is no function but {type(slot.original).__name__}")
+        slot.layers.append((state.patch, target))
+        slot.layers.sort(key=lambda layer: self.catalogue.index(layer[0]))
         state.slots[target.location] = slot
-        _compose(slot, namespace)
+        if not _compose(slot, namespace):
+            raise TargetError(f"{target.location} was replaced by other code after it was patched")
 
-    def _withdraw(self, state: _State) -> None:
+    def _withdraw(self, state: _State, namespace: str) -> None:
         for slot in state.slots.values():
             slot.layers = [layer for layer in slot.layers if layer[0] is not state.patch]
-            namespace = next(name for (name, _), other in self._states.items() if other is state)
             _compose(slot, namespace)
         state.slots.clear()
+
+
+def _announce(namespace: distributions.Namespace, count: int) -> None:
+    if count:
+        part = next(iter(namespace.parts.values()))
+        plural = "fix" if count == 1 else "fixes"
+        _runtime.notice(f"{part.distribution} {part.version}: {count} {plural} ('lightning-patches status' lists them)")
+
+
+def _tell_refusal(state: _State) -> None:
+    if not _runtime.strict:  # which raises instead
+        _runtime.notice(_refusal(state))
+
+
+def _refusal(state: _State) -> str:
+    return f"{state.patch.name} is not applied: {state.decision.reason}"
 
 
 def _compose(slot: _Slot, namespace: str = "") -> bool:
     """Put into the slot what its layers make of the original. False if somebody else's object stands there."""
     standing = slot.owner.__dict__.get(slot.attribute, MISSING)
     if standing is not slot.current:
-        return False
+        return standing is slot.original and not slot.layers
     wanted = slot.original
     if slot.layers:
         function = _function_of(slot.original) if slot.original is not MISSING else None
         names: tuple[str, ...] = ()
         for patch, target in slot.layers:
             names += (patch.name,)
-            function = _dress(target.build(function, namespace), slot, names)
+            replacement = target.build(function, namespace)
+            if not isinstance(replacement, FunctionType) or replacement is function:
+                raise TypeError(f"{patch.name} built no function of its own for {target.location}")
+            function = _dress(replacement, slot, names)
         wanted = _like(slot.original, function)
     if wanted is MISSING:
         if standing is not MISSING:

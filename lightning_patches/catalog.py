@@ -28,4 +28,4 @@ def all_patches() -> tuple[Patch, ...]:
 def find(key: str) -> tuple[Patch, ...]:
     """The patches called ``key``, or concerned with the issue or PR of that number; empty if there is none."""
     number = key.lstrip("#")
-    return tuple(p for p in all_patches() if p.name == key or (number.isdigit() and int(number) in p.numbers))
+    return tuple(p for p in all_patches() if p.name == key or number in map(str, p.numbers))

@@ -8,7 +8,6 @@ no such thing as "the Lightning version": every question here is about one part 
 from __future__ import annotations
 
 import importlib.machinery
-import importlib.metadata
 import os
 import sys
 from dataclasses import dataclass, field
@@ -112,7 +111,9 @@ def _version(root: str, directory: str) -> str:
             continue
         if version:
             return version
+    from importlib import metadata  # takes longer to import than all of this package
+
     try:
-        return importlib.metadata.version(_distribution_of(root))
-    except importlib.metadata.PackageNotFoundError:
+        return metadata.version(_distribution_of(root))
+    except metadata.PackageNotFoundError:
         return "unknown"

@@ -97,7 +97,7 @@ def _selected(key: str, catalogue: tuple[Patch, ...], item: str, excluding: bool
     if key in GROUPS:
         return frozenset(p.name for p in catalogue if p.group == key and (p.default or excluding))
     number = key[1:] if key.startswith("#") else key
-    found = frozenset(p.name for p in catalogue if p.name == key or (number.isdigit() and int(number) in p.numbers))
+    found = frozenset(p.name for p in catalogue if p.name == key or number in map(str, p.numbers))
     if found:
         return found
     raise ToggleError(_unknown(key, catalogue, item))

@@ -105,7 +105,7 @@ def download(distribution: str, version: str, directory: Path) -> None:
 def unpacked(distribution: str, version: str) -> Path:
     """A directory to put on PYTHONPATH that holds the release as pip would install it, without dependencies."""
     target = cache_dir() / "releases" / f"{distribution}-{version}"
-    with _locked_directory(target.parent):
+    with locked_directory(target.parent):
         if not target.exists():
             unpack(wheel(distribution, version), target)
     return target
@@ -124,7 +124,7 @@ def unpack(wheel_path: Path, target: Path) -> None:
 
 
 @contextmanager
-def _locked_directory(directory: Path) -> Iterator[None]:
+def locked_directory(directory: Path) -> Iterator[None]:
     directory.mkdir(parents=True, exist_ok=True)
     with open(directory / ".lock", "w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)

@@ -9,6 +9,7 @@ from lightning_patches import distributions
 from lightning_patches.apply import Patcher
 from lightning_patches.gate import Verdict
 from lightning_patches.patch import Patch
+from lightning_patches.toggle import Selection
 
 
 @dataclass(frozen=True)
@@ -37,8 +38,13 @@ class Entry:
         return asdict(self)
 
 
-def entries(patcher: Patcher) -> list[Entry]:
-    """The verdict on each patch of the catalogue in each installed namespace; empty if there is no Lightning."""
+def entries(patcher: Patcher, outlook: Optional[Selection] = None) -> list[Entry]:
+    """The verdict on each patch of the catalogue in each installed namespace; empty if there is no Lightning.
+
+    Args:
+        patcher: the one whose work is looked at.
+        outlook: what will be activated when Lightning is imported, where ``patcher`` is not active yet.
+    """
     found = []
     for name in distributions.PARTS:
         namespace = distributions.find(name)
@@ -46,7 +52,7 @@ def entries(patcher: Patcher) -> list[Entry]:
             continue
         for patch in patcher.catalogue:
             part = _part(patch, namespace)
-            decision = patcher.verdict(patch, namespace)
+            decision = patcher.verdict(patch, namespace, outlook)
             found.append(
                 Entry(
                     patch.name,

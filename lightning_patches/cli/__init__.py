@@ -1,0 +1,125 @@
+"""The command line ``lightning-patches``, also ``python -m lightning_patches``.
+
+A command is a module of this package whose name has no leading underscore (a trailing one keeps a module from taking
+a builtin's name: ``list_``). It is found by itself and imported only when it is asked for, or when the help lists all
+of them. It defines:
+
+``HELP``
+    one line for the list of commands; the module's docstring is the text of ``lightning-patches COMMAND --help``.
+``add_arguments(parser)``
+    adds its options to an :class:`argparse.ArgumentParser`.
+``run(args)``
+    does it, writes through :mod:`lightning_patches.cli._output`, returns the exit status. Raises
+    :class:`UsageError` for what the user should have asked differently.
+
+No command imports torch or Lightning into this process.
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import importlib
+import pkgutil
+import sys
+from collections.abc import Sequence
+from types import ModuleType
+from typing import Optional
+
+import lightning_patches
+from lightning_patches.cli import _output
+from lightning_patches.errors import LightningPatchesError
+
+OK = 0
+NOT_APPLIED = 1
+USAGE = 2
+
+PROGRAM = "lightning-patches"
+_EPILOG = """\
+exit status:
+  0  all is well
+  1  something that was wanted is not so: a patch that will not be applied to the Lightning that is
+     installed, or a finding of a command that looks for some
+  2  the command line, or LIGHTNING_PATCHES, asks for something that does not exist"""
+
+
+class UsageError(LightningPatchesError):
+    """The command line asks for something that does not exist; ends with status 2."""
+
+
+def commands() -> tuple[str, ...]:
+    """Names of all commands, in alphabetical order. Imports none of them."""
+    modules = (info.name for info in pkgutil.iter_modules(__path__))
+    return tuple(sorted(name.rstrip("_") for name in modules if not name.startswith("_")))
+
+
+def main(argv: Optional[Sequence[str]] = None) -> int:
+    """Run a command.
+
+    Args:
+        argv: the arguments without the program's name; those of this process if ``None``.
+
+    Returns:
+        The exit status, see ``lightning-patches --help``.
+    """
+    _output.prepare()
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    try:
+        parser = _parser(arguments)
+        if not arguments:
+            parser.print_help(sys.stderr)
+            return USAGE
+        if not arguments[0].startswith("-") and arguments[0] not in commands():
+            parser.error(_unknown(arguments[0]))
+        args = parser.parse_args(arguments)
+        status: int = args.run(args)
+        return status
+    except SystemExit as ended:  # argparse: --help, --version, or a wrong option
+        return ended.code if isinstance(ended.code, int) else USAGE
+    except LightningPatchesError as error:
+        print(f"{PROGRAM}: {error}", file=sys.stderr)
+        return USAGE
+    except BrokenPipeError:
+        return OK  # whoever read our output has seen enough
+    except KeyboardInterrupt:
+        return 130
+    finally:
+        _output.finish()
+
+
+def _parser(arguments: list[str]) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog=PROGRAM,
+        description="Fixes for known bugs of PyTorch Lightning 2.x: what they are, and what they do here.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    version = f"{PROGRAM} {lightning_patches.__version__}"
+    parser.add_argument("--version", action="version", version=version)
+    subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    known = commands()
+    first = arguments[0] if arguments else ""
+    for name in (first,) if first in known else known:
+        module = _load(name)
+        subparser = subparsers.add_parser(
+            name,
+            help=module.HELP,
+            description=module.__doc__,
+            epilog=_EPILOG,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        module.add_arguments(subparser)
+        subparser.set_defaults(run=module.run)
+    return parser
+
+
+def _load(name: str) -> ModuleType:
+    modules = {info.name.rstrip("_"): info.name for info in pkgutil.iter_modules(__path__)}
+    return importlib.import_module(f"{__name__}.{modules[name]}")
+
+
+def _unknown(name: str) -> str:
+    known = commands()
+    close = difflib.get_close_matches(name, known, n=2)
+    hint = f"Did you mean {' or '.join(close)}?" if close else f"There are {', '.join(known)}."
+    return f"there is no command {name!r}. {hint}"

@@ -1,0 +1,111 @@
+"""A patch's record in the words and the JSON that all commands use."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from pathlib import Path
+from typing import Any, Optional
+
+from lightning_patches import catalog, fingerprints, gate
+from lightning_patches.cli import UsageError
+from lightning_patches.patch import Patch
+
+UPSTREAM = "https://github.com/Lightning-AI/pytorch-lightning"
+
+
+def affected(patch: Patch) -> str:
+    """The affected releases as people write them: ``"2.1.0 to 2.3.3"``."""
+    known = fingerprints.known_releases()
+    releases = gate.affected_releases(patch)
+    spans: list[list[str]] = []
+    for index, release in enumerate(known):
+        if release not in releases:
+            continue
+        if spans and index and spans[-1][-1] == known[index - 1]:
+            spans[-1] = [spans[-1][0], release]
+        else:
+            spans.append([release])
+    return ", ".join(" to ".join(span) for span in spans) or " or ".join(patch.affected)
+
+
+def fixed_in(patch: Patch) -> str:
+    return patch.fixed_in or "never"
+
+
+def numbers(patch: Patch) -> str:
+    """``"#19813, PR #19814"``"""
+    issues = [f"#{number}" for number in patch.upstream.issues]
+    return ", ".join([*issues, *(f"PR #{number}" for number in patch.upstream.pull_requests)])
+
+
+def find(key: str) -> tuple[Patch, ...]:
+    """The patches that ``key`` names.
+
+    Raises:
+        UsageError: there is none; the message names the closest ones.
+    """
+    found = catalog.find(key.strip().lower())
+    if found:
+        return found
+    patches = catalog.all_patches()
+    words = [*(patch.name for patch in patches), *{str(number) for patch in patches for number in patch.numbers}]
+    close = difflib.get_close_matches(key.lower().lstrip("#"), words, n=3, cutoff=0.5)
+    close += [word for word in words if len(key) > 2 and key.lower() in word and word not in close][:3]
+    hint = f"Did you mean {' or '.join(close)}?" if close else "`lightning-patches list` shows what there is."
+    raise UsageError(f"there is no patch, issue or pull request {key!r}. {hint}")
+
+
+def checkout() -> Optional[Path]:
+    """The source checkout that this package runs from; ``None`` for an installed wheel."""
+    root = Path(__file__).resolve().parents[2]
+    return root if (root / "setup.cfg").is_file() and (root / "upstream").is_dir() else None
+
+
+def diffs(patch: Patch) -> list[Path]:
+    """The patch's diffs, ``upstream/<name>*.patch``, in a source checkout; empty elsewhere."""
+    root = checkout()
+    if root is None:
+        return []
+    names = [other.name for other in catalog.all_patches()]
+    found = []
+    for path in sorted((root / "upstream").glob(f"{patch.name}*.patch")):
+        # "a-b.patch" belongs to the patch "a-b" if there is one, and to "a" otherwise.
+        owner = max((name for name in names if path.name.startswith(name)), key=len)
+        if owner == patch.name:
+            found.append(path)
+    return found
+
+
+def as_dict(patch: Patch) -> dict[str, Any]:
+    """The whole record as JSON. Keys are only ever added.
+
+    ``name title group default affected affected_releases fixed_in issues pull_requests commit tests summary symptoms
+    targets witnesses further_than_upstream equivalent_to note``; ``fixed_in`` is ``null`` for never. A target is
+    ``{"location", "adds", "since", "before"}``.
+    """
+    releases = gate.affected_releases(patch)
+    record = {
+        "name": patch.name,
+        "title": patch.title,
+        "group": patch.group,
+        "default": patch.default,
+        "affected": patch.affected,
+        "affected_releases": [release for release in fingerprints.known_releases() if release in releases],
+        "fixed_in": patch.fixed_in,
+        "issues": patch.upstream.issues,
+        "pull_requests": patch.upstream.pull_requests,
+        "commit": patch.upstream.commit,
+        "tests": patch.upstream.tests,
+        "summary": patch.impact.summary,
+        "symptoms": patch.impact.symptoms,
+        "targets": [
+            {"location": t.location, "adds": t.adds, "since": t.since, "before": t.before} for t in patch.targets
+        ],
+        "witnesses": patch.witnesses,
+        "further_than_upstream": patch.further_than_upstream,
+        "equivalent_to": patch.equivalent_to,
+        "note": patch.note,
+    }
+    plain: dict[str, Any] = json.loads(json.dumps(record))
+    return plain

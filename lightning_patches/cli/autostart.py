@@ -1,0 +1,230 @@
+"""Have the patches on in every program of this Python environment that runs with LIGHTNING_PATCHES set.
+
+  enable   write one line into this environment's site directory; Python runs it at each start. It looks at
+           LIGHTNING_PATCHES, and loads this package only if that is set.
+  disable  take it away again
+  status   the file, its exact bytes and their sha256
+
+The line says nothing and does nothing when this package is uninstalled. Nothing else is ever written, and installing
+the package does not write it.
+
+exit status of `status`:
+  0  enabled, and the file is what `enable` writes
+  1  not enabled, or the file is something else
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import os
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Optional
+
+from lightning_patches import _startup
+from lightning_patches.cli import NOT_APPLIED, OK, UsageError, _output
+
+HELP = "have the patches on in every program of this environment that runs with LIGHTNING_PATCHES set"
+STEM = "lightning_patches_autostart"
+PTH = (
+    'import os, sys; os.environ.get("LIGHTNING_PATCHES") and any(f.find_spec("lightning_patches", None)'
+    ' for f in sys.meta_path) and __import__("lightning_patches")\n'
+)
+"""Asleep it costs a look at one variable. The question to the finders is what ``importlib.util.find_spec`` asks,
+without its import, which takes longer than all the rest."""
+START = "_lightning_patches:start\n"
+INSTEAD = (
+    "Instead: use a virtual environment, or start the program with `lightning-patches run`, or put "
+    "`import lightning_patches` on top of the script."
+)
+
+
+@dataclass(frozen=True)
+class Site:
+    """A site directory, and what ``enable`` writes there.
+
+    Args:
+        directory: where Python looks for ``.pth`` files.
+        version: of the Python that does.
+        record: RECORD of the installed distribution, if it is installed in ``directory`` by pip or uv.
+    """
+
+    directory: Path
+    version: tuple[int, int]
+    record: Optional[Path] = None
+
+    @property
+    def files(self) -> dict[Path, bytes]:
+        """What belongs into which file.
+
+        Python 3.15 has ``.start`` files, and no longer runs the line of a ``.pth`` that has one beside it; 3.18 never
+        does. A ``.start`` without its package is reported at every start of Python, so it is written only where an
+        uninstallation takes it away: as a line of RECORD. The ``.pth`` that stays is silent, and takes over when the
+        package is upgraded.
+        """
+        files = {self.directory / f"{STEM}.pth": PTH.encode()}
+        if self.version >= (3, 18) or (self.version >= (3, 15) and self.record is not None):
+            files[self.directory / f"{STEM}.start"] = START.encode()
+        return files
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("action", choices=("enable", "disable", "status"))
+    parser.add_argument("--json", action="store_true", help="status as JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    site = this_site()
+    if args.action == "enable":
+        return _enable(site)
+    if args.action == "disable":
+        return _disable(site)
+    return _status(site, args.json)
+
+
+def this_site() -> Site:
+    """The site directory of this Python environment."""
+    directory = Path(sysconfig.get_path("purelib"))
+    return Site(directory, sys.version_info[:2], _record(directory))
+
+
+def why_refused(site: Site) -> str:
+    """Why ``enable`` must not write there; empty if it may."""
+    in_environment = sys.prefix != sys.base_prefix or os.path.isdir(os.path.join(sys.prefix, "conda-meta"))
+    if not in_environment:
+        marker = os.path.join(sysconfig.get_path("stdlib"), "EXTERNALLY-MANAGED")
+        if os.path.isfile(marker):
+            return f"{sys.prefix} is managed by the system's package manager ({marker})"
+        if os.path.realpath(sys.prefix) == "/usr":
+            return f"{sys.prefix} is the system's Python"
+    if not os.path.isdir(site.directory):
+        return f"this Python has no directory {site.directory}"
+    if not os.access(site.directory, os.W_OK):
+        return f"{site.directory} is read-only for this user"
+    if str(site.directory) not in sys.path:
+        return f"this Python does not look into {site.directory}"
+    return ""
+
+
+def _enable(site: Site) -> int:
+    refused = why_refused(site)
+    if refused:
+        raise UsageError(f"autostart: {refused}. {INSTEAD}")
+    try:
+        for path, content in site.files.items():
+            _write(path, content)
+            _output.write(f"wrote {path}")
+        _set_record_entry(site, present=True)
+    except OSError as error:
+        raise UsageError(f"autostart: {error.filename}: {error.strerror}. {INSTEAD}") from error
+    if not _works():
+        _remove(site)
+        raise UsageError(
+            "autostart: a new Python of this environment does not find lightning_patches while it starts; took the "
+            f"line away again. Install the package into this environment ({sys.prefix})."
+        )
+    _output.write("Programs of this environment that run with LIGHTNING_PATCHES set have the patches on.")
+    if not os.environ.get(_startup.VARIABLE):
+        _output.write("It is not set now: `export LIGHTNING_PATCHES=1`.")
+    return OK
+
+
+def _disable(site: Site) -> int:
+    try:
+        removed = _remove(site)
+    except OSError as error:
+        raise UsageError(f"autostart: {error.filename}: {error.strerror}") from error
+    for path in removed:
+        _output.write(f"removed {path}")
+    if not removed:
+        _output.write("It was not enabled.")
+    return OK
+
+
+def _status(site: Site, as_json: bool) -> int:
+    found = []
+    for path in _ours(site):
+        content = path.read_bytes()
+        found.append(
+            {
+                "path": str(path),
+                "content": content.decode(errors="backslashreplace"),
+                "sha256": hashlib.sha256(content).hexdigest(),
+                "as_written_by_enable": content == site.files.get(path),
+            }
+        )
+    intact = {file["path"] for file in found if file["as_written_by_enable"]} == {str(path) for path in site.files}
+    enabled = intact and len(found) == len(site.files)
+    if as_json:
+        _output.write_json({"enabled": enabled, "site": str(site.directory), "files": found})
+        return OK if enabled else NOT_APPLIED
+    for file in found:
+        _output.write(f"{file['path']}\nsha256 {file['sha256']}\n{file['content']}".rstrip("\n"))
+        if not file["as_written_by_enable"]:
+            _output.write("This is NOT what `lightning-patches autostart enable` writes here.")
+    if enabled:
+        _output.write("enabled")
+    else:
+        _output.write("not as it should be: enable it again" if found else f"not enabled in {site.directory}")
+    return OK if enabled else NOT_APPLIED
+
+
+def _ours(site: Site) -> list[Path]:
+    paths = (site.directory / f"{STEM}{suffix}" for suffix in (".pth", ".start"))
+    return [path for path in paths if path.is_file()]
+
+
+def _remove(site: Site) -> list[Path]:
+    removed = _ours(site)
+    for path in removed:
+        path.unlink()
+    _set_record_entry(site, present=False)
+    return removed
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Put a file in place at once: no Python that starts meanwhile reads half of it."""
+    handle, temporary = tempfile.mkstemp(prefix=f".{STEM}-", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def _works() -> bool:
+    """Whether a fresh Python of this environment comes up with the package loaded. It is run where nothing lies."""
+    environment = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", _startup.SLEEPING)}
+    environment[_startup.VARIABLE] = "1"
+    code = "import sys; sys.exit('lightning_patches._startup' not in sys.modules)"
+    with tempfile.TemporaryDirectory() as empty:
+        return subprocess.run([sys.executable, "-c", code], env=environment, cwd=empty).returncode == 0
+
+
+def _record(directory: Path) -> Optional[Path]:
+    found = sorted(directory.glob("lightning_patches-*.dist-info/RECORD"))
+    return found[0] if len(found) == 1 else None
+
+
+def _set_record_entry(site: Site, present: bool) -> None:
+    """List the ``.start`` file among the files that an uninstallation removes, or take it off that list."""
+    name = f"{STEM}.start"
+    if site.record is None or (present and site.directory / name not in site.files):
+        return
+    content = site.record.read_bytes()
+    lines = content.splitlines(keepends=True)
+    kept = [line for line in lines if line.partition(b",")[0] != name.encode()]
+    end = b"\r\n" if content.endswith(b"\r\n") else b"\n"
+    wanted = b"".join([*kept, f"{name},,".encode() + end] if present else kept)
+    if wanted != content:
+        _write(site.record, wanted)

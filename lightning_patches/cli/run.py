@@ -1,0 +1,245 @@
+"""Run a program with the patches on, in every process that it starts.
+
+  lightning-patches run [--patches SPEC] [--] train.py ARGS...
+  lightning-patches run [--patches SPEC] [--] -m package.train ARGS...
+  lightning-patches run [--patches SPEC] [--] torchrun --nproc_per_node 2 train.py ARGS...
+
+What ends in .py, and a directory or archive with a __main__, is run by this Python; anything else is a command that is
+looked for on PATH. It takes the place of this process: exit status and signals are its own.
+
+--patches SPEC sets LIGHTNING_PATCHES for it; otherwise LIGHTNING_PATCHES stays as it is, or becomes 1 if it is not set.
+The patches act in the Python environment that this command belongs to, and in no other that the program may start.
+
+exit status, if the program cannot be started:
+  2    LIGHTNING_PATCHES or the command line asks for something that does not exist
+  126  the program was found and cannot be executed
+  127  the program was not found
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import signal
+import stat
+import sys
+import sysconfig
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NoReturn, Optional
+
+from lightning_patches import _startup
+from lightning_patches.catalog import all_patches
+from lightning_patches.cli import OK, UsageError
+from lightning_patches.toggle import VARIABLE, parse
+
+HELP = "run a program with the patches on, in every process that it starts"
+USAGE = "lightning-patches run [--patches SPEC] [--] {SCRIPT | -m MODULE | COMMAND} ..."
+LAUNCHER = Path(os.path.abspath(__file__)).parents[1] / "launcher"
+NOT_EXECUTABLE = 126
+NOT_FOUND = 127
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    # Everything is read by hand, as by `python` and `env`: what follows the program belongs to the program, and
+    # argparse would take options out of it. With no character that starts an option, it hands all of them over.
+    parser.usage, parser.epilog, parser.prefix_chars = USAGE, None, "\0"
+    parser.add_argument("arguments", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+    parser.set_defaults(show_help=parser.print_help)
+
+
+def run(args: argparse.Namespace) -> int:
+    options, program = split(args.arguments)
+    if options.help:
+        args.show_help()
+        return OK
+    if not program:
+        raise UsageError(f"run: no program given. Usage: {USAGE}")
+    directory = LAUNCHER
+    complaint = why_unsafe(directory)
+    if complaint:
+        raise UsageError(
+            f"run: {directory} would be put on PYTHONPATH, but {complaint}. Take that permission away, or put "
+            "`import lightning_patches` on top of the script instead."
+        )
+    command = _command(program)
+    if command is None:
+        print(f"lightning-patches: run: {program[0]}: not found", file=sys.stderr)
+        return NOT_FOUND
+    environment = child_environment(os.environ, directory, options.patches)
+    foreign = _foreign_python(command[0])
+    if foreign:
+        _startup.say(
+            f"{os.path.basename(command[0])} runs {foreign}, which is not of this environment ({sys.prefix}): "
+            "it will not be patched. Use the `lightning-patches` of that Python."
+        )
+    return _replace_process(command, environment)
+
+
+def split(arguments: list[str]) -> tuple[argparse.Namespace, list[str]]:
+    """Our options, and the program with its arguments.
+
+    Raises:
+        UsageError: an option that is not ours, or ``--patches`` without a value.
+    """
+    options = argparse.Namespace(help=False, patches=None)
+    rest = list(arguments)
+    while rest and rest[0].startswith("-") and rest[0] != "-m":
+        option = rest.pop(0)
+        if option == "--":
+            break
+        if option in ("-h", "--help"):
+            options.help = True
+        elif option == "--patches" and rest:
+            options.patches = rest.pop(0)
+        elif option.startswith("--patches="):
+            options.patches = option.partition("=")[2]
+        elif option == "--patches":
+            raise UsageError("run: --patches needs a value, such as `--patches default,strict`")
+        else:
+            raise UsageError(f"run: there is no option {option!r}. Usage: {USAGE}")
+    return options, rest
+
+
+def child_environment(base: Mapping[str, str], directory: Path, patches: Optional[str]) -> dict[str, str]:
+    """The environment of the program.
+
+    Args:
+        base: the environment of this process.
+        directory: holds our ``sitecustomize``.
+        patches: what ``--patches`` says.
+
+    Raises:
+        ToggleError: the patches that are asked for do not exist.
+    """
+    environment = dict(base)
+    environment.pop(_startup.SLEEPING, None)
+    wanted = patches if patches is not None else environment.get(VARIABLE, "")
+    environment[VARIABLE] = wanted.strip() or "1"
+    parse(environment[VARIABLE], all_patches())
+    major, minor = sys.version_info[:2]
+    environment[_startup.LAUNCHED_FOR] = f"{major}.{minor} {os.path.realpath(sys.prefix)}"
+    # What the user has stays as it is. An empty PYTHONPATH is none, and must not become an empty item, which is the
+    # current directory.
+    others = environment.get("PYTHONPATH", "")
+    if others:
+        others = os.pathsep.join(item for item in others.split(os.pathsep) if item != str(directory))
+    environment["PYTHONPATH"] = f"{directory}{os.pathsep}{others}" if others else str(directory)
+    return environment
+
+
+def why_unsafe(directory: Path) -> str:
+    """Why Python must not be told to import from a directory; empty if it may be.
+
+    It may be if nobody can change what is in it who could not change this Python environment anyway.
+    """
+    if not (directory / "sitecustomize.py").is_file():
+        return "it has no sitecustomize.py (half-removed, or installed in an archive)"
+    if os.pathsep in str(directory):
+        return f"its name has a {os.pathsep!r} in it, which PYTHONPATH cannot express"
+    prefix = Path(os.path.realpath(sys.prefix))
+    trusted = {prefix, *prefix.parents}
+    for place in (directory / "sitecustomize.py", directory, *directory.parents):
+        mode = os.stat(place).st_mode
+        # In a sticky directory such as /tmp nobody can replace what belongs to somebody else. They can add files.
+        sticky = mode & stat.S_ISVTX and place not in (directory, directory.parent)
+        if place in trusted or sticky:
+            continue
+        if mode & stat.S_IWOTH:
+            return f"everybody can write to {place}"
+        if mode & stat.S_IWGRP and not _is_own_group(place):
+            return f"the group that owns {place} can write to it"
+    return ""
+
+
+def _is_own_group(place: Path) -> bool:
+    """Whether members of the place's group can write to this environment anyway, or are but this user and root."""
+    import grp
+    import pwd
+
+    group = os.stat(place).st_gid
+    for environment in (sys.prefix, os.path.dirname(os.__file__)):
+        status = os.stat(environment)
+        if status.st_gid == group and status.st_mode & stat.S_IWGRP:
+            return True
+    try:
+        user = pwd.getpwuid(os.geteuid()).pw_name
+        entry = grp.getgrgid(group)
+        members = {*entry.gr_mem, *(person.pw_name for person in pwd.getpwall() if person.pw_gid == group)}
+    except KeyError:
+        return False
+    return members <= {user, "root"}
+
+
+def _command(program: list[str]) -> Optional[list[str]]:
+    """The command line to execute; ``None`` if there is no such program.
+
+    Raises:
+        UsageError: ``-m`` without a module.
+    """
+    first, *arguments = program
+    if first == "-m":
+        if not arguments:
+            raise UsageError("run: -m needs the name of a module")
+        return [_python(), *program]
+    if _has_main(first) or (first.endswith((".py", ".pyw")) and os.path.isfile(first)):
+        return [_python(), *program]
+    found = shutil.which(first) or shutil.which(first, path=sysconfig.get_path("scripts"))
+    if found:
+        return [found, *arguments]
+    if os.path.isfile(first):
+        return [_python(), *program]  # a script without a suffix, and not executable
+    return None
+
+
+def _has_main(path: str) -> bool:
+    if os.path.isdir(path):
+        return os.path.isfile(os.path.join(path, "__main__.py"))
+    return os.path.isfile(path) and zipfile.is_zipfile(path)
+
+
+def _python() -> str:
+    if not sys.executable:
+        raise UsageError("run: this Python does not know where its own executable is")
+    return sys.executable
+
+
+def _foreign_python(executable: str) -> str:
+    """The Python that a command is, or is a script for, if it is not this environment's; empty otherwise."""
+    interpreter = executable
+    try:
+        with open(executable, "rb") as file:
+            first = file.readline(512)
+    except OSError:
+        return ""
+    if first.startswith(b"#!"):
+        words = first[2:].decode(errors="replace").split()
+        if words and os.path.basename(words[0]) == "env" and len(words) > 1:
+            words = [shutil.which(words[-1]) or ""]
+        interpreter = words[0] if words else ""
+    if not os.path.basename(interpreter).startswith("python"):
+        return ""
+    ours = {os.path.realpath(os.path.dirname(path)) for path in (sys.executable, sysconfig.get_path("scripts"))}
+    return "" if os.path.realpath(os.path.dirname(interpreter)) in ours else interpreter
+
+
+def _replace_process(command: list[str], environment: dict[str, str]) -> int:
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except Exception:
+            pass  # nobody reads it
+    for name in ("SIGPIPE", "SIGXFSZ"):  # this Python ignores them, and that would be passed on
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), signal.SIG_DFL)
+    try:
+        _execute(command, environment)
+    except OSError as error:
+        print(f"lightning-patches: run: {command[0]}: {error.strerror}", file=sys.stderr)
+        return NOT_EXECUTABLE
+
+
+def _execute(command: list[str], environment: dict[str, str]) -> NoReturn:
+    os.execve(command[0], command, environment)

@@ -1,0 +1,100 @@
+"""Show everything about a patch: what it does and why, the official fix, the diff, and when to drop it.
+
+With --json, an array of records, one for each patch that the name or number stands for. A record has: name, title,
+group, default, affected (version specifiers), affected_releases, fixed_in (null for never), issues, pull_requests,
+commit, tests, summary, symptoms, targets (location, adds, since, before), witnesses, further_than_upstream,
+equivalent_to, note, and diffs (path and text; empty outside a source checkout).
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from lightning_patches.cli import OK, _output, _records
+from lightning_patches.patch import Patch, Target
+
+HELP = "all about one patch"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("key", metavar="NAME|NUMBER", help="a patch's name, or the number of an issue or pull request")
+    parser.add_argument("--json", action="store_true", help="as JSON")
+    parser.add_argument("--no-diff", action="store_true", help="leave the diff out")
+
+
+def run(args: argparse.Namespace) -> int:
+    patches = _records.find(args.key)
+    if args.json:
+        _output.write_json([{**_records.as_dict(patch), "diffs": _diffs(patch, args.no_diff)} for patch in patches])
+        return OK
+    for index, patch in enumerate(patches):
+        _output.write(("\n" if index else "") + _page(patch, not args.no_diff))
+    return OK
+
+
+def _diffs(patch: Patch, left_out: bool) -> list[dict[str, str]]:
+    if left_out:
+        return []
+    return [{"path": f"upstream/{path.name}", "text": path.read_text("utf-8")} for path in _records.diffs(patch)]
+
+
+def _page(patch: Patch, with_diff: bool) -> str:
+    upstream = patch.upstream
+    links = [f"issue: {_records.UPSTREAM}/issues/{number}" for number in upstream.issues]
+    links += [f"fix: {_records.UPSTREAM}/pull/{number}" for number in upstream.pull_requests]
+    if upstream.commit:
+        links.append(f"commit: {_records.UPSTREAM}/commit/{upstream.commit}")
+    links += [f"test: {test}" for test in upstream.tests]
+    if not upstream.pull_requests and patch.fixed_in is None:
+        links.append("There is no official fix.")
+    sections = [
+        ("What happens without it", [patch.impact.summary]),
+        ("How it shows", list(patch.impact.symptoms)),
+        ("Affected releases", [f"{_records.affected(patch)} ({' or '.join(patch.affected)})"]),
+        ("When to drop it", [_drop(patch)]),
+        ("Official fix", links),
+        ("Goes further than the official fix", [patch.further_than_upstream]),
+        ("Does the same as", [patch.equivalent_to]),
+        ("Good to know", [patch.note]),
+        ("What it replaces", [_target(target) for target in patch.targets]),
+        ("How to have it", [_toggle(patch)]),
+    ]
+    blocks = [f"{patch.name}\n{_output.paragraph(patch.title)}"]
+    for title, lines in sections:
+        text = "\n".join(_output.paragraph(line, "  ") for line in lines if line)
+        if text:
+            blocks.append(f"{title}\n{text}")
+    if with_diff:
+        blocks.append(f"Diff\n{_diff_text(patch)}")
+    return "\n\n".join(blocks)
+
+
+def _drop(patch: Patch) -> str:
+    if patch.fixed_in is None:
+        return "No release has the fix yet."
+    return f"With Lightning {patch.fixed_in} or newer, which has the official fix; there the patch does nothing."
+
+
+def _toggle(patch: Patch) -> str:
+    if patch.default:
+        return (
+            f"In the default set: `import lightning_patches` applies it; LIGHTNING_PATCHES=-{patch.name} leaves it out."
+        )
+    return f"It is opt-in: LIGHTNING_PATCHES=default,{patch.name} adds it to the default set."
+
+
+def _target(target: Target) -> str:
+    remarks = ["added by the patch"] if target.adds else []
+    remarks += [f"since {target.since}"] if target.since else []
+    remarks += [f"before {target.before}"] if target.before else []
+    return target.location + (f" ({', '.join(remarks)})" if remarks else "")
+
+
+def _diff_text(patch: Patch) -> str:
+    if _records.checkout() is None:
+        where = f"A wheel has no diffs: see upstream/{patch.name}*.patch in the source repository."
+        return _output.paragraph(where, "  ")
+    paths = _records.diffs(patch)
+    if not paths:
+        return _output.paragraph(f"None: there is no upstream/{patch.name}*.patch in this checkout.", "  ")
+    return "\n".join(f"  upstream/{path.name}\n\n{path.read_text('utf-8').rstrip()}\n" for path in paths).rstrip("\n")

@@ -1,0 +1,434 @@
+"""Averages the gradients of a backward that went past ``DistributedDataParallel.forward``.
+
+DDP reduces gradients only for a backward whose forward went through DDP itself. A submodule, a method, or a reference
+from before the wrapping reaches the same parameters without it. :class:`GradientSync` watches the parameters instead
+of the calls: what a backward leaves in ``.grad`` and DDP did not reduce is averaged when that backward ends.
+"""
+
+from __future__ import annotations
+
+import importlib
+import itertools
+import weakref
+from typing import Any, Callable, Iterable, Iterator, Optional
+
+from lightning_patches import _runtime
+
+BUCKET_BYTES = 25 * 1024 * 1024
+"""Size of one collective: what DDP uses."""
+
+_NONE, _DENSE, _SPARSE = 0, 1, 2
+_live: weakref.WeakSet[GradientSync] = weakref.WeakSet()
+
+
+def watch(module: Any) -> Optional[GradientSync]:
+    """Keep the gradients of a DDP module's parameters in step, however they come about.
+
+    Args:
+        module: what a strategy made of the user's module; a ``torch.compile`` wrapper around it is looked through.
+
+    Returns:
+        ``None`` where there is nothing to do: not DDP (FSDP, DeepSpeed, one device), one rank only, or a torch older
+        than 2.0, whose autograd engine does not tell one backward from the next.
+    """
+    import torch
+    from torch.nn.parallel import DistributedDataParallel
+
+    module = getattr(module, "_orig_mod", module)
+    if not isinstance(module, DistributedDataParallel) or not hasattr(torch._C, "_current_graph_task_id"):
+        return None
+    if getattr(module, "_use_python_reducer", False) or torch.distributed.get_world_size(module.process_group) == 1:
+        return None
+    return GradientSync(module)
+
+
+class GradientSync:
+    """The gradients of one DDP module.
+
+    Nothing is put on the user's modules but a hook on each parameter that DDP reduces. These hooks own this object,
+    so it refers to parameters and to DDP weakly: when DDP's wrapper is dropped, the hooks go and nothing stays.
+
+    Args:
+        ddp: the module; more than one rank, classic reducer.
+    """
+
+    def __init__(self, ddp: Any) -> None:
+        import torch
+
+        ignored = ddp.parameters_to_ignore
+        named = [(n, p) for n, p in ddp.module.named_parameters() if p.requires_grad and n not in ignored]
+        self._torch = torch
+        self._module_name = type(getattr(ddp.module, "_orig_mod", ddp.module)).__name__
+        self._names = [name.replace("_orig_mod.", "") for name, _ in named]
+        self._children = {name.partition(".")[0] for name in self._names if "." in name}
+        self._parameters = [weakref.ref(parameter) for _, parameter in named]
+        self._index = {id(parameter): index for index, (_, parameter) in enumerate(named)}
+        self._ignored = {id(p) for n, p in ddp.module.named_parameters() if n in ignored}
+        self._ddp = weakref.ref(ddp, _forgetter(self))
+
+        self._task: Optional[int] = None  # the running backward, while its end is awaited
+        self._touched: list[int] = []  # parameters that it has reached so far
+        self._unsynced: set[int] = set()  # parameters that backwards under no_backward_sync have reached
+        self._armed = False  # DDP's forward ran: its reducer answers for the next backward
+        self._ddp_task: Optional[int] = None  # the backward that it answers for
+        self._backwards = 0
+        self._step_hook: Any = None
+        self._shared = False
+        for other in list(_live):
+            if any(other._has(parameter) is not None for _, parameter in named):
+                self._shared = other._shared = True
+        _live.add(self)
+        self._accumulators: list[Any] = []
+        self._handles = [self._hook(parameter, index) for index, (_, parameter) in enumerate(named)]
+
+    def __reduce__(self) -> Any:
+        # A copy or a pickle of the wrapper comes without: its parameters have no hooks.
+        return type(None), ()
+
+    def after_forward(self, output: Any) -> None:
+        """To be called after each forward that went through DDP, with what it returned."""
+        ddp = self._ddp()
+        if ddp is None or not self._torch.is_grad_enabled() or not ddp.require_backward_grad_sync:
+            return
+        self._armed = True
+        # Seen from the output, DDP's own backward costs nothing further. Where no tensor is found, _settle() sees it.
+        for tensor in itertools.islice(_tensors(output, self._torch.Tensor), 4):
+            if tensor.grad_fn is not None:
+                tensor.register_hook(self._on_output)
+
+    # ---------------------------------------------------------------- during a backward
+
+    def _hook(self, parameter: Any, index: int) -> Any:
+        current_task = self._torch._C._current_graph_task_id
+        touch = self._touched.append
+
+        def on_gradient(*_: Any) -> None:
+            task = current_task()
+            if task != self._ddp_task:
+                if task != self._task:
+                    self._begin(task)
+                touch(index)
+
+        register = getattr(parameter, "register_post_accumulate_grad_hook", None)
+        if register is None:  # torch 2.0
+            accumulator = parameter.expand_as(parameter).grad_fn.next_functions[0][0]
+            self._accumulators.append(accumulator)  # the parameter itself does not keep it
+            register = accumulator.register_hook
+        return register(on_gradient)
+
+    def _on_output(self, gradient: Any) -> None:
+        """A backward starts from what DDP's forward returned."""
+        if self._armed:
+            self._armed = False
+            self._ddp_task = self._torch._C._current_graph_task_id()
+            self._unsynced.clear()
+            if self._is_checked():
+                self._at_end(self._check_later)
+
+    def _begin(self, task: int) -> None:
+        self._task = task
+        self._at_end(self._on_end)
+
+    def _at_end(self, callback: Callable[[], None]) -> None:
+        self._torch.autograd.Variable._execution_engine.queue_callback(callback)
+
+    def _on_end(self) -> None:
+        """First thing at the end of a backward that DDP may not know of."""
+        if self._shared:
+            self._yield()
+        if self._armed or self._shared:
+            self._at_end(self._settle)  # once more, behind DDP's own work and what others do here
+        else:
+            self._settle()
+
+    def _yield(self) -> None:
+        """Leave parameters to another wrapper that has them as well, where its DDP answers for this backward, or is
+        told not to synchronise."""
+        for other in list(_live):
+            if other is self or not other._shared:
+                continue
+            ddp = other._ddp()
+            if other._armed or other._ddp_task == self._task or (ddp and not ddp.require_backward_grad_sync):
+                other._take(range(len(other._parameters)), [self])
+
+    def _take(self, indices: Any, others: Iterable[GradientSync]) -> None:
+        for other in others:
+            theirs = {other._has(self._parameters[index]()) for index in indices}
+            other._touched[:] = [touched for touched in other._touched if touched not in theirs]
+            other._unsynced -= theirs
+
+    def _check_later(self) -> None:
+        self._at_end(self._check)
+
+    def _check(self) -> None:
+        ddp = self._ddp()
+        if ddp is not None:
+            if not _has_reduced(ddp):
+                self._await_reduction()
+            self._report_unknown(ddp)
+
+    def _is_checked(self) -> bool:
+        """Whether this backward is one of those that are looked at closely: number 1, 2, 4, 8, ..."""
+        self._backwards += 1
+        return not self._backwards & (self._backwards - 1)
+
+    def _settle(self) -> None:
+        """Last thing at the end of such a backward: reduce what DDP does not."""
+        self._task = None
+        touched = set(self._touched)
+        self._touched.clear()
+        if not self._torch.distributed.is_initialized():
+            return
+        ddp = self._ddp()
+        if ddp is None:
+            self._report_dropped()
+            return
+        if not _has_reduced(ddp):
+            self._await_reduction()
+            return
+        if self._armed and _runs_reducer(ddp):
+            self._armed = False
+            self._unsynced.clear()
+        elif not ddp.require_backward_grad_sync:
+            self._unsynced |= touched
+            return
+        elif touched:
+            with self._torch.no_grad():
+                self._synchronise(ddp, touched | self._unsynced)
+            self._unsynced.clear()
+        if self._is_checked():
+            self._report_unknown(ddp)
+
+    # ---------------------------------------------------------------- the collectives
+
+    def _synchronise(self, ddp: Any, touched: set[int]) -> None:
+        try:
+            agreed = self._agree(ddp.process_group, touched)
+            self._average(ddp.process_group, agreed)
+            if self._shared:
+                others = [sync for sync in list(_live) if sync is not self and sync._shared]
+                self._take([index for index, kind in enumerate(agreed) if kind], others)
+            if ddp.broadcast_buffers and ddp.modules_buffers:
+                self._broadcast_buffers(ddp, agreed)
+        except RuntimeError as error:
+            raise RuntimeError(
+                f"[rank {_runtime.rank()}] averaging the gradients of {self._list(touched)} over all ranks failed. "
+                "Parts of a module that was set up with Fabric were called outside its forward, which takes a backward "
+                "in every rank. Where only some ranks run one, put it under `fabric.no_backward_sync(module)` or use "
+                "`torch.autograd.grad`."
+            ) from error
+
+    def _agree(self, group: Any, touched: set[int]) -> list[int]:
+        """What kind of gradient there is for each parameter, in whichever rank has one."""
+        torch = self._torch
+        kinds = [_NONE] * len(self._parameters)
+        device = None
+        for index in touched:
+            parameter = self._parameters[index]()
+            gradient = None if parameter is None else parameter.grad
+            if gradient is not None:
+                kinds[index] = _DENSE if gradient.layout is torch.strided else _SPARSE
+                device = device or gradient.device
+        if device is None:
+            first = next((p for p in (ref() for ref in self._parameters) if p is not None), None)
+            device = None if first is None else first.device
+        mask = torch.tensor(kinds, dtype=torch.uint8, device=device)
+        torch.distributed.all_reduce(mask, torch.distributed.ReduceOp.MAX, group=group)
+        agreed: list[int] = mask.tolist()
+        return agreed
+
+    def _average(self, group: Any, agreed: list[int]) -> None:
+        torch = self._torch
+        world_size = torch.distributed.get_world_size(group)
+        running = []
+        for bucket in self._buckets(agreed):
+            parts = [p.new_zeros(p.numel()) if p.grad is None else p.grad.reshape(-1).to(p.dtype) for p in bucket]
+            # Divided before the sum, as DDP does: the result is the same to the last bit.
+            flat = torch.cat(parts).mul_(1.0 / world_size)
+            running.append((bucket, flat, torch.distributed.all_reduce(flat, group=group, async_op=True)))
+        for bucket, flat, work in running:
+            work.wait()
+            for parameter, part in zip(bucket, flat.split([p.numel() for p in bucket])):
+                if parameter.grad is None:
+                    parameter.grad = torch.empty_like(parameter)
+                # .data: a graph that was made with create_graph=True stays valid.
+                parameter.grad.data.copy_(part.view_as(parameter))
+        for index, kind in enumerate(agreed):
+            parameter = self._parameters[index]()
+            if kind == _SPARSE and parameter is not None:
+                parameter.grad = self._average_sparse(group, parameter, world_size)
+
+    def _average_sparse(self, group: Any, parameter: Any, world_size: int) -> Any:
+        torch = self._torch
+        gradient = parameter.grad
+        if gradient is None:
+            gradient = torch.zeros_like(parameter).to_sparse(1)
+        elif gradient.layout is torch.strided:
+            gradient = gradient.to_sparse(1)
+        if torch.distributed.get_backend(group) == "gloo":
+            gradient = gradient.div(world_size).coalesce()
+            torch.distributed.all_reduce(gradient, group=group)
+            return gradient
+        dense = gradient.to_dense().div_(world_size)  # NCCL has no sparse collective to rely on
+        torch.distributed.all_reduce(dense, group=group)
+        return dense.to_sparse(gradient.sparse_dim())
+
+    def _buckets(self, agreed: list[int]) -> Iterator[list[Any]]:
+        """Parameters with a dense gradient, by type and device, in portions that are the same in every rank."""
+        kinds: dict[Any, list[Any]] = {}
+        for index, kind in enumerate(agreed):
+            parameter = self._parameters[index]()
+            if kind == _DENSE and parameter is not None:
+                kinds.setdefault((parameter.dtype, parameter.device), []).append(parameter)
+        for parameters in kinds.values():
+            bucket: list[Any] = []
+            size = 0
+            for parameter in parameters:
+                own = parameter.numel() * parameter.element_size()
+                if bucket and size + own > BUCKET_BYTES:
+                    yield bucket
+                    bucket, size = [], 0
+                bucket.append(parameter)
+                size += own
+            yield bucket
+
+    def _broadcast_buffers(self, ddp: Any, agreed: list[int]) -> None:
+        """Rank zero's buffers for all. Those of a child that trains, but not in this backward, are let alone: the
+        graph of a forward that still waits for its backward may hold them."""
+        reached = {self._names[index].partition(".")[0] for index, kind in enumerate(agreed) if kind}
+        resting = self._children - reached
+        buffers = []
+        for name, buffer in ddp.module.named_buffers():
+            if name in ddp.parameters_to_ignore or name.replace("_orig_mod.", "").partition(".")[0] in resting:
+                continue
+            # .data: the change must not count as one that makes a graph invalid.
+            buffers.append(buffer.data)
+        if buffers:
+            size = getattr(ddp, "broadcast_bucket_size", BUCKET_BYTES)
+            self._torch.distributed._broadcast_coalesced(ddp.process_group, buffers, size, 0)
+
+    # ---------------------------------------------------------------- what is left
+
+    def _await_reduction(self) -> None:
+        """DDP's forward ran, but its reducer waits for more gradients than this backward had. More backwards may
+        follow and complete it; an optimizer step before that would use gradients that differ between ranks."""
+        optimizers = importlib.import_module("torch.optim.optimizer")
+        register = getattr(optimizers, "register_optimizer_step_pre_hook", None)
+        if self._step_hook is None and register is not None:
+            me = weakref.ref(self)
+
+            def before_step(optimizer: Any, args: Any, kwargs: Any) -> None:
+                sync = me()
+                if sync is not None:
+                    sync._before_step(optimizer)
+
+            self._step_hook = register(before_step)
+
+    def _before_step(self, optimizer: Any) -> None:
+        ddp = self._ddp()
+        finished = ddp is None or _has_reduced(ddp)
+        mine = [self._has(parameter) for group in optimizer.param_groups for parameter in group["params"]]
+        indices = {i for i in mine if i is not None and getattr(self._parameters[i](), "grad", None) is not None}
+        if not finished and not indices:
+            return
+        self._step_hook.remove()
+        self._step_hook = None
+        if not finished:
+            _runtime.report_misuse(
+                f"fabric-submodule-sync:unfinished:{self._module_name}",
+                f"The optimizer steps with gradients that differ between ranks: {self._list(indices)}. The forward of "
+                "the module that was set up with Fabric ran with gradients enabled, but the backward did not reach all "
+                "of its parameters. Call it under `torch.no_grad()` where its output is not trained on, or set "
+                "`find_unused_parameters=True`.",
+            )
+
+    def _report_unknown(self, ddp: Any) -> None:
+        """Parameters that train now and that DDP was not told of."""
+        unknown = []
+        for name, parameter in ddp.module.named_parameters():
+            if parameter.grad is None or not parameter.requires_grad or id(parameter) in self._ignored:
+                continue
+            if all(sync._has(parameter) is None for sync in list(_live)):
+                unknown.append(name.replace("_orig_mod.", ""))
+        if unknown:
+            _runtime.report_misuse(
+                f"fabric-submodule-sync:unknown:{self._module_name}:{unknown[0]}",
+                f"These gradients are not synchronised between ranks: {self._enumerate(unknown)}. The parameters "
+                "were frozen, or not there, when the module was set up with Fabric. Set it up (again) after unfreezing "
+                "or adding parameters.",
+            )
+
+    def _report_dropped(self) -> None:
+        """Only for a wrapper that was thrown away before it saw a backward."""
+        parameters = [(index, ref()) for index, ref in enumerate(self._parameters)]
+        others = [sync for sync in _live if sync is not self and sync._ddp() is not None]
+        alone = {i for i, p in parameters if p is not None and all(sync._has(p) is None for sync in others)}
+        self._remove_hooks()
+        if alone:
+            _runtime.report_misuse(
+                f"fabric-submodule-sync:dropped:{self._module_name}",
+                f"These gradients are not synchronised between ranks: {self._list(alone)}. What `fabric.setup` or "
+                "`fabric.setup_module` returned for this module has been thrown away. Keep a reference to it.",
+            )
+
+    def _remove_hooks(self) -> None:
+        for handle in self._handles:
+            handle.remove()
+        self._handles.clear()
+        self._accumulators.clear()
+        _live.discard(self)
+
+    def _on_dropped(self) -> None:
+        if self._step_hook is not None:
+            self._step_hook.remove()
+        if self._backwards or self._unsynced or self._accumulators:
+            self._remove_hooks()
+
+    def _has(self, parameter: Any) -> Optional[int]:
+        index = self._index.get(id(parameter))
+        return index if index is not None and self._parameters[index]() is parameter else None
+
+    def _list(self, indices: set[int]) -> str:
+        return self._enumerate([self._names[index] for index in sorted(indices)])
+
+    def _enumerate(self, names: list[str]) -> str:
+        more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+        return f"{', '.join(names[:3])}{more} of {self._module_name}"
+
+
+def _forgetter(sync: GradientSync) -> Callable[[Any], None]:
+    me = weakref.ref(sync)
+
+    def forget(_: Any) -> None:
+        found = me()
+        if found is not None:
+            found._on_dropped()
+
+    return forget
+
+
+def _tensors(output: Any, kind: type) -> Iterator[Any]:
+    """The tensors in what a forward returned, as far as it is made of tuples, lists and dictionaries."""
+    if isinstance(output, kind):
+        yield output
+    elif isinstance(output, (tuple, list)):
+        for item in output:
+            yield from _tensors(item, kind)
+    elif isinstance(output, dict):
+        yield from _tensors(list(output.values()), kind)
+
+
+def _runs_reducer(ddp: Any) -> bool:
+    """False for a static graph whose first iteration has not reached DDP's output yet: only there is it reduced."""
+    return not ddp.static_graph or getattr(ddp, "_static_graph_delay_allreduce_enqueued", True)
+
+
+def _has_reduced(ddp: Any) -> bool:
+    """Whether DDP's reducer is done with all that it waited for."""
+    check = getattr(ddp.reducer, "_check_reducer_finalized", None)
+    try:
+        if check is not None:
+            check()
+    except RuntimeError:
+        return False
+    return True

@@ -1,0 +1,116 @@
+"""``pytorch/plugins/io/async_plugin.py``: checkpoints that are written by a thread while the training goes on."""
+
+from __future__ import annotations
+
+import copy
+from collections import OrderedDict, defaultdict
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Callable
+
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+_PLUGIN = "pytorch.plugins.io.async_plugin:AsyncCheckpointIO"
+
+
+def _save_checkpoint(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def save_checkpoint(self: Any, *args: Any, **kwargs: Any) -> None:
+        if "checkpoint" in kwargs:
+            kwargs["checkpoint"] = _snapshot(kwargs["checkpoint"], {})
+        elif args:
+            args = (_snapshot(args[0], {}), *args[1:])
+        original(self, *args, **kwargs)
+
+    return save_checkpoint
+
+
+def _snapshot(value: Any, clones: dict[Any, Any]) -> Any:
+    """Copy the tensors and plain containers of a checkpoint, so that nobody changes them while they are written.
+
+    Args:
+        value: a checkpoint or a part of one.
+        clones: clones made so far. Tensors that are one piece of memory, as tied weights are, stay one.
+    """
+    import torch
+
+    if isinstance(value, torch.Tensor):
+        return _clone(value, clones)
+    kind = type(value)
+    if kind in (dict, OrderedDict, defaultdict):
+        copied = copy.copy(value)  # with its attributes: a state dict carries the versions of its modules in one
+        for key, item in value.items():
+            copied[key] = _snapshot(item, clones)
+        return copied
+    if kind in (list, tuple):
+        return kind(_snapshot(item, clones) for item in value)
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return kind(*(_snapshot(item, clones) for item in value))
+    return value
+
+
+def _clone(tensor: Any, clones: dict[Any, Any]) -> Any:
+    import torch
+
+    if type(tensor) not in (torch.Tensor, torch.nn.Parameter) or tensor.layout != torch.strided or not tensor.numel():
+        return tensor.detach().clone()
+    key = (tensor.device, tensor.data_ptr(), tensor.dtype, tensor.size(), tensor.stride())
+    if key not in clones:
+        clones[key] = tensor.detach().clone()
+    return clones[key]
+
+
+def _teardown(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def teardown(self: Any) -> None:
+        try:
+            original(self)
+        finally:
+            # For the next run of the Trainer. A thread is started only when there is something to save.
+            self._executor = ThreadPoolExecutor(max_workers=1)
+
+    return teardown
+
+
+PATCHES = (
+    Patch(
+        name="async-checkpoint-snapshot",
+        title="AsyncCheckpointIO saves the state of the moment at which it was asked to",
+        group="correctness",
+        affected=(">=2.0.0,<2.5.4",),
+        targets=(Target(f"{_PLUGIN}.save_checkpoint", _save_checkpoint),),
+        upstream=Upstream(
+            pull_requests=(21079,),
+            commit="2c74bee068",
+            fixed_in="2.5.4",
+            tests=(
+                "tests/tests_pytorch/plugins/test_async_checkpoint.py"
+                "::test_async_checkpoint_should_snapshot_values_before_mutation",
+            ),
+        ),
+        impact=Impact(
+            "A checkpoint written by AsyncCheckpointIO holds weights and optimizer state of several training steps, "
+            "because training goes on while the thread is writing.",
+            ("checkpoint differs from the weights at the time of saving", "torn checkpoint"),
+        ),
+        further_than_upstream="The official fix loses the module versions that a state dict carries (its _metadata), "
+        "writes tied weights twice, and rebuilds containers of other libraries, such as OmegaConf's. Here they stay as "
+        "they are.",
+        note="The copy is made where the tensors are, as in the official fix: saving needs the size of one checkpoint "
+        "in free memory of the device.",
+    ),
+    Patch(
+        name="async-checkpoint-reuse",
+        title="AsyncCheckpointIO saves in the second run of a Trainer, too",
+        group="crash",
+        affected=(">=2.0.0,<2.5.4",),
+        targets=(Target(f"{_PLUGIN}.teardown", _teardown),),
+        upstream=Upstream(
+            pull_requests=(20952,),
+            commit="ff64a92624",
+            fixed_in="2.5.4",
+            tests=("tests/tests_pytorch/plugins/test_checkpoint_io_plugin.py::test_async_checkpoint_plugin",),
+        ),
+        impact=Impact(
+            "With AsyncCheckpointIO the second fit of a Trainer, or fit after validate, ends at its first checkpoint.",
+            ("cannot schedule new futures after shutdown",),
+        ),
+    ),
+)

@@ -1,0 +1,39 @@
+"""``pytorch/tuner/batch_size_scaling.py``: what the batch size finder leaves behind for the training that follows."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+
+def _drop_val_loader(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def _reset_dataloaders(trainer: Any) -> None:
+        original(trainer)
+        # Dropped, not made anew: whoever validates next asks for it, with the batch size and limit of that time.
+        trainer.fit_loop.epoch_loop.val_loop._combined_loader = None
+
+    return _reset_dataloaders
+
+
+PATCHES = (
+    Patch(
+        name="batch-size-finder-val-loader",
+        title="Validation after the batch size finder uses all of its batches",
+        group="correctness",
+        affected=(">=2.0.0,<2.1.1",),
+        targets=(Target("pytorch.tuner.batch_size_scaling:_reset_dataloaders", _drop_val_loader),),
+        upstream=Upstream(
+            issues=(18394,),
+            pull_requests=(18854,),
+            commit="e50b68aae3",
+            fixed_in="2.1.1",
+            tests=("tests/tests_pytorch/tuner/test_scale_batch_size.py::test_batch_size_finder_callback_val_batches",),
+        ),
+        impact=Impact(
+            "With the BatchSizeFinder callback, every validation of the training is cut to steps_per_trial batches, "
+            "and loads them with the batch size of the first trial.",
+            ("validation stops after steps_per_trial batches",),
+        ),
+    ),
+)

@@ -1,0 +1,70 @@
+"""``pytorch/strategies/ddp.py``: DistributedDataParallel as a strategy of the Trainer."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+_FLUSHED = "_lightning_patches_static_graph_flushed"
+
+
+def _pre_backward(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def pre_backward(self: Any, closure_loss: Any) -> None:
+        original(self, closure_loss)
+        # In its first iteration a static graph holds all reductions back until the backward pass of the *outputs* of
+        # forward() says that everything was seen. In manual optimization that pass never comes: what goes backward is
+        # a loss within forward(). So the loss says it, in the way in which the outputs would have.
+        model = self.model
+        if not getattr(model, "static_graph", False) or self.lightning_module.automatic_optimization:
+            return
+        if hasattr(self, "_pl_static_graph_delay_done"):
+            self._pl_static_graph_delay_done = True  # the official way is too late under no_sync, and once per Trainer
+        # Under no_sync the reducer was not prepared; the first backward that synchronizes is the one.
+        if getattr(model, _FLUSHED, False) or not model.require_backward_grad_sync or not closure_loss.requires_grad:
+            return
+        _flush_with(closure_loss, model)
+
+    return pre_backward
+
+
+def _flush_with(loss: Any, model: Any) -> None:
+    """When ``loss`` goes backward, have autograd launch the reductions at the end of that pass, once per module."""
+    import torch
+
+    flush = getattr(getattr(model, "reducer", None), "_delay_all_reduce", None)
+    if flush is None:
+        return
+
+    def on_backward(gradient: Any) -> None:
+        if not getattr(model, _FLUSHED, False):
+            setattr(model, _FLUSHED, True)  # on the module: each fit makes a new one, with a new reducer
+            torch.autograd.Variable._execution_engine.queue_callback(flush)
+
+    loss.register_hook(on_backward)
+
+
+PATCHES = (
+    Patch(
+        name="ddp-static-graph-manual",
+        title="Gradients are synchronized under static_graph=True with manual optimization",
+        group="correctness",
+        affected=(">=2.0.0,<=2.6.6",),
+        targets=(Target("pytorch.strategies.ddp:DDPStrategy.pre_backward", _pre_backward),),
+        upstream=Upstream(
+            pull_requests=(21251,),
+            commit="10675b49d6",
+            tests=("tests/tests_pytorch/strategies/test_ddp_integration.py::test_ddp_gradients_synced",),
+        ),
+        impact=Impact(
+            "With DDPStrategy(static_graph=True) and manual optimization the ranks never average their gradients: each "
+            "trains a model of its own, and nothing says so. In 2.6.0 to 2.6.6, from the second fit of a Trainer on.",
+            ("gradients differ between ranks", "weights diverge between ranks"),
+        ),
+        further_than_upstream="The official fix (2.6.0) remembers on the strategy that the first iteration is over. A "
+        "second fit has a new DistributedDataParallel module with a first iteration of its own, and stays "
+        "unsynchronized in 2.6.0 to 2.6.6; and a first backward under no_sync() ends in an internal assertion. Here it "
+        "is remembered per module, and the reductions are launched by autograd, as in torch itself.",
+        equivalent_to="the same training without static_graph",
+    ),
+)

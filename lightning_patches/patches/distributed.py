@@ -1,0 +1,57 @@
+"""``fabric/utilities/distributed.py`` and ``pytorch/overrides/distributed.py``: samplers for several ranks."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, Callable
+
+from lightning_patches.distributions import module_name
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+
+def _set_epoch(module: str, wrapper: str) -> Callable[[Any, str], Callable[..., None]]:
+    """For a class that shards another sampler's indices and has only inherited ``set_epoch``."""
+
+    def build(original: None, namespace: str) -> Callable[..., None]:
+        def set_epoch(self: Any, epoch: int) -> None:
+            owner = getattr(sys.modules[module_name(namespace, module)], wrapper)
+            super(owner, self).set_epoch(epoch)
+            inner = getattr(self.dataset._sampler, "set_epoch", None)
+            if callable(inner):
+                inner(epoch)
+
+        return set_epoch
+
+    return build
+
+
+def _target(module: str, wrapper: str, before: str = "") -> Target:
+    return Target(f"{module}:{wrapper}.set_epoch", _set_epoch(module, wrapper), adds=True, before=before)
+
+
+PATCHES = (
+    Patch(
+        name="sampler-set-epoch",
+        title="A sampler of one's own is told the epoch under DDP",
+        group="correctness",
+        affected=(">=2.0.0,<=2.6.6",),
+        targets=(
+            _target("fabric.utilities.distributed", "DistributedSamplerWrapper", before="2.6.1"),
+            _target("pytorch.overrides.distributed", "UnrepeatedDistributedSamplerWrapper"),
+        ),
+        upstream=Upstream(
+            issues=(21454,),
+            pull_requests=(21456,),
+            commit="79a39c04d3",
+            tests=("tests/tests_fabric/utilities/test_distributed.py::test_distributed_sampler_wrapper_set_epoch",),
+        ),
+        impact=Impact(
+            "A custom sampler whose order depends on set_epoch() (bucketing, weighting, curriculum) gives the order of "
+            "epoch 0 in every epoch, as soon as there is more than one rank. In 2.6.1 to 2.6.6, in predict only.",
+            ("set_epoch is not called on a custom sampler", "same order of data in every epoch under DDP"),
+        ),
+        further_than_upstream="The official fix (2.6.1) leaves out the wrapper that predict uses. On one device the "
+        "sampler is told the epoch in predict as well, in every release.",
+        equivalent_to="the same sampler on one device",
+    ),
+)

@@ -1,0 +1,355 @@
+"""``pytorch/tuner``: both finders when something goes wrong, and the checkpoint that they keep for themselves.
+
+A finder writes the initial state into a temporary checkpoint, changes the trainer for its trials, and puts
+everything back at the end. The two patches here are about that checkpoint; which one belongs to a finder is taken
+from the finder itself, from its local variable, because a name alone proves nothing.
+"""
+
+from __future__ import annotations
+
+import copy
+import importlib
+import inspect
+import os
+import sys
+from types import FrameType
+from typing import Any, Callable, Iterator, Optional
+
+from lightning_patches import _runtime
+from lightning_patches.distributions import module_name
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+_LR_FINDER = "pytorch.tuner.lr_finder"
+_BATCH_SIZE = "pytorch.tuner.batch_size_scaling"
+_FINDERS = {_LR_FINDER: "_lr_find", _BATCH_SIZE: "_scale_batch_size"}
+_STAGES = ("train", "val", "test", "predict")
+_LOOP_FLAGS = (
+    "_restarting",
+    "_loaded_from_state_dict",
+    "_resuming_from_checkpoint",
+    "_restart_stage",
+    "_combined_loader_states_to_load",
+)
+
+
+# ---------------------------------------------------------------- whose checkpoint
+
+
+def _is_finder(frame: FrameType, namespace: str) -> bool:
+    """Whether this frame is a running (or failed) ``_lr_find`` or ``_scale_batch_size`` of Lightning's own."""
+    name, module = frame.f_code.co_name, frame.f_globals.get("__name__")
+    return any(name == function and module == module_name(namespace, home) for home, function in _FINDERS.items())
+
+
+def _finder_below(error: BaseException, namespace: str) -> Optional[FrameType]:
+    """The finder that an error came up through."""
+    traceback = error.__traceback__
+    while traceback is not None:
+        if _is_finder(traceback.tb_frame, namespace):
+            return traceback.tb_frame
+        traceback = traceback.tb_next
+    return None
+
+
+def _finder_above(frame: Optional[FrameType], namespace: str) -> Optional[FrameType]:
+    """The finder that a frame was called from."""
+    while frame is not None and not _is_finder(frame, namespace):
+        frame = frame.f_back
+    return frame
+
+
+def _first_error(error: BaseException, namespace: str) -> BaseException:
+    """The error that ended the finder, where its clean-up raised another one on top of it."""
+    first, current, seen = error, error.__context__, {id(error)}
+    while current is not None and id(current) not in seen:
+        seen.add(id(current))
+        if _finder_below(current, namespace) is not None:
+            first = current
+        current = current.__context__
+    return first
+
+
+def _read(path: Any, namespace: str, map_location: Any = "cpu") -> dict[str, Any]:
+    """Read a finder's own checkpoint, whatever classes it holds: this job wrote it a moment ago.
+
+    Raises:
+        FileNotFoundError: it is gone.
+    """
+    import torch
+
+    cloud_io = importlib.import_module(module_name(namespace, "fabric.utilities.cloud_io"))
+    options = {"weights_only": False} if "weights_only" in inspect.signature(torch.load).parameters else {}
+    with cloud_io.get_filesystem(path).open(path, "rb") as file:
+        checkpoint: dict[str, Any] = torch.load(file, map_location=map_location, **options)
+    return checkpoint
+
+
+def _load(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
+    prefixes = (".lr_find_", ".scale_batch_size_")
+
+    def _load(path_or_url: Any, map_location: Any = None, *args: Any, **kwargs: Any) -> Any:
+        if isinstance(path_or_url, (str, os.PathLike)) and os.path.basename(path_or_url).startswith(prefixes):
+            finder = _finder_above(sys._getframe(1), namespace)
+            if finder is not None and finder.f_locals.get("ckpt_path") == path_or_url:
+                return _read(path_or_url, namespace, map_location)
+        return original(path_or_url, map_location, *args, **kwargs)
+
+    return _load
+
+
+# ---------------------------------------------------------------- clean-up
+
+
+class _Before:
+    """What a finder changes, as it was before.
+
+    Args:
+        trainer: the trainer that a finder is about to use.
+        namespace: ``"lightning"`` or ``"pytorch_lightning"``.
+        attributes: names of the hyperparameter that the finder may set, wherever the model keeps it.
+    """
+
+    def __init__(self, trainer: Any, namespace: str, attributes: tuple[str, ...]) -> None:
+        self.trainer, self.namespace = trainer, namespace
+        self.active_loop = loop = trainer._active_loop
+        self.loop_state = copy.deepcopy(loop.state_dict()) if loop is not None else None
+        self.flags = [
+            (each, name, vars(each)[name]) for each in _loops(trainer) for name in _LOOP_FLAGS if name in vars(each)
+        ]
+        owners = [
+            (trainer.strategy, ("optimizers", "lr_scheduler_configs")),
+            (trainer, ("callbacks", "loggers", "should_stop", *(f"limit_{s}_batches" for s in _STAGES))),
+            (trainer.fit_loop.epoch_loop, ("max_steps",)),
+            (trainer._checkpoint_connector, ("_ckpt_path", "_loaded_checkpoint")),
+            (loop, ("verbose",)),
+        ]
+        self.values = [
+            (owner, name, getattr(owner, name)) for owner, names in owners for name in names if hasattr(owner, name)
+        ]
+        model = trainer.lightning_module
+        self.modes = [(module, module.training) for module in model.modules()]
+        parsing = importlib.import_module(module_name(namespace, "pytorch.utilities.parsing"))
+        self.hyperparameters = [
+            (holder, name, _get(holder, name))
+            for name in attributes
+            for holder in parsing._lightning_get_all_attr_holders(model, name)
+        ]
+
+    def put_back(self, checkpoint_path: Optional[str]) -> None:
+        """Undo what the finder did, without talking to other ranks: they may be anywhere, or gone.
+
+        A step that fails gives a warning and does not keep the others from being taken.
+        """
+        steps: tuple[tuple[str, Callable[[], None]], ...] = (
+            ("the trainer's settings", self._settings),
+            ("the initial weights and optimizer state", lambda: self._initial_state(checkpoint_path)),
+            ("the progress of the loops", self._loops),
+            ("the tuned hyperparameter", self._hyperparameters),
+            ("the temporary checkpoint (to be removed)", lambda: self._remove(checkpoint_path)),
+        )
+        for what, step in steps:
+            try:
+                step()
+            except Exception as error:
+                _runtime.warn_once(
+                    f"tuner-cleanup-on-error: {what}",
+                    f"[rank {_runtime.rank()}] a finder failed, and this could not be put back: {what} "
+                    f"({type(error).__name__}: {error}). Use a new Trainer and model to go on.",
+                    all_ranks=True,
+                )
+
+    def _settings(self) -> None:
+        for owner, name, value in self.values:
+            setattr(owner, name, value)
+
+    def _initial_state(self, path: Optional[str]) -> None:
+        trainer, strategy = self.trainer, self.trainer.strategy
+        base = importlib.import_module(module_name(self.namespace, "pytorch.strategies.strategy")).Strategy
+        loads = ("load_checkpoint", "load_model_state_dict", "load_optimizer_state_dict")
+        as_base = all(getattr(type(strategy), name) is getattr(base, name) for name in loads)
+        if path is None or not (as_base or trainer.world_size == 1):
+            return  # a sharded model comes back only if all ranks take part
+        io = importlib.import_module(module_name(self.namespace, "fabric.plugins.io.torch_io")).TorchCheckpointIO
+        try:
+            if as_base and type(strategy.checkpoint_io) is io:
+                checkpoint = _read(path, self.namespace)
+            else:
+                checkpoint = strategy.load_checkpoint(path)
+        except FileNotFoundError:
+            return  # never written, or the finder was done with it
+        connector = trainer._checkpoint_connector
+        loaded, connector._loaded_checkpoint = connector._loaded_checkpoint, checkpoint
+        try:
+            connector.restore_datamodule()
+            connector.restore_model()
+            connector.restore_training_state()
+        finally:
+            connector._loaded_checkpoint = loaded
+
+    def _loops(self) -> None:
+        for module, training in self.modes:
+            module.training = training
+        if self.active_loop is not None:
+            self.active_loop.load_state_dict(self.loop_state)
+            self.active_loop._combined_loader = None
+        self.trainer.fit_loop.epoch_loop.val_loop._combined_loader = None
+        for loop, name, value in self.flags:
+            setattr(loop, name, value)
+
+    def _hyperparameters(self) -> None:
+        for holder, name, value in self.hyperparameters:
+            if _get(holder, name) is not value:
+                if isinstance(holder, dict):
+                    holder[name] = value
+                else:
+                    setattr(holder, name, value)
+
+    def _remove(self, path: Optional[str]) -> None:
+        if path is not None:
+            self.trainer.strategy.remove_checkpoint(path)
+
+
+def _loops(trainer: Any) -> Iterator[Any]:
+    """The active loop and those inside it, and the fit loop with its own."""
+    waiting = [trainer.fit_loop, trainer._active_loop]
+    seen: set[int] = set()
+    while waiting:
+        loop = waiting.pop()
+        if loop is not None and id(loop) not in seen:
+            seen.add(id(loop))
+            yield loop
+            waiting += [child for child in vars(loop).values() if hasattr(child, "_restarting")]
+
+
+def _get(holder: Any, name: str) -> Any:
+    return holder[name] if isinstance(holder, dict) else getattr(holder, name)
+
+
+def _clean_up(original: Callable[..., Any], namespace: str, before: Callable[[dict[str, Any]], Any]) -> Any:
+    signature = inspect.signature(original)
+
+    def finder(trainer: Any, *args: Any, **kwargs: Any) -> Any:
+        call = signature.bind(trainer, *args, **kwargs)
+        call.apply_defaults()
+        state = _Before(trainer, namespace, before(call.arguments))
+        try:
+            return original(trainer, *args, **kwargs)
+        except BaseException as error:
+            failure = _first_error(error, namespace)
+        try:
+            frame = _finder_below(failure, namespace)
+            state.put_back(frame.f_locals.get("ckpt_path") if frame is not None else None)
+            raise failure  # outside of the handler: it keeps the context that it came with
+        finally:
+            del failure, frame  # or its traceback would lead back to itself, and keep the model alive
+
+    return finder
+
+
+def _clean_up_lr_find(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
+    def attributes(call: dict[str, Any]) -> tuple[str, ...]:
+        if not call["update_attr"]:
+            return ()
+        return (call["attr_name"],) if call["attr_name"] else ("lr", "learning_rate")
+
+    replacement: Callable[..., Any] = _clean_up(original, namespace, attributes)
+    return replacement
+
+
+def _clean_up_scale_batch_size(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
+    replacement: Callable[..., Any] = _clean_up(original, namespace, lambda call: (call["batch_arg_name"],))
+    return replacement
+
+
+def _restore(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def restore(self: Any, *args: Any, **kwargs: Any) -> None:
+        # Since 2.5.5 the finders themselves restore after an error, together with all ranks. A rank that failed
+        # alone would wait for the others, which wait for its gradients, and its error would never be seen.
+        error = sys.exc_info()[1]
+        if error is not None:
+            finder = _finder_above(sys._getframe(1), namespace)
+            if finder is not None and finder is _finder_below(error, namespace):
+                raise error
+        original(self, *args, **kwargs)
+
+    return restore
+
+
+def _remove_finder(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return original(self, *args, **kwargs)
+        except BaseException:
+            trainer = self._trainer  # only the Tuner's own callbacks end the run when they are done
+            trainer.callbacks = [each for each in trainer.callbacks if not getattr(each, "_early_exit", False)]
+            raise
+
+    return method
+
+
+PATCHES = (
+    Patch(
+        name="tuner-temporary-checkpoint",
+        title="The finders read their own temporary checkpoint whatever it holds",
+        group="crash",
+        affected=(">=2.0.0,<2.4.0", ">=2.6.0,<=2.6.6"),
+        targets=(Target("fabric.utilities.cloud_io:_load", _load),),
+        witnesses=(f"{_LR_FINDER}:_lr_find", f"{_BATCH_SIZE}:_scale_batch_size"),
+        upstream=Upstream(
+            pull_requests=(21758,),
+            commit="fe6b1cc4e8",
+            tests=("tests/tests_pytorch/tuner/test_lr_finder.py::test_lr_finder_respects_weights_only",),
+        ),
+        impact=Impact(
+            "Under PyTorch 2.6 and later, the learning rate finder and the batch size finder fail when the model's "
+            "saved hyperparameters hold anything but plain values.",
+            ("Weights only load failed", "WeightsUnpickler error: Unsupported global"),
+        ),
+        further_than_upstream="The official change, in no release yet, adds an argument for the learning rate finder "
+        "that the user has to pass. Here nothing has to be passed, and the batch size finder works as well.",
+        equivalent_to="the same search with a model whose hyperparameters are plain values",
+        note="Only the file that a running finder has written for itself is read so; every other checkpoint is loaded "
+        "as before.",
+    ),
+    Patch(
+        name="tuner-cleanup-on-error",
+        title="A finder that fails leaves everything as it was, and its error arrives",
+        group="correctness",
+        affected=(">=2.0.0,<=2.6.6",),
+        targets=(
+            Target(f"{_LR_FINDER}:_lr_find", _clean_up_lr_find),
+            Target(f"{_BATCH_SIZE}:_scale_batch_size", _clean_up_scale_batch_size),
+            Target("pytorch.tuner.tuning:Tuner.lr_find", _remove_finder),
+            Target("pytorch.tuner.tuning:Tuner.scale_batch_size", _remove_finder),
+            Target(
+                "pytorch.trainer.connectors.checkpoint_connector:_CheckpointConnector.restore",
+                _restore,
+                since="2.5.5",
+            ),
+        ),
+        upstream=Upstream(
+            pull_requests=(21162,),
+            commit="e1e2534d32",
+            tests=(
+                "tests/tests_pytorch/tuner/test_lr_finder.py::test_lr_finder_checkpoint_cleanup_on_error",
+                "tests/tests_pytorch/tuner/test_scale_batch_size.py::test_scale_batch_size_checkpoint_cleanup_on_error",
+            ),
+        ),
+        impact=Impact(
+            "When an error or Ctrl-C ends a learning rate or batch size search, the Trainer is left with trial "
+            "weights, limits, step count and callbacks, and a hidden checkpoint stays on disk. From 2.5.5 on the "
+            "error can be replaced by another one, or the job hangs if only one rank fails.",
+            (
+                "a .lr_find_*.ckpt file is left behind",
+                "a .scale_batch_size_*.ckpt file is left behind",
+                "Trainer is already configured with a `LearningRateFinder` callback",
+                "Trainer is already configured with a `BatchSizeFinder` callback",
+            ),
+        ),
+        further_than_upstream="The official change (2.5.5) restores weights and removes the file, in an operation of "
+        "all ranks, and renews the DataLoaders. It leaves trainer settings, limits and callbacks changed, lets an "
+        "error of the DataLoader replace the first one, and hangs when a single rank fails.",
+        note="Sharded strategies (FSDP, DeepSpeed, model parallel) on several devices do not get their weights back, "
+        "because a rank that fails cannot count on the others; all the rest is put back.",
+    ),
+)

@@ -1,0 +1,445 @@
+"""Our diffs against upstream's source (``upstream/*.patch``): read, placed and applied, with no fuzz.
+
+A diff is an ordinary unified diff with a DEP-3 header. Its paths and lines are those of the ``lightning`` package
+(``pytorch/tuner/lr_finder.py``, ``lightning.pytorch``), and are translated for ``pytorch_lightning`` and
+``lightning_fabric``. What stands behind the ``@@`` of a hunk is the qualified name of the function or class that the
+hunk belongs to. There, and nowhere else, its context must be found exactly once, to the letter; line numbers are for
+other tools (``patch --fuzz=0`` makes the same files out of them) and for the reader.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import os
+import re
+import sys
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Callable, Iterable, Literal, Optional
+
+ROOT = Path(__file__).resolve().parents[1]
+os.environ.setdefault("_LIGHTNING_PATCHES_IMPORT_ONLY", "1")
+sys.path[:0] = [str(ROOT / "scripts"), str(ROOT)]
+
+import _carried  # noqa: E402
+from lightning_patches import catalog, distributions, gate  # noqa: E402
+from lightning_patches.fingerprints import MARKER  # noqa: E402
+from lightning_patches.patch import Patch  # noqa: E402
+
+UPSTREAM = ROOT / "upstream"
+SERIES = UPSTREAM / "series"
+State = Literal["applied", "applies", "does not apply"]
+Reader = Callable[[str], Optional[str]]
+"""Text of a file of the release, by its path in the wheel; ``None`` if there is no such file."""
+
+
+class DiffError(Exception):
+    """A diff is malformed, or does not fit the source that it is to be applied to."""
+
+
+@dataclass(frozen=True)
+class Hunk:
+    """One place of a file.
+
+    Args:
+        section: qualified name of the function or class that holds the place, "" for the whole file.
+        lines: ``(kind, text)`` with kind " ", "-" or "+".
+        numbers: first line, before and after, in the newest affected release.
+    """
+
+    section: str
+    lines: tuple[tuple[str, str], ...]
+    numbers: tuple[int, int]
+
+    @property
+    def before(self) -> list[str]:
+        return [text for kind, text in self.lines if kind != "+"]
+
+    @property
+    def after(self) -> list[str]:
+        return [text for kind, text in self.lines if kind != "-"]
+
+    @property
+    def is_new_file(self) -> bool:
+        return self.numbers[0] == 0
+
+
+@dataclass(frozen=True)
+class Diff:
+    """One file of ``upstream/``: a patch's change to the releases of one range.
+
+    Args:
+        path: the file.
+        header: DEP-3 fields; a field may occur more than once.
+        changes: path in the source tree (``pytorch/loops/fetchers.py``) and the hunks there.
+        digest: sha256 of the file.
+    """
+
+    path: Path
+    header: dict[str, list[str]] = field(hash=False)
+    changes: tuple[tuple[str, tuple[Hunk, ...]], ...]
+    digest: str
+
+    @property
+    def name(self) -> str:
+        """Name of the patch."""
+        return self.path.name.partition(".")[0]
+
+    @property
+    def affected(self) -> tuple[str, ...]:
+        """Version ranges that this file is for."""
+        return tuple(self.header.get("Affected", []))
+
+    def is_for(self, version: str) -> bool:
+        return gate.in_ranges(version, self.affected)
+
+
+def series(path: Path = SERIES) -> list[Diff]:
+    """All diffs, in the order in which they are applied.
+
+    Raises:
+        DiffError: a file is malformed, missing, or not in the series.
+    """
+    names = [line.strip() for line in path.read_text().splitlines() if line.strip() and not line.startswith("#")]
+    there = {file.name for file in path.parent.glob("*.patch")}
+    if set(names) != there or len(names) != len(there):
+        raise DiffError(f"{path.name} and the files beside it differ: {sorted(there.symmetric_difference(names))}")
+    return [read(path.parent / name) for name in names]
+
+
+def series_number(path: Path = SERIES) -> int:
+    """The number in the series' first line: N in ``2.2.5+patches.N``.
+
+    Raises:
+        DiffError: the first line has none.
+    """
+    found = re.match(r"# series (\d+)\b", path.read_text())
+    if found is None:
+        raise DiffError(f'{path.name} must begin with "# series N"')
+    return int(found.group(1))
+
+
+def series_digest(diffs: Iterable[Diff]) -> str:
+    """Tells one state of the whole series from another, 12 hex digits."""
+    return hashlib.sha256("".join(f"{d.path.name} {d.digest}\n" for d in diffs).encode()).hexdigest()[:12]
+
+
+def read(path: Path) -> Diff:
+    """Parse one file.
+
+    Raises:
+        DiffError: it is not a unified diff with a header, or its counts are wrong.
+    """
+    text = path.read_text(encoding="utf-8")
+    head, separator, body = text.partition("\n---\n")
+    if not separator:
+        raise DiffError(f"{path.name}: no line '---' after the header")
+    header: dict[str, list[str]] = {}
+    name = ""
+    for line in head.splitlines():
+        if line.startswith(" ") and name:
+            header[name][-1] += "\n" + line[1:]
+            continue
+        match = re.match(r"([A-Z][A-Za-z-]*): (.*)$", line)
+        if match is None:
+            raise DiffError(f"{path.name}: {line!r} is not a header field")
+        name = match.group(1)
+        header.setdefault(name, []).append(match.group(2))
+    return Diff(path, header, _parse_changes(path, body), hashlib.sha256(text.encode()).hexdigest())
+
+
+def _parse_changes(path: Path, body: str) -> tuple[tuple[str, tuple[Hunk, ...]], ...]:
+    lines = body.splitlines()
+    changes: list[tuple[str, list[Hunk]]] = []
+    position = 0
+    while position < len(lines):
+        line = lines[position]
+        if line == "--- /dev/null" and position + 1 < len(lines) and lines[position + 1].startswith("+++ b/"):
+            changes.append((lines[position + 1][6:], []))
+            position += 2
+            continue
+        if line.startswith("--- a/") and position + 1 < len(lines) and lines[position + 1] == "+++ b/" + line[6:]:
+            changes.append((line[6:], []))
+            position += 2
+            continue
+        match = re.match(r"@@ -(\d+),(\d+) \+(\d+),(\d+) @@ ?(.*)$", line)
+        if match is None or not changes:
+            raise DiffError(f"{path.name}: {line!r} is neither a file nor a hunk")
+        position += 1
+        content: list[tuple[str, str]] = []
+        counts = {" ": 0, "-": 0, "+": 0}
+        wanted = int(match.group(2)), int(match.group(4))
+        while position < len(lines) and (counts[" "] + counts["-"], counts[" "] + counts["+"]) != wanted:
+            kind, text = (lines[position] or " ")[0], lines[position][1:]
+            if kind not in counts:
+                raise DiffError(f"{path.name}: {match.group(0)!r} announces more lines than there are")
+            counts[kind] += 1
+            content.append((kind, text))
+            position += 1
+        if (counts[" "] + counts["-"], counts[" "] + counts["+"]) != wanted or not counts["-"] + counts["+"]:
+            raise DiffError(f"{path.name}: the lines under {match.group(0)!r} are not those that it announces")
+        numbers = int(match.group(1)), int(match.group(3))
+        changes[-1][1].append(Hunk(match.group(5), tuple(content), numbers))
+    if not changes or not all(hunks for _, hunks in changes):
+        raise DiffError(f"{path.name}: changes nothing")
+    return tuple((name, tuple(hunks)) for name, hunks in changes)
+
+
+# -------------------------------------------------------------------- the two layouts
+
+
+def path_in(namespace: str, path: str) -> str:
+    """``("pytorch_lightning", "fabric/wrappers.py")`` -> ``"lightning_fabric/wrappers.py"``."""
+    part, _, rest = path.partition("/")
+    return f"{distributions.PARTS[namespace][part].replace('.', '/')}/{rest}"
+
+
+def line_in(namespace: str, line: str) -> str:
+    """A line of a diff with the module names of ``namespace``."""
+    if namespace != "lightning":
+        for part, package in distributions.PARTS[namespace].items():
+            line = line.replace(f"lightning.{part}", package)
+    return line
+
+
+# -------------------------------------------------------------------- placing
+
+
+@dataclass(frozen=True)
+class _Place:
+    start: int
+    old: list[str]
+    new: list[str]
+
+
+def apply(diff: Diff, namespace: str, reader: Reader) -> dict[str, str]:
+    """What the diff makes of a release's files.
+
+    Args:
+        diff: the diff.
+        namespace: ``"lightning"`` or ``"pytorch_lightning"``.
+        reader: gives the files as they are, with what earlier diffs did.
+
+    Returns:
+        New text of each changed file, by its path in the wheel.
+
+    Raises:
+        DiffError: a hunk's context is not there, or there more than once; or the change was made already.
+    """
+    if is_applied(diff, namespace, reader):
+        raise DiffError(f"{diff.path.name}: is applied already")
+    changed = {}
+    for path, hunks in diff.changes:
+        where = path_in(namespace, path)
+        text = reader(where)
+        if hunks[0].is_new_file:
+            if text is not None:
+                raise DiffError(f"{diff.path.name}: there is a {where} already")
+            changed[where] = _new_file(namespace, hunks)
+            continue
+        if text is None:
+            raise DiffError(f"{diff.path.name}: there is no {where}")
+        lines = text.split("\n")
+        places = _places(diff, namespace, text, where, hunks, reverse=False)
+        for place in reversed(places):
+            lines[place.start : place.start + len(place.old)] = place.new
+        changed[where] = "\n".join(lines)
+    return changed
+
+
+def _new_file(namespace: str, hunks: tuple[Hunk, ...]) -> str:
+    return "\n".join(line_in(namespace, line) for line in hunks[0].after) + "\n"
+
+
+def state(diff: Diff, namespace: str, reader: Reader) -> tuple[State, str]:
+    """Whether a release's files have the change already, can take it, or neither; and why not."""
+    if is_applied(diff, namespace, reader):
+        return "applied", ""
+    try:
+        apply(diff, namespace, reader)
+    except DiffError as error:
+        return "does not apply", str(error)
+    return "applies", ""
+
+
+def is_applied(diff: Diff, namespace: str, reader: Reader) -> bool:
+    """Whether what the diff would put in its places stands there, in each of them."""
+    for path, hunks in diff.changes:
+        where = path_in(namespace, path)
+        text = reader(where)
+        if text is None:
+            return False
+        if hunks[0].is_new_file:
+            if text != _new_file(namespace, hunks):
+                return False
+            continue
+        try:
+            _places(diff, namespace, text, where, hunks, reverse=True)
+        except DiffError:
+            return False
+    return True
+
+
+def _places(
+    diff: Diff, namespace: str, text: str, where: str, hunks: tuple[Hunk, ...], reverse: bool
+) -> list[_Place]:
+    lines = text.split("\n")
+    places: list[_Place] = []
+    for hunk in hunks:
+        old, new = [line_in(namespace, line) for line in hunk.before], [line_in(namespace, line) for line in hunk.after]
+        if reverse:
+            old, new = new, old
+        first, end = _extent(text, hunk.section)
+        found = [i for i in range(first, end - len(old) + 1) if lines[i : i + len(old)] == old]
+        if len(found) != 1:
+            spot = f"{where}, {hunk.section}" if hunk.section else where
+            what = f"found {len(found)} times" if found else "not found"
+            raise DiffError(f"{diff.path.name}: context {what} in {spot}: {old[0].strip()!r} ...")
+        places.append(_Place(found[0], old, new))
+    ordered = sorted(places, key=lambda place: place.start)
+    if ordered != places or any(a.start + len(a.old) > b.start for a, b in zip(places, places[1:])):
+        raise DiffError(f"{diff.path.name}: hunks overlap or are out of order in {where}")
+    return places
+
+
+def _extent(text: str, section: str) -> tuple[int, int]:
+    """First line and end, counted from 0, of a function or class; of the whole text for ""."""
+    if not section:
+        return 0, text.count("\n") + 1
+    node: ast.AST = _parsed(text)
+    for name in section.split("."):
+        children = [child for child in ast.walk(node) if child is not node and getattr(child, "name", None) == name]
+        definitions = [c for c in children if isinstance(c, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))]
+        if not definitions:
+            return 0, 0
+        node = definitions[-1]
+    first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])  # type: ignore[attr-defined]
+    return first - 1, node.end_lineno  # type: ignore[attr-defined, return-value]
+
+
+@lru_cache(maxsize=64)
+def _parsed(text: str) -> ast.Module:
+    return ast.parse(text)
+
+
+def renewed(diff: Diff, reader: Reader) -> str:
+    """The diff's text with the line numbers that it has in a release of the ``lightning`` layout, and with what it
+    carries as it is now in the package.
+
+    Raises:
+        DiffError: it does not apply there.
+    """
+    carried = _carried.files(diff.name, diff.header.get("Carries", []))
+    text = diff.path.read_text(encoding="utf-8")
+    parts = [text[: text.index("\n---\n")] + "\n---"]
+    for path, hunks in diff.changes:
+        if path in carried:
+            continue
+        where = path_in("lightning", path)
+        content = reader(where)
+        if content is None:
+            raise DiffError(f"{diff.path.name}: there is no {where}")
+        parts.append(f"--- a/{path}\n+++ b/{path}")
+        shift = 0
+        for hunk, place in zip(hunks, _places(diff, "lightning", content, where, hunks, reverse=False)):
+            old, new = len(place.old), len(place.new)
+            heading = f"@@ -{place.start + 1},{old} +{place.start + 1 + shift},{new} @@ {hunk.section}".rstrip()
+            parts.append("\n".join([heading, *(kind + line for kind, line in hunk.lines)]))
+            shift += new - old
+    for path, lines in carried.items():
+        heading = f"--- /dev/null\n+++ b/{path}\n@@ -0,0 +1,{len(lines)} @@"
+        parts.append("\n".join([heading, *(f"+{line}" for line in lines)]))
+    return "\n".join(parts) + "\n"
+
+
+# -------------------------------------------------------------------- the series on a release
+
+
+def selected(version: str, names: Optional[Iterable[str]] = None, diffs: Optional[list[Diff]] = None) -> list[Diff]:
+    """The diffs for a release, in order.
+
+    Args:
+        version: the release.
+        names: only those of these patches; ``None`` for all.
+        diffs: the series, if it was read already.
+
+    Raises:
+        LookupError: a name is not that of a patch with a diff.
+    """
+    everything = series() if diffs is None else diffs
+    wanted = None if names is None else set(names)
+    unknown = (wanted or set()) - {diff.name for diff in everything}
+    if unknown:
+        raise LookupError(f"there is no diff for {', '.join(sorted(unknown))}")
+    return [d for d in everything if (wanted is None or d.name in wanted) and d.is_for(version)]
+
+
+def apply_all(diffs: Iterable[Diff], namespace: str, reader: Reader) -> dict[str, str]:
+    """Apply diffs one after the other.
+
+    Returns:
+        New text of each changed file, by its path in the wheel.
+
+    Raises:
+        DiffError: one of them does not apply; nothing was written anywhere.
+    """
+    changed: dict[str, str] = {}
+
+    def current(path: str) -> Optional[str]:
+        return changed[path] if path in changed else reader(path)
+
+    for diff in diffs:
+        changed.update(apply(diff, namespace, current))
+    return changed
+
+
+def disagreements(diff: Diff, patch: Patch) -> list[str]:
+    """Where a diff's header does not say what the patch's record says."""
+    header = {name: "\n".join(values) for name, values in diff.header.items()}
+    upstream = patch.upstream
+    wrong = []
+    for name in ("Description", "Origin", "Bug", "Applied-Upstream", "Last-Update", "Affected"):
+        if name not in header:
+            wrong.append(f"no {name}")
+    if header.get("Description", "").partition("\n")[0] != patch.title:
+        wrong.append(f"Description does not begin with the title {patch.title!r}")
+    origin = header.get("Origin", "")
+    found = {
+        "issues": (_numbers(r"/issues/(\d+)", header.get("Bug", "")), set(upstream.issues)),
+        "pull requests": (_numbers(r"/pull/(\d+)", origin), set(upstream.pull_requests)),
+    }
+    wrong += [f"{what}: {sorted(a)} here, {sorted(b)} in the record" for what, (a, b) in found.items() if a != b]
+    commits = re.findall(r"/commit/([0-9a-f]+)", origin)
+    if commits != ([upstream.commit] if upstream.commit else []):
+        wrong.append(f"commit: {commits} here, {upstream.commit or 'none'} in the record")
+    applied = re.match(r"(no|\d\S*?)(?=,|\s|$)", header.get("Applied-Upstream", ""))
+    if applied is None or applied.group(1) != (patch.fixed_in or "no"):
+        wrong.append(f"Applied-Upstream does not begin with {patch.fixed_in or 'no'}")
+    if not re.fullmatch(r"\d{4}-\d\d-\d\d", header.get("Last-Update", "")):
+        wrong.append("Last-Update is not a date")
+    marker = MARKER + diff.name
+    for path, hunks in diff.changes:
+        if not any(kind == "+" and marker in text for hunk in hunks for kind, text in hunk.lines):
+            wrong.append(f"no added line in {path} has the marker {marker!r}")
+    modules = {f"{location.partition(':')[0].replace('.', '/')}.py" for location in patch.locations}
+    if not modules & {path for path, _ in diff.changes}:
+        wrong.append("changes none of the files by which the patch recognises a fixed source")
+    return wrong
+
+
+def _numbers(pattern: str, text: str) -> set[int]:
+    return {int(number) for number in re.findall(pattern, text)}
+
+
+def record(name: str) -> Patch:
+    """The patch of that name.
+
+    Raises:
+        LookupError: there is none.
+    """
+    for patch in catalog.all_patches():
+        if patch.name == name:
+            return patch
+    raise LookupError(f"there is no patch {name}")

@@ -1,0 +1,20 @@
+"""What happens in a notebook: an interactive Python in which Lightning was imported, and used, cells ago."""
+
+import sys
+
+sys.ps1 = "In [1]: "  # by this Lightning knows that somebody sits there
+
+import os
+
+import lightning.pytorch as pl
+from lightning.pytorch.loops.fetchers import _DataFetcher
+
+if os.environ.get("PROBE_WAY") == "import":
+    assert not hasattr(_DataFetcher.reset, "__lightning_patches__")
+    import lightning_patches  # noqa: F401
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import train
+
+assert pl.Trainer is train.pl.Trainer
+train.fit("ddp_notebook")

@@ -1,0 +1,24 @@
+"""A program that has nothing to do with Lightning: tells as JSON what it finds, and ends with the status it is told."""
+
+import json
+import os
+import sys
+
+heavy = ("wrapt", "packaging", "importlib.metadata", "rich", "torch", "typing", "inspect", "lightning_patches.apply")
+print(
+    json.dumps(
+        {
+            "argv": sys.argv[1:],
+            "armed": any(type(finder).__name__ == "_Armed" for finder in sys.meta_path),
+            "loaded": "lightning_patches" in sys.modules,
+            "heavy": [name for name in heavy if name in sys.modules],
+            "prefix": sys.prefix,
+            "path": sys.path,
+            "neighbours": getattr(sys, "neighbours", 0),
+            "sitecustomize": getattr(sys.modules.get("sitecustomize"), "__file__", None),
+            "variables": {name: os.environ.get(name) for name in ("LIGHTNING_PATCHES", "PYTHONPATH")},
+        }
+    ),
+    flush=True,
+)
+sys.exit(int(os.environ.get("STATUS", "0")))

@@ -1,0 +1,280 @@
+"""``lightning-patches autostart``: what it writes, where it refuses to, and that nothing of it stays behind."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lightning_patches.cli import autostart
+from tests.activation.conftest import PROGRAMS, Environment, install_metadata
+from tests.support.arms import ROOT
+
+PLAIN = str(PROGRAMS / "plain.py")
+
+
+def command(environment: Environment, *arguments: str, **more: str) -> tuple[int, str]:
+    return environment.run(environment.command("lightning-patches"), "autostart", *arguments, **more)
+
+
+def line_of(environment: Environment) -> Path:
+    return environment.site / "lightning_patches_autostart.pth"
+
+
+def look(environment: Environment, *options: str, **more: str) -> dict[str, Any]:
+    status, output = environment.run("python", *options, PLAIN, **more)
+    assert status == 0, output
+    found = json.loads(output)
+    assert isinstance(found, dict)
+    return found
+
+
+def contents(environment: Environment) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in environment.site.iterdir() if path.is_file()}
+
+
+def test_enable_status_disable(fresh_environment: Environment) -> None:
+    before = contents(fresh_environment)
+    status, output = command(fresh_environment, "status")
+    assert status == 1
+    assert f"not enabled in {fresh_environment.site}" in output
+
+    status, output = command(fresh_environment, "enable")
+    assert status == 0, output
+    assert str(line_of(fresh_environment)) in output
+    assert "export LIGHTNING_PATCHES=1" in output
+    assert set(contents(fresh_environment)) - set(before) == {line_of(fresh_environment).name}
+    assert line_of(fresh_environment).stat().st_mode & 0o777 == 0o644
+
+    status, output = command(fresh_environment, "status")
+    written = line_of(fresh_environment).read_bytes()
+    assert status == 0, output
+    assert str(line_of(fresh_environment)) in output
+    assert written.decode().strip() in output
+    assert hashlib.sha256(written).hexdigest() in output
+
+    assert command(fresh_environment, "enable", LIGHTNING_PATCHES="1")[0] == 0  # twice is once
+    assert line_of(fresh_environment).read_bytes() == written
+
+    status, output = command(fresh_environment, "disable")
+    assert status == 0, output
+    assert contents(fresh_environment) == before
+    assert command(fresh_environment, "disable") == (0, "It was not enabled.\n")
+
+
+def test_status_as_json(fresh_environment: Environment) -> None:
+    assert json.loads(command(fresh_environment, "status", "--json")[1]) == {
+        "enabled": False,
+        "site": str(fresh_environment.site),
+        "files": [],
+    }
+    command(fresh_environment, "enable")
+    status, output = command(fresh_environment, "status", "--json")
+    assert status == 0
+    assert json.loads(output)["files"] == [
+        {
+            "path": str(line_of(fresh_environment)),
+            "content": autostart.PTH,
+            "sha256": hashlib.sha256(autostart.PTH.encode()).hexdigest(),
+            "as_written_by_enable": True,
+        }
+    ]
+
+
+def test_status_sees_a_line_that_is_not_ours(fresh_environment: Environment) -> None:
+    line_of(fresh_environment).write_text("import os; os.environ.setdefault('PWNED', '1')\n")
+    status, output = command(fresh_environment, "status")
+    assert status == 1
+    assert "NOT what `lightning-patches autostart enable` writes" in output
+    assert "PWNED" in output
+    command(fresh_environment, "enable")
+    assert line_of(fresh_environment).read_text() == autostart.PTH
+
+
+def test_the_line_is_one_that_people_can_read() -> None:
+    assert autostart.PTH.count("\n") == 1
+    assert autostart.PTH.startswith("import os, sys; os.environ.get(")
+    assert not any(word in autostart.PTH for word in ("exec", "eval", "base64", "compile", "http", "open"))
+
+
+@pytest.mark.parametrize(
+    ("toggle", "armed"),
+    [(None, False), ("", False), ("1", True), ("crash", True), ("off", False), ("0", False), ("None", False)],
+)
+def test_armed_by_the_variable_only(autostarted: Environment, toggle: Any, armed: bool) -> None:
+    found = look(autostarted, **({} if toggle is None else {"LIGHTNING_PATCHES": toggle}))
+    assert found["armed"] is armed
+    if not toggle:
+        assert not found["loaded"]
+
+
+def test_explicit_import_in_an_environment_where_autostart_sleeps(autostarted: Environment, tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text("import lightning_patches\nfrom lightning_patches import _startup\nprint(_startup.alive())\n")
+    assert autostarted.run("python", str(program)) == (0, "True\n")
+
+
+def test_uninstalled_package_leaves_a_silent_line(fresh_environment: Environment) -> None:
+    command(fresh_environment, "enable")
+    (fresh_environment.site / "0_checkout.pth").unlink()
+    assert line_of(fresh_environment).exists()
+    for toggle in ("", "1"):
+        assert fresh_environment.run("python", "-c", "print('runs')", LIGHTNING_PATCHES=toggle) == (0, "runs\n")
+
+
+def test_enable_takes_the_line_back_where_it_would_not_work(fresh_environment: Environment) -> None:
+    """The package comes from PYTHONPATH only: programs without that would be unpatched, in silence."""
+    (fresh_environment.site / "0_checkout.pth").unlink()
+    before = contents(fresh_environment)
+    status, output = command(fresh_environment, "enable", PYTHONPATH=str(ROOT))
+    assert status == 2
+    assert "does not find lightning_patches while it starts" in output
+    assert contents(fresh_environment) == before
+
+
+class TestRefusals:
+    def test_system_python(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        site = autostart.Site(tmp_path, sys.version_info[:2])
+        monkeypatch.setattr(sys, "prefix", str(tmp_path))
+        monkeypatch.setattr(sys, "base_prefix", str(tmp_path))
+        monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path)])
+        monkeypatch.setattr(sysconfig, "get_path", lambda name: str(tmp_path))
+        assert autostart.why_refused(site) == ""  # an own build, or the official container image
+        (tmp_path / "EXTERNALLY-MANAGED").write_text("[externally-managed]\n")
+        assert "managed by the system's package manager" in autostart.why_refused(site)
+        (tmp_path / "conda-meta").mkdir()
+        assert autostart.why_refused(site) == ""
+        (tmp_path / "conda-meta").rmdir()
+        (tmp_path / "EXTERNALLY-MANAGED").unlink()
+        monkeypatch.setattr(sys, "prefix", "/usr")
+        monkeypatch.setattr(sys, "base_prefix", "/usr")
+        assert "is the system's Python" in autostart.why_refused(site)
+
+    def test_directory_that_python_does_not_look_into(self, tmp_path: Path) -> None:
+        assert "does not look into" in autostart.why_refused(autostart.Site(tmp_path, (3, 11)))
+        assert "has no directory" in autostart.why_refused(autostart.Site(tmp_path / "none", (3, 11)))
+
+    @pytest.mark.skipif(not os.path.exists("/usr/bin/python3"), reason="there is no system Python")
+    def test_the_system_python_of_this_machine(self, tmp_path: Path) -> None:
+        code = "import sysconfig, sys; print(sysconfig.get_path('stdlib'), sys.prefix)"
+        shown = subprocess.run(["/usr/bin/python3", "-c", code], capture_output=True, text=True, check=True).stdout
+        stdlib, prefix = shown.split()
+        if prefix != "/usr":
+            pytest.skip(f"/usr/bin/python3 is of {prefix}")
+        outer = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}  # for what the package imports
+        variables = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *outer])}
+        done = subprocess.run(
+            ["/usr/bin/python3", "-m", "lightning_patches", "autostart", "enable"],
+            env=variables,
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 2, done.stderr
+        assert "system" in done.stderr
+        assert "use a virtual environment, or start the program with `lightning-patches run`" in done.stderr
+
+    @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+    def test_read_only_for_this_user(self) -> None:
+        with tempfile.TemporaryDirectory() as name:
+            os.chmod(name, 0o755)
+            code = (
+                "import os, pathlib, sys\n"
+                "from lightning_patches.cli import autostart\n"
+                f"site = autostart.Site(pathlib.Path({name!r}), (3, 11))\n"
+                "sys.path.append(str(site.directory))\n"
+                "print(repr(autostart.why_refused(site)))\n"
+                "os.setuid(65534)\n"
+                "print(autostart.why_refused(site))\n"
+            )
+            variables = {**os.environ, "PYTHONPATH": str(ROOT)}
+            done = subprocess.run([sys.executable, "-c", code], env=variables, capture_output=True, text=True)
+        as_root, as_user = done.stdout.splitlines()
+        assert as_root == "''"
+        assert "is read-only for this user" in as_user
+
+    def test_file_system_that_turns_out_read_only(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(autostart, "why_refused", lambda site: "")
+        with pytest.raises(autostart.UsageError, match="No such file or directory.*Instead: use a virtual environment"):
+            autostart._enable(autostart.Site(tmp_path / "gone", (3, 11)))
+
+
+def test_nothing_half_written_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(source: str, target: Path) -> None:
+        raise OSError(28, "No space left on device", str(target))
+
+    (tmp_path / "file.pth").write_text("old\n")
+    monkeypatch.setattr(os, "replace", fail)
+    with pytest.raises(OSError, match="No space left"):
+        autostart._write(tmp_path / "file.pth", b"new\n")
+    assert [path.name for path in tmp_path.iterdir()] == ["file.pth"]
+    assert (tmp_path / "file.pth").read_text() == "old\n"
+
+
+class TestStartFile:
+    """PEP 829, Python 3.15: a ``.start`` without its package is reported at every start, a ``.pth`` is not."""
+
+    PTH, START = "lightning_patches_autostart.pth", "lightning_patches_autostart.start"
+
+    @pytest.mark.parametrize(
+        ("version", "recorded", "expected"),
+        [
+            ((3, 9), True, {PTH}),
+            ((3, 14), True, {PTH}),
+            ((3, 15), True, {PTH, START}),
+            ((3, 15), False, {PTH}),
+            ((3, 18), False, {PTH, START}),
+        ],
+    )
+    def test_which_files(self, tmp_path: Path, version: tuple[int, int], recorded: bool, expected: set[str]) -> None:
+        site = autostart.Site(tmp_path, version, tmp_path / "RECORD" if recorded else None)
+        assert {path.name for path in site.files} == expected
+
+    def test_what_it_names_exists_and_takes_no_argument(self) -> None:
+        module, _, function = autostart.START.strip().partition(":")
+        code = f"import {module}, sys; {module}.{function}(); print('lightning_patches' in sys.modules)"
+        for toggle, expected in (("", "False\n"), ("off", "False\n"), ("1", "True\n")):
+            variables = {**os.environ, "LIGHTNING_PATCHES": toggle, "PYTHONPATH": str(ROOT)}
+            done = subprocess.run([sys.executable, "-c", code], env=variables, capture_output=True, text=True)
+            assert (done.stdout, done.stderr) == (expected, "")
+
+    def test_uninstalling_takes_it_away(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """It is listed in RECORD, which is what pip and uv remove; disabling takes it off that list."""
+        directory = tmp_path / "lightning_patches-1.0.dist-info"
+        directory.mkdir()
+        before = b"lightning_patches/__init__.py,sha256=abc,1\r\nlightning_patches-1.0.dist-info/RECORD,,\r\n"
+        (directory / "RECORD").write_bytes(before)
+        record = autostart._record(tmp_path)
+        assert record == directory / "RECORD"
+        site = autostart.Site(tmp_path, (3, 15), record)
+        monkeypatch.setattr(autostart, "why_refused", lambda site: "")
+        monkeypatch.setattr(autostart, "_works", lambda: True)
+        for _ in range(2):
+            assert autostart._enable(site) == 0
+            assert record.read_bytes() == before + b"lightning_patches_autostart.start,,\r\n"
+            assert autostart._status(site, as_json=False) == 0
+        assert autostart._disable(site) == 0
+        assert record.read_bytes() == before
+        assert [path.name for path in tmp_path.iterdir()] == [directory.name]
+
+    def test_upgrade_leaves_the_line_that_then_works(self, tmp_path: Path) -> None:
+        """An upgrade removes the old version's ``.start``: the ``.pth`` beside it runs again, and `status` tells."""
+        site = autostart.Site(tmp_path, (3, 15), tmp_path / "RECORD")
+        (tmp_path / self.PTH).write_text(autostart.PTH)
+        assert autostart._status(site, as_json=False) == 1
+
+
+def test_pip_uninstall(fresh_environment: Environment) -> None:
+    """What pip finds in the environment does not hold the line, and the line does not need the package."""
+    metadata = install_metadata(fresh_environment)
+    command(fresh_environment, "enable")
+    listed = (metadata / "RECORD").read_text()
+    assert "autostart.start" in listed if sys.version_info >= (3, 15) else "autostart" not in listed

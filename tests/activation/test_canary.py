@@ -1,0 +1,156 @@
+"""The entry points that Lightning calls at every Trainer() and Fabric(): each rank tells when it should be patched."""
+
+from __future__ import annotations
+
+import configparser
+import os
+import re
+import sys
+import types
+
+import pytest
+
+import _lightning_patches
+from lightning_patches import _runtime, _startup, toggle
+from tests.activation.conftest import Environment
+from tests.support.arms import ROOT, Arm, environment_of, execute
+
+PROGRAM = """
+import os
+import warnings
+warnings.filterwarnings("ignore")
+if os.environ.get("PROBE_WAY") == "import":
+    import lightning_patches
+if os.environ["PROBE_NAMESPACE"] == "lightning":
+    import lightning.pytorch as pl, lightning.fabric as fabric
+else:
+    import pytorch_lightning as pl, lightning_fabric as fabric
+if os.environ.get("PROBE_WAY") == "stop":
+    import lightning_patches
+    lightning_patches.deactivate()
+if "trainer" in os.environ["PROBE_OF"]:
+    quiet = dict(logger=False, enable_checkpointing=False, enable_progress_bar=False, enable_model_summary=False)
+    for _ in range(2):
+        print("callbacks", len(pl.Trainer(accelerator="cpu", devices=1, **quiet).callbacks))
+if "fabric" in os.environ["PROBE_OF"]:
+    for _ in range(2):
+        print("callbacks", len(fabric.Fabric(accelerator="cpu", devices=1)._callbacks))
+"""
+RELEASES = {
+    "lightning": Arm("lightning", "2.3.3"),
+    "pytorch_lightning": Arm("pytorch-lightning", "2.6.4"),
+}
+
+
+def launch(environment: Environment, namespace: str, of: str, *options: str, **more: str) -> list[str]:
+    """The lines about the matter that the program printed."""
+    release = environment_of(RELEASES[namespace])["PYTHONPATH"].split(os.pathsep)
+    path = os.pathsep.join(entry for entry in release if entry != str(ROOT))
+    variables = environment.variables(
+        lightning=False, PYTHONPATH=path, PYTHONWARNINGS="ignore", PROBE_NAMESPACE=namespace, PROBE_OF=of, **more
+    )
+    status, output = execute([environment.python, *options, "-c", PROGRAM], variables, 150)
+    assert status == 0, output
+    return [line for line in output.splitlines() if line.startswith(("lightning_patches", "callbacks"))]
+
+
+@pytest.mark.parametrize("namespace", ["lightning", "pytorch_lightning"])
+@pytest.mark.parametrize("of", ["trainer", "fabric"])
+def test_rank_that_should_be_patched_and_is_not_says_so_once(environment: Environment, namespace: str, of: str) -> None:
+    told, *callbacks = launch(environment, namespace, of, LIGHTNING_PATCHES="crash", LOCAL_RANK="3")
+    assert told.startswith("lightning_patches: [rank 3] LIGHTNING_PATCHES=crash, but this process is not patched.")
+    assert "Put `import lightning_patches` on top of the script" in told
+    assert len(set(callbacks)) == 1  # no callback was added, at either call
+    assert callbacks == launch(environment, namespace, of)
+
+
+def test_silent_where_all_is_well(environment: Environment) -> None:
+    announced, *rest = launch(environment, "lightning", "trainer fabric", PROBE_WAY="import", LIGHTNING_PATCHES="1")
+    assert announced.startswith("lightning_patches: lightning 2.3.3: ")
+    assert all(line.startswith("callbacks") for line in rest)
+    stopped = launch(environment, "lightning", "fabric", PROBE_WAY="stop", LIGHTNING_PATCHES="1")
+    assert not any("not patched" in line for line in stopped)
+
+
+def test_broken_toggle_is_named_and_then_told_by_the_canary(autostarted: Environment) -> None:
+    named, told, *rest = launch(autostarted, "lightning", "fabric", LIGHTNING_PATCHES="logged-metric-device")
+    assert "Did you mean 'logged-metrics-device'" in named
+    assert "Nothing is patched." in named
+    assert "could not activate: see its message above" in told
+    assert all(line.startswith("callbacks") for line in rest)
+
+
+class TestWithoutLightning:
+    @pytest.fixture(autouse=True)
+    def _fresh(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(_lightning_patches, "_told", False)
+        monkeypatch.delitem(sys.modules, "lightning_patches._startup", raising=False)
+        for name in (*_lightning_patches._RANK_VARIABLES, _startup.LAUNCHED_FOR):
+            monkeypatch.delenv(name, raising=False)
+
+    @pytest.mark.parametrize("value", [None, "", " ", "0", "off", "False", "none", "no"])
+    def test_silent_when_not_asked_for(
+        self, value: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        monkeypatch.delenv("LIGHTNING_PATCHES", raising=False)
+        if value is not None:
+            monkeypatch.setenv("LIGHTNING_PATCHES", value)
+        assert _lightning_patches.callbacks() == []
+        assert capsys.readouterr().err == ""
+
+    @pytest.mark.parametrize("variable", _lightning_patches._RANK_VARIABLES)
+    def test_rank(self, variable: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+        monkeypatch.setenv("LIGHTNING_PATCHES", "1")
+        monkeypatch.setenv(variable, "5")
+        assert _lightning_patches.callbacks() == _lightning_patches.callbacks() == []
+        error = capsys.readouterr().err
+        assert error.count("\n") == 1
+        assert "[rank 5]" in error
+
+    def test_below_run_in_a_foreign_python(
+        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        monkeypatch.setenv("LIGHTNING_PATCHES", "1")
+        monkeypatch.setenv(_startup.LAUNCHED_FOR, "3.9 /elsewhere")
+        _lightning_patches.callbacks()
+        assert "this Python is of another" in capsys.readouterr().err
+
+    def test_nobody_reads_stderr(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("LIGHTNING_PATCHES", "1")
+        monkeypatch.setattr(sys, "stderr", None)
+        assert _lightning_patches.callbacks() == []
+
+    def test_armed_process_is_well(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+        monkeypatch.setenv("LIGHTNING_PATCHES", "1")
+        for alive, said in ((True, 0), (False, 1)):
+            stand_in = types.SimpleNamespace(alive=lambda alive=alive: alive)
+            monkeypatch.setitem(sys.modules, "lightning_patches._startup", stand_in)
+            _lightning_patches.callbacks()
+            assert capsys.readouterr().err.count("not patched") == said
+
+
+def test_all_groups_of_all_releases_are_served() -> None:
+    settings = configparser.ConfigParser()
+    settings.read(ROOT / "setup.cfg")
+    groups = {name for name in settings["options.entry_points"] if name.endswith("callbacks_factory")}
+    assert groups == {
+        f"{package}.callbacks_factory"
+        for package in ("lightning.pytorch", "lightning.fabric", "pytorch_lightning", "lightning_fabric")
+    }
+    for group in groups:
+        target = settings["options.entry_points"][group].partition("=")[2].strip()
+        assert target == "_lightning_patches:callbacks"
+
+
+def test_words_for_nothing_and_names_are_the_same_everywhere() -> None:
+    """They are written down anew where importing them would cost, or activate."""
+    assert _startup._NOTHING == toggle.NOTHING_WORDS
+    assert _lightning_patches._NOTHING - {""} == toggle.NOTHING_WORDS
+    assert _lightning_patches.LAUNCHED_FOR == _startup.LAUNCHED_FOR
+    assert {_lightning_patches.VARIABLE, _startup.VARIABLE} == {toggle.VARIABLE}
+    source = (ROOT / "lightning_patches" / "launcher" / "sitecustomize.py").read_text()
+    words = re.search(r"lower\(\) in \((.*)\)", source)
+    assert words is not None
+    assert {word.strip(' "') for word in words.group(1).split(",")} == toggle.NOTHING_WORDS | {""}
+    assert f'"{_startup.LAUNCHED_FOR}"' in source
+    assert {"RANK", "LOCAL_RANK"} <= set(_lightning_patches._RANK_VARIABLES) & set(_runtime._RANK_VARIABLES)

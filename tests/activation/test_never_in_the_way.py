@@ -1,0 +1,195 @@
+"""Whatever is wrong with us, the program runs; and nothing is loaded before Lightning is wanted."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.activation.conftest import PROGRAMS, Environment
+from tests.support.arms import ROOT
+
+PLAIN = str(PROGRAMS / "plain.py")
+HEAVY = ["wrapt", "packaging", "importlib.metadata", "rich", "torch", "typing", "inspect", "lightning_patches.apply"]
+
+
+def look(output: str) -> dict[str, Any]:
+    found = json.loads(output.splitlines()[-1])
+    assert isinstance(found, dict)
+    return found
+
+
+@pytest.fixture(params=["run", "autostart"])
+def way(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def launch(way: str, request: pytest.FixtureRequest) -> Any:
+    """Run a command in an environment that is armed in one of the two ways that need no import."""
+    environment: Environment = request.getfixturevalue("autostarted" if way == "autostart" else "environment")
+
+    def start(*command: str, **more: str) -> tuple[int, str]:
+        if way == "run":
+            return environment.run(environment.command("lightning-patches"), "run", *command, **more)
+        return environment.run(*command, **{"LIGHTNING_PATCHES": "1", **more})
+
+    return start
+
+
+def test_nothing_is_loaded_before_lightning_is_wanted(launch: Any) -> None:
+    status, output = launch("python", PLAIN)
+    found = look(output)
+    assert (status, found["armed"], found["heavy"]) == (0, True, [])
+
+
+def test_import_loads_nothing_before_lightning_is_wanted(environment: Environment) -> None:
+    code = f"import sys, lightning_patches; print([name for name in {HEAVY} if name in sys.modules])"
+    assert environment.run("python", "-c", code) == (0, "[]\n")
+
+
+def test_asleep_nothing_at_all_is_loaded(autostarted: Environment, environment: Environment) -> None:
+    code = "import sys; print(sorted(sys.modules))"
+    assert autostarted.run("python", "-c", code) == environment.run("python", "-c", code)
+
+
+@pytest.mark.parametrize("option", ["-S", "-I", "-E", "-s", "-O"])
+def test_options_of_python(launch: Any, way: str, option: str) -> None:
+    """-S starts without site, -I and -E without PYTHONPATH: the program runs, armed where it can be."""
+    status, output = launch("python", option, PLAIN)
+    assert status == 0, output
+    blind = {"run": ("-S", "-I", "-E"), "autostart": ("-S",)}[way]
+    assert look(output)["armed"] is (option not in blind)
+
+
+def test_broken_toggle_of_a_program_without_lightning(autostarted: Environment) -> None:
+    status, output = autostarted.run("python", PLAIN, LIGHTNING_PATCHES="no-such-thing")
+    assert (status, len(output.splitlines())) == (0, 1)
+
+
+def test_broken_toggle_of_a_program_with_lightning(autostarted: Environment) -> None:
+    code = "import lightning; print('ran', lightning.__version__)"
+    status, output = autostarted.run("python", "-W", "ignore", "-c", code, lightning=True, LIGHTNING_PATCHES="nonsense")
+    said, ran = output.splitlines()
+    assert (status, ran) == (0, "ran 2.3.3")
+    assert "called 'nonsense'" in said
+    assert said.endswith("Nothing is patched.")
+
+
+def test_lightning_that_is_not_installed(launch: Any) -> None:
+    status, output = launch("python", "-c", "try:\n    import lightning\nexcept ImportError as e:\n    print(e.name)")
+    assert (status, output) == (0, "lightning\n")
+
+
+@pytest.mark.parametrize("redirection", ["2>&-", "2>/dev/full", "2>&- >&-", "<&- 2>&-"])
+def test_stderr_that_cannot_be_written(autostarted: Environment, redirection: str) -> None:
+    """A message is due, for the toggle is broken; it is lost, and that is all."""
+    code = "import sys, lightning; sys.exit(23)"
+    line = f"exec python -W ignore -c '{code}' {redirection}"
+    status, output = autostarted.run("sh", "-c", line, lightning=True, LIGHTNING_PATCHES="nonsense")
+    assert (status, output) == (23, "")
+
+
+def test_dependency_that_is_missing_or_broken(autostarted: Environment, tmp_path: Path) -> None:
+    (tmp_path / "wrapt.py").write_text("raise ImportError('wrapt is broken here')\n")
+    (tmp_path / "lightning").mkdir()
+    (tmp_path / "lightning" / "__init__.py").write_text("")
+    code = "import lightning; print('ran')"
+    status, output = autostarted.run("python", "-c", code, PYTHONPATH=str(tmp_path), LIGHTNING_PATCHES="1")
+    said, ran = output.splitlines()
+    assert (status, ran) == (0, "ran")
+    assert "wrapt is broken here" in said
+
+
+class TestHalfRemovedInstall:
+    @pytest.fixture
+    def copy(self, fresh_environment: Environment) -> Path:
+        """The package inside of the environment, with autostart enabled."""
+        (fresh_environment.site / "0_checkout.pth").unlink()
+        copy = fresh_environment.site / "lightning_patches"
+        shutil.copytree(ROOT / "lightning_patches", copy)
+        shutil.copy(ROOT / "_lightning_patches.py", fresh_environment.site)
+        status, output = fresh_environment.run("python", "-m", "lightning_patches", "autostart", "enable")
+        assert status == 0, output
+        return copy
+
+    @pytest.mark.parametrize("removed", ["_startup.py", "__init__.py", "errors.py", "catalog.py", "", "*.py"])
+    def test_program_runs(self, fresh_environment: Environment, copy: Path, tmp_path: Path, removed: str) -> None:
+        stand_in = tmp_path / "path" / "lightning"
+        stand_in.mkdir(parents=True)
+        (stand_in / "__init__.py").write_text("")
+        for cache in copy.rglob("__pycache__"):
+            shutil.rmtree(cache)
+        for path in copy.glob(removed) if removed else [copy]:
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+        code = "import lightning; print('ran')"
+        status, output = fresh_environment.run(
+            "python", "-c", code, PYTHONPATH=str(stand_in.parent), LIGHTNING_PATCHES="1"
+        )
+        assert (status, output.splitlines()[-1]) == (0, "ran")
+
+    def test_below_run(self, fresh_environment: Environment, copy: Path) -> None:
+        """The package goes away while a job that `run` started goes on: its later processes start all the same."""
+        code = (
+            "import shutil, subprocess, sys; "
+            f"shutil.rmtree({str(copy)!r}); "
+            "sys.exit(subprocess.call([sys.executable, '-c', 'print(123)']))"
+        )
+        assert fresh_environment.run(fresh_environment.command("lightning-patches"), "run", "python", "-c", code) == (
+            0,
+            "123\n",
+        )
+
+    def test_package_without_its_modules_below_run(self, fresh_environment: Environment, copy: Path) -> None:
+        code = (
+            "import pathlib, shutil, subprocess, sys; "
+            f"copy = pathlib.Path({str(copy)!r}); "
+            "shutil.rmtree(copy / '__pycache__', ignore_errors=True); "
+            "[p.unlink() for p in copy.glob('*.py')]; "
+            "(copy / '__init__.py').write_text('import nothing_of_that_name'); "
+            "sys.exit(subprocess.call([sys.executable, '-c', 'print(123)']))"
+        )
+        (fresh_environment.site / "lightning_patches_autostart.pth").unlink()
+        status, output = fresh_environment.run(
+            fresh_environment.command("lightning-patches"), "run", "python", "-c", code
+        )
+        assert status == 0, output
+        said, ran = output.splitlines()
+        assert said.startswith("lightning_patches: not activated: ModuleNotFoundError")
+        assert ran == "123"
+
+
+def test_archive_as_a_program(launch: Any, tmp_path: Path) -> None:
+    path = tmp_path / "program.pyz"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.write(PLAIN, "__main__.py")
+    status, output = launch("python", str(path))
+    assert (status, look(output)["armed"]) == (0, True)
+
+
+def test_package_in_an_archive(tmp_path: Path) -> None:
+    """Shipped inside of a zipapp it works by import; `run` has no directory to offer, and says so."""
+    path = tmp_path / "bundle.pyz"
+    with zipfile.ZipFile(path, "w") as archive:
+        for file in (ROOT / "lightning_patches").rglob("*"):
+            if file.is_file() and "__pycache__" not in file.parts:
+                archive.write(file, file.relative_to(ROOT))
+        archive.writestr(
+            "__main__.py",
+            "import sys, lightning_patches\n"
+            "print(type(sys.meta_path[0]).__name__, flush=True)\n"
+            "from lightning_patches.cli import main\n"
+            "sys.exit(main(['run', 'true']))\n",
+        )
+    variables = {name: value for name, value in os.environ.items() if "LIGHTNING_PATCHES" not in name}
+    done = subprocess.run([sys.executable, str(path)], env=variables, capture_output=True, text=True)
+    assert done.stdout == "_Armed\n"
+    assert done.returncode == 2
+    assert "installed in an archive" in done.stderr

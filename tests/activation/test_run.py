@@ -1,0 +1,287 @@
+"""``lightning-patches run``: what the program gets, and that it is the program that ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import time
+import zipfile
+from pathlib import Path
+from typing import Any, Optional
+
+import pytest
+
+from lightning_patches.cli import UsageError
+from lightning_patches.cli import run as run_command
+from tests.activation.conftest import PROGRAMS, Environment
+from tests.support.arms import ROOT, execute
+
+PLAIN = str(PROGRAMS / "plain.py")
+LAUNCHER = str(ROOT / "lightning_patches" / "launcher")
+
+
+def launch(environment: Environment, *arguments: str, cwd: Optional[Path] = None, **more: str) -> tuple[int, str]:
+    return environment.run(environment.command("lightning-patches"), "run", *arguments, cwd=cwd, **more)
+
+
+def seen(outcome: tuple[int, str]) -> dict[str, Any]:
+    status, output = outcome
+    assert status == 0, output
+    found = json.loads(output.splitlines()[-1])
+    assert isinstance(found, dict)
+    return found
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        (PLAIN,),
+        ("--", PLAIN),
+        ("-m", "plain"),
+        ("python", PLAIN),
+        ("env", "FURTHER=1", "python", PLAIN),
+        ("sh", "-c", f'exec python {PLAIN} "$@"', "sh"),
+    ],
+    ids=["script", "separator", "module", "python", "command", "shell"],
+)
+def test_the_program_is_armed_and_gets_its_arguments(environment: Environment, program: tuple[str, ...]) -> None:
+    found = seen(launch(environment, *program, "--patches", "-m", "--", "-h", "a b", cwd=PROGRAMS))
+    assert found["armed"]
+    assert found["argv"] == ["--patches", "-m", "--", "-h", "a b"]
+    assert found["variables"] == {"LIGHTNING_PATCHES": "1", "PYTHONPATH": LAUNCHER}
+    assert found["heavy"] == []
+
+
+def test_directories_and_archives_with_a_main_are_run_by_this_python(environment: Environment, tmp_path: Path) -> None:
+    (tmp_path / "app").mkdir()
+    shutil.copy(PLAIN, tmp_path / "app" / "__main__.py")
+    with zipfile.ZipFile(tmp_path / "app.pyz", "w") as archive:
+        archive.write(PLAIN, "__main__.py")
+    for program in (tmp_path / "app", tmp_path / "app.pyz"):
+        assert seen(launch(environment, str(program), "x"))["armed"]
+
+
+def test_command_of_this_environment_is_found_without_it_on_path(environment: Environment) -> None:
+    found = seen(launch(environment, "lightning-patches", "run", PLAIN, PATH=os.defpath))
+    assert found["armed"]
+    assert found["variables"]["PYTHONPATH"] == LAUNCHER  # put there once, not twice
+
+
+@pytest.mark.parametrize(
+    ("set_to", "option", "expected", "armed"),
+    [
+        (None, None, "1", True),
+        ("", None, "1", True),
+        ("crash,strict", None, "crash,strict", True),
+        ("crash", "all", "all", True),
+        ("off", None, "off", False),
+        ("off", "on", "on", True),
+        ("1", "none", "none", False),
+    ],
+)
+def test_toggle(
+    environment: Environment, set_to: Optional[str], option: Optional[str], expected: str, armed: bool
+) -> None:
+    more = {} if set_to is None else {"LIGHTNING_PATCHES": set_to}
+    options = () if option is None else ("--patches", option)
+    found = seen(launch(environment, *options, PLAIN, **more))
+    assert found["variables"]["LIGHTNING_PATCHES"] == expected
+    assert found["armed"] is found["loaded"] is armed
+
+
+@pytest.mark.parametrize(
+    ("arguments", "variable", "message"),
+    [
+        (("--patches", "logged-metric-device", PLAIN), "", "Did you mean 'logged-metrics-device'"),
+        (("--patches=nonsense", PLAIN), "", "no patch, group or issue called 'nonsense'"),
+        ((PLAIN,), "logged-metric-device", "Did you mean 'logged-metrics-device'"),
+        (("--patches",), "", "--patches needs a value"),
+        (("--loud", PLAIN), "", "no option '--loud'"),
+        (("-m",), "", "-m needs the name of a module"),
+        ((), "", "no program given"),
+        (("--",), "", "no program given"),
+    ],
+)
+def test_wrong_use_ends_with_status_2(
+    environment: Environment, arguments: tuple[str, ...], variable: str, message: str
+) -> None:
+    status, output = launch(environment, *arguments, LIGHTNING_PATCHES=variable)
+    assert status == 2
+    assert message in output
+    assert "Traceback" not in output
+
+
+def test_help(environment: Environment) -> None:
+    status, output = launch(environment, "--help")
+    assert status == 0
+    assert "usage: lightning-patches run [--patches SPEC]" in output
+
+
+def test_missing_and_broken_programs_end_as_in_a_shell(environment: Environment, tmp_path: Path) -> None:
+    status, output = launch(environment, "no-such-program")
+    assert (status, "no-such-program: not found" in output) == (127, True)
+    broken = tmp_path / "broken"
+    broken.write_bytes(b"\x00\x01not a program")
+    broken.chmod(0o755)
+    status, output = launch(environment, str(broken))
+    assert (status, "Exec format error" in output) == (126, True)
+
+
+def test_exit_status_is_the_programs(environment: Environment) -> None:
+    status, output = launch(environment, PLAIN, STATUS="37")
+    assert status == 37, output
+
+
+def test_signals_reach_the_program(environment: Environment, tmp_path: Path) -> None:
+    program = tmp_path / "waits.py"
+    program.write_text(
+        "import pathlib, signal, sys, time\n"
+        "signal.signal(signal.SIGUSR1, lambda *_: sys.exit(55))\n"
+        "pathlib.Path('ready').touch()\n"
+        "time.sleep(60)\n"
+    )
+    for number, status in ((signal.SIGUSR1, 55), (signal.SIGTERM, -signal.SIGTERM)):
+        (tmp_path / "ready").unlink(missing_ok=True)
+        command = [environment.command("lightning-patches"), "run", str(program)]
+        process = subprocess.Popen(command, env=environment.variables(lightning=False), cwd=tmp_path)
+        try:
+            deadline = time.monotonic() + 60
+            while not (tmp_path / "ready").exists() and time.monotonic() < deadline:
+                time.sleep(0.05)
+            process.send_signal(number)
+            assert process.wait(60) == status
+        finally:
+            process.kill()
+            process.wait()
+
+
+def test_a_closed_pipe_ends_the_program_as_without_us(environment: Environment) -> None:
+    """Python ignores SIGPIPE, and a program that is not Python must not inherit that."""
+    line = f"{environment.command('lightning-patches')} run yes | head -n 1; echo ${{PIPESTATUS[0]}}"
+    status, output = execute(["bash", "-c", line], environment.variables(lightning=False), 60)
+    assert output.split() == ["y", str(128 + signal.SIGPIPE)]
+
+
+def test_pythonpath_of_the_user_stays(environment: Environment, tmp_path: Path) -> None:
+    for before, after in (("", LAUNCHER), (f"{tmp_path}", f"{LAUNCHER}:{tmp_path}")):
+        found = seen(launch(environment, PLAIN, PYTHONPATH=before))
+        assert found["variables"]["PYTHONPATH"] == after
+        assert not {"", str(environment.directory)} & set(found["path"])  # which is the current directory
+
+
+def test_foreign_python_is_left_alone_and_named(
+    environment: Environment, fresh_environment: Environment, tmp_path: Path
+) -> None:
+    """Another environment with the same package: it is not the one that `run` was started for."""
+    status, output = launch(environment, fresh_environment.python, PLAIN)
+    assert status == 0, output
+    warning, line = output.splitlines()
+    assert "it will not be patched" in warning
+    assert fresh_environment.python in warning
+    found = json.loads(line)
+    assert found["prefix"] == str(fresh_environment.directory)
+    assert not found["loaded"]
+
+    script = tmp_path / "tool"
+    script.write_text(f"#!{fresh_environment.python}\nprint('ran')\n")
+    script.chmod(0o755)
+    status, output = launch(environment, str(script))
+    assert status == 0
+    assert "it will not be patched" in output
+    assert output.endswith("ran\n")
+
+
+def test_package_that_is_on_nobodys_path(tmp_path: Path) -> None:
+    """Run from a directory: the package gets into the program, and nothing that lies beside it does."""
+    shutil.copytree(ROOT / "lightning_patches", tmp_path / "aside" / "lightning_patches")
+    (tmp_path / "aside" / "json.py").write_text("raise SystemExit('a file beside the package was imported')\n")
+    (tmp_path / "aside" / "bystander.py").write_text("")
+    start = f"import sys; sys.path.append({str(tmp_path / 'aside')!r}); sys.argv[0] = 'lightning-patches'\n"
+    start += "from lightning_patches.cli import main; sys.exit(main())"
+    variables = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "LIGHTNING_PATCHES")}
+    program = "import json, sys; print(json.dumps([sys.path, sys.modules['lightning_patches'].__file__]))"
+    command = [sys.executable, "-c", start, "run", "--", sys.executable, "-c", program]
+    status, output = execute(command, variables, 60, cwd=str(tmp_path))
+    assert status == 0, output
+    path, file = json.loads(output)
+    assert file == str(tmp_path / "aside" / "lightning_patches" / "__init__.py")
+    assert str(tmp_path / "aside") not in path
+
+
+class TestWhyUnsafe:
+    """No directory that others can write to gets onto PYTHONPATH."""
+
+    @pytest.fixture
+    def launcher(self, tmp_path: Path) -> Path:
+        directory = tmp_path / "lightning_patches" / "launcher"
+        directory.mkdir(parents=True)
+        (directory / "sitecustomize.py").write_text("")
+        for place in (directory, directory.parent, tmp_path):
+            place.chmod(0o755)
+        return directory
+
+    def test_the_one_that_is_shipped_is_safe(self) -> None:
+        assert run_command.why_unsafe(run_command.LAUNCHER) == ""
+
+    def test_private_directory(self, launcher: Path) -> None:
+        assert run_command.why_unsafe(launcher) == ""
+
+    @pytest.mark.parametrize("levels", [0, 1, 2])
+    def test_everybody_can_write(self, launcher: Path, levels: int) -> None:
+        place = (launcher, *launcher.parents)[levels]
+        place.chmod(0o777)
+        assert run_command.why_unsafe(launcher) == f"everybody can write to {place}"
+
+    def test_everybody_can_write_the_file(self, launcher: Path) -> None:
+        (launcher / "sitecustomize.py").chmod(0o666)
+        assert "everybody can write to" in run_command.why_unsafe(launcher)
+
+    def test_sticky_directory_protects_what_is_in_it_but_lets_files_be_added(self, launcher: Path) -> None:
+        launcher.parents[1].chmod(0o1777)
+        assert run_command.why_unsafe(launcher) == ""
+        launcher.chmod(0o1777)
+        assert run_command.why_unsafe(launcher) == f"everybody can write to {launcher}"
+
+    @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a directory to another group")
+    def test_a_group_of_others_can_write(self, launcher: Path) -> None:
+        import grp
+
+        group = next(entry for entry in grp.getgrall() if set(entry.gr_mem) - {"root"} or entry.gr_name == "daemon")
+        os.chown(launcher, -1, group.gr_gid)
+        launcher.chmod(0o775)
+        assert run_command.why_unsafe(launcher) == f"the group that owns {launcher} can write to it"
+
+    def test_a_group_without_others_can_write(self, launcher: Path) -> None:
+        import grp
+        import pwd
+
+        group = grp.getgrgid(os.getegid())
+        users = {person.pw_name for person in pwd.getpwall() if person.pw_gid == group.gr_gid} | set(group.gr_mem)
+        if not users <= {"root", pwd.getpwuid(os.geteuid()).pw_name}:
+            pytest.skip("this user's group has other members")
+        os.chown(launcher, -1, group.gr_gid)
+        launcher.chmod(0o775)
+        assert run_command.why_unsafe(launcher) == ""
+
+    def test_half_removed(self, launcher: Path) -> None:
+        (launcher / "sitecustomize.py").unlink()
+        assert "half-removed" in run_command.why_unsafe(launcher)
+
+    def test_name_that_pythonpath_cannot_express(self, launcher: Path) -> None:
+        odd = launcher.parents[1] / "a:b"
+        launcher.parent.rename(odd)
+        assert "PYTHONPATH cannot express" in run_command.why_unsafe(odd / "launcher")
+
+    def test_run_refuses_and_says_what_to_do(self, launcher: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        launcher.chmod(0o777)
+        monkeypatch.setattr(run_command, "LAUNCHER", launcher)
+        from lightning_patches import cli
+
+        with pytest.raises(UsageError, match="import lightning_patches"):
+            run_command.run(cli._parser(["run", PLAIN]).parse_args(["run", PLAIN]))
+        assert stat.S_IMODE(launcher.stat().st_mode) == 0o777  # told, not mended behind the user's back

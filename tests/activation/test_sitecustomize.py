@@ -1,0 +1,109 @@
+"""Other tools have a ``sitecustomize``, too: both run, whatever the form of theirs and whatever goes wrong in it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.activation.conftest import PROGRAMS, Environment
+
+PLAIN = str(PROGRAMS / "plain.py")
+NEIGHBOUR = "import sys\nsys.neighbours = getattr(sys, 'neighbours', 0) + 1\n"
+
+
+def neighbour(directory: Path, form: str, code: str = NEIGHBOUR) -> Path:
+    """Write a ``sitecustomize``, as module or as package, and return its directory."""
+    directory.mkdir(exist_ok=True)
+    if form == "package":
+        (directory / "sitecustomize").mkdir()
+        (directory / "sitecustomize" / "__init__.py").write_text(f"from . import part\n{code}")
+        (directory / "sitecustomize" / "part.py").write_text("")
+    else:
+        (directory / "sitecustomize.py").write_text(code)
+    return directory
+
+
+def launch(environment: Environment, *program: str, **more: str) -> tuple[int, str]:
+    return environment.run(environment.command("lightning-patches"), "run", *program, **more)
+
+
+@pytest.mark.parametrize("form", ["module", "package"])
+@pytest.mark.parametrize("place", ["PYTHONPATH", "site"])
+def test_neighbour_runs_once_and_takes_its_name(
+    environment: Environment, fresh_environment: Environment, tmp_path: Path, form: str, place: str
+) -> None:
+    if place == "site":
+        neighbour(fresh_environment.site, form)
+        status, output = launch(fresh_environment, PLAIN)
+    else:
+        directory = neighbour(tmp_path / "other", form)
+        status, output = launch(environment, PLAIN, PYTHONPATH=str(directory))
+    assert status == 0, output
+    found = json.loads(output)
+    assert found["armed"]
+    assert found["neighbours"] == 1
+    assert "launcher" not in found["sitecustomize"]
+
+
+def test_neighbour_first_and_chaining_as_ours_does(environment: Environment, tmp_path: Path) -> None:
+    """`lightning-patches run other-tool python ...`: the other tool puts its directory before ours."""
+    code = (
+        f"{NEIGHBOUR}"
+        "own = __file__.rpartition('/')[0]\n"
+        "sys.path.remove(own)\n"
+        "me = sys.modules.pop('sitecustomize')\n"
+        "try:\n    import sitecustomize\n"
+        "except ImportError:\n    sys.modules['sitecustomize'] = me\n"
+        "sys.path.insert(0, own)\n"
+    )
+    directory = neighbour(tmp_path / "other", "module", code)
+    status, output = launch(environment, "sh", "-c", f"PYTHONPATH={directory}:$PYTHONPATH exec python {PLAIN}")
+    assert status == 0, output
+    found = json.loads(output)
+    assert found["armed"]
+    assert found["neighbours"] == 1
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("raise RuntimeError('broken neighbour')\n", "broken neighbour"),
+        ("import no_such_module_anywhere\n", "no_such_module_anywhere"),
+    ],
+)
+def test_broken_neighbour_is_reported_as_without_us(
+    environment: Environment, tmp_path: Path, code: str, expected: str
+) -> None:
+    directory = neighbour(tmp_path / "other", "module", code)
+    alone = environment.run("python", PLAIN, PYTHONPATH=str(directory))
+    status, output = launch(environment, PLAIN, PYTHONPATH=str(directory))
+    assert (alone[0], status) == (0, 0)
+    assert ("Error in sitecustomize" in alone[1], expected in alone[1]) == (expected in output, expected in output)
+    assert json.loads(output.splitlines()[-1])["armed"]
+
+
+def test_foreign_python_still_gets_its_own_sitecustomize(
+    environment: Environment, fresh_environment: Environment
+) -> None:
+    neighbour(fresh_environment.site, "module")
+    status, output = launch(environment, "sh", "-c", f"exec {fresh_environment.python} {PLAIN}")
+    assert status == 0, output
+    found = json.loads(output)
+    assert found["prefix"] == str(fresh_environment.directory)
+    assert found["neighbours"] == 1
+    assert not found["loaded"]
+
+
+def test_without_a_neighbour_ours_stays_in_its_place(environment: Environment) -> None:
+    status, output = launch(environment, PLAIN)
+    assert json.loads(output)["sitecustomize"].endswith("launcher/sitecustomize.py")
+
+
+def test_run_below_autostart_and_import_is_one_activation(autostarted: Environment, tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import sys, lightning_patches\nprint(sum(type(finder).__name__ == '_Armed' for finder in sys.meta_path))\n"
+    )
+    assert launch(autostarted, str(program)) == (0, "1\n")

@@ -1,0 +1,339 @@
+"""Runs the conformance checks of all patches in one release, and prints what fails as JSON.
+
+    python program.py lightning        # with the release, and this repository, on PYTHONPATH
+
+Started by ``test_conformance.py``. Users and tools do things with Lightning's functions besides calling them; each
+check below is one such thing, and it must go as it goes without the patch.
+"""
+
+from __future__ import annotations
+
+import copy
+import importlib
+import inspect
+import json
+import logging
+import os
+import pickle
+import pkgutil
+import sys
+import types
+import warnings
+from dataclasses import dataclass
+from typing import Any, Callable, Iterator, Optional
+
+NAMESPACE = sys.argv[1] if __name__ == "__main__" else "lightning"
+
+os.environ["LIGHTNING_PATCHES"] = "all,quiet"
+warnings.simplefilter("ignore")
+logging.disable(logging.CRITICAL)
+META_PATH = [finder for finder in sys.meta_path if not type(finder).__module__.startswith("lightning_patches")]
+
+import lightning_patches
+from lightning_patches import apply, distributions, gate
+from lightning_patches.catalog import all_patches
+from lightning_patches.patch import Patch, Target
+
+ABSENT: Any = "(absent)"
+FAILURES: list[dict[str, str]] = []
+
+
+@dataclass
+class Swapped:
+    """One target in which a patch stands. ``raw`` is what is in the owner's ``__dict__``: a descriptor, perhaps."""
+
+    patch: Patch
+    target: Target
+    owner: Any
+    name: str
+    patched: Any
+    original: Any = ABSENT
+    overridden_when_patched: Optional[bool] = None
+
+    @property
+    def function(self) -> Any:
+        return function_of(self.patched)
+
+    @property
+    def original_function(self) -> Any:
+        return function_of(self.original)
+
+    @property
+    def replaces(self) -> bool:
+        return self.original is not ABSENT
+
+
+def function_of(raw: Any) -> Any:
+    return getattr(raw, "__func__", None) or getattr(raw, "fget", None) or raw
+
+
+def fail(check: str, detail: str, patch: str = "", target: str = "") -> None:
+    FAILURES.append({"patch": patch, "target": target, "check": check, "detail": detail})
+
+
+# ---------------------------------------------------------------- checks of one target
+
+CHECKS: list[Callable[[Swapped], Optional[str]]] = []
+"""Each returns what is wrong, or None. They run when everything is undone: ``original`` stands in its slot again."""
+LIVE_CHECKS: list[Callable[[Swapped], Optional[str]]] = []
+"""The same, but they run while the patch is in place."""
+
+
+@CHECKS.append
+def signature_is_kept(swapped: Swapped) -> Optional[str]:
+    if not swapped.replaces:
+        return None
+    ours, theirs = inspect.signature(swapped.function), inspect.signature(swapped.original_function)
+    return None if ours == theirs else f"{ours} in place of {theirs}"
+
+
+@CHECKS.append
+def names_and_docstring_are_kept(swapped: Swapped) -> Optional[str]:
+    if not swapped.replaces:
+        is_class = isinstance(swapped.owner, type)
+        module = swapped.owner.__module__ if is_class else swapped.owner.__name__
+        qualname = f"{swapped.owner.__qualname__}.{swapped.name}" if is_class else swapped.name
+        expected = {"__name__": swapped.name, "__qualname__": qualname, "__module__": module}
+    else:
+        names = ("__name__", "__qualname__", "__module__", "__doc__", "__annotations__")
+        expected = {name: getattr(swapped.original_function, name) for name in names}
+    for name, value in expected.items():
+        if getattr(swapped.function, name) != value:
+            return f"{name} is {getattr(swapped.function, name)!r}, not {value!r}"
+    return None
+
+
+@CHECKS.append
+def attributes_are_kept(swapped: Swapped) -> Optional[str]:
+    if not swapped.replaces:
+        return None
+    lost = {k: v for k, v in vars(swapped.original_function).items() if k != "__wrapped__"}.items() - vars(
+        swapped.function
+    ).items()
+    return f"lost {lost}" if lost else None
+
+
+@CHECKS.append
+def it_is_a_plain_function_in_the_same_descriptor(swapped: Swapped) -> Optional[str]:
+    if type(swapped.function) is not types.FunctionType:
+        return f"{type(swapped.function).__name__}"
+    if swapped.replaces and type(swapped.patched) is not type(swapped.original):
+        return f"{type(swapped.patched).__name__} in place of {type(swapped.original).__name__}"
+    return None
+
+
+@CHECKS.append
+def it_is_called_in_the_same_way(swapped: Swapped) -> Optional[str]:
+    """A coroutine stays one, a generator that tells by its type stays one."""
+    if not swapped.replaces:
+        return None
+    for kind in (inspect.iscoroutinefunction, inspect.isasyncgenfunction):
+        if kind(swapped.function) != kind(swapped.original_function):
+            return kind.__name__
+    return None
+
+
+@LIVE_CHECKS.append
+def torch_compile_does_not_look_through_it(swapped: Swapped) -> Optional[str]:
+    return (
+        "has __wrapped__: a compiled call would go to the original"
+        if hasattr(swapped.function, "__wrapped__")
+        else None
+    )
+
+
+@LIVE_CHECKS.append
+def source_can_be_shown(swapped: Swapped) -> Optional[str]:
+    source = inspect.getsource(swapped.function)
+    if not source.lstrip().startswith(("def ", "async def ", "@")):
+        return f"the source is {source[:80]!r}"
+    if inspect.getsourcefile(swapped.function) == sys.modules[swapped.function.__module__].__file__:
+        return "the source shown is in Lightning's file"
+    return None
+
+
+@LIVE_CHECKS.append
+def deepcopy_is_the_function_itself(swapped: Swapped) -> Optional[str]:
+    return None if copy.deepcopy(swapped.function) is swapped.function else "a copy"
+
+
+@LIVE_CHECKS.append
+def a_subclass_that_overrides_it_wins(swapped: Swapped) -> Optional[str]:
+    if not isinstance(swapped.owner, type):
+        return None
+    override = swapped.name
+    marker: Any = property(lambda self: "ours") if isinstance(swapped.patched, property) else lambda self: "ours"
+    try:
+        subclass = types.new_class("Override", (swapped.owner,), exec_body=lambda body: body.update({override: marker}))
+    except TypeError as error:
+        return f"cannot be subclassed: {error}"
+    if inspect.getattr_static(subclass, override) is not marker:
+        return "the override is not what the subclass has"
+    subclass.__abstractmethods__ = frozenset()  # type: ignore[attr-defined]
+    if override.startswith("__"):
+        return None
+    value = getattr(subclass.__new__(subclass), override)
+    return None if (value if isinstance(marker, property) else value()) == "ours" else "the override is not called"
+
+
+def pickle_error(swapped: Swapped, raw: Any) -> Optional[str]:
+    """Why the function cannot be pickled by reference, as torch.multiprocessing and Ray do."""
+    value = raw.__get__(None, swapped.owner) if isinstance(raw, (staticmethod, classmethod)) else function_of(raw)
+    try:
+        loaded = pickle.loads(pickle.dumps(value))
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    return None if loaded == value else f"loaded as {loaded}"
+
+
+def is_overridden(swapped: Swapped) -> Optional[bool]:
+    """What Lightning says of a subclass that does not override the method."""
+    if not isinstance(swapped.owner, type) or isinstance(swapped.patched, property):
+        return None
+    helpers = importlib.import_module(distributions.module_name(NAMESPACE, "pytorch.utilities.model_helpers"))
+    subclass = types.new_class("Subclass", (swapped.owner,))
+    subclass.__abstractmethods__ = frozenset()  # type: ignore[attr-defined]
+    return bool(helpers.is_overridden(swapped.name, subclass.__new__(subclass), parent=swapped.owner))
+
+
+# ---------------------------------------------------------------- checks of the whole namespace
+
+
+def import_everything() -> None:
+    """Every module of the namespace; one that lacks an optional dependency is left out."""
+    for package in distributions.PARTS[NAMESPACE].values():
+        root = importlib.import_module(package)
+        for info in pkgutil.walk_packages(root.__path__, f"{package}.", onerror=lambda name: None):
+            if not info.name.endswith("__main__"):
+                try:
+                    importlib.import_module(info.name)
+                except (Exception, SystemExit):
+                    continue
+
+
+def lightning_modules() -> Iterator[types.ModuleType]:
+    for name, module in list(sys.modules.items()):
+        if name.partition(".")[0] in distributions.ROOT_PACKAGES and isinstance(module, types.ModuleType):
+            yield module
+
+
+def snapshot() -> dict[str, Any]:
+    """Every object in every module and class of Lightning, by its name."""
+    found: dict[str, Any] = {}
+    for module in lightning_modules():
+        for name, value in vars(module).items():
+            found[f"{module.__name__}:{name}"] = value
+            if isinstance(value, type) and value.__module__ == module.__name__:
+                for key, item in vars(value).items():
+                    if not isinstance(item, types.GetSetDescriptorType) and key not in ("__doc__", "_abc_impl"):
+                        found[f"{module.__name__}:{name}.{key}"] = item
+    return found
+
+
+def difference(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
+    return sorted(name for name in {*old, *new} if old.get(name, ABSENT) is not new.get(name, ABSENT))
+
+
+def find_swapped() -> list[Swapped]:
+    """Every target of every patch that the gate lets through, as it stands."""
+    namespace = distributions.find(NAMESPACE)
+    assert namespace is not None
+    found = []
+    for entry in lightning_patches.report():
+        patch = next(patch for patch in all_patches() if patch.name == entry.patch)
+        if entry.namespace != NAMESPACE or entry.verdict in ("not-affected", "fixed-upstream"):
+            continue
+        if entry.verdict != "applied":
+            fail("it is applied", f"{entry.verdict}: {entry.reason}", patch.name)
+            continue
+        for target in gate.targets_in(patch, namespace):
+            owner: Any = sys.modules[distributions.module_name(NAMESPACE, target.module)]
+            *path, name = target.attribute.split(".")
+            for part in path:
+                owner = vars(owner)[part]
+            found.append(Swapped(patch, target, owner, name, vars(owner)[name]))
+    return found
+
+
+def check_aliases(when: str, swapped: list[Swapped]) -> None:
+    """Nothing in Lightning may still hold an original: it would be called in place of the patch."""
+    originals = {id(getattr(one.function, apply.ORIGINAL, ABSENT)): one for one in swapped}
+    for name, value in snapshot().items():
+        one = originals.get(id(function_of(value)))
+        if one is not None and value is not ABSENT:
+            fail(f"no alias of the original is left ({when})", name, one.patch.name, one.target.location)
+
+
+def main() -> None:
+    import_everything()
+    swapped = find_swapped()
+    check_aliases("patched on import", swapped)
+    for one in swapped:
+        for check in LIVE_CHECKS:
+            run(check, one)
+        one.overridden_when_patched = is_overridden(one)
+    pickles = [pickle_error(one, one.patched) for one in swapped]
+
+    patched = snapshot()
+    lightning_patches.activate("all,quiet")
+    for name in difference(patched, snapshot()):
+        fail("activation twice is once", f"{name} is another object after the second one")
+
+    undo("patched on import")
+    for one in swapped:
+        one.original = vars(one.owner).get(one.name, ABSENT)
+        if one.replaces == one.target.adds:
+            fail("undo is exact", "left behind" if one.replaces else "gone", one.patch.name, one.target.location)
+        if one.replaces and getattr(one.function, apply.ORIGINAL, None) is not one.original_function:
+            fail("undo is exact", "not the object that stood there", one.patch.name, one.target.location)
+    stock = snapshot()
+    for name, value in stock.items():
+        if hasattr(function_of(value), apply.NAMES):
+            fail("undo is exact", f"{name} is still patched")
+    for one, error in zip(swapped, pickles):
+        for check in CHECKS:
+            run(check, one)
+        if error is not None and (not one.replaces or pickle_error(one, one.original) is None):
+            fail("it can be pickled by reference", error, one.patch.name, one.target.location)
+        if one.overridden_when_patched and not (one.replaces and is_overridden(one)):
+            fail("Lightning does not take it for an override", "it does", one.patch.name, one.target.location)
+
+    lightning_patches.activate("all,quiet")
+    again = find_swapped()
+    if [(one.patch.name, one.target.location) for one in again] != [
+        (one.patch.name, one.target.location) for one in swapped
+    ]:
+        fail("it is applied to what is imported already", "other targets than on import")
+    check_aliases("patched after import", again)
+    for name in difference(stock, snapshot()):
+        value = function_of(snapshot()[name])
+        if not hasattr(value, apply.NAMES):
+            fail("only targets and their aliases are changed", name)
+    undo("patched after import")
+    for name in difference(stock, snapshot()):
+        fail("undo is exact", f"{name} is not what it was (patched after import)")
+
+    finders = [finder for finder in sys.meta_path if type(finder).__module__ != "wrapt.importer"]
+    if finders != META_PATH:
+        fail("undo restores sys.meta_path", repr(finders))
+    checked = sorted({one.patch.name for one in swapped})
+    print(json.dumps({"checked": checked, "targets": len(swapped), "failures": FAILURES}))
+
+
+def run(check: Callable[[Swapped], Optional[str]], one: Swapped) -> None:
+    try:
+        wrong = check(one)
+    except Exception as error:
+        wrong = f"{type(error).__name__}: {error}"
+    if wrong is not None:
+        fail(check.__name__.replace("_", " "), wrong, one.patch.name, one.target.location)
+
+
+def undo(when: str) -> None:
+    left = lightning_patches.deactivate()
+    if left:
+        fail("undo is exact", f"left as they are ({when}): {left}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,227 @@
+"""Every record of the catalogue: well formed, and right about which releases have the bug, by version and by code."""
+
+from __future__ import annotations
+
+import re
+import sys
+import types
+import zipfile
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lightning_patches import apply, distributions, fingerprints, gate
+from lightning_patches.catalog import all_patches, find
+from lightning_patches.distributions import Namespace, Part
+from lightning_patches.fingerprints import known_releases
+from lightning_patches.patch import GROUPS, Patch
+from lightning_patches.toggle import DEFAULT_WORDS, FLAG_WORDS, NOTHING_WORDS, parse
+from tests.support import arms  # noqa: F401  puts scripts/ on the path
+from tests.unit.fakes import ROOT, check
+
+import _releases  # isort: skip
+
+PATCHES = all_patches()
+each_patch = pytest.mark.parametrize("patch", PATCHES, ids=lambda patch: patch.name)
+
+
+@pytest.fixture(scope="module")
+def releases(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], Namespace]:
+    """Every release of both distributions, with those of its files that the patches look at."""
+    directory = tmp_path_factory.mktemp("releases")
+    modules = {location.partition(":")[0] for patch in PATCHES for location in patch.locations}
+    return {
+        (distribution, release): _extract(distribution, release, directory, modules)
+        for distribution in _releases.DISTRIBUTIONS
+        for release in known_releases()
+    }
+
+
+def _extract(distribution: str, release: str, directory: Path, modules: set[str]) -> Namespace:
+    name = _releases.NAMESPACES[distribution]
+    root = directory / f"{distribution}-{release}"
+    with zipfile.ZipFile(_releases.wheel(distribution, release)) as archive:
+        shipped = set(archive.namelist())
+        for module in modules:
+            stem = distributions.module_name(name, module).replace(".", "/")
+            for file in (f"{stem}.py", f"{stem}/__init__.py"):
+                if file in shipped:
+                    archive.extract(file, root)
+    parts = {}
+    for part, package in distributions.PARTS[name].items():
+        parts[part] = Part(name, part, package, release, str(root.joinpath(*package.split("."))), distribution)
+    return Namespace(name, parts)
+
+
+def affected(patch: Patch) -> list[str]:
+    return [release for release in known_releases() if release in gate.affected_releases(patch)]
+
+
+# ---------------------------------------------------------------- the record by itself
+
+
+def test_names_are_unique() -> None:
+    assert [name for name, count in Counter(patch.name for patch in PATCHES).items() if count > 1] == []
+
+
+def test_the_catalogue_finds_by_name_and_number() -> None:
+    for patch in PATCHES:
+        assert find(patch.name) == (patch,)
+        for number in patch.numbers:
+            assert patch in find(str(number))
+            assert patch in find(f"#{number}")
+    assert find("0") == find("nothing") == ()
+
+
+@each_patch
+def test_the_name(patch: Patch) -> None:
+    assert re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)+", patch.name), "kebab-case, two words or more"
+    assert patch.name not in {*GROUPS, *DEFAULT_WORDS, *NOTHING_WORDS, *FLAG_WORDS, "all"}
+    assert parse(patch.name, PATCHES).names == {patch.name}
+    assert patch.name not in parse(f"all,-{patch.name}", PATCHES).names
+
+
+@each_patch
+def test_the_texts(patch: Patch) -> None:
+    assert patch.title
+    assert len(patch.title) <= 90, "one line of a table"
+    assert not patch.title.endswith(".")
+    assert patch.impact.summary.endswith(".")
+    if patch.group in ("crash", "hang"):
+        assert patch.impact.symptoms, "what will people search for?"
+    for symptom in patch.impact.symptoms:
+        assert len(symptom) >= 8, "too short to tell this bug from others"
+    assert patch.group in GROUPS
+
+
+@each_patch
+def test_the_history(patch: Patch) -> None:
+    assert patch.numbers, "issue or pull request"
+    if patch.upstream.commit:
+        assert re.fullmatch(r"[0-9a-f]{7,40}", patch.upstream.commit)
+    for test in patch.upstream.tests:
+        assert re.fullmatch(r"tests/[\w/]+\.py(::\w+)*", test), test
+    if patch.fixed_in is None:
+        assert patch.equivalent_to or patch.upstream.pull_requests or patch.further_than_upstream, (
+            "a bug that no release fixes: what is the patch measured by?"
+        )
+
+
+@each_patch
+def test_the_ranges(patch: Patch) -> None:
+    """They parse, each covers a release, and the fix is the first release after them."""
+    known = list(known_releases())
+    for text in patch.affected:
+        assert any(gate.in_ranges(release, (text,)) for release in known), f"{text} covers no release"
+    last = known.index(affected(patch)[-1])
+    if patch.fixed_in is not None:
+        assert known[last + 1] == patch.fixed_in
+        assert all(release not in gate.affected_releases(patch) for release in known[last + 1 :])
+
+
+@each_patch
+def test_the_targets(patch: Patch) -> None:
+    locations = [target.location for target in patch.targets]
+    assert len(set(locations)) == len(locations)
+    for location in patch.locations:
+        assert re.fullmatch(r"(pytorch|fabric)(\.\w+)+:\w+(\.\w+)*", location), location
+    for target in patch.targets:
+        ranges = [f">={target.since}"] if target.since else []
+        ranges += [f"<{target.before}"] if target.before else []
+        assert any(gate.in_ranges(release, (",".join(ranges),)) for release in affected(patch)), target.location
+
+
+@each_patch
+def test_builders_build_without_lightning_or_torch(patch: Patch) -> None:
+    """They run inside of the user's import: what they import is imported too early."""
+    program = f"""
+import sys
+from lightning_patches.catalog import find
+(patch,) = find({patch.name!r})
+before = set(sys.modules)
+for target in patch.targets:
+    def original(*args, **kwargs):
+        raise AssertionError("the original was called while building")
+    for namespace in ("lightning", "pytorch_lightning"):
+        built = target.build(None if target.adds else original, namespace)
+        assert type(built).__name__ == "function" and built is not original, target.location
+print(*{{name.partition(".")[0] for name in set(sys.modules) - before}})
+"""
+    imported = set(check(program, _LIGHTNING_PATCHES_IMPORT_ONLY="1").split())
+    assert not imported & {"torch", "numpy", "wrapt", "packaging", *distributions.ROOT_PACKAGES}
+
+
+# ---------------------------------------------------------------- the record against the releases
+
+
+@pytest.mark.parametrize("distribution", _releases.DISTRIBUTIONS)
+@each_patch
+def test_every_release_is_judged_right(
+    patch: Patch, distribution: str, releases: dict[tuple[str, str], Namespace]
+) -> None:
+    """Inside of the range version and code say "pending"; outside the version says why not."""
+    known = list(known_releases())
+    for release in known:
+        decision = gate.decide(patch, releases[distribution, release])
+        where = f"{distribution} {release}: {decision}"
+        if release in gate.affected_releases(patch):
+            assert decision.verdict == "pending", where
+            assert gate.targets_in(patch, releases[distribution, release]), f"{where}, but there is no target"
+        elif patch.fixed_in is not None and known.index(release) >= known.index(patch.fixed_in):
+            assert decision.verdict == "fixed-upstream", where
+        else:
+            assert decision.verdict == "not-affected", where
+
+
+@pytest.mark.parametrize("distribution", _releases.DISTRIBUTIONS)
+@pytest.mark.parametrize("patch", [p for p in PATCHES if p.fixed_in is not None], ids=lambda patch: patch.name)
+def test_a_backport_of_the_fix_is_known_by_its_code(
+    patch: Patch, distribution: str, releases: dict[tuple[str, str], Namespace]
+) -> None:
+    """The fixed release under an affected number, as a vendor might ship it, and under no telling number, as a
+    development version on the way to the fix has it."""
+    assert patch.fixed_in is not None
+    fixed = releases[distribution, patch.fixed_in]
+    for number in (affected(patch)[-1], f"{affected(patch)[-1]}+vendor.1", f"{patch.fixed_in}.dev0"):
+        decision = gate.decide(patch, _renumbered(fixed, number))
+        assert decision.verdict in ("fixed-upstream", "drifted"), f"{patch.fixed_in} as {number}: {decision}"
+    under_way = _renumbered(releases[distribution, affected(patch)[-1]], f"{patch.fixed_in}.dev0")
+    assert gate.decide(patch, under_way).verdict == "pending"
+
+
+def _renumbered(namespace: Namespace, version: str) -> Namespace:
+    parts = {
+        name: Part(p.namespace, p.name, p.package, version, p.directory, p.distribution)
+        for name, p in namespace.parts.items()
+    }
+    return Namespace(namespace.name, parts)
+
+
+@pytest.mark.parametrize("distribution", _releases.DISTRIBUTIONS)
+@each_patch
+def test_targets_are_there_in_every_affected_release(
+    patch: Patch, distribution: str, releases: dict[tuple[str, str], Namespace]
+) -> None:
+    for release in affected(patch):
+        namespace = releases[distribution, release]
+        for target in gate.targets_in(patch, namespace):
+            part = namespace.part_of(target.location)
+            assert part is not None
+            exists = fingerprints.source_of(part, target.location).exists
+            assert exists != target.adds, f"{distribution} {release}: {target.location}"
+
+
+def test_no_two_patches_share_an_addition() -> None:
+    """Two patches that bring the same attribute would each take the other's away."""
+    brought = Counter(target.location for patch in PATCHES for target in patch.targets if target.adds)
+    assert [location for location, count in brought.items() if count > 1] == []
+
+
+def test_every_file_of_patches_takes_part() -> None:
+    files = {path.stem for path in (ROOT / "lightning_patches" / "patches").glob("*.py")} - {"__init__"}
+    modules: dict[str, Any] = {name: sys.modules.get(f"lightning_patches.patches.{name}") for name in files}
+    assert {name for name, module in modules.items() if not isinstance(module, types.ModuleType)} == set()
+    assert {patch for module in modules.values() for patch in module.PATCHES} == set(PATCHES)
+    assert apply.Patcher(PATCHES).catalogue == PATCHES

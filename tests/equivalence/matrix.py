@@ -1,0 +1,294 @@
+"""The equivalence matrix: which cells there are, and what comes out when one is run.
+
+A cell is one case of one scenario on one release of one distribution. On an affected release four arms run: stock has
+to show the bug; shim, fork and official release have to observe the same. On a release that is not affected, stock must
+not show the bug, and the shim must neither apply anything nor change what is observed.
+"""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import Future
+from dataclasses import asdict, dataclass, field
+from typing import Any, Iterable, Iterator, Literal, Optional
+
+from packaging.version import Version
+
+from tests.scenarios.expectations import PROOFS, Proof
+from tests.support.arms import SCENARIOS, Arm, Result, run
+
+import _diffs  # isort: skip  (tests.support.arms has put scripts/ on the path)
+import _fork  # isort: skip
+import _releases  # isort: skip
+from lightning_patches import catalog, gate
+from lightning_patches.patch import Patch
+
+Role = Literal["before", "affected", "fixed", "newest"]
+NAMESPACES = _releases.NAMESPACES
+NOT_IMPORTABLE = {"lightning": "2.1.0"}
+"""``lightning`` below this release imports the whole App with its dependencies; ``pytorch-lightning`` is the same code."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One place of the matrix.
+
+    Args:
+        proof: the case.
+        distribution: ``"lightning"`` or ``"pytorch-lightning"``.
+        version: the release.
+        role: what the release is to the patch.
+    """
+
+    proof: Proof
+    distribution: str
+    version: str
+    role: Role
+
+    def __str__(self) -> str:
+        return f"{self.proof} {self.distribution} {self.version} ({self.role})"
+
+
+@dataclass
+class Outcome:
+    """What came of a cell.
+
+    Args:
+        patch, case, distribution, version, role: which cell.
+        arms: in a word, what each arm did: "bug", "right", "as stock", "differs", "fails".
+        reference: what the fourth arm was.
+        agrees: the promise holds here.
+        details: where it does not, what was seen.
+    """
+
+    patch: str
+    case: str
+    distribution: str
+    version: str
+    role: Role
+    arms: dict[str, str] = field(default_factory=dict)
+    reference: str = ""
+    agrees: bool = False
+    details: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+class Runner:
+    """Runs arms, each of them once: what was seen of an arm is kept for the other cells that ask for it."""
+
+    def __init__(self, timeout: float = 240) -> None:
+        self.timeout = timeout
+        self.runs = 0
+        self._results: dict[tuple[Any, ...], Future[Result]] = {}
+        self._lock = threading.Lock()
+
+    def __call__(
+        self,
+        proof: Proof,
+        arm: Arm,
+        case: Optional[str] = None,
+        toggle: Optional[str] = None,
+        environment: tuple[tuple[str, str], ...] = (),
+    ) -> Result:
+        case = proof.case if case is None else case
+        key = (proof.scenario, case, proof.simulated_cuda, arm, toggle, environment)
+        with self._lock:
+            waiting = self._results.get(key)
+            mine = waiting is None
+            if waiting is None:
+                waiting = self._results[key] = Future()
+                self.runs += 1
+        if mine:
+            try:
+                variables = dict(environment)
+                waiting.set_result(
+                    run(proof.scenario, arm, case, proof.simulated_cuda, toggle, variables, timeout=self.timeout)
+                )
+            except BaseException as error:
+                waiting.set_exception(error)
+        return waiting.result()
+
+
+# -------------------------------------------------------------------- which cells
+
+
+def cells(
+    names: Optional[Iterable[str]] = None, distribution: Optional[str] = None, boundaries_only: bool = False
+) -> list[Cell]:
+    """The cells to run, patch by patch, oldest release first."""
+    found = []
+    for proof in proofs(names):
+        for name in NAMESPACES if distribution is None else (distribution,):
+            found += boundaries(proof, name) if boundaries_only else whole(proof, name)
+    return found
+
+
+def key(cell: Cell) -> str:
+    """Names a cell in the record."""
+    return f"{cell.proof.patch} {cell.proof.case} {cell.distribution} {cell.version} {cell.role}"
+
+
+def failed(cell: Cell, error: BaseException) -> Outcome:
+    """The outcome of a cell that could not be run."""
+    proof = cell.proof
+    details = f"could not be run: {type(error).__name__}: {error}"
+    return Outcome(proof.patch, proof.case, cell.distribution, cell.version, cell.role, details=details)
+
+
+def proofs(names: Optional[Iterable[str]] = None) -> list[Proof]:
+    """The cases of the wanted patches."""
+    wanted = None if names is None else set(names)
+    return [proof for proof in PROOFS if wanted is None or proof.patch in wanted]
+
+
+def unproven() -> list[str]:
+    """Patches without a scenario, an expectation or a diff, with what is missing."""
+    diffs = {diff.name for diff in _diffs.series()}
+    expected = {proof.patch for proof in PROOFS}
+    missing = []
+    for patch in catalog.all_patches():
+        lacks = []
+        if not (SCENARIOS / f"{patch.name.replace('-', '_')}.py").exists():
+            lacks.append("a scenario")
+        if patch.name not in expected:
+            lacks.append("an expectation")
+        if patch.name not in diffs:
+            lacks.append("a diff")
+        if lacks:
+            missing.append(f"{patch.name} lacks {' and '.join(lacks)}")
+    return missing
+
+
+def boundaries(proof: Proof, distribution: str) -> list[Cell]:
+    """Last release before the bug, first and last affected, first fixed and newest, as far as they exist."""
+    versions = importable(distribution)
+    patch = _diffs.record(proof.patch)
+    affected = affected_by(proof, distribution)
+    everywhere = gate.affected_releases(patch)
+    cells = []
+    if affected:
+        first = versions.index(affected[0])
+        if first and versions[first - 1] not in everywhere:
+            cells.append(Cell(proof, distribution, versions[first - 1], "before"))
+        cells += [Cell(proof, distribution, v, "affected") for v in dict.fromkeys((affected[0], affected[-1]))]
+    if patch.fixed_in in versions:
+        cells.append(Cell(proof, distribution, str(patch.fixed_in), "fixed"))
+    if versions[-1] not in (*everywhere, patch.fixed_in):
+        cells.append(Cell(proof, distribution, versions[-1], "newest"))
+    return cells
+
+
+def whole(proof: Proof, distribution: str) -> list[Cell]:
+    """Every affected release, and the boundaries around them."""
+    around = [cell for cell in boundaries(proof, distribution) if cell.role != "affected"]
+    cells = [Cell(proof, distribution, version, "affected") for version in affected_by(proof, distribution)]
+    return sorted([*around, *cells], key=lambda cell: Version(cell.version))
+
+
+def affected_by(proof: Proof, distribution: str) -> list[str]:
+    """The affected releases on which a case can run, oldest first."""
+    affected = gate.affected_releases(_diffs.record(proof.patch))
+    since = Version(proof.since or "0")
+    return [version for version in importable(distribution) if version in affected and Version(version) >= since]
+
+
+def importable(distribution: str) -> list[str]:
+    first = Version(NOT_IMPORTABLE.get(distribution, "0"))
+    return [version for version in _releases.versions(distribution) if Version(version) >= first]
+
+
+def companions(patch: Patch) -> list[str]:
+    """The patches that take part beside ``patch``, itself included.
+
+    An official release has all fixes up to its own, so shim and fork get those too. Where there is no official release
+    to compare with, they get the default set.
+    """
+    if patch.fixed_in is None:
+        names = [other.name for other in catalog.all_patches() if other.default]
+    else:
+        limit = Version(patch.fixed_in)
+        names = [p.name for p in catalog.all_patches() if p.default and p.fixed_in and Version(p.fixed_in) <= limit]
+    return sorted({*names, patch.name})
+
+
+# -------------------------------------------------------------------- running one
+
+
+def evaluate(cell: Cell, runner: Runner) -> Outcome:
+    """Run a cell's arms and judge them."""
+    patch = _diffs.record(cell.proof.patch)
+    outcome = Outcome(patch.name, cell.proof.case, cell.distribution, cell.version, cell.role)
+    problems = list(
+        _affected(cell, patch, runner, outcome)
+        if cell.role == "affected"
+        else _unaffected(cell, patch, runner, outcome)
+    )
+    outcome.agrees = not problems
+    outcome.details = "\n".join(problems)
+    return outcome
+
+
+def _affected(cell: Cell, patch: Patch, runner: Runner, outcome: Outcome) -> Iterator[str]:
+    proof, names = cell.proof, companions(patch)
+    stock_arm = Arm(cell.distribution, cell.version)
+    stock = runner(proof, stock_arm)
+    outcome.arms["stock"] = "bug" if proof.shows_bug(stock) else "no bug"
+    if outcome.arms["stock"] != "bug":
+        yield f"stock does not show the bug: {_short(stock)}"
+
+    if patch.fixed_in is not None:
+        outcome.reference = f"{cell.distribution} {patch.fixed_in}"
+        reference = runner(proof, Arm(cell.distribution, patch.fixed_in))
+        expected = _view(proof.observed, reference)
+    else:
+        case = proof.case if proof.recommended is None else proof.recommended
+        outcome.reference = f"recommended usage on {cell.distribution} {cell.version}"
+        reference = runner(proof, stock_arm, case, environment=proof.recommended_environment)
+        expected = _view(proof.recommended_observed or proof.observed, reference)
+    same_run = patch.fixed_in is None and proof.recommended is None and not proof.recommended_environment
+    right = not reference.observations == [] and (same_run or (reference.ok and not proof.shows_bug(reference)))
+    outcome.arms["official"] = "right" if right else "fails"
+    if not right:
+        yield f"the official arm ({outcome.reference}) is not right: {_short(reference)}"
+
+    with_diffs = {diff.name for diff in _diffs.series()}
+    fork = _fork.directory_of(cell.distribution, cell.version, [name for name in names if name in with_diffs])
+    results = {
+        "shim": runner(proof, Arm(cell.distribution, cell.version, shim=True), toggle=",".join(names)),
+        "fork": runner(proof, Arm(cell.distribution, cell.version, directory=fork)),
+    }
+    for name, result in results.items():
+        seen = _view(proof.observed, result)
+        outcome.arms[name] = "bug" if proof.shows_bug(result) else "right" if seen == expected else "differs"
+        if outcome.arms[name] != "right":
+            yield f"{name}: {outcome.arms[name]}\n  expected {expected}\n  observed {seen}\n  {_short(result)}"
+
+
+def _unaffected(cell: Cell, patch: Patch, runner: Runner, outcome: Outcome) -> Iterator[str]:
+    proof = cell.proof
+    stock = runner(proof, Arm(cell.distribution, cell.version))
+    outcome.arms["stock"] = "bug" if proof.shows_bug(stock) else "right" if stock.ok else "fails"
+    if outcome.arms["stock"] != "right":
+        yield f"stock is not right on a release that is not affected: {_short(stock)}"
+    shim = runner(proof, Arm(cell.distribution, cell.version, shim=True), toggle=patch.name)
+    same = _view(proof.observed, shim) == _view(proof.observed, stock)
+    outcome.arms["shim"] = "as stock" if same else "differs"
+    if not same:
+        yield f"shim differs from stock: {_short(shim)}"
+    if f"lightning_patches: {cell.distribution} " in shim.output:
+        yield f"the shim applied something: {_short(shim)}"
+
+
+def _view(part: Any, result: Result) -> Any:
+    """What is compared of a run: whether it ended well, and the chosen part of what was observed."""
+    try:
+        return {"ended well": result.ok, "observed": part(result.observations)}
+    except (KeyError, IndexError, TypeError) as error:
+        return {"ended well": result.ok, "not observed": f"{type(error).__name__}: {error}"}
+
+
+def _short(result: Result) -> str:
+    lines = [line for line in result.output.strip().splitlines() if line.strip()]
+    return f"status {result.status}, last words: {' | '.join(lines[-3:])[-600:]}"

@@ -1,0 +1,130 @@
+"""The matrix on paper: ``equivalence.json``, and ``EQUIVALENCE.md`` made from it."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any, Iterable
+
+from packaging.version import Version
+
+Outcomes = list[dict[str, Any]]
+ARMS = ("stock", "shim", "fork", "official")
+SIGNS = {"bug": "✗", "right": "✓", "as stock": "=", "no bug": "?", "differs": "≠", "fails": "!"}
+SAME = ("torch", "python", "device", "subject")
+"""What must not have changed for a cell to be taken over from an earlier run."""
+
+
+def key(outcome: dict[str, Any]) -> str:
+    return " ".join(str(outcome[name]) for name in ("patch", "case", "distribution", "version", "role"))
+
+
+def load(path: Path, facts: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Cells of an earlier run that hold under the present circumstances; empty if there are none."""
+    if not path.exists():
+        return {}
+    earlier = json.loads(path.read_text(encoding="utf-8"))
+    if any(earlier["circumstances"].get(name) != facts[name] for name in SAME):
+        return {}
+    return {key(outcome): outcome for outcome in earlier["cells"]}
+
+
+def spent(path: Path) -> tuple[int, int]:
+    """Seconds and runs of the earlier run."""
+    facts = json.loads(path.read_text(encoding="utf-8"))["circumstances"]
+    return facts["seconds"], facts["runs"]
+
+
+def write(directory: Path, facts: dict[str, Any], outcomes: Outcomes) -> None:
+    """Write both files."""
+    lines = ",\n".join("  " + json.dumps(outcome, sort_keys=True) for outcome in outcomes)
+    text = f'{{\n "circumstances": {json.dumps(facts)},\n "cells": [\n{lines}\n ]\n}}\n'
+    _replace(directory / "equivalence.json", text)
+    _replace(directory / "EQUIVALENCE.md", markdown(facts, outcomes))
+
+
+def _replace(path: Path, text: str) -> None:
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary.write_text(text, encoding="utf-8")
+    os.replace(temporary, path)
+
+
+def markdown(facts: dict[str, Any], outcomes: Outcomes) -> str:
+    """The table: releases down, patches across, each cell with its four arms."""
+    bad = [outcome for outcome in outcomes if not outcome["agrees"]]
+    patches = list(dict.fromkeys(outcome["patch"] for outcome in outcomes))
+    versions = sorted({outcome["version"] for outcome in outcomes}, key=Version, reverse=True)
+    scope = "every affected release" if facts["scope"] == "all" else "the boundaries of the affected ranges"
+    minutes = facts["seconds"] / 60
+    text = [
+        "# Equivalence",
+        "",
+        f"**{len(outcomes)} cells, {len(bad)} disagree.** A cell is one case of one scenario on one release of one "
+        f"distribution. Scope: {scope}.",
+        "",
+        f"Run on {facts['date']} at commit {facts['commit']}, torch {facts['torch']}, Python {facts['python']}, "
+        f"{facts['device']}; {facts['runs']} runs, {minutes:.0f} minutes. Written by `scripts/equivalence`, not by hand.",
+        "",
+        "A sign for each of stock, shim, fork, official, in this order:",
+        "",
+        "| sign | stock | shim, fork | official |",
+        "| --- | --- | --- | --- |",
+        "| ✗ | shows the reported bug | shows the bug | |",
+        "| ✓ | has no bug | observed exactly what the official arm did | has no bug |",
+        "| = | | applied nothing, observed what stock did | |",
+        "| ≠ | | observed something else | |",
+        "| ? ! | does not show the bug; fails otherwise | | fails |",
+        "",
+        "So an affected release reads ✗✓✓✓, any other ✓=. The official arm is the first fixed release or, where "
+        "upstream never fixed the bug (*), the usage that its maintainers recommend, on the same release. **Bold** "
+        "disagrees. Both distributions and all cases are in a cell; where they differ, each is named.",
+        "",
+        "| release | " + " | ".join(_title(patch, outcomes) for patch in patches) + " |",
+        "| --- |" + " --- |" * len(patches),
+    ]
+    for version in versions:
+        row = [_cell([o for o in outcomes if o["patch"] == patch and o["version"] == version]) for patch in patches]
+        text.append(f"| {version} | " + " | ".join(row) + " |")
+    if bad:
+        text += ["", "## What disagrees", ""]
+        for outcome in bad:
+            case = f" ({outcome['case']})" if outcome["case"] else ""
+            text += [f"- {outcome['patch']}{case}, {outcome['distribution']} {outcome['version']}:", ""]
+            text += [f"      {line}" for line in outcome["details"].splitlines()] + [""]
+    text += ["", "## Cases", "", "| patch | case | cells | official arm |", "| --- | --- | --- | --- |"]
+    for patch in patches:
+        for case in dict.fromkeys(o["case"] for o in outcomes if o["patch"] == patch):
+            mine = [o for o in outcomes if (o["patch"], o["case"]) == (patch, case)]
+            references = {_reference(o["reference"]) for o in mine if o["reference"]}
+            text.append(f"| {patch} | {case} | {len(mine)} | {', '.join(sorted(references))} |")
+    return "\n".join(text).rstrip() + "\n"
+
+
+def _reference(text: str) -> str:
+    return "recommended usage" if text.startswith("recommended") else text.split()[-1]
+
+
+def _title(patch: str, outcomes: Outcomes) -> str:
+    recommended = any(o["patch"] == patch and o["reference"].startswith("recommended") for o in outcomes)
+    return f"{patch}*" if recommended else patch
+
+
+def _cell(outcomes: Outcomes) -> str:
+    if not outcomes:
+        return ""
+    signs: dict[str, Outcomes] = {}
+    for outcome in outcomes:
+        signs.setdefault(_signs(outcome), []).append(outcome)
+    if len(signs) == 1:
+        return next(iter(signs))
+    return "<br>".join(f"{sign} {_where(group)}" for sign, group in signs.items())
+
+
+def _signs(outcome: dict[str, Any]) -> str:
+    found = "".join(SIGNS[outcome["arms"][arm]] for arm in ARMS if arm in outcome["arms"]) or "!"
+    return found if outcome["agrees"] else f"**{found}**"
+
+
+def _where(group: Iterable[dict[str, Any]]) -> str:
+    return ", ".join(dict.fromkeys(f"{o['distribution']} {o['case']}".strip() for o in group))

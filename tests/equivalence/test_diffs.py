@@ -1,0 +1,195 @@
+"""The diffs in upstream/ fit every release that they are for, to the letter, and say what the records say."""
+
+import os
+import subprocess
+import zipfile
+
+import pytest
+
+from lightning_patches import catalog, gate
+from tests.support import arms  # noqa: F401  puts scripts/ on the path
+
+import _diffs  # isort: skip
+import _releases  # isort: skip
+
+SERIES = _diffs.series()
+LAYOUTS = list(_releases.NAMESPACES.items())
+
+
+def reader(distribution, version):
+    archive = zipfile.ZipFile(_releases.wheel(distribution, version))
+    names = set(archive.namelist())
+    return lambda path: archive.read(path).decode() if path in names else None
+
+
+def over(changed, original):
+    return lambda path: changed[path] if path in changed else original(path)
+
+
+@pytest.mark.parametrize(("distribution", "namespace"), LAYOUTS)
+def test_each_diff_applies_to_each_affected_release_alone_and_in_the_series(distribution, namespace):
+    for version in _releases.versions(distribution):
+        original = reader(distribution, version)
+        chosen = _diffs.selected(version, None, SERIES)
+        changed = {}
+        for diff in chosen:
+            assert _diffs.state(diff, namespace, original) == ("applies", ""), (diff.path.name, version)
+            changed.update(_diffs.apply(diff, namespace, over(changed, original)))
+            assert _diffs.state(diff, namespace, over(changed, original)) == ("applied", ""), (diff.path.name, version)
+        for path, text in changed.items():
+            compile(text, path, "exec")
+
+
+@pytest.mark.parametrize("diff", SERIES, ids=lambda diff: diff.path.stem)
+def test_gnu_patch_without_fuzz_makes_the_same_files(diff, tmp_path):
+    versions = [version for version in _releases.versions() if diff.is_for(version)]
+    for version in dict.fromkeys((versions[0], versions[-1])):
+        original = reader("lightning", version)
+        expected = _diffs.apply(diff, "lightning", original)
+        root = tmp_path / version
+        for path in expected:
+            (root / path).parent.mkdir(parents=True, exist_ok=True)
+            if original(path) is not None:
+                (root / path).write_text(original(path))
+        command = ["patch", "-p1", "--fuzz=0", "--no-backup-if-mismatch", "--posix", "-i", str(diff.path)]
+        done = subprocess.run(command, cwd=root / "lightning", capture_output=True, text=True)
+        assert done.returncode == 0, (version, done.stdout, done.stderr)
+        assert {path: (root / path).read_text() for path in expected} == expected, version
+
+
+def test_headers_agree_with_the_records():
+    for diff in SERIES:
+        assert _diffs.disagreements(diff, _diffs.record(diff.name)) == [], diff.path.name
+
+
+def test_each_affected_release_has_one_file_per_patch_and_no_other_release_has_any():
+    for name in {diff.name for diff in SERIES}:
+        affected = gate.affected_releases(_diffs.record(name))
+        for version in _releases.versions():
+            files = [diff.path.name for diff in SERIES if diff.name == name and diff.is_for(version)]
+            assert len(files) == (version in affected), (name, version, files)
+
+
+def test_line_numbers_are_those_of_the_newest_affected_release():
+    for diff in SERIES:
+        newest = [version for version in _releases.versions() if diff.is_for(version)][-1]
+        assert diff.path.read_text() == _diffs.renewed(diff, reader("lightning", newest)), diff.path.name
+
+
+def test_a_header_that_disagrees_is_found(tmp_path):
+    source = next(diff for diff in SERIES if diff.name == "logged-metrics-device").path.read_text()
+    file = tmp_path / "logged-metrics-device.patch"
+    file.write_text(source.replace("/19814", "/1").replace("2.4.0\n", "2.5.0\n", 1).replace("19813", "7"))
+    wrong = " ".join(_diffs.disagreements(_diffs.read(file), catalog.find("logged-metrics-device")[0]))
+    assert "pull requests: [1] here" in wrong
+    assert "issues: [7, 18803] here" in wrong
+    assert "Applied-Upstream" in wrong
+
+
+FILE = """\
+class Loop:
+    def run(self):
+        self.advance()
+        return 1
+
+    def stop(self):
+        self.advance()
+        return 2
+"""
+PATCH = """\
+Description: made up
+Affected: >=2.0.0
+---
+--- a/pytorch/loop.py
++++ b/pytorch/loop.py
+@@ -3,1 +3,3 @@ Loop.run
++        # lightning-patches: made-up
++        self.reset()  # see lightning.pytorch.loop
+         self.advance()
+"""
+
+
+def made_up(tmp_path, text=PATCH):
+    path = tmp_path / "made-up.patch"
+    path.write_text(text)
+    return _diffs.read(path)
+
+
+def test_context_is_searched_in_the_named_function_only(tmp_path):
+    diff = made_up(tmp_path)
+    changed = _diffs.apply(diff, "pytorch_lightning", {"pytorch_lightning/loop.py": FILE}.get)
+    lines = changed["pytorch_lightning/loop.py"].splitlines()
+    assert lines[2:5] == [
+        "        # lightning-patches: made-up",
+        "        self.reset()  # see pytorch_lightning.loop",
+        "        self.advance()",
+    ]
+    assert lines[:2] + lines[4:] == FILE.splitlines()
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (FILE.replace("self.advance()", "self.advance( )"), "not found"),
+        (FILE.replace("        return 1", "        self.advance()"), "found 2 times"),
+        (FILE.replace("def run", "def go"), "not found"),
+        (FILE.replace("self.advance()", "self.advance() "), "not found"),
+    ],
+)
+def test_what_does_not_fit_to_the_letter_is_refused(tmp_path, text, reason):
+    state, why = _diffs.state(made_up(tmp_path), "lightning", {"lightning/pytorch/loop.py": text}.get)
+    assert state == "does not apply"
+    assert reason in why
+
+
+def test_missing_file_is_refused(tmp_path):
+    state, why = _diffs.state(made_up(tmp_path), "lightning", {}.get)
+    assert (state, why) == ("does not apply", "made-up.patch: there is no lightning/pytorch/loop.py")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        PATCH.replace("+3,3", "+3,4"),
+        PATCH.replace("\n---\n", "\n"),
+        PATCH.replace("Affected:", "affected:"),
+        PATCH.replace("+++ b/pytorch/loop.py", "+++ b/pytorch/other.py"),
+        PATCH.rpartition("@@ -")[0],
+    ],
+)
+def test_malformed_diff_is_refused(tmp_path, text):
+    with pytest.raises(_diffs.DiffError):
+        made_up(tmp_path, text)
+
+
+def test_series_must_name_every_file(tmp_path):
+    made_up(tmp_path)
+    (tmp_path / "series").write_text("# series 3\n")
+    with pytest.raises(_diffs.DiffError, match="made-up"):
+        _diffs.series(tmp_path / "series")
+    assert _diffs.series_number(tmp_path / "series") == 3
+    (tmp_path / "series").write_text("made-up.patch\n")
+    assert [diff.name for diff in _diffs.series(tmp_path / "series")] == ["made-up"]
+    with pytest.raises(_diffs.DiffError, match="series N"):
+        _diffs.series_number(tmp_path / "series")
+
+
+def test_check_diffs_tells_the_states_of_a_tree(tmp_path):
+    """On a release with a first diff applied by hand, and with a line of a second one's context changed."""
+    original = reader("lightning", "2.2.5")
+    metrics = next(diff for diff in SERIES if diff.name == "logged-metrics-device")
+    fetchers = next(diff for diff in SERIES if diff.name == "dataloader-error-unmasked")
+    files = {"lightning/version.info": "2.2.5\n", **_diffs.apply(metrics, "lightning", original)}
+    where = _diffs.path_in("lightning", fetchers.changes[0][0])
+    files[where] = original(where).replace("self.fetched = 0", "self.fetched  = 0")
+    for path, text in files.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
+    done = arms.execute(
+        [arms.sys.executable, str(arms.ROOT / "scripts" / "check_diffs"), "--directory", str(tmp_path)],
+        dict(os.environ),
+        60,
+    )
+    assert done[0] == 1, done
+    assert "lightning 2.2.5: logged-metrics-device.patch: applied" in done[1]
+    assert "lightning 2.2.5: dataloader-error-unmasked.patch: does not apply" in done[1]

@@ -1,0 +1,167 @@
+"""The fork is a wheel like any other: installable, consistent, reproducible, and recognised by the shim."""
+
+import base64
+import csv
+import hashlib
+import json
+import subprocess
+import sys
+import sysconfig
+import venv
+import zipfile
+from email.parser import Parser
+from pathlib import Path
+
+import pytest
+
+from lightning_patches import catalog, gate
+from tests.support.arms import ROOT, Arm, environment_of, execute
+
+import _diffs  # isort: skip
+import _fork  # isort: skip
+import _releases  # isort: skip
+
+BUILD = [sys.executable, str(ROOT / "scripts" / "build_fork")]
+
+
+def test_record_and_metadata_describe_the_wheel(tmp_path):
+    for distribution in _releases.DISTRIBUTIONS:
+        fork = _fork.make(distribution, "2.2.5")
+        version = f"2.2.5+patches.{_diffs.series_number()}"
+        path = _fork.write_wheel(fork, tmp_path)
+        stem = distribution.replace("-", "_")
+        assert path.name == f"{stem}-{version}-py3-none-any.whl"
+        with zipfile.ZipFile(path) as wheel, zipfile.ZipFile(_releases.wheel(distribution, "2.2.5")) as official:
+            info = f"{stem}-{version}.dist-info"
+            assert wheel.namelist()[-1] == f"{info}/RECORD"
+            rows = list(csv.reader(wheel.read(f"{info}/RECORD").decode().splitlines()))
+            assert [row[0] for row in rows] == wheel.namelist()
+            for name, digest, size in rows[:-1]:
+                content = wheel.read(name)
+                expected = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
+                assert (digest, size) == (f"sha256={expected}", str(len(content))), name
+            assert rows[-1] == [f"{info}/RECORD", "", ""]
+
+            metadata = Parser().parsestr(wheel.read(f"{info}/METADATA").decode())
+            before = Parser().parsestr(official.read(f"{stem}-2.2.5.dist-info/METADATA").decode())
+            assert metadata["Version"] == version
+            assert metadata.get_all("Requires-Dist") == before.get_all("Requires-Dist")
+            assert metadata.get_payload() == before.get_payload()
+
+            facts = json.loads(wheel.read(f"{info}/{_fork.PROVENANCE}"))
+            assert facts["made from"]["sha256"] == _releases.find(distribution, "2.2.5").sha256
+            assert [entry["file"] for entry in facts["diffs"]] == [diff.path.name for diff in fork.diffs]
+
+            renamed = {name.replace("-2.2.5.dist-info", f"-{version}.dist-info") for name in official.namelist()}
+            assert set(wheel.namelist()) - renamed == {f"{info}/{_fork.PROVENANCE}"} | added_by(fork)
+            for name in official.namelist():
+                if ".dist-info/" in name or name.endswith("/version.info") and name.count("/") == 1:
+                    continue
+                changed = wheel.read(name) != official.read(name)
+                marked = b"# lightning-patches: " in wheel.read(name)
+                assert changed == marked, f"{name}: a changed file says so, and no other does"
+            for namespace in ("lightning",) if stem == "lightning" else ("pytorch_lightning", "lightning_fabric"):
+                assert wheel.read(f"{namespace}/version.info").decode().strip() == version
+
+
+def added_by(fork):
+    namespace = _releases.NAMESPACES[fork.distribution]
+    paths = {_diffs.path_in(namespace, path) for diff in fork.diffs for path, _ in diff.changes}
+    with zipfile.ZipFile(_releases.wheel(fork.distribution, fork.base)) as official:
+        return paths - set(official.namelist())
+
+
+def test_same_bytes_every_time(tmp_path):
+    written = []
+    for name, zone, seed in (("one", "UTC", "1"), ("two", "Pacific/Auckland", "2")):
+        environment = {**environment_of(Arm("lightning", "2.2.5")), "TZ": zone, "PYTHONHASHSEED": seed}
+        status, output = execute([*BUILD, "2.2.5", "--output", str(tmp_path / name)], environment, 120)
+        assert status == 0, output
+        written.append(next((tmp_path / name).glob("*.whl")).read_bytes())
+    assert written[0] == written[1]
+
+
+def test_a_selection_has_a_version_of_its_own(tmp_path):
+    all_of_them = _fork.make("lightning", "2.2.5")
+    one = _fork.make("lightning", "2.2.5", ["logged-metrics-device"])
+    other = _fork.make("lightning", "2.2.5", ["dataloader-error-unmasked"])
+    assert len({all_of_them.version, one.version, other.version}) == 3
+    assert [diff.name for diff in one.diffs] == ["logged-metrics-device"]
+    assert one.version.startswith(f"{all_of_them.version}.only.")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["2.6.3"], "was compromised and is never downloaded"),
+        (["1.9.0"], "is not in releases.lock"),
+        (["2.4.0", "--only", "logged-metrics-device"], "2.4.0 does not have the bug of logged-metrics-device"),
+        (["2.2.5", "--only", "no-such-patch"], "there is no diff for no-such-patch"),
+    ],
+)
+def test_refusals_say_why(tmp_path, arguments, message):
+    environment = environment_of(Arm("lightning", "2.2.5"))
+    status, output = execute([*BUILD, *arguments, "--output", str(tmp_path)], environment, 60)
+    assert status == 1, output
+    assert message in output
+    assert not list(tmp_path.iterdir())
+
+
+PROGRAM = """
+import json
+import {package} as pl
+import lightning_patches
+entries = [e.as_dict() for e in lightning_patches.report() if e.namespace == "{namespace}"]
+print(json.dumps({{"version": pl.__version__, "file": pl.__file__, "entries": entries}}))
+"""
+
+
+def test_installed_fork_is_recognised_and_nothing_is_applied_twice(tmp_path):
+    """pip installs it, finds no broken requirement, and removes it again; in between, the shim looks at it."""
+    wheel = _fork.write_wheel(_fork.make("pytorch-lightning", "2.2.5"), tmp_path)
+    home = tmp_path / "venv"
+    venv.create(home, with_pip=False)
+    python = home / "bin" / "python"
+    site = Path(sysconfig.get_path("purelib", vars={"base": str(home), "platbase": str(home)}))
+    # What this environment has serves as the fork's dependencies.
+    (site / "parent.pth").write_text(f"{sysconfig.get_path('purelib')}\n")
+
+    pip = [sys.executable, "-m", "pip", "--python", str(python), "--disable-pip-version-check"]
+    done = subprocess.run([*pip, "install", "--no-deps", "--no-index", str(wheel)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    done = subprocess.run([*pip, "check"], capture_output=True, text=True)
+    complaints = [line for line in done.stdout.splitlines() if line.startswith("pytorch-lightning ")]
+    assert not complaints, done.stdout
+
+    environment = environment_of(Arm("pytorch-lightning", "2.2.5", directory=site))
+    environment["PYTHONPATH"] = str(ROOT)
+    program = PROGRAM.format(package="pytorch_lightning", namespace="pytorch_lightning")
+    program = f"import lightning_patches\n{program}"
+    status, output = execute([str(python), "-c", program], environment, 120, cwd=str(tmp_path))
+    assert status == 0, output
+    facts = json.loads(output.splitlines()[-1])
+    assert facts["version"] == f"2.2.5+patches.{_diffs.series_number()}"
+    assert facts["file"].startswith(str(site))
+    verdicts = {entry["patch"]: entry["verdict"] for entry in facts["entries"]}
+    with_diff = {diff.name for diff in _diffs.selected("2.2.5")}
+    for patch in catalog.all_patches():
+        if patch.name in with_diff:
+            assert verdicts[patch.name] == "fixed-upstream", facts
+        elif "2.2.5" not in gate.affected_releases(patch):
+            assert verdicts[patch.name] in ("not-affected", "fixed-upstream"), facts
+    assert "fix" not in output.replace("fixed-upstream", "").partition("{")[0], output
+
+    done = subprocess.run([*pip, "uninstall", "--yes", "pytorch-lightning"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert not [path.name for path in site.iterdir() if "lightning" in path.name]
+
+
+def test_directory_of_a_fork_holds_what_its_wheel_holds(tmp_path):
+    fork = _fork.make("lightning", "2.3.3")
+    directory = _fork.directory_of("lightning", "2.3.3")
+    _releases.unpack(_fork.write_wheel(fork, tmp_path), tmp_path / "unpacked")
+    left, right = (
+        {p.relative_to(root): p.read_bytes() for p in root.rglob("*") if p.is_file() and p.suffix != ".pyc"}
+        for root in (directory, tmp_path / "unpacked")
+    )
+    assert left == right

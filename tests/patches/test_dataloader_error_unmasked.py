@@ -1,0 +1,64 @@
+"""Patch ``dataloader-error-unmasked``: what goes wrong while a DataLoader starts arrives as itself (issue 19373)."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import pytest
+
+from tests.support.arms import Arm, run
+
+MASKED = "RuntimeError: Please call `iter(combined_loader)` first."
+CAUSE = "TypeError: cannot pickle '_thread.lock' object"
+HIDDEN_IN_STOCK = ("workers", "several_loaders", "dataloader_iter")
+SIGTERM = 15
+
+
+@cache
+def observed(distribution: str, version: str, shim: bool) -> dict[str, Any]:
+    """What the program saw in each way to fail. It goes on after each error, so it has to end well."""
+    result = run("dataloader_error_unmasked", Arm(distribution, version, shim))
+    assert result.ok, result
+    return result.observations[0]
+
+
+def assert_right(found: dict[str, Any]) -> None:
+    """Every error arrives as itself, and every Trainer has cleaned up after itself."""
+    for way in (*HIDDEN_IN_STOCK, "validation"):
+        assert found[way]["error"] == CAUSE, way
+        assert found[way]["callbacks_told"] == ["TypeError"], way
+    for way in ("iterable", "sized_iterable"):
+        assert found[way]["error"] == "ConnectionError: the data server is down", way
+    for way in (*HIDDEN_IN_STOCK, "validation", "iterable", "sized_iterable"):
+        assert found[way]["hijacked_signals"] == [], way
+        assert (found[way]["status"], found[way]["stage"]) == ("interrupted", None), way
+    assert found["none"] == {
+        "error": None,
+        "callbacks_told": [],
+        "hijacked_signals": [],
+        "status": "finished",
+        "stage": None,
+    }
+    assert found["again"] == {"first": "TypeError", "steps": 2, "status": "finished"}
+
+
+@pytest.mark.parametrize(
+    ("distribution", "version"),
+    [("lightning", "2.1.0"), ("pytorch-lightning", "2.3.3"), ("lightning", "2.6.6")],
+)
+def test_error_arrives_as_itself(distribution: str, version: str) -> None:
+    stock = observed(distribution, version, shim=False)
+    for way in HIDDEN_IN_STOCK:
+        assert stock[way]["error"] == MASKED, way
+        assert stock[way]["callbacks_told"] == ["TypeError"], way  # so much of the clean-up ran before it was cut off
+        assert SIGTERM in stock[way]["hijacked_signals"], way
+        assert stock[way]["stage"] == "train", way
+    assert stock["validation"]["error"] == CAUSE  # only the training loader's errors are hidden
+    assert_right(observed(distribution, version, shim=True))
+
+
+def test_release_before_the_bug_is_left_alone() -> None:
+    stock = observed("pytorch-lightning", "2.0.9", shim=False)
+    assert_right(stock)
+    assert observed("pytorch-lightning", "2.0.9", shim=True) == stock

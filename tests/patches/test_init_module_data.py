@@ -1,0 +1,108 @@
+"""Patch ``init-module-data``: model, data and ``fit`` inside of ``with trainer.init_module():`` (issue 19373)."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import pytest
+
+from tests.support.arms import Arm, run
+
+REPORTED = "RuntimeError: Expected a 'cuda' device type for generator but found 'cpu'"
+MASKED = "RuntimeError: Please call `iter(combined_loader)` first."
+WORKS_IN_STOCK = ("cuda_generator", "workers_mixing")
+FAILS_BY_ITSELF = {
+    "broken": "KeyError: 'no file for item",
+    "unpicklable": "ValueError: this dataset holds an open file",
+}
+
+
+@cache
+def observed(case: str, distribution: str, version: str, shim: bool) -> list[dict[str, Any]]:
+    """What each rank saw. The program itself goes on after an error, so it has to end well."""
+    result = run("init_module_data", Arm(distribution, version, shim), case, simulated_cuda=True)
+    assert result.ok, result
+    return result.observations
+
+
+def assert_reported(found: dict[str, dict[str, Any]]) -> None:
+    """Every kind of data dies inside of the block in stock, by the reported error or by the one that hides it."""
+    for data, attempt in found.items():
+        if data not in WORKS_IN_STOCK:
+            assert attempt["error"] in (REPORTED, MASKED), data
+
+
+@pytest.mark.distributed
+@pytest.mark.parametrize(("distribution", "version"), [("pytorch-lightning", "2.1.0"), ("lightning", "2.6.6")])
+def test_ddp(distribution: str, version: str) -> None:
+    stock, shim = (observed("ddp", distribution, version, shim) for shim in (False, True))
+    assert len(stock) == len(shim) == 2
+    for rank in range(2):
+        assert_reported(stock[rank]["inside"])
+        assert stock[rank]["inside"]["workers"]["error"] == MASKED
+        for data, outside in stock[rank]["outside"].items():
+            assert outside["error"] is None, data
+            assert sum(map(len, outside["drawn"].values())) == 12, data
+            # drawn indices by stage, device that is left as the default, and the random numbers that come next
+            assert shim[rank]["inside"][data] == outside, data
+            assert shim[rank]["outside"][data] == outside, data
+    for stage in ("validate", "predict"):
+        ranks = [found["inside"]["evaluate"]["drawn"][stage] for found in shim]
+        assert sorted(ranks[0] + ranks[1]) == list(range(12)), stage
+    assert [len(found["warnings"]) for found in shim] == [1, 0]
+    assert "`init_module()`" in shim[0]["warnings"][0]
+    assert "after the block" in shim[0]["warnings"][0]
+
+
+def test_one_device() -> None:
+    (stock,), (shim,) = (observed("one_device", "pytorch-lightning", "2.3.3", shim) for shim in (False, True))
+    assert_reported(stock["inside"])
+    for data in stock["outside"].keys() - {*WORKS_IN_STOCK, *FAILS_BY_ITSELF}:
+        assert stock["outside"][data]["error"] is None, data
+        assert stock["outside"][data]["drawn"]["fit"], data
+        assert shim["inside"][data] == stock["outside"][data], data
+    assert len(shim["warnings"]) == 1
+
+
+def test_other_errors_arrive_as_themselves() -> None:
+    (stock,), (shim,) = (observed("one_device", "pytorch-lightning", "2.3.3", shim) for shim in (False, True))
+    assert stock["inside"]["broken"]["error"] == REPORTED
+    assert stock["inside"]["unpicklable"]["error"] == MASKED
+    for data, message in FAILS_BY_ITSELF.items():
+        assert shim["inside"][data]["error"].startswith(message), data
+        assert shim["inside"][data]["left_at"] == "cpu", data
+
+
+def test_what_works_in_stock_goes_on_working() -> None:
+    (stock,), (shim,) = (observed("one_device", "pytorch-lightning", "2.3.3", shim) for shim in (False, True))
+    assert stock["inside"]["shuffled"]["error"] == REPORTED
+    for data in WORKS_IN_STOCK:
+        assert stock["inside"][data]["error"] is None, data
+        assert shim["inside"][data]["error"] is None, data
+    # A generator on the accelerator draws there, inside of the block, as it does in stock.
+    assert shim["inside"]["cuda_generator"]["drawn"] == stock["inside"]["cuda_generator"]["drawn"]
+    # A user's own sampler finds the block's device at every step, also while the workers are started.
+    epochs = shim["inside"]["workers_mixing"]["drawn"]["fit"]
+    assert sorted(epochs[:12]) == sorted(epochs[12:]) == list(range(12))
+
+
+def test_fabric() -> None:
+    (stock,), (shim,) = (observed("fabric", "lightning", "2.1.0", shim) for shim in (False, True))
+    for data, outside in stock["outside"].items():
+        assert stock["inside"][data]["error"] == REPORTED, data
+        assert len(outside["drawn"]) == 24, data
+        assert shim["inside"][data] == shim["outside"][data] == outside, data
+    assert len(shim["warnings"]) == 1
+
+
+def test_blocks_do_the_same_to_models() -> None:
+    stock, shim = (observed("contexts", "lightning", "2.6.6", shim)[0]["contexts"] for shim in (False, True))
+    assert stock["half"]["weight"] == ["cuda:0", "torch.float16"]
+    assert (stock["cuda"]["initialized"], stock["empty"]["initialized"]) == (True, False)
+    for block, found in stock.items():
+        if block in ("cpu", "meta"):  # nothing to mend, and nothing is added
+            assert shim[block] == found
+            continue
+        assert found["generator"] == REPORTED, block
+        assert shim[block] == {**found, "generator": "cpu", "modes": found["modes"] + 1}, block

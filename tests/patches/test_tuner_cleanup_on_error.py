@@ -1,0 +1,86 @@
+"""PR 21162: a learning rate or batch size search that fails leaves everything as it was, and its error arrives."""
+
+import pytest
+
+from tests.support.arms import Arm, run
+
+SCENARIO, PATCH = "tuner_cleanup_on_error", "tuner-cleanup-on-error"
+BROKE, STOPPED, MASKED = "ValueError: the step broke", "Stop: interrupted", "OSError: the data is gone"
+
+
+@pytest.fixture(scope="module")
+def no_search():
+    """A fit without a search before it."""
+    result = run(SCENARIO, Arm("lightning", "2.6.6"), "no_search")
+    assert result.ok, result
+    return result.observations[0]
+
+
+def stock_arm(distribution, version, case):
+    """What the failed search left behind, with its error under ``"error"``; the fit that follows may fail as well."""
+    result = run(SCENARIO, Arm(distribution, version), case)
+    assert result.observations, result
+    return result.observations[0]
+
+
+def assert_as_if_never_searched(distribution, version, case, no_search, error):
+    result = run(SCENARIO, Arm(distribution, version, shim=True), case, toggle=PATCH)
+    assert result.ok, result
+    observed = result.observations[0]
+    assert observed["error"] == error, result
+    assert observed["context"] is None, result
+    # A validation that fails leaves the model in evaluation mode, with or without a search.
+    training = observed["changed"].pop("training", None)
+    assert training is None or case == "validate_callback", result
+    for fact in ("changed", "weights_changed", "momentum", "files", "fit", "final", "ckpt_path"):
+        assert observed[fact] == no_search[fact], (fact, result)
+
+
+@pytest.mark.parametrize(
+    ("distribution", "version", "case", "error", "left"),
+    [
+        ("pytorch-lightning", "2.0.0", "lr_find", BROKE, {"callbacks", "loggers", "limits", "max_steps"}),
+        ("lightning", "2.5.4", "interrupt_lr", STOPPED, {"callbacks", "loggers", "limits", "max_steps", "progress"}),
+        ("pytorch-lightning", "2.5.4", "scale_batch_size", BROKE, {"callbacks", "loggers", "limits", "max_steps"}),
+        ("lightning", "2.1.0", "validate_callback", BROKE, {"callbacks", "loggers", "limits", "hparams"}),
+    ],
+)
+def test_where_upstream_does_nothing(distribution, version, case, error, left, no_search):
+    stock = stock_arm(distribution, version, case)
+    assert stock["error"] == error, stock
+    assert left <= set(stock["changed"]), stock
+    assert stock["files"], stock
+    assert_as_if_never_searched(distribution, version, case, no_search, error)
+
+
+@pytest.mark.parametrize(
+    ("distribution", "version", "case", "error", "left"),
+    [
+        ("pytorch-lightning", "2.5.5", "lr_callback", BROKE, {"callbacks", "loggers", "limits", "max_steps"}),
+        ("lightning", "2.6.6", "lr_find", BROKE, {"callbacks", "loggers", "limits", "max_steps"}),
+        ("lightning", "2.6.6", "interrupt_batch_size", STOPPED, {"callbacks", "hparams"}),
+    ],
+)
+def test_where_upstream_does_a_part(distribution, version, case, error, left, no_search):
+    stock = stock_arm(distribution, version, case)
+    assert stock["error"] == error, stock
+    assert left <= set(stock["changed"]), stock
+    assert not stock["files"] and not stock["weights_changed"], stock
+    assert_as_if_never_searched(distribution, version, case, no_search, error)
+
+
+@pytest.mark.parametrize("case", ["lr_loader", "batch_size_loader"])
+def test_first_error_arrives(case, no_search):
+    stock = stock_arm("lightning", "2.6.6", case)
+    assert stock["error"] == MASKED, stock
+    assert_as_if_never_searched("lightning", "2.6.6", case, no_search, BROKE)
+
+
+@pytest.mark.distributed
+def test_rank_that_fails_alone_does_not_hang():
+    stock = run(SCENARIO, Arm("lightning", "2.6.6"), "one_rank", timeout=60)
+    assert stock.status == 124, stock
+    assert stock.observations == [], stock
+    shim = run(SCENARIO, Arm("lightning", "2.6.6", shim=True), "one_rank", toggle=PATCH)
+    assert shim.status not in (0, 124), shim
+    assert BROKE in shim.output, shim

@@ -1,0 +1,51 @@
+"""PR 20952: AsyncCheckpointIO in a Trainer that runs more than once.
+
+Cases: ``fit`` (fit twice), ``validate`` (validate, then fit).
+"""
+
+import os
+
+import _scenario as scenario
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+pl = scenario.pytorch()
+
+
+class Model(pl.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(2, 1)
+
+    def training_step(self, batch, batch_idx):
+        return self.layer(batch[0]).pow(2).mean()
+
+    def validation_step(self, batch, batch_idx):
+        self.layer(batch[0])
+
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.parameters(), lr=0.1)
+
+
+if __name__ == "__main__":
+    pl.seed_everything(3)
+    loader = DataLoader(TensorDataset(torch.arange(16.0).reshape(8, 2) / 16), batch_size=4)
+    model = Model()
+    checkpoint = scenario.pytorch("callbacks").ModelCheckpoint(
+        dirpath=os.environ.get("SCENARIO_OUT", "."), filename="{epoch}", save_top_k=-1
+    )
+    plugin = scenario.pytorch("plugins").AsyncCheckpointIO()
+    trainer = scenario.trainer(max_epochs=1, enable_checkpointing=True, callbacks=[checkpoint], plugins=[plugin])
+    with scenario.observing_errors():
+        if scenario.CASE == "validate":
+            trainer.validate(model, loader, verbose=False)
+        else:
+            trainer.fit(model, loader)
+            trainer.fit_loop.max_epochs = 2
+        trainer.fit(model, loader)
+    last = torch.load(checkpoint.best_model_path, weights_only=True)
+    scenario.observe(
+        files=sorted(name for name in os.listdir(checkpoint.dirpath) if name.endswith(".ckpt")),
+        last=last["state_dict"]["layer.weight"],
+        weight=model.layer.weight,
+    )

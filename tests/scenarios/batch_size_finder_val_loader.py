@@ -1,0 +1,44 @@
+"""Issue 18394: validation stays limited to the batch size finder's ``steps_per_trial`` batches."""
+
+import _scenario as scenario
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+pl = scenario.pytorch()
+
+
+class Model(pl.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.batch_size = 2
+        self.layer = torch.nn.Linear(4, 1)
+        self.validated = []
+
+    def training_step(self, batch, batch_idx):
+        return self.layer(batch[0]).pow(2).mean()
+
+    def on_validation_epoch_start(self):
+        self.validated.append([])
+
+    def validation_step(self, batch, batch_idx):
+        self.validated[-1].append(len(batch[0]))
+
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.parameters(), lr=1e-3)
+
+    def train_dataloader(self):
+        return DataLoader(TensorDataset(torch.arange(256.0).reshape(64, 4) / 256), batch_size=self.batch_size)
+
+    val_dataloader = train_dataloader
+
+    def on_fit_start(self):  # comes after the callbacks' on_fit_start, where the finder runs
+        self.validated = []
+
+
+if __name__ == "__main__":
+    pl.seed_everything(7)
+    model = Model()
+    finder = scenario.pytorch("callbacks").BatchSizeFinder(steps_per_trial=2, max_trials=2)
+    trainer = scenario.trainer(max_epochs=2, num_sanity_val_steps=0, accelerator="cpu", callbacks=[finder])
+    trainer.fit(model)
+    scenario.observe(batch_size=model.batch_size, validated=model.validated, weight=model.layer.weight)

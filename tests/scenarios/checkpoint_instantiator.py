@@ -1,0 +1,88 @@
+"""CVE-2026-58659: checkpoints whose hyperparameters name what ``load_from_checkpoint`` is to make the model with.
+
+Cases: ``function`` and ``datamodule`` (a function that no script knows of), ``not a name``, ``class`` (a class of the
+same kind, by way of LightningCLI's own function), ``trusted`` (a function that the script trusts; shim only), ``cli``
+(LightningCLI's own checkpoint of a subclass, of a nested class, and of the class itself).
+"""
+
+import os
+import sys
+
+import _scenario as scenario
+import torch
+
+pl = scenario.pytorch()
+CLI_FUNCTION = f"{pl.__name__}.cli.instantiate_module"
+
+
+class Model(pl.LightningModule):
+    def __init__(self, width: int = 2, **kwargs):
+        super().__init__()
+        self.save_hyperparameters()
+        self.layer = torch.nn.Linear(width, 1)
+
+    def training_step(self, batch, batch_idx):
+        return self.layer(batch).mean()
+
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.parameters(), lr=0.1)
+
+
+class Deeper(Model):
+    class Nested(Model):
+        pass
+
+
+Nested = Deeper.Nested
+
+
+class Data(pl.LightningDataModule):
+    def __init__(self, size: int = 2):
+        super().__init__()
+        self.save_hyperparameters()
+
+    def train_dataloader(self):
+        return torch.utils.data.DataLoader(torch.zeros(self.hparams.size, 2))
+
+
+def saved(cls, **named):
+    """A checkpoint as Lightning writes it, with ``named`` put among the hyperparameters of ``cls``."""
+    path = os.path.join(os.environ.get("SCENARIO_OUT", "."), "model.ckpt")
+    trainer = scenario.trainer(max_steps=0)
+    trainer.fit(Model(), datamodule=Data())
+    trainer.save_checkpoint(path)
+    content = torch.load(path, weights_only=True)
+    content[cls.CHECKPOINT_HYPER_PARAMS_KEY].update(named)
+    torch.save(content, path)
+    return path
+
+
+def load(cls, path):
+    try:
+        return type(cls.load_from_checkpoint(path)).__qualname__
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+
+
+if __name__ == "__main__":
+    loaded = []
+    if scenario.CASE == "function":
+        loaded.append(load(Model, saved(Model, _instantiator="_named_in_file.build")))
+    elif scenario.CASE == "datamodule":
+        loaded.append(load(Data, saved(Data, _instantiator="_named_in_file.build")))
+    elif scenario.CASE == "not a name":
+        loaded.append(load(Model, saved(Model, _instantiator=["_named_in_file", "build"])))
+    elif scenario.CASE == "class":
+        named = {"_instantiator": CLI_FUNCTION, "_class_path": "_named_in_file.Model"}
+        loaded.append(load(Model, saved(Model, **named)))
+    elif scenario.CASE == "trusted":
+        import lightning_patches
+
+        lightning_patches.trust_instantiator("_named_in_file.build")
+        loaded.append(load(Model, saved(Model, _instantiator="_named_in_file.build")))
+    else:
+        for name in ("Deeper", "Deeper.Nested", "Nested"):
+            loaded.append(load(Model, saved(Model, _instantiator=CLI_FUNCTION, _class_path=f"__main__.{name}")))
+        loaded.append(load(Model, saved(Model, _instantiator=CLI_FUNCTION)))
+    named = sys.modules.get("_named_in_file")
+    scenario.observe(loaded=loaded, imported=named is not None, called=getattr(named, "calls", []))

@@ -1,0 +1,126 @@
+"""Issue 19373: an error while the training DataLoader starts is replaced by a second, misleading one.
+
+One run goes through several ways to fail, each with a Trainer of its own. Runs on the CPU.
+"""
+
+import signal
+import threading
+
+import _scenario as scenario
+import torch
+from torch.utils.data import DataLoader, Dataset
+
+pl = scenario.pytorch()
+
+
+class Numbers(Dataset):
+    def __len__(self):
+        return 4
+
+    def __getitem__(self, index):
+        return torch.tensor([float(index)])
+
+
+class Locked(Numbers):
+    """Cannot be sent to a worker process."""
+
+    def __init__(self):
+        self.lock = threading.Lock()
+
+
+class NoServer:
+    """A user's own iterable, of known or unknown length, that cannot be started."""
+
+    def __iter__(self):
+        raise ConnectionError("the data server is down")
+
+
+class NoServerSized(NoServer):
+    def __len__(self):
+        return 4
+
+
+class Model(pl.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(1, 1)
+
+    def training_step(self, batch, batch_idx):
+        return self.layer(batch).pow(2).mean()
+
+    def validation_step(self, batch, batch_idx):
+        return self.layer(batch).pow(2).mean()
+
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.parameters(), lr=0.1)
+
+
+class Fetching(Model):
+    def training_step(self, dataloader_iter):
+        return self.layer(next(dataloader_iter)[0]).pow(2).mean()
+
+
+class Listener(pl.Callback):
+    def __init__(self):
+        self.told = []
+
+    def on_exception(self, trainer, pl_module, exception):
+        self.told.append(type(exception).__name__)
+
+
+def good():
+    return DataLoader(Numbers(), 2)
+
+
+def unpicklable():
+    return DataLoader(Locked(), 2, num_workers=1, multiprocessing_context="spawn")
+
+
+def handlers():
+    return {int(number): repr(signal.getsignal(number)) for number in signal.valid_signals()}
+
+
+def attempt(train, val=None, model=Model):
+    before, listener, error = handlers(), Listener(), None
+    trainer = scenario.trainer(accelerator="cpu", max_epochs=1, callbacks=[listener], num_sanity_val_steps=0)
+    try:
+        trainer.fit(model(), train, val)
+    except Exception as exception:
+        error = f"{type(exception).__name__}: {exception}"
+    after = handlers()
+    hijacked = sorted(number for number in before if before[number] != after[number])
+    for number in hijacked:  # leave them as the next attempt expects them
+        signal.signal(number, signal.SIG_DFL)
+    status, stage = trainer.state.status, trainer.state.stage
+    return {
+        "error": error,
+        "callbacks_told": listener.told,
+        "hijacked_signals": hijacked,
+        "status": str(getattr(status, "value", status)),
+        "stage": stage if stage is None else str(getattr(stage, "value", stage)),
+    }
+
+
+def again():
+    """A Trainer whose first fit fails is used for a second one."""
+    trainer = scenario.trainer(accelerator="cpu", max_epochs=1, limit_train_batches=2)
+    model, error = Model(), None
+    try:
+        trainer.fit(model, unpicklable())
+    except Exception as exception:
+        error = type(exception).__name__
+    trainer.fit(model, good())
+    return {"first": error, "steps": trainer.global_step, "status": str(trainer.state.status.value)}
+
+
+if __name__ == "__main__":
+    scenario.observe(
+        workers=attempt(unpicklable()),
+        iterable=attempt(NoServer()),
+        sized_iterable=attempt(NoServerSized()),
+        several_loaders=attempt([good(), unpicklable()]),
+        dataloader_iter=attempt(unpicklable(), model=Fetching),
+        validation=attempt(good(), unpicklable()),
+        none=attempt(good(), good()),
+        again=again(),
+    )

@@ -1,0 +1,272 @@
+"""Issue 19373: the model, its data and ``fit`` inside of ``with trainer.init_module():`` on CUDA.
+
+Each kind of data is used twice: first ``outside``, made and used after the block, as the maintainers recommend, which
+is the reference; then ``inside``. Cases: ``ddp`` (two devices), ``one_device``, ``fabric``, the name of one kind of
+data, or ``contexts``: what the blocks do to a model. Needs two CUDA devices, simulated or real.
+"""
+
+import contextlib
+
+import _scenario as scenario
+import numpy as np
+import torch
+from torch.overrides import _get_current_function_mode_stack
+from torch.utils.data import DataLoader, Dataset, Sampler, TensorDataset, WeightedRandomSampler, random_split
+
+pl = scenario.pytorch()
+ITEMS = 12
+
+
+class Numbers(Dataset):
+    """Items that are not tensors, as read from a file: workers may hold them whatever the default device is."""
+
+    def __len__(self):
+        return ITEMS
+
+    def __getitem__(self, index):
+        return index
+
+
+class Arrays(Numbers):
+    """Items that become tensors without a word about the device, so that stock workers can hand them over."""
+
+    def __getitem__(self, index):
+        return torch.from_numpy(np.array([index]))
+
+
+class Broken(Numbers):
+    def __getitem__(self, index):
+        raise KeyError(f"no file for item {index}")
+
+
+class Unpicklable(Numbers):
+    def __getstate__(self):
+        raise ValueError("this dataset holds an open file")
+
+
+class OwnSampler(Sampler):
+    """A user's sampler as the tutorials write it."""
+
+    def __init__(self):
+        self.epoch = 0
+
+    def __iter__(self):
+        generator = torch.Generator()
+        generator.manual_seed(3 + self.epoch)
+        self.epoch += 1
+        return iter(torch.randperm(ITEMS, generator=generator).tolist())
+
+    def __len__(self):
+        return ITEMS
+
+
+class MixingSampler(OwnSampler):
+    """Holds a tensor and creates others, without a generator: works in the block if all of them are on one device."""
+
+    def __init__(self):
+        super().__init__()
+        self.offset = torch.zeros(ITEMS, dtype=torch.long)
+
+    def __iter__(self):
+        order = torch.randperm(ITEMS) + self.offset
+        for position in range(ITEMS):
+            yield int((order + torch.tensor([0]))[position])
+
+
+def flat(batch):
+    """All numbers of a batch, whatever holds them."""
+    return batch.reshape(-1) if isinstance(batch, torch.Tensor) else torch.cat([flat(part) for part in batch])
+
+
+class Model(pl.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(1, 1)
+        self.drawn = {"fit": [], "validate": [], "predict": []}
+
+    def record(self, stage, batch):
+        numbers = flat(batch)
+        self.drawn[stage] += [int(number) for number in numbers]
+        return self.layer(numbers.reshape(-1, 1).float()).pow(2).mean()
+
+    def training_step(self, batch, batch_idx):
+        return self.record("fit", batch)
+
+    def validation_step(self, batch, batch_idx):
+        self.record("validate", batch)
+
+    def predict_step(self, batch, batch_idx):
+        return self.record("predict", batch)
+
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.parameters(), lr=0.0)
+
+
+def loaders(data):
+    """What to train on, and what to validate on."""
+    fixed = TensorDataset(torch.arange(ITEMS))
+    if data == "workers":
+        return DataLoader(Numbers(), 2, shuffle=True, num_workers=1, persistent_workers=True), None
+    if data == "workers_mixing":
+        return DataLoader(Arrays(), 2, sampler=MixingSampler(), num_workers=1), None
+    if data == "loader_generator":
+        return DataLoader(fixed, 2, shuffle=True, generator=torch.Generator().manual_seed(5)), None
+    if data == "cuda_generator":
+        return DataLoader(fixed, 2, shuffle=True, generator=torch.Generator("cuda").manual_seed(5)), None
+    if data == "random_split":
+        train, val = random_split(fixed, [8, 4])
+        return DataLoader(train, 2, shuffle=True), DataLoader(val, 2)
+    if data == "own_sampler":
+        return DataLoader(fixed, 2, sampler=OwnSampler()), None
+    if data == "weighted":
+        weights = [1.0 + number for number in range(ITEMS)]
+        sampler = WeightedRandomSampler(weights, ITEMS, generator=torch.Generator().manual_seed(5))
+        return DataLoader(fixed, 2, sampler=sampler), DataLoader(fixed, 3, shuffle=True)
+    if data == "cycle":
+        short, long = TensorDataset(torch.arange(4)), DataLoader(fixed, 2, shuffle=True)
+        combined = scenario.pytorch("utilities").CombinedLoader(
+            [DataLoader(short, 2, shuffle=True), long], "max_size_cycle"
+        )
+        return combined, None
+    if data == "broken":
+        return DataLoader(Broken(), 2, shuffle=True), None
+    if data == "unpicklable":
+        return DataLoader(Unpicklable(), 2, shuffle=True, num_workers=1, multiprocessing_context="spawn"), None
+    return DataLoader(fixed, 2, shuffle=True), None
+
+
+def use(trainer, model, data):
+    train, val = loaders(data)
+    if data == "evaluate":
+        trainer.validate(model, train, verbose=False)
+        trainer.predict(model, train)
+        return
+    trainer.fit(model, train, val)
+
+
+def first_line(exception):
+    return f"{type(exception).__name__}: {exception}".splitlines()[0]
+
+
+def attempt(data, devices, inside):
+    """Train on ``data`` with everything anew; what was drawn and by which error it ended, if any."""
+    pl.seed_everything(7)
+    options = {"strategy": "ddp"} if devices == 2 else {}
+    trainer = scenario.trainer(accelerator="gpu", devices=devices, max_epochs=2, num_sanity_val_steps=0, **options)
+    error = model = None
+    try:
+        with trainer.init_module():
+            model = Model()
+            if inside:
+                use(trainer, model, data)
+        if not inside:
+            use(trainer, model, data)
+    except Exception as exception:
+        error = first_line(exception)
+    left_at = torch.empty(0).device.type
+    return {"drawn": model.drawn, "error": error, "left_at": left_at, "random": torch.rand(1).item()}
+
+
+def iterate_with_fabric(data, inside):
+    """The same with Fabric: two epochs over a loader that Fabric set up, by hand."""
+    pl.seed_everything(7)
+    fabric = scenario.fabric().Fabric(accelerator="gpu", devices=1)
+    fabric.launch()
+    drawn, error = [], None
+
+    def epochs():
+        loader = fabric.setup_dataloaders(loaders(data)[0])
+        for _ in range(2):
+            for batch in loader:
+                drawn.extend(int(number) for number in flat(batch))
+
+    try:
+        with fabric.init_module():
+            torch.nn.Linear(1, 1)
+            if inside:
+                epochs()
+        if not inside:
+            epochs()
+    except Exception as exception:
+        error = first_line(exception)
+    return {"drawn": drawn, "error": error, "left_at": torch.empty(0).device.type}
+
+
+def look_at(context):
+    """What a model gets in a block: device and dtype of its tensors, whether it is initialized, what compiles."""
+    with context:
+        layer = torch.nn.Linear(2, 2)
+        compiled = torch.compile(lambda x: x * 2 + torch.ones(2), backend="eager", fullgraph=True)
+        found = {
+            "weight": [str(layer.weight.device), str(layer.weight.dtype)],
+            "initialized": initialized(),
+            "compiled": str(compiled(torch.ones(2)).device),
+            "modes": len(_get_current_function_mode_stack()),
+        }
+        try:
+            found["generator"] = str(torch.rand(1, generator=torch.Generator()).device)
+        except RuntimeError as error:
+            found["generator"] = first_line(error)
+    found["modes_after"] = len(_get_current_function_mode_stack())
+    return found
+
+
+def initialized():
+    """Whether the functions of ``torch.nn.init`` do anything."""
+    probe = torch.nn.init.uniform_(torch.zeros(4), 1, 2)
+    return "cannot tell" if probe.is_meta else bool(probe.min() >= 1)
+
+
+class OnMeta(scenario.pytorch("strategies").SingleDeviceStrategy):
+    """Like the strategies that put parameters where they belong later on."""
+
+    @contextlib.contextmanager
+    def tensor_init_context(self, empty_init=None):
+        with torch.device("meta"):
+            yield
+
+
+def contexts():
+    gpu = {"accelerator": "gpu", "devices": 1}
+    fabric = scenario.fabric().Fabric(**gpu)
+    fabric.launch()
+    return {
+        "cuda": look_at(scenario.trainer(**gpu).init_module()),
+        "half": look_at(scenario.trainer(**gpu, precision="16-true").init_module()),
+        "empty": look_at(scenario.trainer(**gpu).init_module(empty_init=True)),
+        "cpu": look_at(scenario.trainer(accelerator="cpu").init_module()),
+        "meta": look_at(scenario.trainer(accelerator="cpu", strategy=OnMeta(device="cpu")).init_module()),
+        "fabric": look_at(fabric.init_module(empty_init=True)),
+        "fabric_tensor": look_at(fabric.init_tensor()),
+    }
+
+
+ON_TWO_DEVICES = ("shuffled", "workers", "evaluate", "own_sampler")
+ON_ONE_DEVICE = (
+    "shuffled",
+    "loader_generator",
+    "cuda_generator",
+    "random_split",
+    "own_sampler",
+    "weighted",
+    "cycle",
+    "workers",
+    "workers_mixing",
+    "broken",
+    "unpicklable",
+)
+
+
+if __name__ == "__main__":
+    if scenario.CASE == "contexts":
+        scenario.observe(contexts=contexts())
+    with scenario.observing_warnings():
+        for place in ("outside", "inside") if scenario.CASE != "contexts" else ():
+            if scenario.CASE == "fabric":
+                found = {data: iterate_with_fabric(data, place == "inside") for data in ("shuffled", "workers")}
+            elif scenario.CASE == "ddp":
+                found = {data: attempt(data, 2, place == "inside") for data in ON_TWO_DEVICES}
+            else:
+                chosen = ON_ONE_DEVICE if scenario.CASE == "one_device" else (scenario.CASE,)
+                found = {data: attempt(data, 1, place == "inside") for data in chosen}
+            scenario.observe(**{place: found})

@@ -1,0 +1,80 @@
+"""PR 21056: the LearningRateFinder callback takes batches, and the validation, from the epoch that follows.
+
+Cases: ``callback``, ``milestones`` (the subclass of Lightning's documentation, which searches again at later epochs),
+``shuffle`` (a shuffled training set), ``workers`` (loaded in a worker process), ``ddp`` (two ranks on gloo).
+"""
+
+import _scenario as scenario
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+pl = scenario.pytorch()
+DDP = scenario.CASE == "ddp"
+
+
+class Finder(scenario.pytorch("callbacks").LearningRateFinder):
+    def on_fit_start(self, trainer, model):
+        if scenario.CASE != "milestones":
+            self.lr_find(trainer, model)
+
+    def on_train_epoch_start(self, trainer, model):
+        if scenario.CASE == "milestones" and trainer.current_epoch in (0, 2):
+            self.lr_find(trainer, model)
+
+    def lr_find(self, trainer, model):
+        model.searching = True
+        super().lr_find(trainer, model)
+        model.searching = False
+
+
+class Model(pl.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.lr = 1e-3
+        self.layer = torch.nn.Linear(4, 1)
+        self.trained, self.validated = {}, {}
+
+    def training_step(self, batch, batch_idx):
+        if not self.searching:
+            self.trained.setdefault(self.current_epoch, []).extend(int(v) for v in batch[0][:, 0])
+        return self.layer(batch[0]).pow(2).mean() / 1e4
+
+    def validation_step(self, batch, batch_idx):
+        if not self.searching:
+            self.validated[self.current_epoch] = self.validated.get(self.current_epoch, 0) + 1
+
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.parameters(), lr=self.lr)
+
+    def train_dataloader(self):
+        data = TensorDataset(torch.arange(128.0).reshape(32, 4))
+        return DataLoader(
+            data,
+            batch_size=2,
+            shuffle=scenario.CASE == "shuffle",
+            num_workers=1 if scenario.CASE == "workers" else 0,
+        )
+
+    def val_dataloader(self):
+        return DataLoader(TensorDataset(torch.arange(32.0).reshape(8, 4)), batch_size=2)
+
+
+if __name__ == "__main__":
+    pl.seed_everything(7)
+    model = Model()
+    finder = Finder(max_lr=1e-2, num_training_steps=3 if DDP else 6, update_attr=False)
+    trainer = scenario.trainer(
+        max_epochs=4,
+        num_sanity_val_steps=0,
+        accelerator="cpu",
+        strategy="ddp" if DDP else "auto",
+        devices=2 if DDP else 1,
+        callbacks=[finder],
+    )
+    trainer.fit(model)
+    scenario.observe(
+        batches={epoch: len(seen) // 2 for epoch, seen in model.trained.items()},
+        samples=model.trained,
+        validated=model.validated,
+        weight=model.layer.weight,
+    )

@@ -1,0 +1,46 @@
+"""PR 17636: validation stays limited to the learning rate finder's number of batches."""
+
+import _scenario as scenario
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+pl = scenario.pytorch()
+
+
+class Model(pl.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.lr = 1e-3
+        self.layer = torch.nn.Linear(4, 1)
+        self.validated = []
+
+    def training_step(self, batch, batch_idx):
+        return self.layer(batch[0]).pow(2).mean()
+
+    def on_validation_epoch_start(self):
+        self.validated.append(0)
+
+    def validation_step(self, batch, batch_idx):
+        self.validated[-1] += 1
+
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.parameters(), lr=self.lr)
+
+    def train_dataloader(self):
+        return DataLoader(TensorDataset(torch.arange(64.0).reshape(16, 4) / 64), batch_size=2)
+
+    val_dataloader = train_dataloader
+
+    def on_fit_start(self):  # comes after the callbacks' on_fit_start, where the finder runs
+        self.validated = []
+
+
+if __name__ == "__main__":
+    pl.seed_everything(7)
+    model = Model()
+    # The trial has to reach a validation of its own, for the limited loader to be made: 8 batches are an epoch.
+    callbacks = scenario.pytorch("callbacks")
+    finder = callbacks.LearningRateFinder(max_lr=1e-2, num_training_steps=3, update_attr=False)
+    trainer = scenario.trainer(max_epochs=2, num_sanity_val_steps=0, accelerator="cpu", callbacks=[finder])
+    trainer.fit(model)
+    scenario.observe(validated=model.validated, weight=model.layer.weight)

@@ -1,0 +1,63 @@
+"""Issue 21454: a user's sampler whose order depends on ``set_epoch``, in fit and in predict.
+
+Cases: ``ddp`` (two CPU ranks), ``one`` (one device; what the ranks see together must be this).
+"""
+
+import _scenario as scenario
+import torch
+from torch.utils.data import DataLoader, Sampler, TensorDataset
+
+pl = scenario.pytorch()
+ITEMS = 8
+
+
+class ByEpoch(Sampler):
+    """Begins each epoch at another item."""
+
+    def __init__(self):
+        self.epoch = 0
+
+    def set_epoch(self, epoch):
+        self.epoch = epoch
+
+    def __len__(self):
+        return ITEMS
+
+    def __iter__(self):
+        return iter([(item + self.epoch) % ITEMS for item in range(ITEMS)])
+
+
+class Model(pl.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(1, 1)
+        self.fit, self.predict = [], []
+
+    def on_train_epoch_start(self):
+        self.fit.append([])
+
+    def training_step(self, batch, batch_idx):
+        self.fit[-1] += batch[0].flatten().tolist()
+        return self.layer(batch[0]).mean()
+
+    def predict_step(self, batch, batch_idx):
+        self.predict += batch[0].flatten().tolist()
+
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.parameters(), lr=0.0)
+
+
+def loader():
+    items = torch.arange(float(ITEMS)).reshape(ITEMS, 1)
+    return DataLoader(TensorDataset(items), batch_size=1, sampler=ByEpoch())
+
+
+if __name__ == "__main__":
+    options = {"devices": 1} if scenario.CASE == "one" else {"devices": 2, "strategy": "ddp"}
+    model = Model()
+    trainer = scenario.trainer(accelerator="cpu", max_epochs=3, **options)
+    trainer.fit(model, loader())
+    trainer.predict(model, loader(), return_predictions=False)
+    scenario.observe(
+        fit=[[int(item) for item in epoch] for epoch in model.fit], predict=[int(item) for item in model.predict]
+    )

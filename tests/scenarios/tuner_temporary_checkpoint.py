@@ -1,0 +1,59 @@
+"""PR 21758: the finders' own checkpoint, when the model's hyperparameters hold an object of the user's.
+
+Cases: ``lr_callback``, ``lr_find``, ``scale_batch_size``; ``user_file`` loads a checkpoint that is named like a
+finder's but was handed to the user by somebody else.
+"""
+
+import _scenario as scenario
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+pl = scenario.pytorch()
+
+
+class Settings:
+    width = 4
+
+
+class Model(pl.LightningModule):
+    def __init__(self, settings):
+        super().__init__()
+        self.save_hyperparameters({"settings": settings})
+        self.lr, self.batch_size = 1e-3, 2
+        self.layer = torch.nn.Linear(settings.width, 1)
+
+    def training_step(self, batch, batch_idx):
+        return self.layer(batch[0]).pow(2).mean()
+
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.parameters(), lr=self.lr)
+
+    def train_dataloader(self):
+        return DataLoader(TensorDataset(torch.arange(64.0).reshape(16, 4) / 64), batch_size=self.batch_size)
+
+
+if __name__ == "__main__":
+    pl.seed_everything(7)
+    model = Model(Settings())
+    before = model.layer.weight.clone()
+    finder = scenario.pytorch("callbacks").LearningRateFinder(max_lr=1e-2, num_training_steps=5, update_attr=False)
+    trainer = scenario.trainer(
+        max_epochs=1, accelerator="cpu", callbacks=[finder] if scenario.CASE == "lr_callback" else []
+    )
+    tuner = scenario.pytorch("tuner").Tuner(trainer)
+    with scenario.observing_errors():
+        if scenario.CASE == "lr_find":
+            tuner.lr_find(model, num_training=5, max_lr=1e-2, update_attr=False)
+            scenario.observe(unchanged=before.equal(model.layer.weight))
+        elif scenario.CASE == "scale_batch_size":
+            tuner.scale_batch_size(model, steps_per_trial=2, max_trials=2)
+            scenario.observe(unchanged=before.equal(model.layer.weight), batch_size=model.batch_size)
+        elif scenario.CASE == "user_file":
+            trainer.fit(model)
+            path = f"{trainer.default_root_dir}/.lr_find_0f0e0d0c-0000-4000-8000-000000000000.ckpt"
+            trainer.save_checkpoint(path)
+            trainer.fit_loop.max_epochs = 2
+            trainer.fit(model, ckpt_path=path)
+        if scenario.CASE != "user_file":
+            trainer.fit(model)
+    scenario.observe(steps=trainer.global_step, weight=model.layer.weight)

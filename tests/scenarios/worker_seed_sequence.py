@@ -1,0 +1,62 @@
+"""Issue 20412: random augmentation in seeded DataLoader workers, over two epochs and for two seeds.
+
+Cases: ``fork``, and ``spawn`` with one worker and one seed, because each worker imports Lightning anew.
+"""
+
+import random
+
+import _scenario as scenario
+import numpy as np
+import torch
+from torch.utils.data import DataLoader, Dataset
+
+pl = scenario.pytorch()
+
+
+class Augmented(Dataset):
+    """Each item is what three libraries draw when it is loaded."""
+
+    def __len__(self):
+        return 4
+
+    def __getitem__(self, index):
+        return torch.rand(1).item(), np.random.rand(), random.random()
+
+
+class Model(pl.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(1, 1)
+        self.epochs = []
+
+    def on_train_epoch_start(self):
+        self.epochs.append([])
+
+    def training_step(self, batch, batch_idx):
+        self.epochs[-1].append(batch)
+        return self.layer(batch[0].float().reshape(-1, 1)).mean()
+
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.parameters(), lr=0.0)
+
+
+def loader():
+    if scenario.CASE == "spawn":
+        return DataLoader(Augmented(), batch_size=1, num_workers=1, multiprocessing_context="spawn")
+    return DataLoader(Augmented(), batch_size=1, num_workers=2, multiprocessing_context="fork")
+
+
+def by_library(epochs):
+    """Per library, per epoch: the numbers as exact text."""
+    return {
+        name: [[float(batch[i]).hex() for batch in batches] for batches in epochs]
+        for i, name in enumerate(("torch", "numpy", "python"))
+    }
+
+
+if __name__ == "__main__":
+    for seed in (1,) if scenario.CASE == "spawn" else (1, 2):
+        pl.seed_everything(seed, workers=True)
+        model = Model()
+        scenario.trainer(max_epochs=2).fit(model, loader())
+        scenario.observe(**{f"seed {seed}": by_library(model.epochs)})

@@ -1,0 +1,253 @@
+"""Stand-ins for Lightning: a few files under its names, small enough that a test can say all that is in them.
+
+``World`` puts them on ``sys.path`` of this process and takes every trace of them away afterwards; ``python`` runs a
+program in a process of its own, for what depends on the state of the interpreter.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Iterable, Optional, Union
+
+from lightning_patches import distributions, fingerprints, gate, hooks, toggle
+from lightning_patches.apply import Patcher
+from lightning_patches.distributions import Namespace
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+ROOT = Path(__file__).resolve().parents[2]
+
+AFFECTED = '''\
+"""Code with the bug."""
+
+
+def compute(value: int, scale: int = 2) -> int:
+    """Scale a value."""
+    return value * scale
+
+
+def other() -> str:
+    return "other"
+
+
+class Base:
+    def method(self, x: int) -> str:
+        """A method."""
+        return f"base {x}"
+
+    @staticmethod
+    def static(x: int) -> str:
+        return f"static {x}"
+
+    @classmethod
+    def klass(cls, x: int) -> str:
+        return f"{cls.__name__} {x}"
+
+    @property
+    def prop(self) -> str:
+        """A property."""
+        return "prop"
+
+    @prop.setter
+    def prop(self, value: str) -> None:
+        self.set_to = value
+
+
+class Child(Base):
+    pass
+'''
+FIXED = AFFECTED.replace("return value * scale", "return value * scale + 0").replace('f"base {x}"', '"base " + str(x)')
+IMPORTER = "from {package}.subject import compute\nfrom {package}.subject import compute as again\n"
+
+RELEASES = {"2.2.0": AFFECTED, "2.2.5": AFFECTED, "2.3.3": AFFECTED, "2.4.0": FIXED, "2.5.0": FIXED}
+FUNCTION = "pytorch.subject:compute"
+METHOD = "pytorch.subject:Base.method"
+
+
+def times_ten(original: Any, namespace: str) -> Any:
+    def replacement(*args: Any, **kwargs: Any) -> Any:
+        return original(*args, **kwargs) * 10
+
+    return replacement
+
+
+def plus(mark: str) -> Any:
+    """A builder whose replacement adds ``mark`` to the text that the original returns."""
+
+    def build(original: Any, namespace: str) -> Any:
+        def replacement(*args: Any, **kwargs: Any) -> Any:
+            return original(*args, **kwargs) + mark
+
+        return replacement
+
+    return build
+
+
+def added(original: Any, namespace: str) -> Any:
+    """Builds a method that was not there."""
+    assert original is None
+
+    def added(self: Any) -> str:
+        return f"added in {namespace}"
+
+    return added
+
+
+def broken(original: Any, namespace: str) -> Any:
+    raise RuntimeError("this builder is broken")
+
+
+def toy(*targets: Union[Target, str], name: str = "toy", fixed_in: Optional[str] = "2.4.0", **fields: Any) -> Patch:
+    """A patch of the stand-ins. A target given as text multiplies the result by ten."""
+    whole = tuple(Target(one, times_ten) if isinstance(one, str) else one for one in targets or (FUNCTION,))
+    options: dict[str, Any] = {"affected": (">=2.2.0,<2.4.0",), "group": "crash", "title": name, **fields}
+    return Patch(
+        name=name,
+        targets=whole,
+        upstream=options.pop("upstream", Upstream(issues=(1,), fixed_in=fixed_in)),
+        impact=Impact("It breaks.", ("broken",)),
+        **options,
+    )
+
+
+def write_lightning(
+    root: Path,
+    version: str = "2.3.3",
+    namespace: str = "lightning",
+    source: str = AFFECTED,
+    parts: Iterable[str] = ("pytorch", "fabric"),
+) -> None:
+    """Write a release of a namespace into ``root``; ``version`` may be "" for none."""
+    for part in parts:
+        package = distributions.PARTS[namespace][part]
+        directory = root.joinpath(*package.split("."))
+        directory.mkdir(parents=True, exist_ok=True)
+        top = root / package.partition(".")[0]
+        (top / "__init__.py").touch()
+        (directory / "__init__.py").touch()
+        (directory / "subject.py").write_text(source)
+        (directory / "importer.py").write_text(IMPORTER.format(package=package))
+        if version:
+            (top / "version.info").write_text(version + "\n")
+    importlib.invalidate_caches()
+
+
+def fingerprints_of(releases: dict[str, str], locations: Iterable[str]) -> dict[str, Any]:
+    """The data of ``fingerprints.json`` for releases whose ``subject.py`` is as given, in every part."""
+    versions = list(releases)
+    files: dict[str, Any] = {}
+    functions: dict[str, Any] = {}
+    for index, source in enumerate(releases.values()):
+        for namespace in distributions.PARTS:
+            for part in ("pytorch", "fabric"):
+                table = files.setdefault(namespace, {}).setdefault(f"{part}.subject", {})
+                table.setdefault(fingerprints.file_digest(source.encode()), []).append([index, index])
+        for location in locations:
+            digest = fingerprints.function_digest(source, location.partition(":")[2])
+            functions.setdefault(location, {}).setdefault(digest or fingerprints.ABSENT, []).append([index, index])
+    return {"releases": versions, "files": files, "functions": functions}
+
+
+class World:
+    """A process with stand-ins for Lightning on its path.
+
+    Args:
+        root: where they are written.
+        monkeypatch: what puts the process back as it was.
+    """
+
+    def __init__(self, root: Path, monkeypatch: Any) -> None:
+        self.root = root
+        self._monkeypatch = monkeypatch
+        self._patchers: list[Patcher] = []
+        self.leave()
+        monkeypatch.setattr(sys, "dont_write_bytecode", True)
+        monkeypatch.syspath_prepend(str(root))
+        for variable in ("RANK", "LOCAL_RANK", "SLURM_PROCID"):
+            monkeypatch.delenv(variable, raising=False)
+
+    def install(self, version: str = "2.3.3", namespace: str = "lightning", **how: Any) -> Namespace:
+        """Write a release, and return it as the shim finds it."""
+        write_lightning(self.root, version, namespace, **how)
+        found = distributions.find(namespace)
+        assert found is not None
+        return found
+
+    def know(self, *patches: Patch, releases: Optional[dict[str, str]] = None) -> None:
+        """Make the fingerprint data that of ``releases``."""
+        locations = {location for patch in patches for location in patch.locations}
+        data = fingerprints_of(RELEASES if releases is None else releases, locations)
+        self._monkeypatch.setattr(fingerprints, "_data", lambda: data)
+        gate.affected_releases.cache_clear()
+
+    def patcher(self, *patches: Patch) -> Patcher:
+        """A patcher for these patches, which is deactivated at the end."""
+        self.know(*patches)
+        self._patchers.append(Patcher(patches))
+        return self._patchers[-1]
+
+    def activate(self, *patches: Patch, spec: str = "all") -> Patcher:
+        patcher = self.patcher(*patches)
+        patcher.activate(toggle.parse(spec, patches))
+        return patcher
+
+    def load(self, module: str = "pytorch.subject", namespace: str = "lightning") -> ModuleType:
+        """Import a module as a user's program would."""
+        return importlib.import_module(distributions.module_name(namespace, module))
+
+    def leave(self) -> None:
+        for patcher in self._patchers:
+            patcher.deactivate()
+        hooks.unwatch_all()
+        forget_lightning()
+        gate.affected_releases.cache_clear()
+
+
+def forget_lightning() -> None:
+    for name in [name for name in sys.modules if name.partition(".")[0] in distributions.ROOT_PACKAGES]:
+        del sys.modules[name]
+    importlib.invalidate_caches()
+
+
+def use_catalogue(*patches: Patch, releases: Optional[dict[str, str]] = None) -> None:
+    """For a program of ``python``: make these patches the catalogue, and these the known releases."""
+    from lightning_patches import catalog
+
+    locations = {location for patch in patches for location in patch.locations}
+    data = fingerprints_of(RELEASES if releases is None else releases, locations)
+    fingerprints._data = lambda: data  # type: ignore[assignment]
+    catalog.all_patches = lambda: patches  # type: ignore[assignment]
+
+
+def python(
+    code: str, *path: Path, options: Iterable[str] = (), timeout: float = 120, **variables: str
+) -> subprocess.CompletedProcess[str]:
+    """Run a program as a user does: nothing is set in its environment but ``variables``."""
+    ours = ("LIGHTNING_PATCHES", "_LIGHTNING_PATCHES_IMPORT_ONLY", "PYTHONPATH", "PYTHONWARNINGS")
+    environment = {name: value for name, value in os.environ.items() if name not in ours}
+    environment["PYTHONPATH"] = os.pathsep.join([*map(str, path), str(ROOT)])
+    environment["PYTHONDONTWRITEBYTECODE"] = "1"
+    return subprocess.run(
+        [sys.executable, *options, "-c", code],
+        env={**environment, **variables},
+        cwd="/",
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+    )
+
+
+def check(code: str, *path: Path, **how: Any) -> str:
+    """Run a program that must succeed, and return what it prints.
+
+    Raises:
+        AssertionError: it did not.
+    """
+    result = python(code, *path, **how)
+    assert result.returncode == 0, result.stderr
+    return result.stdout.strip()

@@ -1,0 +1,412 @@
+"""The command line: each test runs it as a user does, in a process of its own, unless it is about one function."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import pty
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Optional
+
+import pytest
+
+from lightning_patches import cli, toggle
+from lightning_patches.catalog import all_patches
+from lightning_patches.cli import _records
+from tests.support import arms
+from tests.support.arms import ROOT, Arm
+
+ANSI = re.compile(r"\x1b\[")
+DEVICE, UNMASKED = "logged-metrics-device", "dataloader-error-unmasked"
+MODULE = (sys.executable, "-m", "lightning_patches")
+CONSOLE_SCRIPT = (
+    sys.executable,
+    "-c",
+    "import sys; sys.argv[0] = '/anywhere/bin/lightning-patches'; "
+    "from lightning_patches.cli import main; sys.exit(main())",
+)
+
+
+def environment(*path: Path, spec: Optional[str] = None, **more: str) -> dict[str, str]:
+    """A user's environment: nothing set that only our tests set, and exactly these directories to import from."""
+    ours = ("LIGHTNING_PATCHES", "_LIGHTNING_PATCHES_IMPORT_ONLY", "FORCE_COLOR", "NO_COLOR", "COLUMNS")
+    variables = {name: value for name, value in os.environ.items() if name not in ours}
+    variables["PYTHONPATH"] = os.pathsep.join([str(ROOT), *map(str, path)])
+    if spec is not None:
+        variables["LIGHTNING_PATCHES"] = spec
+    return {**variables, **more}
+
+
+def call(*arguments: str, env: dict[str, str], how: tuple[str, ...] = MODULE) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*how, *arguments], env=env, cwd="/", capture_output=True, text=True, timeout=120)
+
+
+def release(distribution: str, version: str) -> Path:
+    return Path(arms.environment_of(Arm(distribution, version))["PYTHONPATH"].split(os.pathsep)[-1])
+
+
+def strange_lightning(directory: Path, version: str) -> Path:
+    """A ``lightning`` that calls itself ``version``, has no code of any release, and must not be imported."""
+    for package in ("lightning", "lightning/pytorch", "lightning/fabric"):
+        (directory / package).mkdir(parents=True)
+        (directory / package / "__init__.py").write_text("raise SystemExit('Lightning was imported')\n")
+    (directory / "lightning" / "version.info").write_text(version)
+    return directory
+
+
+def metadata(directory: Path, name: str, version: str, origin: str = "") -> Path:
+    info = directory / f"{name.replace('-', '_')}-{version}.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+    if origin:
+        (info / "direct_url.json").write_text(origin)
+    return directory
+
+
+class TestStatus:
+    def test_without_lightning(self):
+        done = call("status", env=environment())
+        assert done.returncode == 0, done
+        assert "There is no Lightning in this environment" in done.stdout
+        assert f"{sys.version_info[0]}.{sys.version_info[1]}" in done.stdout
+
+    def test_one_distribution(self):
+        done = call("status", env=environment(release("lightning", "2.3.3")))
+        assert done.returncode == 0, done
+        (line,) = [line for line in done.stdout.splitlines() if line.startswith(DEVICE)]
+        assert re.search(r"lightning 2\.3\.3 +will be applied +Logged metrics follow .* 2\.4\.0$", line)
+        assert "pytorch-lightning" not in done.stdout
+        assert str(release("lightning", "2.3.3") / "lightning") in done.stdout
+
+    def test_two_distributions_in_different_versions(self):
+        env = environment(release("lightning", "2.3.3"), release("pytorch-lightning", "2.6.6"))
+        document = json.loads(call("status", "--json", env=env).stdout)
+        assert [(d["distribution"], d["version"]) for d in document["distributions"]] == [
+            ("lightning", "2.3.3"),
+            ("pytorch-lightning", "2.6.6"),
+        ]
+        assert set(document["distributions"][1]["packages"]) == {"pytorch_lightning", "lightning_fabric"}
+        verdicts = {(e["namespace"], e["patch"]): e["verdict"] for e in document["patches"]}
+        assert len(verdicts) == 2 * len(all_patches())
+        assert verdicts["lightning", DEVICE] == "pending"
+        assert verdicts["pytorch_lightning", DEVICE] == "fixed-upstream"
+        assert verdicts["pytorch_lightning", UNMASKED] == "pending"
+        for namespace, counts in document["summary"].items():
+            assert sum(counts.values()) == len(all_patches()), namespace
+        text = call("status", env=env).stdout
+        assert re.search(rf"^{DEVICE} +lightning 2\.3\.3 +will be applied", text, re.M)
+        assert not re.search(rf"^{DEVICE} +pytorch-lightning", text, re.M)
+        assert re.search(r"^pytorch-lightning 2\.6\.6: .*\d+ fixed upstream.* \(--all shows them too\)$", text, re.M)
+        everything = call("status", "--all", env=env).stdout
+        assert re.search(rf"^{DEVICE} +pytorch-lightning 2\.6\.6 +fixed upstream", everything, re.M)
+        assert "--all shows" not in everything
+
+    def test_schema(self):
+        document = json.loads(call("status", "--json", env=environment(release("lightning", "2.3.3"))).stdout)
+        assert {name: type(value).__name__ for name, value in document.items()} == {
+            "schema": "int",
+            "lightning_patches": "str",
+            "python": "dict",
+            "toggle": "dict",
+            "distributions": "list",
+            "patches": "list",
+            "summary": "dict",
+            "ok": "bool",
+        }
+        assert set(document["python"]) == {"version", "executable"}
+        assert set(document["toggle"]) == {"variable", "value", "error", "strict", "quiet", "selected"}
+        assert set(document["distributions"][0]) == {
+            "distribution", "version", "namespace", "packages", "forbidden", "note",
+        }  # fmt: skip
+        assert set(document["patches"][0]) == {
+            "patch", "namespace", "distribution", "version", "verdict", "reason", "drop_at", "title", "group",
+            "default",
+        }  # fmt: skip
+
+    def test_imports_neither_torch_nor_lightning(self):
+        program = (
+            "import sys; from lightning_patches.cli import main; status = main(['status', '--all']); "
+            "print(status, sorted({'torch', 'lightning', 'pytorch_lightning', 'rich'} & set(sys.modules)))"
+        )
+        env = environment(release("lightning", "2.3.3"), release("pytorch-lightning", "2.6.6"))
+        done = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, timeout=120)
+        assert done.stdout.splitlines()[-1] == "0 []", done
+
+    def test_a_wanted_patch_that_drifted_ends_with_status_1(self, tmp_path):
+        where = strange_lightning(tmp_path, "2.3.3")
+        done = call("status", env=environment(where))
+        assert done.returncode == 1, done
+        assert re.search(
+            rf"^{DEVICE} +lightning 2\.3\.3 +NOT APPLIED +\S+ in lightning 2\.3\.3 is missing", done.stdout, re.M
+        )
+        assert json.loads(call("status", "--json", env=environment(where)).stdout)["ok"] is False
+
+    def test_a_drifted_patch_that_nobody_wants_does_not_matter(self, tmp_path):
+        where = strange_lightning(tmp_path, "2.3.3")
+        done = call("status", env=environment(where, spec="off"))
+        assert done.returncode == 0, done
+        assert "LIGHTNING_PATCHES=off: nothing is applied." in done.stdout
+
+    def test_toggle(self):
+        lightning = release("lightning", "2.3.3")
+        done = call("status", env=environment(lightning, spec=f"strict,-{DEVICE}"))
+        assert done.returncode == 0, done
+        assert re.search(rf"^{DEVICE} +lightning 2\.3\.3 +disabled +not selected", done.stdout, re.M)
+        assert "Strict." in done.stdout
+        settings = json.loads(call("status", "--json", env=environment(lightning, spec="19813")).stdout)["toggle"]
+        assert settings["value"] == "19813"
+        assert settings["selected"] == sorted(toggle.parse("19813", all_patches()).names)
+
+    @pytest.mark.parametrize("how", [MODULE, CONSOLE_SCRIPT], ids=["module", "script"])
+    def test_a_broken_toggle_is_explained(self, how):
+        if how is MODULE and sys.version_info < (3, 10):
+            pytest.skip("sys.orig_argv, which tells what -m was given, is new in Python 3.10")
+        env = environment(release("lightning", "2.3.3"), spec="logged-metric-device")
+        done = call("status", env=env, how=how)
+        assert done.returncode == 2, done
+        assert "Did you mean 'logged-metrics-device'?" in done.stdout
+        assert "lightning          2.3.3" in done.stdout
+        assert "Traceback" not in done.stdout + done.stderr
+        document = json.loads(call("status", "--json", env=env, how=how).stdout)
+        assert "logged-metrics-device" in document["toggle"]["error"]
+        assert document["patches"] == []
+        assert document["ok"] is False
+
+    def test_other_commands_do_not_mind_a_broken_toggle(self):
+        done = call("list", env=environment(spec="logged-metric-device"), how=CONSOLE_SCRIPT)
+        assert (done.returncode, done.stderr) == (0, "")
+
+    @pytest.mark.parametrize("version", ["2.6.2", "2.6.3"])
+    def test_a_forbidden_release_is_called_out_by_its_metadata(self, tmp_path, version):
+        done = call("status", env=environment(metadata(tmp_path, "lightning", version)))
+        assert done.returncode == 1, done
+        assert f"WARNING: lightning {version} from PyPI was compromised" in done.stdout
+        assert "GHSA-w37p-236h-pfx3" in done.stdout
+        assert "Lightning was imported" not in done.stdout + done.stderr
+
+    def test_upstream_master_carries_a_forbidden_number_and_is_none(self, tmp_path):
+        origin = json.dumps({"url": "https://example.org/x.git", "vcs_info": {"vcs": "git", "commit_id": "0" * 40}})
+        where = metadata(strange_lightning(tmp_path, "2.6.2"), "lightning", "2.6.2", origin)
+        document = json.loads(call("status", "--json", env=environment(where, spec="off")).stdout)
+        (installed,) = document["distributions"]
+        assert installed["forbidden"] is False
+        assert installed["note"].startswith("built from source")
+        assert document["ok"] is True
+
+
+class TestList:
+    def test_has_every_patch_on_a_line(self):
+        done = call("list", env=environment())
+        assert done.returncode == 0, done
+        header, *lines = done.stdout.splitlines()
+        assert [line.split()[0] for line in lines] == [patch.name for patch in all_patches()]
+        (line,) = [line for line in lines if line.startswith(DEVICE)]
+        assert re.search(r"crash +2\.1\.0 to 2\.3\.3 +2\.4\.0 +#19813, #18803, PR #19814 +Logged", line)
+        assert re.search(r"2\.1\.0 to 2\.6\.6 +never ", next(line for line in lines if line.startswith(UNMASKED)))
+
+    def test_group(self):
+        document = json.loads(call("list", "--group", "crash", "--json", env=environment()).stdout)
+        assert [record["name"] for record in document] == [p.name for p in all_patches() if p.group == "crash"]
+        wrong = call("list", "--group", "crashes", env=environment())
+        assert wrong.returncode == 2
+        assert "correctness" in wrong.stderr
+
+
+class TestShow:
+    @pytest.mark.parametrize("key", [DEVICE, "19813", "#19814", DEVICE.upper()])
+    def test_by_name_or_number(self, key):
+        done = call("show", key, env=environment())
+        assert done.returncode == 0, done
+        (patch,) = _records.find(DEVICE)
+        for wanted in (
+            patch.title,
+            patch.impact.summary,
+            *patch.impact.symptoms,
+            "2.1.0 to 2.3.3",
+            "With Lightning 2.4.0 or newer",
+            "https://github.com/Lightning-AI/pytorch-lightning/issues/19813",
+            "https://github.com/Lightning-AI/pytorch-lightning/pull/19814",
+            f"https://github.com/Lightning-AI/pytorch-lightning/commit/{patch.upstream.commit}",
+            *patch.upstream.tests,
+            *(target.location for target in patch.targets),
+            f"LIGHTNING_PATCHES=-{patch.name}",
+        ):
+            assert wanted in done.stdout
+
+    @pytest.mark.parametrize("patch", all_patches(), ids=lambda patch: patch.name)
+    def test_leaves_nothing_of_a_record_out(self, patch, capsys):
+        assert cli.main(["show", patch.name]) == 0
+        text = " ".join(capsys.readouterr().out.split())
+        for wanted in (patch.further_than_upstream, patch.equivalent_to, patch.note, *patch.impact.symptoms):
+            assert " ".join(wanted.split()) in text
+        assert ("No release has the fix yet." in text) == (patch.fixed_in is None)
+        assert ("opt-in" in text.lower()) or patch.default
+
+    def test_unknown(self):
+        done = call("show", "logged-metric-devices", env=environment())
+        assert (done.returncode, done.stdout) == (2, "")
+        assert "Did you mean logged-metrics-device" in done.stderr
+        number = call("show", "19818000", env=environment())
+        assert number.returncode == 2
+        assert "no patch, issue or pull request '19818000'" in number.stderr
+
+    def test_json(self):
+        (record,) = json.loads(call("show", "19813", "--json", env=environment()).stdout)
+        assert record["name"] == DEVICE
+        assert record["affected_releases"][0] == "2.1.0"
+        assert record["affected_releases"][-1] == "2.3.3"
+        assert record["fixed_in"] == "2.4.0"
+        assert record["targets"][0]["location"].endswith(":_ResultCollection.update_metrics")
+
+    def test_diffs_of_the_checkout(self, tmp_path, monkeypatch, capsys):
+        (tmp_path / "upstream").mkdir()
+        for name in (DEVICE, f"{DEVICE}-2.1", UNMASKED):
+            (tmp_path / "upstream" / f"{name}.patch").write_text(f"+ line of {name}\n")
+        monkeypatch.setattr(_records, "checkout", lambda: tmp_path)
+        assert cli.main(["show", DEVICE]) == 0
+        text = capsys.readouterr().out
+        assert f"upstream/{DEVICE}.patch\n\n+ line of {DEVICE}\n" in text
+        assert f"+ line of {DEVICE}-2.1" in text
+        assert UNMASKED not in text
+        assert cli.main(["show", DEVICE, "--no-diff"]) == 0
+        assert "+ line of" not in capsys.readouterr().out
+
+    def test_a_diff_belongs_to_the_longest_name(self, tmp_path, monkeypatch):
+        short, long = all_patches()[0], all_patches()[1]
+        monkeypatch.setattr(_records, "checkout", lambda: tmp_path)
+        patches = (_renamed(short, "loader"), _renamed(long, "loader-length"))
+        monkeypatch.setattr(_records.catalog, "all_patches", lambda: patches)
+        (tmp_path / "upstream").mkdir()
+        for name in ("loader", "loader-2.1", "loader-length"):
+            (tmp_path / "upstream" / f"{name}.patch").touch()
+        assert [path.stem for path in _records.diffs(patches[0])] == ["loader-2.1", "loader"]
+        assert [path.stem for path in _records.diffs(patches[1])] == ["loader-length"]
+
+    def test_in_a_wheel_it_says_where_the_diffs_are(self, tmp_path):
+        shutil.copytree(ROOT / "lightning_patches", tmp_path / "lightning_patches")
+        env = {**environment(), "PYTHONPATH": str(tmp_path)}
+        done = call("show", DEVICE, env=env)
+        assert done.returncode == 0, done
+        assert f"see upstream/{DEVICE}*.patch in the source repository" in done.stdout
+
+
+class TestOutput:
+    def test_plain_when_piped(self):
+        env = environment(release("lightning", "2.3.3"), COLUMNS="40")
+        for arguments in (["status", "--all"], ["list"], ["show", DEVICE]):
+            text = call(*arguments, env=env).stdout
+            assert not ANSI.search(text), arguments
+            assert text.isascii(), arguments
+        (line,) = [line for line in call("list", env=env).stdout.splitlines() if line.startswith(DEVICE)]
+        assert line.endswith("Logged metrics follow the device of the logged value")
+
+    def test_drawn_with_rich_on_a_terminal(self):
+        text = on_terminal([*MODULE, "list"], environment(TERM="xterm-256color", COLUMNS="160"))
+        assert ANSI.search(text)
+        assert "\N{BOX DRAWINGS LIGHT HORIZONTAL}" in text
+        assert DEVICE in text
+
+    def test_a_narrow_terminal_breaks_no_name(self):
+        text = on_terminal([*MODULE, "list"], environment(TERM="dumb", COLUMNS="60"))
+        lines = [line.rstrip() for line in text.splitlines()]
+        assert all(patch.name in lines for patch in all_patches())
+        assert max(map(len, lines)) <= 60
+
+    def test_a_reader_that_goes_away_is_no_error(self):
+        done = without_reader("list", env=environment())
+        assert (done.returncode, done.stderr) == (0, "")
+
+    def test_the_status_stays_when_the_reader_goes_away(self, tmp_path):
+        done = without_reader("status", env=environment(strange_lightning(tmp_path, "2.3.3")))
+        assert (done.returncode, done.stderr) == (1, "")
+
+    def test_an_encoding_that_lacks_a_character(self):
+        program = "import lightning_patches.cli._output as o; o.prepare(); o.write('caf\\u00e9')"
+        done = subprocess.run(
+            [sys.executable, "-c", program],
+            env=environment(PYTHONIOENCODING="ascii"),
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        assert (done.returncode, done.stdout) == (0, "caf\\xe9\n")
+
+
+class TestUsage:
+    def test_version(self):
+        done = call("--version", env=environment())
+        assert done.returncode == 0
+        assert re.fullmatch(r"lightning-patches \d+\.\d+\.\d+\S*\n", done.stdout)
+
+    def test_help_lists_commands_and_exit_statuses(self):
+        done = call("--help", env=environment())
+        assert done.returncode == 0, done
+        assert "exit status:" in done.stdout
+        for name in cli.commands():
+            assert re.search(rf"^ +{name}\b", done.stdout, re.M), name
+
+    @pytest.mark.parametrize("name", cli.commands())
+    def test_help_of_a_command(self, name):
+        done = call(name, "--help", env=environment())
+        assert done.returncode == 0, done
+        assert f"usage: lightning-patches {name}" in done.stdout
+
+    def test_without_a_command(self):
+        done = call(env=environment())
+        assert (done.returncode, done.stdout) == (2, "")
+        assert "usage: lightning-patches" in done.stderr
+
+    def test_unknown_command(self):
+        done = call("statsu", env=environment())
+        assert done.returncode == 2
+        assert "no command 'statsu'. Did you mean status?" in done.stderr
+
+    def test_a_command_is_imported_only_when_it_is_asked_for(self):
+        program = (
+            "import sys; from lightning_patches.cli import main; main(['list', '--json']); "
+            "print('lightning_patches.cli.status' in sys.modules)"
+        )
+        done = subprocess.run([sys.executable, "-c", program], env=environment(), capture_output=True, text=True)
+        assert done.stdout.splitlines()[-1] == "False", done
+
+
+def without_reader(*arguments: str, env: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    """Run a command whose output goes into a pipe that nobody reads any more."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "w") as gone:
+        return subprocess.run(
+            [*MODULE, *arguments], env=env, cwd="/", stdout=gone, stderr=subprocess.PIPE, text=True, timeout=60
+        )
+
+
+def on_terminal(command: list[str], env: dict[str, str]) -> str:
+    """What a command shows on a terminal."""
+    ours, its = pty.openpty()
+    process = subprocess.Popen(command, env=env, cwd="/", stdin=subprocess.DEVNULL, stdout=its, stderr=its)
+    os.close(its)
+    shown = b""
+    try:
+        while True:
+            try:
+                block = os.read(ours, 65536)
+            except OSError:  # Linux says EIO when the last writer has closed the terminal
+                break
+            if not block:
+                break
+            shown += block
+        assert process.wait(60) == 0, shown
+    finally:
+        process.kill()
+        process.wait()
+        os.close(ours)
+    return shown.decode()
+
+
+def _renamed(patch, name):
+    return dataclasses.replace(patch, name=name)

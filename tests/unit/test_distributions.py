@@ -1,0 +1,177 @@
+"""Which Lightnings are installed: both namespaces, told apart, and none of them imported."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from lightning_patches import distributions
+from lightning_patches.distributions import find, module_name
+from tests.support import arms  # noqa: F401  puts scripts/ on the path
+from tests.unit.fakes import World
+
+import _releases  # isort: skip
+
+
+def found(namespace: str) -> dict[str, tuple[str, str]]:
+    """Part -> (distribution, version)."""
+    installed = find(namespace)
+    return {} if installed is None else {k: (p.distribution, p.version) for k, p in installed.parts.items()}
+
+
+def test_no_lightning(world: World) -> None:
+    assert find("lightning") is None
+    assert find("pytorch_lightning") is None
+
+
+def test_one_namespace(world: World) -> None:
+    world.install("2.3.3", "lightning")
+    assert found("lightning") == {"pytorch": ("lightning", "2.3.3"), "fabric": ("lightning", "2.3.3")}
+    assert find("pytorch_lightning") is None
+
+
+def test_both_namespaces_in_different_versions(world: World) -> None:
+    world.install("2.3.3", "lightning")
+    world.install("2.4.0", "pytorch_lightning")
+    assert found("lightning") == {"pytorch": ("lightning", "2.3.3"), "fabric": ("lightning", "2.3.3")}
+    assert found("pytorch_lightning") == {
+        "pytorch": ("pytorch-lightning", "2.4.0"),
+        "fabric": ("pytorch-lightning", "2.4.0"),
+    }
+
+
+def test_fabric_alone(world: World) -> None:
+    world.install("2.1.0", "pytorch_lightning", parts=["fabric"])
+    assert found("pytorch_lightning") == {"fabric": ("lightning-fabric", "2.1.0")}
+
+
+def test_fabric_of_another_version_than_the_package_beside_it(world: World) -> None:
+    world.install("2.4.0", "pytorch_lightning", parts=["pytorch"])
+    world.install("2.1.0", "pytorch_lightning", parts=["fabric"])
+    assert found("pytorch_lightning") == {
+        "pytorch": ("pytorch-lightning", "2.4.0"),
+        "fabric": ("lightning-fabric", "2.1.0"),
+    }
+
+
+def test_finding_imports_nothing(world: World) -> None:
+    world.install("2.3.3", "lightning")
+    for name in ("lightning/__init__.py", "lightning/pytorch/__init__.py"):
+        (world.root / name).write_text("raise SystemExit('imported')\n")
+    before = set(sys.modules)
+    assert found("lightning")["pytorch"] == ("lightning", "2.3.3")
+    assert set(sys.modules) == before
+
+
+def test_another_package_of_that_name(world: World) -> None:
+    (world.root / "lightning").mkdir()
+    (world.root / "lightning" / "__init__.py").touch()  # it has neither pytorch nor fabric
+    assert find("lightning") is None
+
+
+def test_a_module_of_that_name(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    (world.root / "lightning.py").touch()
+    assert find("lightning") is None
+    monkeypatch.setitem(sys.modules, "lightning", ModuleType("lightning"))  # imported, and no package
+    assert find("lightning") is None
+
+
+def test_a_directory_without_code(world: World) -> None:
+    (world.root / "lightning" / "pytorch").mkdir(parents=True)  # what `pip uninstall` may leave behind
+    assert find("lightning") is None
+
+
+def test_what_is_imported_comes_before_what_could_be(world: World, tmp_path: Path) -> None:
+    world.install("2.3.3", "lightning")
+    world.load("pytorch")
+    elsewhere = World.__new__(World)
+    elsewhere.root = tmp_path / "first"
+    elsewhere.install("2.5.0", "lightning")
+    sys.path.insert(0, str(elsewhere.root))
+    try:
+        assert found("lightning")["pytorch"][1] == "2.3.3"
+    finally:
+        sys.path.remove(str(elsewhere.root))
+
+
+@pytest.mark.parametrize("version", ["2.4.0.dev0", "2.2.5+cu118", "2.3.0rc1", "2.0.9.post0", "not a version"])
+def test_the_version_is_what_the_package_says(world: World, version: str) -> None:
+    world.install(version, "lightning")
+    assert found("lightning")["pytorch"][1] == version
+
+
+def test_a_source_checkout_has_its_version_beside_the_packages(world: World) -> None:
+    world.install("", "lightning")
+    (world.root / "version.info").write_text("2.6.2\n")
+    assert found("lightning")["pytorch"][1] == "2.6.2"
+
+
+def test_the_package_comes_before_its_metadata(world: World) -> None:
+    world.install("2.3.3", "lightning")
+    _write_metadata(world.root, "lightning", "2.9.9")
+    assert found("lightning")["pytorch"][1] == "2.3.3"
+
+
+def test_metadata_where_the_package_does_not_say(world: World) -> None:
+    world.install("", "lightning")
+    _write_metadata(world.root, "lightning", "2.1.4")
+    assert found("lightning")["pytorch"][1] == "2.1.4"
+
+
+def test_nothing_says_which_version(world: World) -> None:
+    world.install("", "lightning")
+    assert found("lightning")["pytorch"][1] == "unknown"
+
+
+def test_files_of_modules_and_packages(world: World) -> None:
+    part = world.install("2.3.3", "lightning").parts["pytorch"]
+    directory = str(world.root / "lightning" / "pytorch")
+    assert part.file_of("pytorch") == os.path.join(directory, "__init__.py")
+    assert part.file_of("pytorch.subject") == os.path.join(directory, "subject.py")
+    assert part.file_of("pytorch.not.there") == os.path.join(directory, "not", "there.py")
+
+
+def test_parts_of_locations(world: World) -> None:
+    namespace = world.install("2.3.3", "pytorch_lightning", parts=["fabric"])
+    assert namespace.part_of("fabric.subject:compute") is namespace.parts["fabric"]
+    assert namespace.part_of("pytorch.subject:compute") is None
+
+
+@pytest.mark.parametrize(
+    ("namespace", "module", "expected"),
+    [
+        ("lightning", "pytorch.tuner.lr_finder", "lightning.pytorch.tuner.lr_finder"),
+        ("lightning", "fabric", "lightning.fabric"),
+        ("pytorch_lightning", "pytorch.tuner.lr_finder", "pytorch_lightning.tuner.lr_finder"),
+        ("pytorch_lightning", "fabric.wrappers", "lightning_fabric.wrappers"),
+        ("pytorch_lightning", "pytorch", "pytorch_lightning"),
+    ],
+)
+def test_module_names(namespace: str, module: str, expected: str) -> None:
+    assert module_name(namespace, module) == expected
+
+
+def test_real_releases_side_by_side(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    for distribution, version in (("lightning", "2.3.3"), ("pytorch-lightning", "2.4.0")):
+        monkeypatch.syspath_prepend(str(_releases.unpacked(distribution, version)))
+    assert found("lightning") == {"pytorch": ("lightning", "2.3.3"), "fabric": ("lightning", "2.3.3")}
+    assert found("pytorch_lightning") == {
+        "pytorch": ("pytorch-lightning", "2.4.0"),
+        "fabric": ("pytorch-lightning", "2.4.0"),
+    }
+
+
+def _write_metadata(root: Path, distribution: str, version: str) -> None:
+    directory = root / f"{distribution}-{version}.dist-info"
+    directory.mkdir()
+    (directory / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {distribution}\nVersion: {version}\n")
+    importlib.invalidate_caches()
+
+
+def test_every_namespace_has_the_same_parts() -> None:
+    assert {frozenset(parts) for parts in distributions.PARTS.values()} == {frozenset({"pytorch", "fabric"})}

@@ -1,0 +1,210 @@
+"""Version first, then code: every verdict that the gate can give, and what leads to it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from lightning_patches import fingerprints, gate
+from lightning_patches.gate import Decision, decide, in_ranges, targets_in
+from lightning_patches.patch import Patch, Target
+from tests.unit.fakes import AFFECTED, FIXED, FUNCTION, METHOD, RELEASES, World, times_ten, toy
+
+EDITED = AFFECTED.replace("value * scale", "value * scale * 1")
+TOY = toy()
+UNFIXED = toy(name="unfixed", fixed_in=None, affected=(">=2.2.0,<=2.5.0",))
+
+
+def decision(world: World, version: str, source: str = AFFECTED, patch: Patch = TOY, **how: Any) -> Decision:
+    world.know(patch, releases=how.pop("releases", RELEASES))
+    return decide(patch, world.install(version, source=source, **how))
+
+
+@pytest.mark.parametrize("version", ["2.2.0", "2.2.5", "2.3.3"])
+def test_affected_version_and_affected_code(world: World, version: str) -> None:
+    assert decision(world, version).verdict == "pending"
+
+
+@pytest.mark.parametrize("namespace", ["lightning", "pytorch_lightning"])
+def test_each_namespace_by_itself(world: World, namespace: str) -> None:
+    other = {"lightning": "pytorch_lightning", "pytorch_lightning": "lightning"}[namespace]
+    world.install("2.4.0", namespace=other, source=FIXED)
+    assert decision(world, "2.3.3", namespace=namespace).verdict == "pending"
+
+
+def test_below_the_range(world: World) -> None:
+    assert decision(world, "2.1.0") == Decision("not-affected", "lightning 2.1.0 does not have this bug")
+
+
+@pytest.mark.parametrize("version", ["2.4.0", "2.5.0", "2.4.0.post1", "2.4.1.dev0", "9.0.0"])
+def test_the_fixed_release_and_all_after_it(world: World, version: str) -> None:
+    assert decision(world, version, FIXED) == Decision(
+        "fixed-upstream", f"lightning {version} has the official fix (since 2.4.0)"
+    )
+
+
+def test_newer_than_the_newest_known_release(world: World) -> None:
+    made = decision(world, "2.5.1", patch=UNFIXED)
+    assert made.verdict == "not-affected"
+    assert "newer than the releases this patch was proven on" in made.reason
+
+
+@pytest.mark.parametrize("version", ["2.2.5+cu118", "2.3.3+vendor.7"])
+def test_a_local_label_is_looked_through(world: World, version: str) -> None:
+    assert decision(world, version).verdict == "pending"
+    assert decision(world, version, EDITED).verdict == "drifted"
+
+
+@pytest.mark.parametrize("version", ["2.3.0rc1", "2.3.3.dev20240101", "2.2.0.dev0"])
+def test_a_prerelease_counts_as_the_release_that_it_leads_to(world: World, version: str) -> None:
+    assert decision(world, version).verdict == "pending"
+
+
+@pytest.mark.parametrize("version", ["2.4.0.dev0", "2.4.0rc1", "2.4.0.dev0+g1234567"])
+def test_on_the_way_to_the_fix_the_code_decides(world: World, version: str) -> None:
+    assert decision(world, version, AFFECTED).verdict == "pending"
+    assert decision(world, version, FIXED).verdict == "fixed-upstream"
+    assert decision(world, version, EDITED).verdict == "drifted"
+
+
+@pytest.mark.parametrize("version", ["2.6.2", "2.6.3", "2.6.2+git"])
+def test_the_number_of_a_withdrawn_release_does_not_tell(world: World, version: str) -> None:
+    # Upstream's master calls itself 2.6.2, also in checkouts from before the fix.
+    assert decision(world, version, FIXED).verdict == "fixed-upstream"
+    assert decision(world, version, AFFECTED).verdict == "pending"
+
+
+@pytest.mark.parametrize("version", ["unknown", "main", "2.x", ""])
+def test_no_version_that_can_be_read(world: World, version: str) -> None:
+    made = decision(world, version)
+    assert made.verdict == "drifted"
+    assert "does not say which version it is" in made.reason
+
+
+def test_a_vendors_edit_of_the_target(world: World) -> None:
+    made = decision(world, "2.3.3", EDITED)
+    assert made == Decision(
+        "drifted", f"{FUNCTION} in lightning 2.3.3 is not the code of any known release; left alone"
+    )
+
+
+def test_a_vendors_edit_beside_the_target(world: World) -> None:
+    assert decision(world, "2.3.3", AFFECTED.replace('"other"', '"edited"')).verdict == "pending"
+
+
+def test_a_vendors_backport(world: World) -> None:
+    made = decision(world, "2.3.3", "# backported\n" + FIXED)
+    assert made == Decision("fixed-upstream", f"the code of {FUNCTION} in lightning 2.3.3 has the fix already")
+
+
+def test_a_backport_is_seen_in_the_witness(world: World) -> None:
+    patch = toy("pytorch.subject:other", witnesses=(METHOD,))  # the fix left the target itself as it was
+    assert decision(world, "2.3.3", FIXED, patch).verdict == "fixed-upstream"
+    assert decision(world, "2.3.3", AFFECTED, patch).verdict == "pending"
+
+
+def test_our_own_diff(world: World) -> None:
+    marked = AFFECTED.replace("    return value", "    # lightning-patches: toy\n    return 1 * value")
+    assert decision(world, "2.3.3", marked) == Decision(
+        "fixed-upstream", "lightning 2.3.3 carries this patch in its source"
+    )
+    assert decision(world, "2.3.3", marked, toy(name="another")).verdict == "drifted"
+
+
+def test_a_target_that_is_missing(world: World) -> None:
+    made = decision(world, "2.3.3", AFFECTED.replace("def compute", "def calculate"))
+    assert made == Decision("drifted", f"{FUNCTION} in lightning 2.3.3 is missing; left alone")
+
+
+def test_a_module_that_is_missing(world: World) -> None:
+    world.know(toy())
+    namespace = world.install("2.3.3")
+    (world.root / "lightning" / "pytorch" / "subject.py").unlink()
+    assert decide(toy(), namespace).reason == f"{FUNCTION} in lightning 2.3.3 is missing; left alone"
+
+
+def test_a_target_that_the_patch_adds(world: World) -> None:
+    patch = toy(Target("pytorch.subject:Base.added", times_ten, adds=True))
+    assert decision(world, "2.3.3", patch=patch).verdict == "pending"
+    present = AFFECTED.replace("class Child", "    def added(self):\n        return 1\n\n\nclass Child")
+    assert decision(world, "2.3.3", present, patch).verdict == "drifted"
+    made = decision(world, "2.3.3", present, patch, releases={"2.3.3": AFFECTED, "2.4.0": present})
+    assert made.verdict == "fixed-upstream"
+
+
+def test_a_file_that_cannot_be_read(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    world.know(toy())
+    namespace = world.install("2.3.3")
+    monkeypatch.setattr(fingerprints, "source_of", fail)
+    made = decide(toy(), namespace)
+    assert made.verdict == "drifted"
+    assert "Permission denied" in made.reason
+
+
+def test_a_part_that_is_not_installed(world: World) -> None:
+    made = decision(world, "2.3.3", namespace="pytorch_lightning", parts=["fabric"])
+    assert made.verdict == "not-affected"
+    assert "without the package" in made.reason
+
+
+def test_fabric_alone_gets_what_is_for_fabric(world: World) -> None:
+    patch = toy(FUNCTION, "fabric.subject:compute")
+    assert decision(world, "2.3.3", patch=patch, namespace="pytorch_lightning", parts=["fabric"]).verdict == "pending"
+
+
+def test_parts_of_different_versions(world: World) -> None:
+    patch = toy(FUNCTION, "fabric.subject:compute")
+    world.install("2.3.3", "pytorch_lightning", parts=["pytorch"])
+    made = decision(world, "2.4.0", FIXED, patch, namespace="pytorch_lightning", parts=["fabric"])
+    assert made.verdict == "fixed-upstream"  # half a patch is none
+    assert "lightning-fabric 2.4.0" in made.reason
+
+
+def test_targets_have_ranges_of_their_own(world: World) -> None:
+    late = Target("pytorch.subject:other", times_ten, since="2.3.0")
+    early = Target(METHOD, times_ten, before="2.3.0")
+    always = Target(FUNCTION, times_ten)
+    patch = toy(always, late, early)
+    for version, expected in {
+        "2.2.5": (always, early),
+        "2.3.3": (always, late),
+        "2.2.5+cu118": (always, early),
+    }.items():
+        world.know(patch)
+        namespace = world.install(version)
+        assert decide(patch, namespace).verdict == "pending", version
+        assert targets_in(patch, namespace) == expected, version
+
+
+def test_the_code_of_a_target_outside_its_range_does_not_matter(world: World) -> None:
+    patch = toy(Target(FUNCTION, times_ten, since="2.3.0"), METHOD)
+    assert decision(world, "2.2.5", EDITED, patch).verdict == "pending"
+    assert decision(world, "2.3.3", EDITED, patch).verdict == "drifted"
+
+
+def test_affected_releases(world: World) -> None:
+    world.know(toy())
+    assert gate.affected_releases(toy()) == {"2.2.0", "2.2.5", "2.3.3"}
+
+
+@pytest.mark.parametrize(
+    ("version", "ranges", "expected"),
+    [
+        ("2.3.3", (">=2.1.0,<2.4.0",), True),
+        ("2.4.0", (">=2.1.0,<2.4.0",), False),
+        ("2.4.0.dev0", (">=2.1.0,<2.4.0",), False),
+        ("2.4.0.dev0", (">=2.4.0",), True),
+        ("2.0.9.post0", ("<=2.0.9",), False),
+        ("2.0.9.post0", ("<2.1.0",), True),
+        ("2.5.1", ("<2.1.0", ">=2.5.0,<2.6.0"), True),
+        ("2.2.0", ("<2.1.0", ">=2.5.0,<2.6.0"), False),
+        ("2.2.5+cu118", ("<=2.2.5",), True),
+        ("2.2.5", (), False),
+    ],
+)
+def test_ranges(version: str, ranges: tuple[str, ...], expected: bool) -> None:
+    assert in_ranges(version, ranges) is expected

@@ -1,0 +1,60 @@
+"""The mechanism on real releases: what only their own import order can show."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from tests.support import arms  # noqa: F401  puts scripts/ on the path
+from tests.unit.fakes import check
+
+import _releases  # isort: skip
+
+NAMES = "logged-metrics-device", "dataloader-error-unmasked"
+
+VERDICTS = """
+def verdicts():
+    import lightning_patches
+    return {f"{e.distribution} {e.version} {e.patch}": e.verdict for e in lightning_patches.report()}
+"""
+
+
+def run(program: str, *releases: tuple[str, str], **variables: str) -> Any:
+    path = [_releases.unpacked(distribution, version) for distribution, version in releases]
+    return json.loads(check(VERDICTS + program, *path, PYTHONWARNINGS="ignore", **variables).splitlines()[-1])
+
+
+def test_lightning_is_imported_before_us() -> None:
+    program = """
+import json, lightning.pytorch as pl
+from lightning.pytorch.loops.fetchers import _DataFetcher
+before = _DataFetcher.reset
+import lightning_patches
+after, applied = _DataFetcher.reset, verdicts()
+left = lightning_patches.deactivate()
+print(json.dumps([before is not after, _DataFetcher.reset is before, left, applied]))
+"""
+    swapped, restored, left, applied = run(program, ("lightning", "2.3.3"), LIGHTNING_PATCHES=",".join(NAMES))
+    assert (swapped, restored, left) == (True, True, [])
+    for name in NAMES:
+        assert applied[f"lightning 2.3.3 {name}"] == "applied"
+
+
+def test_two_lightnings_of_different_versions_in_one_process() -> None:
+    """What ``pip install lightning==2.3.3`` makes of an environment: it brings the newest ``pytorch-lightning``."""
+    program = """
+import json, lightning_patches
+before = verdicts()
+import lightning.pytorch, pytorch_lightning
+print(json.dumps([before, verdicts()]))
+"""
+    releases = ("lightning", "2.3.3"), ("pytorch-lightning", "2.4.0")
+    before, after = run(program, *releases, LIGHTNING_PATCHES=",".join(NAMES))
+    device, unmasked = NAMES
+    assert [before[f"lightning 2.3.3 {name}"] for name in NAMES] == ["pending", "pending"]
+    assert [after[f"lightning 2.3.3 {name}"] for name in NAMES] == ["applied", "applied"]
+    assert before[f"pytorch-lightning 2.4.0 {device}"] == after[f"pytorch-lightning 2.4.0 {device}"] == "fixed-upstream"
+    assert before[f"pytorch-lightning 2.4.0 {unmasked}"] == "pending"
+    assert after[f"pytorch-lightning 2.4.0 {unmasked}"] == "applied"
+    unselected = {key: verdict for key, verdict in after.items() if not key.endswith(NAMES)}
+    assert not {"applied", "pending", "failed"} & set(unselected.values())

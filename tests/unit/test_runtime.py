@@ -1,0 +1,118 @@
+"""How patches speak: once, on rank zero, and never in the way of the program."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from lightning_patches import _runtime
+from lightning_patches._runtime import LightningPatchesWarning
+from lightning_patches.errors import PatchError
+from tests.unit.fakes import check
+
+
+@pytest.fixture(autouse=True)
+def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in _runtime._RANK_VARIABLES:
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setattr(_runtime, "_said", set())
+    monkeypatch.setattr(_runtime, "strict", False)
+    monkeypatch.setattr(_runtime, "quiet", False)
+    monkeypatch.delitem(sys.modules, "torch", raising=False)
+
+
+def torch_of_rank(rank: int, initialized: bool = True) -> Any:
+    distributed = SimpleNamespace(is_available=lambda: True, is_initialized=lambda: initialized, get_rank=lambda: rank)
+    return SimpleNamespace(distributed=distributed)
+
+
+@pytest.mark.parametrize(
+    ("variables", "expected"),
+    [
+        ({}, 0),
+        ({"RANK": "3"}, 3),
+        ({"LOCAL_RANK": "1"}, 1),
+        ({"RANK": "5", "LOCAL_RANK": "1"}, 5),
+        ({"SLURM_PROCID": "2"}, 2),
+        ({"RANK": "", "LOCAL_RANK": "1"}, 1),
+        ({"RANK": "none"}, 0),
+    ],
+)
+def test_the_rank_as_the_launcher_says_it(
+    monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], expected: int
+) -> None:
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert _runtime.rank() == expected
+
+
+def test_the_process_group_knows_best(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RANK", "1")
+    monkeypatch.setitem(sys.modules, "torch", torch_of_rank(7))
+    assert _runtime.rank() == 7
+    monkeypatch.setitem(sys.modules, "torch", torch_of_rank(7, initialized=False))
+    assert _runtime.rank() == 1
+    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace())  # torch is being imported
+    assert _runtime.rank() == 1
+
+
+def test_a_notice_is_one_line_of_rank_zero(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    _runtime.notice("news")
+    assert capsys.readouterr() == ("", "lightning_patches: news\n")
+    monkeypatch.setenv("RANK", "1")
+    _runtime.notice("news")
+    assert capsys.readouterr() == ("", "")
+    _runtime.notice("an error", urgent=True)
+    assert capsys.readouterr() == ("", "lightning_patches: an error\n")
+
+
+def test_quiet_leaves_errors(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_runtime, "quiet", True)
+    _runtime.notice("news")
+    _runtime.notice("an error", urgent=True)
+    assert capsys.readouterr() == ("", "lightning_patches: an error\n")
+
+
+def test_worker_processes_do_not_speak() -> None:
+    program = """
+import multiprocessing
+from lightning_patches import _runtime
+def work():
+    print(_runtime.is_speaker(), flush=True)
+if __name__ == "__main__":
+    work()
+    child = multiprocessing.get_context("fork").Process(target=work)
+    child.start()
+    child.join()
+"""
+    assert check(program).split() == ["True", "False"]
+
+
+def test_a_warning_is_given_once_for_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for key in ("one", "one", "two"):
+            _runtime.warn_once(key, f"about {key}")
+        monkeypatch.setenv("RANK", "1")
+        _runtime.warn_once("three", "about three")
+        _runtime.warn_once("four", "about four", all_ranks=True)
+    assert [str(one.message) for one in caught] == ["about one", "about two", "about four"]
+    assert {one.category for one in caught} == {LightningPatchesWarning}
+    assert issubclass(LightningPatchesWarning, UserWarning)
+
+
+def test_misuse_is_a_warning_on_the_rank_that_sees_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RANK", "3")
+    with pytest.warns(LightningPatchesWarning, match=r"\[rank 3\] this cannot work"):
+        _runtime.report_misuse("key", "this cannot work")
+
+
+def test_misuse_is_an_error_under_strict_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_runtime, "strict", True)
+    for _ in range(2):
+        with pytest.raises(PatchError, match=r"\[rank 0\] this cannot work"):
+            _runtime.report_misuse("key", "this cannot work")

@@ -1,0 +1,329 @@
+"""What ``import lightning_patches`` does to a Python, before and after Lightning is wanted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.unit.fakes import AFFECTED, check, python, write_lightning
+
+TOY = """
+import os, sys
+os.environ["_LIGHTNING_PATCHES_IMPORT_ONLY"] = "1"
+from tests.unit.fakes import *
+use_catalogue(toy(), toy(METHOD, name="second", default=False))
+del os.environ["_LIGHTNING_PATCHES_IMPORT_ONLY"]
+import lightning_patches
+from lightning_patches import _startup
+"""
+"""Makes two toy patches the catalogue; ``_startup.on_import()`` then does what the import does."""
+
+VALUES = """
+from lightning.pytorch.subject import Base, compute
+print(compute(3), len(Base().method(1)))
+"""
+STOCK, DEFAULT, ALL = "6 6", "60 6", "60 60"
+
+LOADED = "import sys\nbefore = set(sys.modules)\n{}\nprint(*sorted(set(sys.modules) - before))"
+OURS = {"lightning_patches", *(f"lightning_patches.{name}" for name in ("_startup", "errors", "trust"))}
+BUILT_IN = {"__future__", "_thread"}
+HEAVY = ("wrapt", "packaging", "importlib.metadata", "rich", "torch", "numpy", "lightning", "pytorch_lightning")
+
+
+def heavy(loaded: str) -> list[str]:
+    return [name for name in loaded.split() if any(f"{name}.".startswith(f"{root}.") for root in HEAVY)]
+
+
+def start_with_us(directory: Path) -> None:
+    """Make Python import this package while it starts."""
+    (directory / "sitecustomize.py").write_text("import lightning_patches\n")
+
+
+def broken_wrapt(directory: Path) -> None:
+    (directory / "wrapt.py").write_text("raise ImportError('wrapt is broken here')\n")
+
+
+# ---------------------------------------------------------------- armed
+
+
+def test_armed_without_a_toggle_nothing_is_loaded() -> None:
+    assert set(check(LOADED.format("import lightning_patches")).split()) <= OURS | BUILT_IN
+
+
+def test_armed_with_a_toggle_nothing_heavy_is_loaded() -> None:
+    loaded = check(LOADED.format("import lightning_patches"), LIGHTNING_PATCHES="all,strict")
+    assert "lightning_patches.toggle" in loaded  # the toggle is read at once, to tell errors
+    assert heavy(loaded) == []
+
+
+@pytest.mark.parametrize("toggle", ["", "1", "all,-crash"])
+def test_armed_at_site_start_up_nothing_is_loaded(tmp_path: Path, toggle: str) -> None:
+    start_with_us(tmp_path)
+    loaded = check("import sys; print(*sys.modules)", tmp_path, LIGHTNING_PATCHES=toggle)
+    assert {name for name in loaded.split() if name.startswith("lightning_patches")} == OURS
+    assert heavy(loaded) == []
+
+
+def test_reading_the_catalogue_imports_neither_lightning_nor_torch() -> None:
+    program = LOADED.format("from lightning_patches.catalog import all_patches; all_patches()")
+    loaded = check(program, _LIGHTNING_PATCHES_IMPORT_ONLY="1")
+    assert "lightning_patches.patches.result" in loaded
+    assert heavy(loaded) == []
+
+
+def test_one_small_finder_waits(tmp_path: Path) -> None:
+    write_lightning(tmp_path)
+    program = """
+import sys
+before = list(sys.meta_path)
+import lightning_patches
+armed = [finder for finder in sys.meta_path if finder not in before]
+print(len(armed), len(sys.meta_path) - len(before))
+import json, collections, sqlite3  # nothing to do with Lightning
+print(armed[0] in sys.meta_path)
+import lightning.pytorch
+print(armed[0] in sys.meta_path)
+"""
+    assert check(program, tmp_path).splitlines() == ["1 1", "True", "False"]
+
+
+def test_looking_for_lightning_is_not_importing_it(tmp_path: Path) -> None:
+    write_lightning(tmp_path)
+    program = (
+        TOY + "_startup.on_import()\nimport importlib.util\nprint(importlib.util.find_spec('lightning') is not None)"
+    )
+    assert check(program + "\nprint('lightning' in sys.modules)" + VALUES, tmp_path).split("\n") == [
+        "True",
+        "False",
+        DEFAULT,
+    ]
+
+
+# ---------------------------------------------------------------- the ways in
+
+
+def test_imported_first(tmp_path: Path) -> None:
+    write_lightning(tmp_path)
+    assert check(TOY + "_startup.on_import()" + VALUES, tmp_path) == DEFAULT
+
+
+def test_imported_after_lightning(tmp_path: Path) -> None:
+    write_lightning(tmp_path)
+    program = TOY + VALUES + "_startup.on_import()" + VALUES
+    assert check(program, tmp_path).splitlines() == [STOCK, DEFAULT]
+
+
+@pytest.mark.parametrize("namespace", ["lightning", "pytorch_lightning"])
+@pytest.mark.parametrize("part", ["pytorch", "fabric"])
+def test_whichever_package_comes_first(tmp_path: Path, namespace: str, part: str) -> None:
+    write_lightning(tmp_path, namespace=namespace)
+    program = TOY.replace("toy()", "toy(part + '.subject:compute')").replace("use_cat", f"part = {part!r}\nuse_cat")
+    program += f"""
+_startup.on_import()
+import importlib
+name = distributions.module_name({namespace!r}, part + ".subject")
+print(importlib.import_module(name).compute(3))
+"""
+    assert check(program, tmp_path) == "60"
+
+
+def test_a_script_that_imports_us_in_the_middle_of_lightnings_import(tmp_path: Path) -> None:
+    write_lightning(tmp_path)
+    (tmp_path / "lightning" / "pytorch" / "__init__.py").write_text(
+        "from lightning.pytorch.importer import compute\nimport sys\nsys.modules['__main__'].meanwhile()\n"
+    )
+    program = TOY + "meanwhile = _startup.on_import\nimport lightning.pytorch\nprint(lightning.pytorch.compute(3))"
+    assert check(program, tmp_path) == "60"
+
+
+# ---------------------------------------------------------------- toggles
+
+
+@pytest.mark.parametrize(
+    ("toggle", "expected"),
+    [("1", DEFAULT), ("all", ALL), ("second", "6 60"), ("0", STOCK), ("off", STOCK), ("-toy", STOCK), ("toy", DEFAULT)],
+)
+def test_the_environment_selects(tmp_path: Path, toggle: str, expected: str) -> None:
+    write_lightning(tmp_path)
+    assert check(TOY + "_startup.on_import()" + VALUES, tmp_path, LIGHTNING_PATCHES=toggle) == expected
+
+
+def test_what_the_script_says_comes_before_the_environment(tmp_path: Path) -> None:
+    write_lightning(tmp_path)
+    program = TOY + "_startup.on_import()\nlightning_patches.activate('second')" + VALUES
+    assert check(program, tmp_path, LIGHTNING_PATCHES="1") == "6 60"
+
+
+def test_off_says_nothing_and_shows_as_disabled(tmp_path: Path) -> None:
+    write_lightning(tmp_path)
+    result = python(
+        TOY + "_startup.on_import()" + VALUES + "print(*(e.reason for e in lightning_patches.report()), sep='; ')",
+        tmp_path,
+        LIGHTNING_PATCHES="0",
+    )
+    assert (result.returncode, result.stderr) == (0, "")
+    assert result.stdout.splitlines() == [STOCK, "not selected by 0; not selected by 0"]
+
+
+@pytest.mark.parametrize("toggle", ["logged-metrics-devise", "1,-loged-metrics-device"])
+def test_a_broken_toggle_ends_an_explicit_import(toggle: str) -> None:
+    result = python("import lightning_patches", LIGHTNING_PATCHES=toggle)
+    assert result.returncode == 1
+    last = result.stderr.splitlines()[-1]
+    assert last.startswith("lightning_patches.errors.ToggleError: LIGHTNING_PATCHES: ")
+    assert "Did you mean 'logged-metrics-device'" in last
+
+
+def test_a_broken_toggle_at_site_start_up_is_one_line_and_the_program_runs(tmp_path: Path) -> None:
+    start_with_us(tmp_path)
+    write_lightning(tmp_path)
+    unrelated = python("print('done')", tmp_path, LIGHTNING_PATCHES="nonsense")
+    assert (unrelated.returncode, unrelated.stdout, unrelated.stderr) == (0, "done\n", "")
+    result = python(VALUES, tmp_path, LIGHTNING_PATCHES="nonsense")
+    assert (result.returncode, result.stdout) == (0, STOCK + "\n")
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("lightning_patches: LIGHTNING_PATCHES: there is no patch, group or issue called 'nonsense'.")
+    assert line.endswith("Nothing is patched.")
+
+
+def test_off_at_site_start_up(tmp_path: Path) -> None:
+    start_with_us(tmp_path)
+    program = "import sys; print(any(type(f).__module__.startswith('lightning_patches') for f in sys.meta_path))"
+    assert check(program, tmp_path, LIGHTNING_PATCHES="0") == "False"
+    assert check(program, tmp_path, LIGHTNING_PATCHES="1") == "True"
+
+
+def test_our_own_commands_apply_nothing(tmp_path: Path) -> None:
+    write_lightning(tmp_path)
+    program = TOY.replace("del os.environ", "0 and os.environ") + "_startup.on_import()" + VALUES
+    assert check(program, tmp_path) == STOCK
+
+
+# ---------------------------------------------------------------- what can go wrong
+
+
+@pytest.mark.parametrize("toggle", ["1", "all,strict", "off"])
+def test_lightning_is_not_installed(tmp_path: Path, toggle: str) -> None:
+    program = """
+import lightning_patches
+for name in ("lightning", "pytorch_lightning", "lightning_fabric"):
+    try:
+        __import__(name)
+    except ModuleNotFoundError as error:
+        print(error, error.name)
+print(lightning_patches.report(), lightning_patches.report(), lightning_patches.deactivate())
+"""
+    result = python(program, tmp_path, LIGHTNING_PATCHES=toggle)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert result.stdout.splitlines() == [
+        "No module named 'lightning' lightning",
+        "No module named 'pytorch_lightning' pytorch_lightning",
+        "No module named 'lightning_fabric' lightning_fabric",
+        "[] [] []",
+    ]
+
+
+def test_a_dependency_of_ours_is_broken(tmp_path: Path) -> None:
+    write_lightning(tmp_path)
+    broken_wrapt(tmp_path)
+    program = """
+import lightning_patches
+for _ in range(2):  # the second try must not go through unpatched
+    try:
+        import lightning.pytorch
+    except ImportError as error:
+        print(error)
+"""
+    assert check(program, tmp_path).splitlines() == ["wrapt is broken here"] * 2
+
+
+def test_a_dependency_of_ours_is_broken_at_site_start_up(tmp_path: Path) -> None:
+    start_with_us(tmp_path)
+    write_lightning(tmp_path)
+    broken_wrapt(tmp_path)
+    result = python(VALUES, tmp_path, LIGHTNING_PATCHES="1")
+    assert (result.returncode, result.stdout) == (0, STOCK + "\n")
+    assert result.stderr == "lightning_patches: wrapt is broken here Nothing is patched.\n"
+
+
+@pytest.mark.parametrize(
+    "stderr",
+    ["None", "open('/dev/full', 'w')", "(lambda f: (f.close(), f)[1])(open(os.devnull, 'w'))", "object()"],
+    ids=["none", "full", "closed", "no file"],
+)
+@pytest.mark.parametrize("toggle", ["1", "nonsense"])
+def test_nobody_reads_stderr(tmp_path: Path, stderr: str, toggle: str) -> None:
+    write_lightning(tmp_path)
+    program = TOY + f"sys.stderr = {stderr}\n_startup._arm(None, tolerant=True)" + VALUES + "os._exit(0)"
+    program = program.replace("os._exit(0)", "sys.stdout.flush(); os._exit(0)")
+    assert check(program, tmp_path, LIGHTNING_PATCHES=toggle) == (DEFAULT if toggle == "1" else STOCK)
+
+
+# ---------------------------------------------------------------- on and off again
+
+
+def test_off_and_on_before_lightning_is_imported(tmp_path: Path) -> None:
+    write_lightning(tmp_path)
+    armed = "sum(type(f).__name__ == '_Armed' for f in sys.meta_path)"
+    program = (
+        TOY
+        + f"""
+_startup.on_import(); lightning_patches.activate(); lightning_patches.activate()
+print({armed})
+print(lightning_patches.deactivate(), {armed})
+from lightning.pytorch.subject import Base, compute
+print(compute(3))
+lightning_patches.activate()
+import lightning.pytorch.subject as subject
+print(subject.compute(3), compute(3), lightning_patches.deactivate(), subject.compute(3))
+"""
+    )
+    assert check(program, tmp_path).splitlines() == ["1", "[] 0", "6", "60 60 [] 6"]
+
+
+def test_verdicts_before_and_after(tmp_path: Path) -> None:
+    write_lightning(tmp_path)
+    program = (
+        TOY
+        + """
+def verdicts():
+    print(*(e.verdict for e in lightning_patches.report()))
+verdicts()
+_startup.on_import(); verdicts()
+import lightning; verdicts()
+import lightning.pytorch.subject; verdicts()
+lightning_patches.activate("all"); verdicts()
+lightning_patches.deactivate(); verdicts()
+"""
+    )
+    assert check(program, tmp_path).splitlines() == [
+        "disabled disabled",
+        "pending disabled",
+        "pending disabled",
+        "applied disabled",
+        "applied applied",
+        "disabled disabled",
+    ]
+
+
+def test_a_report_in_a_broken_toggle(tmp_path: Path) -> None:
+    start_with_us(tmp_path)
+    write_lightning(tmp_path, source=AFFECTED)
+    program = TOY.replace('["_LIGHTNING_PATCHES_IMPORT_ONLY"] = "1"', '["NOTHING"] = ""').replace("del os", "0 and os")
+    assert check(program + "print(lightning_patches.report()[0].reason)", tmp_path, LIGHTNING_PATCHES="nonsense") == (
+        "not selected by nonsense, which is in error"
+    )
+
+
+def test_the_public_names() -> None:
+    program = """
+import lightning_patches
+from lightning_patches import LightningPatchesError, PatchError, ToggleError, activate, deactivate, report
+print({"LightningPatchesError", "PatchError", "ToggleError", "activate", "deactivate", "report"}
+      <= set(lightning_patches.__all__))
+print(all(hasattr(lightning_patches, name) for name in lightning_patches.__all__))
+report()
+print(lightning_patches.report is report)  # no module of ours takes its place
+"""
+    assert check(program).split() == ["True", "True", "True"]

@@ -1,0 +1,177 @@
+"""The grammar of ``LIGHTNING_PATCHES``, rule by rule."""
+
+from __future__ import annotations
+
+import pytest
+
+from lightning_patches.errors import LightningPatchesError, ToggleError
+from lightning_patches.patch import Upstream
+from lightning_patches.toggle import DEFAULT_WORDS, FLAG_WORDS, NOTHING_WORDS, parse
+from tests.unit.fakes import toy
+
+CATALOGUE = (
+    toy(name="alpha", group="crash", upstream=Upstream(issues=(100,), pull_requests=(101,))),
+    toy(name="beta", group="security", upstream=Upstream(issues=(200,))),
+    toy(name="gamma", group="performance", default=False, upstream=Upstream(issues=(100,))),
+    toy(name="no-delta", group="crash", upstream=Upstream(issues=(400,))),
+)
+DEFAULT = {"alpha", "beta", "no-delta"}
+ALL = {*DEFAULT, "gamma"}
+
+
+def names(spec: str | None) -> set[str]:
+    return set(parse(spec, CATALOGUE).names)
+
+
+@pytest.mark.parametrize("spec", [None, "", "   ", *sorted(DEFAULT_WORDS), "ON", " True "])
+def test_the_default_set(spec: str | None) -> None:
+    assert names(spec) == DEFAULT
+
+
+@pytest.mark.parametrize("spec", [*sorted(NOTHING_WORDS), "OFF", "False"])
+def test_nothing(spec: str) -> None:
+    assert names(spec) == set()
+
+
+def test_all_is_the_default_set_and_the_opt_in_patches() -> None:
+    assert names("all") == ALL
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        ("alpha", {"alpha"}),
+        ("ALPHA", {"alpha"}),
+        ("gamma", {"gamma"}),  # named, it need not be in the default set
+        ("200", {"beta"}),
+        ("#200", {"beta"}),
+        ("100", {"alpha", "gamma"}),  # one issue, two patches
+        ("101", {"alpha"}),  # a pull request
+        ("alpha,beta", {"alpha", "beta"}),
+        ("alpha beta", {"alpha", "beta"}),
+        (" alpha ,, beta , ", {"alpha", "beta"}),
+        ("default,gamma", ALL),
+    ],
+)
+def test_names_and_numbers(spec: str, expected: set[str]) -> None:
+    assert names(spec) == expected
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        ("crash", {"alpha", "no-delta"}),
+        ("security,crash", DEFAULT),
+        ("performance", set()),  # opt-in patches are not selected by their group,
+        ("all,-performance", DEFAULT),  # but excluded by it
+        ("hang", set()),
+        ("performance,gamma", {"gamma"}),
+    ],
+)
+def test_groups(spec: str, expected: set[str]) -> None:
+    assert names(spec) == expected
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        ("-alpha", DEFAULT - {"alpha"}),  # begins with an exclusion: from the default set
+        ("no-alpha", DEFAULT - {"alpha"}),
+        ("-200", DEFAULT - {"beta"}),
+        ("-#200", DEFAULT - {"beta"}),
+        ("-crash", {"beta"}),
+        ("no-crash", {"beta"}),
+        ("strict,-alpha", DEFAULT - {"alpha"}),
+        ("all,-alpha", ALL - {"alpha"}),
+        ("alpha,beta,-beta", {"alpha"}),
+        ("beta,-alpha", {"beta"}),  # nothing to exclude it from
+        ("off,-alpha", set()),
+        ("no-delta", {"no-delta"}),  # a patch's own name comes before the prefix
+        ("no-no-delta", DEFAULT - {"no-delta"}),
+        ("-no-delta", DEFAULT - {"no-delta"}),
+    ],
+)
+def test_exclusions(spec: str, expected: set[str]) -> None:
+    assert names(spec) == expected
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        ("alpha,-alpha", set()),
+        ("-alpha,alpha", DEFAULT),
+        ("alpha,off", set()),
+        ("off,alpha", {"alpha"}),
+        ("all,default", DEFAULT),
+        ("gamma,default", DEFAULT),
+        ("-crash,alpha", {"alpha", "beta"}),
+    ],
+)
+def test_later_items_win(spec: str, expected: set[str]) -> None:
+    assert names(spec) == expected
+
+
+def test_flags_select_nothing_by_themselves() -> None:
+    for spec in ("strict", "quiet", "strict,quiet", "quiet strict"):
+        assert names(spec) == DEFAULT
+    assert names("alpha,strict") == {"alpha"}
+    assert names("off,strict") == set()
+
+
+def test_flags_are_carried() -> None:
+    for spec, flags in {
+        "1": (False, False),
+        "strict": (True, False),
+        "alpha,quiet": (False, True),
+        "STRICT,quiet,off": (True, True),
+    }.items():
+        selection = parse(spec, CATALOGUE)
+        assert (selection.strict, selection.quiet) == flags, spec
+
+
+def test_the_text_is_kept_for_messages() -> None:
+    assert parse("alpha,Strict", CATALOGUE).spec == "alpha,Strict"
+    assert parse(None, CATALOGUE).spec is None
+    assert parse(" ", CATALOGUE).spec is None
+
+
+@pytest.mark.parametrize(
+    ("spec", "closest"),
+    [
+        ("alpa", "'alpha'"),
+        ("-alpa", "'alpha'"),
+        ("defualt", "'default'"),
+        ("securty", "'security'"),
+        ("strct", "'strict'"),
+        ("201", "'200'"),
+        ("delta", "'no-delta'"),
+        ("1,alhpa", "'alpha'"),
+    ],
+)
+def test_an_unknown_item_names_the_closest_ones(spec: str, closest: str) -> None:
+    with pytest.raises(ToggleError) as raised:
+        parse(spec, CATALOGUE)
+    text = str(raised.value)
+    assert repr(spec.split(",")[-1]) in text
+    assert "Did you mean" in text
+    assert closest in text
+    assert "lightning-patches list" in text
+    assert "\n" not in text
+
+
+@pytest.mark.parametrize(
+    "spec", ["zzzzzzzz", "#", "-", "no-", "#99999", "-all", "²", "9" * 5000, "alpha;beta"], ids=lambda spec: spec[:10]
+)
+def test_every_other_item_is_an_error_too(spec: str) -> None:
+    with pytest.raises(ToggleError, match="LIGHTNING_PATCHES: there is no patch, group or issue called"):
+        parse(spec, CATALOGUE)
+
+
+def test_the_error_is_one_that_callers_know() -> None:
+    assert issubclass(ToggleError, ValueError)
+    assert issubclass(ToggleError, LightningPatchesError)
+
+
+def test_words_mean_one_thing() -> None:
+    assert not DEFAULT_WORDS & NOTHING_WORDS
+    assert not (DEFAULT_WORDS | NOTHING_WORDS) & FLAG_WORDS

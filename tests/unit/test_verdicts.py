@@ -1,0 +1,108 @@
+"""Verdicts as data: asked of the live objects each time, and fit for JSON."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from lightning_patches import toggle
+from lightning_patches.apply import Patcher
+from lightning_patches.verdicts import Entry, entries
+from tests.unit.fakes import FIXED, FUNCTION, METHOD, World, toy
+
+
+def verdicts(patcher: Patcher) -> dict[tuple[str, str], str]:
+    return {(entry.patch, entry.namespace): entry.verdict for entry in entries(patcher)}
+
+
+def test_no_lightning(world: World) -> None:
+    assert entries(world.patcher(toy())) == []
+
+
+def test_an_entry(world: World) -> None:
+    world.install()
+    (entry,) = entries(world.activate(toy()))
+    assert entry == Entry(
+        patch="toy",
+        namespace="lightning",
+        distribution="lightning",
+        version="2.3.3",
+        verdict="pending",
+        reason="applies when pytorch.subject is imported",
+        drop_at="2.4.0",
+    )
+
+
+def test_json(world: World) -> None:
+    world.install()
+    world.install("2.4.0", "pytorch_lightning", source=FIXED)
+    found = entries(world.activate(toy(), toy(METHOD, name="unfixed", fixed_in=None)))
+    read = json.loads(json.dumps([entry.as_dict() for entry in found]))
+    assert [Entry(**fields) for fields in read] == found
+    assert [fields["drop_at"] for fields in read] == ["2.4.0", None] * 2
+
+
+def test_the_verdict_follows_the_objects(world: World) -> None:
+    world.install()
+    patcher = world.activate(toy())
+    key = "toy", "lightning"
+    assert verdicts(patcher)[key] == "pending"
+    module = world.load()
+    assert verdicts(patcher)[key] == "applied"
+    ours = module.compute
+    module.compute = lambda *args: None
+    assert verdicts(patcher)[key] == "failed"
+    module.compute = ours
+    assert verdicts(patcher)[key] == "applied"
+    del module.compute
+    assert verdicts(patcher)[key] == "failed"
+    module.compute = ours
+    assert patcher.deactivate() == []
+    assert verdicts(patcher)[key] == "disabled"
+
+
+def test_half_imported(world: World) -> None:
+    world.install()
+    patcher = world.activate(toy(FUNCTION, "fabric.subject:compute"))
+    world.load()
+    (entry,) = entries(patcher)
+    assert entry.verdict == "pending"
+    assert entry.reason == "applies when fabric.subject is imported; 1 of 2 targets are patched"
+
+
+def test_each_namespace_has_its_own(world: World) -> None:
+    world.install("2.3.3", "lightning")
+    world.install("2.4.0", "pytorch_lightning", source=FIXED)
+    patcher = world.activate(toy())
+    assert [(e.distribution, e.version, e.verdict) for e in entries(patcher)] == [
+        ("lightning", "2.3.3", "pending"),
+        ("pytorch-lightning", "2.4.0", "fixed-upstream"),
+    ]
+
+
+def test_fabric_alone(world: World) -> None:
+    world.install("2.3.3", "pytorch_lightning", parts=["fabric"])
+    found = entries(world.activate(toy(), toy("fabric.subject:compute", name="for fabric")))
+    assert [(e.distribution, e.verdict) for e in found] == [
+        ("lightning-fabric", "not-affected"),
+        ("lightning-fabric", "pending"),
+    ]
+
+
+@pytest.mark.parametrize("spec", ["off", "second"])
+def test_what_is_not_selected(world: World, spec: str) -> None:
+    world.install()
+    patcher = world.activate(toy(), toy(METHOD, name="second"), spec=spec)
+    assert entries(patcher)[0].verdict == "disabled"
+    assert entries(patcher)[0].reason == f"not selected by {spec}"
+
+
+def test_without_activation(world: World) -> None:
+    world.install()
+    patcher = world.patcher(toy(), toy(METHOD, name="second"))
+    assert [e.verdict for e in entries(patcher)] == ["pending"] * 2  # what an activation would do
+    outlook = toggle.parse("second", patcher.catalogue)
+    assert [e.verdict for e in entries(patcher, outlook)] == ["disabled", "pending"]
+    world.load()
+    assert [e.reason for e in entries(patcher)] == ["not activated in this process"] * 2
