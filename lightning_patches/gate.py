@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from typing import Literal, Optional
+from typing import TYPE_CHECKING, Literal, Optional
 
 from lightning_patches import fingerprints
 from lightning_patches.distributions import FORBIDDEN, Namespace
 from lightning_patches.patch import Patch, Target
+
+if TYPE_CHECKING:
+    from packaging.specifiers import SpecifierSet
+    from packaging.version import Version
 
 Verdict = Literal["applied", "pending", "not-affected", "fixed-upstream", "disabled", "drifted", "failed"]
 
@@ -46,12 +50,24 @@ def targets_in(patch: Patch, namespace: Namespace) -> tuple[Target, ...]:
 def in_ranges(version: str, ranges: tuple[str, ...]) -> bool:
     """Whether a version lies in one of the ranges. A local label (``2.2.5+cu118``) is looked through; a development
     version or release candidate counts as the release that it leads to."""
-    from packaging.specifiers import SpecifierSet
+    public = _public(version)
+    return any(_specifiers(text).contains(public) for text in ranges)
+
+
+# Parsing is most of what a decision costs, and the same few dozen texts come up for every patch.
+@cache
+def _public(version: str) -> Version:
     from packaging.version import Version
 
     parsed = Version(version)
-    public = parsed.base_version if parsed.is_prerelease else parsed.public
-    return any(SpecifierSet(text).contains(public) for text in ranges)
+    return Version(parsed.base_version if parsed.is_prerelease else parsed.public)
+
+
+@cache
+def _specifiers(text: str) -> SpecifierSet:
+    from packaging.specifiers import SpecifierSet
+
+    return SpecifierSet(text)
 
 
 @cache

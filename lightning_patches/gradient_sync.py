@@ -8,7 +8,6 @@ of the calls: what a backward leaves in ``.grad`` and DDP did not reduce is aver
 from __future__ import annotations
 
 import importlib
-import itertools
 import weakref
 from typing import Any, Callable, Iterable, Iterator, Optional
 
@@ -70,7 +69,7 @@ class GradientSync:
         self._touched: list[int] = []  # parameters that it has reached so far
         self._unsynced: set[int] = set()  # parameters that backwards under no_backward_sync have reached
         self._armed = False  # DDP's forward ran: its reducer answers for the next backward
-        self._ddp_task: Optional[int] = None  # the backward that it answers for
+        self._resting = 0  # while such a backward runs: its number plus one
         self._backwards = 0
         self._step_hook: Any = None
         self._shared = False
@@ -85,16 +84,12 @@ class GradientSync:
         # A copy or a pickle of the wrapper comes without: its parameters have no hooks.
         return type(None), ()
 
-    def after_forward(self, output: Any) -> None:
-        """To be called after each forward that went through DDP, with what it returned."""
-        ddp = self._ddp()
-        if ddp is None or not self._torch.is_grad_enabled() or not ddp.require_backward_grad_sync:
-            return
-        self._armed = True
-        # Seen from the output, DDP's own backward costs nothing further. Where no tensor is found, _settle() sees it.
-        for tensor in itertools.islice(_tensors(output, self._torch.Tensor), 4):
-            if tensor.grad_fn is not None:
-                tensor.register_hook(self._on_output)
+    def after_forward(self) -> None:
+        """To be called after each forward that went through DDP."""
+        if self._torch.is_grad_enabled():
+            ddp = self._ddp()
+            if ddp is not None and ddp.require_backward_grad_sync:
+                self._armed = True
 
     # ---------------------------------------------------------------- during a backward
 
@@ -103,11 +98,12 @@ class GradientSync:
         touch = self._touched.append
 
         def on_gradient(*_: Any) -> None:
+            if self._resting:
+                return
             task = current_task()
-            if task != self._ddp_task:
-                if task != self._task:
-                    self._begin(task)
-                touch(index)
+            if task != self._task:
+                self._begin(task)
+            touch(index)
 
         register = getattr(parameter, "register_post_accumulate_grad_hook", None)
         if register is None:  # torch 2.0
@@ -116,64 +112,59 @@ class GradientSync:
             register = accumulator.register_hook
         return register(on_gradient)
 
-    def _on_output(self, gradient: Any) -> None:
-        """A backward starts from what DDP's forward returned."""
-        if self._armed:
-            self._armed = False
-            self._ddp_task = self._torch._C._current_graph_task_id()
-            self._unsynced.clear()
-            if self._is_checked():
-                self._at_end(self._check_later)
-
     def _begin(self, task: int) -> None:
+        """The first parameter that a backward reaches."""
         self._task = task
-        self._at_end(self._on_end)
+        ddp = self._ddp() if self._armed else None
+        if ddp is not None and _runs_reducer(ddp):
+            self._resting = task + 1
+        self._at_end(_End(self, task))
 
     def _at_end(self, callback: Callable[[], None]) -> None:
         self._torch.autograd.Variable._execution_engine.queue_callback(callback)
 
     def _on_end(self) -> None:
-        """First thing at the end of a backward that DDP may not know of."""
+        """First thing at the end of a backward."""
         if self._shared:
-            self._yield()
-        if self._armed or self._shared:
-            self._at_end(self._settle)  # once more, behind DDP's own work and what others do here
+            self._claim()
+        if self._resting:
+            self._at_end(self._follow)  # once more, behind DDP's own work
+        elif self._shared:
+            self._at_end(self._settle)  # behind the claims of others
         else:
             self._settle()
 
-    def _yield(self) -> None:
-        """Leave parameters to another wrapper that has them as well, where its DDP answers for this backward, or is
-        told not to synchronise."""
-        for other in list(_live):
-            if other is self or not other._shared:
-                continue
-            ddp = other._ddp()
-            if other._armed or other._ddp_task == self._task or (ddp and not ddp.require_backward_grad_sync):
-                other._take(range(len(other._parameters)), [self])
-
-    def _take(self, indices: Any, others: Iterable[GradientSync]) -> None:
-        for other in others:
-            theirs = {other._has(self._parameters[index]()) for index in indices}
-            other._touched[:] = [touched for touched in other._touched if touched not in theirs]
-            other._unsynced -= theirs
-
-    def _check_later(self) -> None:
-        self._at_end(self._check)
-
-    def _check(self) -> None:
+    def _claim(self) -> None:
+        """Take the parameters that another wrapper has as well: it is this one's DDP that answers for them, now or
+        when ``no_backward_sync`` ends."""
         ddp = self._ddp()
-        if ddp is not None:
-            if not _has_reduced(ddp):
-                self._await_reduction()
-            self._report_unknown(ddp)
+        if self._resting or (ddp is not None and not ddp.require_backward_grad_sync):
+            self._take(range(len(self._parameters)))
 
-    def _is_checked(self) -> bool:
-        """Whether this backward is one of those that are looked at closely: number 1, 2, 4, 8, ..."""
-        self._backwards += 1
-        return not self._backwards & (self._backwards - 1)
+    def _take(self, indices: Iterable[int]) -> None:
+        mine = [self._parameters[index]() for index in indices]
+        for other in list(_live):
+            if other is not self and other._shared:
+                theirs = {other._has(parameter) for parameter in mine}
+                other._touched[:] = [touched for touched in other._touched if touched not in theirs]
+                other._unsynced -= theirs
+
+    def _follow(self) -> None:
+        """Last thing at the end of a backward that DDP answers for."""
+        self._resting, self._task = 0, None
+        self._touched.clear()
+        ddp = self._ddp()
+        if ddp is None:
+            return
+        if _has_reduced(ddp):
+            self._armed = False
+            self._unsynced.clear()
+            self._look_closely(ddp)
+        else:
+            self._await_reduction()
 
     def _settle(self) -> None:
-        """Last thing at the end of such a backward: reduce what DDP does not."""
+        """Last thing at the end of any other backward: reduce what DDP does not."""
         self._task = None
         touched = set(self._touched)
         self._touched.clear()
@@ -182,22 +173,15 @@ class GradientSync:
         ddp = self._ddp()
         if ddp is None:
             self._report_dropped()
-            return
-        if not _has_reduced(ddp):
+        elif not _has_reduced(ddp):
             self._await_reduction()
-            return
-        if self._armed and _runs_reducer(ddp):
-            self._armed = False
-            self._unsynced.clear()
         elif not ddp.require_backward_grad_sync:
             self._unsynced |= touched
-            return
         elif touched:
             with self._torch.no_grad():
                 self._synchronise(ddp, touched | self._unsynced)
             self._unsynced.clear()
-        if self._is_checked():
-            self._report_unknown(ddp)
+            self._look_closely(ddp)
 
     # ---------------------------------------------------------------- the collectives
 
@@ -206,8 +190,7 @@ class GradientSync:
             agreed = self._agree(ddp.process_group, touched)
             self._average(ddp.process_group, agreed)
             if self._shared:
-                others = [sync for sync in list(_live) if sync is not self and sync._shared]
-                self._take([index for index, kind in enumerate(agreed) if kind], others)
+                self._take([index for index, kind in enumerate(agreed) if kind])
             if ddp.broadcast_buffers and ddp.modules_buffers:
                 self._broadcast_buffers(ddp, agreed)
         except RuntimeError as error:
@@ -342,8 +325,11 @@ class GradientSync:
                 "`find_unused_parameters=True`.",
             )
 
-    def _report_unknown(self, ddp: Any) -> None:
-        """Parameters that train now and that DDP was not told of."""
+    def _look_closely(self, ddp: Any) -> None:
+        """After backward number 1, 2, 4, 8, ...: are there parameters that train now and that DDP was not told of?"""
+        self._backwards += 1
+        if self._backwards & (self._backwards - 1):
+            return
         unknown = []
         for name, parameter in ddp.module.named_parameters():
             if parameter.grad is None or not parameter.requires_grad or id(parameter) in self._ignored:
@@ -407,15 +393,20 @@ def _forgetter(sync: GradientSync) -> Callable[[Any], None]:
     return forget
 
 
-def _tensors(output: Any, kind: type) -> Iterator[Any]:
-    """The tensors in what a forward returned, as far as it is made of tuples, lists and dictionaries."""
-    if isinstance(output, kind):
-        yield output
-    elif isinstance(output, (tuple, list)):
-        for item in output:
-            yield from _tensors(item, kind)
-    elif isinstance(output, dict):
-        yield from _tensors(list(output.values()), kind)
+class _End:
+    """Told by the autograd engine that a backward has ended; told by its own end that one has failed."""
+
+    __slots__ = ("_sync", "_task")
+
+    def __init__(self, sync: GradientSync, task: int) -> None:
+        self._sync, self._task = sync, task
+
+    def __call__(self) -> None:
+        self._sync._on_end()
+
+    def __del__(self) -> None:
+        if self._sync._resting == self._task + 1:
+            self._sync._resting = 0
 
 
 def _runs_reducer(ddp: Any) -> bool:

@@ -138,7 +138,11 @@ def _render(name: str, source: str, modules: dict[str, str]) -> list[str]:
 def _with_imports(head: list[str], imports: list[str], needs_warnings: bool, needs_functools: bool) -> list[str]:
     head = _stripped(head)
     plain = {line for line in head if line.startswith("import ")}
-    wanted = {f"import {module}" for module, needed in (("functools", needs_functools), ("warnings", needs_warnings)) if needed}
+    wanted = {
+        f"import {module}"
+        for module, needed in (("functools", needs_functools), ("warnings", needs_warnings))
+        if needed
+    }
     place = next(i for i, line in enumerate(head) if line.startswith(("import ", "from ")) and "__future__" not in line)
     rest = [line for line in head[place:] if line not in plain]
     return [*head[:place], *sorted(plain | wanted), *rest, *([""] if imports else []), *imports, ""]

@@ -23,10 +23,11 @@ ROOT = Path(__file__).resolve().parents[1]
 os.environ.setdefault("_LIGHTNING_PATCHES_IMPORT_ONLY", "1")
 sys.path[:0] = [str(ROOT / "scripts"), str(ROOT)]
 
-import _carried  # noqa: E402
-from lightning_patches import catalog, distributions, gate  # noqa: E402
-from lightning_patches.fingerprints import MARKER  # noqa: E402
-from lightning_patches.patch import Patch  # noqa: E402
+import _carried
+
+from lightning_patches import catalog, distributions, gate
+from lightning_patches.fingerprints import MARKER
+from lightning_patches.patch import Patch
 
 UPSTREAM = ROOT / "upstream"
 SERIES = UPSTREAM / "series"
@@ -282,9 +283,7 @@ def is_applied(diff: Diff, namespace: str, reader: Reader) -> bool:
     return True
 
 
-def _places(
-    diff: Diff, namespace: str, text: str, where: str, hunks: tuple[Hunk, ...], reverse: bool
-) -> list[_Place]:
+def _places(diff: Diff, namespace: str, text: str, where: str, hunks: tuple[Hunk, ...], reverse: bool) -> list[_Place]:
     lines = text.split("\n")
     places: list[_Place] = []
     for hunk in hunks:

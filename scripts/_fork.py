@@ -106,7 +106,7 @@ def make(distribution: str, base: str, names: Optional[Iterable[str]] = None) ->
 
 
 def local_version(base: str, names: Optional[list[str]] = None) -> str:
-    """``2.2.5+patches.1``; with a selection of patches ``2.2.5+patches.1.only.8ab3c07d``, which tells selections apart."""
+    """``2.2.5+patches.1``; with a selection of patches ``2.2.5+patches.1.only.8ab3c07d``, which tells them apart."""
     number = f"{base}+patches.{_diffs.series_number()}"
     if names is None:
         return number

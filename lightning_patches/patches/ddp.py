@@ -4,25 +4,38 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
+from lightning_patches import _runtime
 from lightning_patches.patch import Impact, Patch, Target, Upstream
 
-_FLUSHED = "_lightning_patches_static_graph_flushed"
+_SETTLED = "_lightning_patches_static_graph_settled"
 
 
 def _pre_backward(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def pre_backward(self: Any, closure_loss: Any) -> None:
+        import torch
+
         original(self, closure_loss)
         # In its first iteration a static graph holds all reductions back until the backward pass of the *outputs* of
         # forward() says that everything was seen. In manual optimization that pass never comes: what goes backward is
         # a loss within forward(). So the loss says it, in the way in which the outputs would have.
         model = self.model
-        if not getattr(model, "static_graph", False) or self.lightning_module.automatic_optimization:
+        if not isinstance(model, torch.nn.parallel.DistributedDataParallel) or not getattr(model, "static_graph", False):
+            return
+        if self.lightning_module.automatic_optimization:
+            return
+        if getattr(model, _SETTLED, False) or not closure_loss.requires_grad:
+            return
+        if not model.require_backward_grad_sync:
+            setattr(model, _SETTLED, True)
+            _runtime.report_misuse(
+                "ddp-static-graph-no-sync",
+                "DDPStrategy(static_graph=True): the first backward of manual optimization was under no_sync(). torch"
+                " does not support that with a static graph, and the ranks will not average their gradients. Leave out"
+                " static_graph=True, or no_sync().",
+            )
             return
         if hasattr(self, "_pl_static_graph_delay_done"):
-            self._pl_static_graph_delay_done = True  # the official way is too late under no_sync, and once per Trainer
-        # Under no_sync the reducer was not prepared; the first backward that synchronizes is the one.
-        if getattr(model, _FLUSHED, False) or not model.require_backward_grad_sync or not closure_loss.requires_grad:
-            return
+            self._pl_static_graph_delay_done = True  # the official way, which is once per Trainer
         _flush_with(closure_loss, model)
 
     return pre_backward
@@ -37,8 +50,8 @@ def _flush_with(loss: Any, model: Any) -> None:
         return
 
     def on_backward(gradient: Any) -> None:
-        if not getattr(model, _FLUSHED, False):
-            setattr(model, _FLUSHED, True)  # on the module: each fit makes a new one, with a new reducer
+        if not getattr(model, _SETTLED, False):
+            setattr(model, _SETTLED, True)  # on the module: each fit makes a new one, with a new reducer
             torch.autograd.Variable._execution_engine.queue_callback(flush)
 
     loss.register_hook(on_backward)
@@ -63,8 +76,10 @@ PATCHES = (
         ),
         further_than_upstream="The official fix (2.6.0) remembers on the strategy that the first iteration is over. A "
         "second fit has a new DistributedDataParallel module with a first iteration of its own, and stays "
-        "unsynchronized in 2.6.0 to 2.6.6; and a first backward under no_sync() ends in an internal assertion. Here it "
-        "is remembered per module, and the reductions are launched by autograd, as in torch itself.",
+        "unsynchronized in 2.6.0 to 2.6.6. Here it is remembered per module, and the reductions are launched by "
+        "autograd, as torch does it.",
         equivalent_to="the same training without static_graph",
+        note="torch does not support a static graph whose first backward is under no_sync(): a warning says so, and the "
+        "gradients stay as they are without this patch.",
     ),
 )

@@ -28,7 +28,7 @@ def _forward(original: Callable[..., Any], namespace: str) -> Callable[..., Any]
         output = original(self, *args, **kwargs)
         sync = self.__dict__.get(_SYNC)
         if sync is not None:
-            sync.after_forward(output)
+            sync.after_forward()
         return output
 
     return forward

@@ -7,7 +7,6 @@ import functools
 import os
 import subprocess
 import sys
-import sysconfig
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Optional
@@ -79,9 +78,9 @@ def make_environment(directory: Path) -> Environment:
     """A virtual environment without pip, with this checkout as if it were installed."""
     environment = Environment(directory)
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(directory)], check=True)
-    outer = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}
+    outer = [path for path in sys.path if path.endswith(("site-packages", "dist-packages"))]
     (environment.site / "0_checkout.pth").write_text(f"{ROOT}\n")
-    (environment.site / "1_outer.pth").write_text("".join(f"{path}\n" for path in sorted(outer)))
+    (environment.site / "1_outer.pth").write_text("".join(f"{path}\n" for path in outer))
     settings = configparser.ConfigParser()
     settings.read(ROOT / "setup.cfg")
     for line in settings["options.entry_points"]["console_scripts"].strip().splitlines():

@@ -26,7 +26,7 @@ from lightning_patches.patch import Patch
 Role = Literal["before", "affected", "fixed", "newest"]
 NAMESPACES = _releases.NAMESPACES
 NOT_IMPORTABLE = {"lightning": "2.1.0"}
-"""``lightning`` below this release imports the whole App with its dependencies; ``pytorch-lightning`` is the same code."""
+"""``lightning`` below this release imports the whole App with its dependencies; the other has the same code."""
 
 
 @dataclass(frozen=True)
@@ -248,7 +248,7 @@ def _affected(cell: Cell, patch: Patch, runner: Runner, outcome: Outcome) -> Ite
         reference = runner(proof, stock_arm, case, environment=proof.recommended_environment)
         expected = _view(proof.recommended_observed or proof.observed, reference)
     same_run = patch.fixed_in is None and proof.recommended is None and not proof.recommended_environment
-    right = not reference.observations == [] and (same_run or (reference.ok and not proof.shows_bug(reference)))
+    right = reference.observations != [] and (same_run or (reference.ok and not proof.shows_bug(reference)))
     outcome.arms["official"] = "right" if right else "fails"
     if not right:
         yield f"the official arm ({outcome.reference}) is not right: {_short(reference)}"

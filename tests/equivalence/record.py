@@ -64,7 +64,7 @@ def markdown(facts: dict[str, Any], outcomes: Outcomes) -> str:
         f"distribution. Scope: {scope}.",
         "",
         f"Run on {facts['date']} at commit {facts['commit']}, torch {facts['torch']}, Python {facts['python']}, "
-        f"{facts['device']}; {facts['runs']} runs, {minutes:.0f} minutes. Written by `scripts/equivalence`, not by hand.",
+        f"{facts['device']}; {facts['runs']} runs, {minutes:.0f} minutes. Written by `scripts/equivalence`.",
         "",
         "A sign for each of stock, shim, fork, official, in this order:",
         "",

@@ -7,7 +7,7 @@ import zipfile
 import pytest
 
 from lightning_patches import catalog, gate
-from tests.support import arms  # noqa: F401  puts scripts/ on the path
+from tests.support import arms
 
 import _diffs  # isort: skip
 import _releases  # isort: skip

@@ -78,9 +78,8 @@ def test_first_error_arrives(case, no_search):
 
 @pytest.mark.distributed
 def test_rank_that_fails_alone_does_not_hang():
-    stock = run(SCENARIO, Arm("lightning", "2.6.6"), "one_rank", timeout=60)
-    assert stock.status == 124, stock
-    assert stock.observations == [], stock
+    stock = run(SCENARIO, Arm("lightning", "2.6.6"), "one_rank")
+    assert stock.observations[-1]["error"] == "none arrived", stock
     shim = run(SCENARIO, Arm("lightning", "2.6.6", shim=True), "one_rank", toggle=PATCH)
-    assert shim.status not in (0, 124), shim
-    assert BROKE in shim.output, shim
+    assert not shim.ok, shim
+    assert shim.observations[-1]["error"] == BROKE, shim

@@ -1,4 +1,4 @@
-"""PR 21758: the finders' own checkpoint, when the hyperparameters hold an object of the user's (torch 2.6 and later)."""
+"""PR 21758: the finders' own checkpoint, when the hyperparameters hold an object of the user's (torch 2.6)."""
 
 import pytest
 

@@ -23,7 +23,7 @@ class Proof:
 
     Args:
         patch: name of the patch; the scenario is the file of that name, with underscores.
-        shows_bug: whether a run shows the bug as it was reported; gets the run's result (see ``tests/support/arms.py``).
+        shows_bug: whether a run shows the bug as it was reported; gets its result (see ``tests/support/arms.py``).
         case: handed to the scenario.
         simulated_cuda: the case needs CUDA devices, simulated or real.
         observed: the part of the observations in which shim, fork and official release must agree, exactly.
@@ -87,9 +87,7 @@ def _unmasked(observations: Observations) -> Any:
 
 def _refused(observations: Observations) -> Any:
     """Whether anything was imported or called, and by which kind of error loading ended; not its words."""
-    return [
-        {**rank, "loaded": [text.partition(":")[0] for text in rank["loaded"]]} for rank in observations
-    ]
+    return [{**rank, "loaded": [text.partition(":")[0] for text in rank["loaded"]]} for rank in observations]
 
 
 def _ranks_differ(result: Any) -> bool:
@@ -97,7 +95,63 @@ def _ranks_differ(result: Any) -> bool:
     return any(rank != first[0] for rank in result.observations)
 
 
+def _by_usage(usage: str) -> Callable[[Observations], Any]:
+    """What a usage led to, in each part that was run in both."""
+    return lambda observations: [
+        {name: seen[usage] for name, seen in rank.items() if "recommended" in seen} for rank in observations
+    ]
+
+
+def _left_behind(observations: Observations) -> Any:
+    """What a failed search has changed, and the error that arrived."""
+    return [{name: rank[name] for name in ("error", "changed", "weights_changed", "files")} for rank in observations]
+
+
+def _as_before(observations: Observations) -> Any:
+    """Nothing, and the error of the user's own step. What each search is compared with is the state before it."""
+    nothing: dict[str, Any] = {"changed": {}, "weights_changed": [], "files": []}
+    return [{"error": "ValueError: the step broke", **nothing} for _ in observations]
+
+
+def _in_one_order(observations: Observations) -> Any:
+    """The items in the order in which all ranks together have drawn them."""
+    epochs = [[item for step in zip(*epoch) for item in step] for epoch in zip(*(rank["fit"] for rank in observations))]
+    return {
+        "fit": epochs,
+        "predict": [item for step in zip(*(rank["predict"] for rank in observations)) for item in step],
+    }
+
+
+def _moves(observations: Observations) -> Any:
+    """The metrics of each fit, and whether anything was moved for them."""
+    return [{fit: [max(seen["moves"]) > 0, seen["metrics"]] for fit, seen in rank.items()} for rank in observations]
+
+
+def _without_moves(observations: Observations) -> Any:
+    """The same metrics, and nothing moved."""
+    return [{fit: [False, seen["metrics"]] for fit, seen in rank.items()} for rank in observations]
+
+
+def _stuck(result: Any) -> bool:
+    """Every epoch of fit in the same order, or predict in the order of epoch 0."""
+    if len(result.observations) < 2:
+        return False
+    seen = _in_one_order(result.observations)
+    return bool(seen["fit"][0] == seen["fit"][1] or seen["predict"] == seen["fit"][0])
+
+
 PROOFS = (
+    Proof(
+        "async-checkpoint-reuse",
+        ends_with("cannot schedule new futures after shutdown"),
+        case="fit",
+    ),
+    Proof(
+        "async-checkpoint-snapshot",
+        sees(lambda seen: seen["saved"]["weights"] != seen["asked_for"]["weights"]),
+        observed=only("asked_for", "saved"),
+        note="tied weights and module versions, which the official fix loses",
+    ),
     Proof(
         "batch-size-finder-val-loader",
         sees(lambda seen: any(sum(sizes) < 64 for sizes in seen["validated"])),
@@ -124,6 +178,43 @@ PROOFS = (
     ),
     Proof("ddp-static-graph-manual", _ranks_differ, case="static", recommended="plain"),
     Proof(
+        "fabric-submodule-sync",
+        lambda result: _by_usage("container")(result.observations) != _by_usage("recommended")(result.observations),
+        case="access",
+        observed=_by_usage("container"),
+        recommended_observed=_by_usage("recommended"),
+    ),
+    Proof(
+        "fabric-submodule-sync",
+        lambda result: _by_usage("container")(result.observations) != _by_usage("recommended")(result.observations),
+        case="gan",
+        observed=_by_usage("container"),
+        recommended_observed=_by_usage("recommended"),
+    ),
+    Proof(
+        "init-module-data",
+        sees(lambda seen: "Expected a 'cuda' device type for generator" in str(seen["inside"]["shuffled"]["error"])),
+        case="ddp",
+        simulated_cuda=True,
+        observed=lambda ranks: [rank["inside"] for rank in ranks],
+        recommended_observed=lambda ranks: [rank["outside"] for rank in ranks],
+    ),
+    Proof(
+        "init-module-data",
+        sees(lambda seen: "Expected a 'cuda' device type for generator" in str(seen["inside"]["shuffled"]["error"])),
+        case="fabric",
+        simulated_cuda=True,
+        observed=lambda ranks: [rank["inside"] for rank in ranks],
+        recommended_observed=lambda ranks: [rank["outside"] for rank in ranks],
+    ),
+    Proof(
+        "log-metrics-without-move",
+        sees(lambda seen: min(seen["first fit"]["moves"]) > 0),
+        case="cpu",
+        observed=_moves,
+        recommended_observed=_without_moves,
+    ),
+    Proof(
         "logged-metrics-device",
         ends_with("No backend type associated with device type cpu"),
         case="lr_find",
@@ -137,8 +228,9 @@ PROOFS = (
     ),
     Proof(
         "lr-finder-applies-lr",
-        sees(lambda seen: seen["attribute"] != seen["rates"][0][0]),
+        sees(lambda seen: seen["rates"][:1] != [[seen["attribute"]] * 2]),
         case="callback",
+        note="in 2.1.0 to 2.5.2 stock does not train at all here, because of the bug of lr-finder-train-loader",
     ),
     Proof(
         "lr-finder-restarting-flag",
@@ -157,6 +249,21 @@ PROOFS = (
     Proof(
         "lr-finder-val-loader",
         sees(lambda seen: any(count < 8 for count in seen["validated"])),
+    ),
+    Proof("sampler-set-epoch", _stuck, case="ddp", observed=_in_one_order, recommended="one"),
+    Proof(
+        "tuner-cleanup-on-error",
+        sees(lambda seen: bool(seen["changed"])),
+        case="lr_find",
+        observed=_left_behind,
+        recommended_observed=_as_before,
+    ),
+    Proof(
+        "tuner-cleanup-on-error",
+        sees(lambda seen: bool(seen["changed"])),
+        case="scale_batch_size",
+        observed=_left_behind,
+        recommended_observed=_as_before,
     ),
     Proof(
         "tuner-temporary-checkpoint",

@@ -299,7 +299,7 @@ def parts_that_differ_by_rank(usage):
         wrapped = unused.setup_module(Choice())
         fabric.backward(mean_square(wrapped(data())))
     else:
-        wrapped = fabric.setup_module(branches)  # noqa: F841
+        wrapped = fabric.setup_module(branches)
         fabric.backward(mean_square(branches[RANK](data())))
     return gradients(branches)
 

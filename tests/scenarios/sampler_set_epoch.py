@@ -8,11 +8,11 @@ import torch
 from torch.utils.data import DataLoader, Sampler, TensorDataset
 
 pl = scenario.pytorch()
-ITEMS = 8
+LENGTH = 4
 
 
-class ByEpoch(Sampler):
-    """Begins each epoch at another item."""
+class Curriculum(Sampler):
+    """Goes on to other items with each epoch."""
 
     def __init__(self):
         self.epoch = 0
@@ -21,10 +21,10 @@ class ByEpoch(Sampler):
         self.epoch = epoch
 
     def __len__(self):
-        return ITEMS
+        return LENGTH
 
     def __iter__(self):
-        return iter([(item + self.epoch) % ITEMS for item in range(ITEMS)])
+        return iter(range(self.epoch * LENGTH, (self.epoch + 1) * LENGTH))
 
 
 class Model(pl.LightningModule):
@@ -48,8 +48,8 @@ class Model(pl.LightningModule):
 
 
 def loader():
-    items = torch.arange(float(ITEMS)).reshape(ITEMS, 1)
-    return DataLoader(TensorDataset(items), batch_size=1, sampler=ByEpoch())
+    items = torch.arange(4.0 * LENGTH).reshape(-1, 1)
+    return DataLoader(TensorDataset(items), batch_size=1, sampler=Curriculum())
 
 
 if __name__ == "__main__":

@@ -6,10 +6,12 @@ Cases:
     validate_callback          the BatchSizeFinder callback in ``trainer.validate``
     interrupt_lr, interrupt_batch_size  ended by something that is no ``Exception``
     lr_loader, batch_size_loader  the error brings down the DataLoader too, which raises when it is asked for again
-    one_rank                   two ranks, of which only rank 1 fails
+    one_rank                   two ranks, of which only rank 1 fails; its error has 20 s to arrive
     no_search                  no search at all: what the others have to be equal to
 """
 
+import os
+import threading
 from pathlib import Path
 
 import _scenario as scenario
@@ -18,6 +20,14 @@ from torch.utils.data import DataLoader, TensorDataset
 
 pl = scenario.pytorch()
 BATCH_SIZE = "batch_size" in scenario.CASE or scenario.CASE == "validate_callback"
+
+
+def give_up():
+    scenario.observe(error="none arrived")
+    os._exit(3)
+
+
+watchdog = threading.Timer(20, give_up)
 
 
 class Stop(BaseException):
@@ -33,6 +43,8 @@ class Model(pl.LightningModule):
 
     def _step(self, batch, batch_idx):
         if self.fails and batch_idx == 2 and (scenario.CASE != "one_rank" or self.global_rank == 1):
+            if scenario.CASE == "one_rank":
+                watchdog.start()
             self.broken = scenario.CASE.endswith("_loader")
             raise Stop("interrupted") if scenario.CASE.startswith("interrupt") else ValueError("the step broke")
         return self.layer(batch[0]).pow(2).mean()
@@ -117,6 +129,7 @@ if __name__ == "__main__":
             elif scenario.CASE != "no_search":
                 tuner.lr_find(model, datamodule=data, num_training=12)
     except (Exception, Stop) as error:
+        watchdog.cancel()
         if scenario.CASE == "one_rank":
             raise
         context = type(error.__context__).__name__ if error.__context__ else None

@@ -1,0 +1,29 @@
+"""Ray Train with Lightning: two workers of a Ray on this machine."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+from tests.activation.conftest import PROGRAMS, WAYS
+from tests.activation.test_launchers import World, check
+
+pytestmark = [
+    pytest.mark.distributed,
+    pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="needs ray[train], which the tests do not bring"),
+]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_ray_train(request: pytest.FixtureRequest, tmp_path: Path, way: str) -> None:
+    world = World(way, request.getfixturevalue("autostarted" if way == "autostart" else "environment"), tmp_path)
+    told = world.launch(
+        str(PROGRAMS / "ray_train.py"),
+        timeout=280,
+        RAY_USAGE_STATS_ENABLED="0",
+        RAY_TMPDIR=str(Path("/tmp")),
+    )
+    told = {name: seen for name, seen in told.items() if name.startswith("ray-")}
+    check(told, {"ray-0", "ray-1"})

@@ -1,0 +1,156 @@
+"""The maintainer's scripts that compare with upstream: compare_code, upstream_tests, and the record of the matrix."""
+
+import json
+import os
+import subprocess
+import sys
+
+from tests.equivalence import matrix, record
+from tests.support.arms import ROOT
+
+
+def script(name, *arguments, **variables):
+    return subprocess.run(
+        [sys.executable, str(ROOT / "scripts" / name), *map(str, arguments)],
+        env={**os.environ, **variables},
+        capture_output=True,
+        text=True,
+        timeout=250,
+    )
+
+
+def test_every_difference_from_the_official_code_is_explained():
+    done = script("compare_code")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "lr-finder-train-loader" in done.stdout
+    after = done.stdout.partition("lr-finder-train-loader:")[2]
+    assert after.splitlines()[1] == "  _lr_find: identical", done.stdout
+    assert "dataloader-error-unmasked: no official fix to compare with" in done.stdout
+
+
+def test_compare_code_shows_the_lines():
+    done = script("compare_code", "logged-metrics-device")
+    assert "+    self[key].to(value.device)" in done.stdout, done.stdout + done.stderr
+
+
+LIBRARY = """\
+class _DataFetcher:
+    def reset(self):
+        return "fixed" if {patched} else "bug"
+"""
+TEST_FILE = """\
+from lightning.pytorch.loops.fetchers import _DataFetcher
+import pytest, sys, warnings
+
+def test_needs_the_fix():
+    assert ("lightning_patches" in sys.modules) and _DataFetcher().reset()
+
+def test_the_shim_breaks_this():
+    assert "lightning_patches" not in sys.modules
+
+def test_both():
+    warnings.warn("from a newer torch", FutureWarning)
+    assert _DataFetcher
+
+def test_neither():
+    assert False
+
+@pytest.mark.skip(reason="needs a GPU")
+def test_skipped():
+    assert False
+"""
+
+
+def checkout(tmp_path, pieces=TEST_FILE):
+    """A repository laid out as upstream's, with one test file that touches a target and one that does not."""
+    package = tmp_path / "src" / "lightning" / "pytorch" / "loops"
+    package.mkdir(parents=True)
+    for directory in (package, package.parent, package.parent.parent):
+        (directory / "__init__.py").write_text("")
+    (package / "fetchers.py").write_text(LIBRARY.format(patched=False))
+    (tmp_path / "src" / "version.info").write_text("2.3.3\n")
+    (package.parent.parent / "version.info").write_text("2.3.3\n")
+    tests = tmp_path / "tests" / "tests_pytorch" / "loops"
+    tests.mkdir(parents=True)
+    (tests / "test_fetchers.py").write_text(pieces)
+    (tests / "test_other.py").write_text("def test_other():\n    assert True\n")
+    (tmp_path / "pyproject.toml").write_text('[tool.pytest.ini_options]\nfilterwarnings = ["error::FutureWarning"]\n')
+    return tmp_path
+
+
+def test_upstream_tests_reports_what_the_shim_changes(tmp_path):
+    report = tmp_path / "report.md"
+    done = script("upstream_tests", checkout(tmp_path / "checkout"), "--output", report, LIGHTNING_PATCHES="default")
+    assert done.returncode == 1, done.stdout + done.stderr
+    text = report.read_text()
+    assert "on 2.3.3" in text
+    for line in (
+        "| regression | 1 |",
+        "| improvement | 1 |",
+        "| fails in both | 1 |",
+        "| passes in both | 1 |",
+        "| skipped | 1 |",
+        "- `tests.tests_pytorch.loops.test_fetchers::test_the_shim_breaks_this`",
+        "- `tests.tests_pytorch.loops.test_fetchers::test_needs_the_fix`",
+    ):
+        assert line in text, text
+    assert "test_other" not in text
+
+
+def test_upstream_tests_lists_files_and_refuses_what_is_no_checkout(tmp_path):
+    done = script("upstream_tests", checkout(tmp_path / "checkout"), "--list")
+    assert done.stdout.split() == ["tests/tests_pytorch/loops/test_fetchers.py"], done.stdout + done.stderr
+    done = script("upstream_tests", tmp_path)
+    assert done.returncode == 2
+    assert "has no src/" in done.stderr
+
+
+def outcome(arms, agrees=True, **fields):
+    facts = {"patch": "some-patch", "case": "", "distribution": "lightning", "version": "2.1.0", "role": "affected"}
+    return {**facts, "arms": arms, "reference": "lightning 2.4.0", "agrees": agrees, "details": "", **fields}
+
+
+GOOD = {"stock": "bug", "shim": "right", "fork": "right", "official": "right"}
+FACTS = {
+    "scope": "all",
+    "subject": "s",
+    "commit": "c",
+    "date": "2026-11-21",
+    "torch": "2.13.0",
+    "python": "3.11",
+    "device": "CPU",
+    "seconds": 120,
+    "runs": 9,
+}
+
+
+def test_record_shows_each_arm_and_names_what_disagrees():
+    bad = outcome({**GOOD, "shim": "differs"}, False, distribution="pytorch-lightning", details="shim: differs")
+    cells = [outcome(GOOD), bad, outcome({"stock": "right", "shim": "as stock"}, version="2.4.0", role="fixed")]
+    text = record.markdown(FACTS, cells)
+    assert "**3 cells, 1 disagree.**" in text
+    assert "| 2.1.0 | ✗✓✓✓ lightning<br>**✗≠✓✓** pytorch-lightning |" in text
+    assert "| 2.4.0 | ✓= |" in text
+    assert "- some-patch, pytorch-lightning 2.1.0:\n\n      shim: differs" in text
+
+
+def test_record_is_taken_over_only_under_the_same_circumstances(tmp_path):
+    record.write(tmp_path, FACTS, [outcome(GOOD)])
+    path = tmp_path / "equivalence.json"
+    assert [o["agrees"] for o in record.load(path, {**FACTS, "commit": "d", "date": "later"}).values()] == [True]
+    assert record.load(path, {**FACTS, "subject": "other"}) == {}
+    assert record.load(path, {**FACTS, "torch": "2.14.0"}) == {}
+    assert record.load(tmp_path / "missing.json", FACTS) == {}
+    assert json.loads(path.read_text())["cells"][0]["patch"] == "some-patch"
+
+
+def test_arm_that_two_cells_ask_for_runs_once(monkeypatch):
+    calls = []
+    monkeypatch.setattr(matrix, "run", lambda *arguments, **options: calls.append(arguments) or "result")
+    runner = matrix.Runner()
+    proof = matrix.proofs()[0]
+    arm = matrix.Arm("lightning", "2.1.0")
+    assert runner(proof, arm) == runner(proof, arm) == "result"
+    assert len(calls) == runner.runs == 1
+    runner(proof, arm, toggle="all")
+    assert len(calls) == 2

@@ -1,0 +1,39 @@
+"""Issue 20388: since 2.4.0 each self.log moves the whole metric to the device on which it is."""
+
+import pytest
+
+from tests.support.arms import Arm, run
+
+
+def observed(arm, case="cpu"):
+    """Moves, from the second step of each fit on, and metrics."""
+    result = run("log_metrics_without_move", arm, case, simulated_cuda=case == "gpu")
+    assert result.ok, result
+    fits = result.observations[0].values()
+    return [moves for fit in fits for moves in fit["moves"]], [fit["metrics"] for fit in fits]
+
+
+@pytest.mark.parametrize(
+    ("distribution", "version", "case"),
+    [("pytorch-lightning", "2.4.0", "cpu"), ("lightning", "2.6.6", "cpu"), ("lightning", "2.6.6", "gpu")],
+)
+def test_nothing_is_moved_that_is_there(distribution, version, case):
+    stock_moves, stock_metrics = observed(Arm(distribution, version), case)
+    assert min(stock_moves) > 0, stock_moves
+    moves, metrics = observed(Arm(distribution, version, shim=True), case)
+    assert max(moves) == 0, moves
+    assert metrics == stock_metrics
+
+
+def test_backport_of_19814_costs_no_moves_either():
+    moves, metrics = observed(Arm("lightning", "2.3.3", shim=True), "gpu")
+    assert max(moves) == 0, moves
+    assert metrics == observed(Arm("lightning", "2.6.6"), "gpu")[1]
+
+
+@pytest.mark.distributed
+@pytest.mark.parametrize(("version", "case"), [("2.4.0", "lr_find"), ("2.6.6", "fit_twice")])
+def test_metrics_of_an_earlier_run_are_still_moved(version, case):
+    stock = run("logged_metrics_device", Arm("lightning", version), case, simulated_cuda=True)
+    shim = run("logged_metrics_device", Arm("lightning", version, shim=True), case, simulated_cuda=True)
+    assert shim.ok and shim.observations == stock.observations, (stock, shim)
