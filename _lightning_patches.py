@@ -56,10 +56,18 @@ def _say(loaded: bool) -> None:
     if loaded:
         advice = "lightning_patches was imported, but could not activate: see its message above."
     elif LAUNCHED_FOR in os.environ:
-        advice = (
-            f"`lightning-patches run` acts in the environment that it belongs to, and this Python is of another, or "
-            f"ignores PYTHONPATH: {sys.executable}. Use the `lightning-patches` of this Python."
-        )
+        major, minor = sys.version_info[:2]
+        if os.environ[LAUNCHED_FOR] == f"{major}.{minor} {os.path.realpath(sys.prefix)}":
+            advice = (
+                "Python did not come by the sitecustomize of `lightning-patches run`: PYTHONPATH was changed or is ignored, "
+                "or another tool's sitecustomize came first and hides it. Start that tool in front of "
+                "`lightning-patches run`, or use `lightning-patches autostart enable`."
+            )
+        else:
+            advice = (
+                f"`lightning-patches run` acts in the environment that it belongs to, and this Python is of another: "
+                f"{sys.executable}. Use the `lightning-patches` of this Python."
+            )
     else:
         advice = (
             "Put `import lightning_patches` on top of the script, or start it with `lightning-patches run`, or run "

@@ -27,8 +27,8 @@ def watch(module: Any) -> Optional[GradientSync]:
         module: what a strategy made of the user's module; a ``torch.compile`` wrapper around it is looked through.
 
     Returns:
-        ``None`` where there is nothing to do: not DDP (FSDP, DeepSpeed, one device), one rank only, or a torch older
-        than 2.0, whose autograd engine does not tell one backward from the next.
+        ``None`` where gradients are not DDP's business (FSDP, DeepSpeed, no strategy), or torch is older than 2.0,
+        whose autograd engine does not tell one backward from the next.
     """
     import torch
     from torch.nn.parallel import DistributedDataParallel
@@ -36,9 +36,7 @@ def watch(module: Any) -> Optional[GradientSync]:
     module = getattr(module, "_orig_mod", module)
     if not isinstance(module, DistributedDataParallel) or not hasattr(torch._C, "_current_graph_task_id"):
         return None
-    if getattr(module, "_use_python_reducer", False) or torch.distributed.get_world_size(module.process_group) == 1:
-        return None
-    return GradientSync(module)
+    return None if getattr(module, "_use_python_reducer", False) else GradientSync(module)
 
 
 class GradientSync:
@@ -48,7 +46,7 @@ class GradientSync:
     so it refers to parameters and to DDP weakly: when DDP's wrapper is dropped, the hooks go and nothing stays.
 
     Args:
-        ddp: the module; more than one rank, classic reducer.
+        ddp: the module. With one rank only there is nothing to keep in step, and there are no hooks.
     """
 
     def __init__(self, ddp: Any) -> None:
@@ -56,6 +54,8 @@ class GradientSync:
 
         ignored = ddp.parameters_to_ignore
         named = [(n, p) for n, p in ddp.module.named_parameters() if p.requires_grad and n not in ignored]
+        if torch.distributed.get_world_size(ddp.process_group) == 1:
+            named = []
         self._torch = torch
         self._module_name = type(getattr(ddp.module, "_orig_mod", ddp.module)).__name__
         self._names = [name.replace("_orig_mod.", "") for name, _ in named]

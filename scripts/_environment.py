@@ -1,4 +1,4 @@
-"""Makes the virtual environment in which the demo and the tests run: ``.venv``, once, from ``setup.cfg``."""
+"""Makes the virtual environment in which the demo and the tests run: once, from ``setup.cfg``."""
 
 from __future__ import annotations
 
@@ -9,33 +9,42 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
+VENV = ROOT / ".venv"
 TORCH = "torch==2.13.0"
 """Asked for alone and exactly: the simulated CUDA device is built against this release's headers."""
 
 
-def python(venv: Path = ROOT / ".venv") -> Path:
-    """The interpreter of a virtual environment that holds everything the tests import; made or brought up to date.
+def set_up(venv: Path = VENV, torch_index: str = "") -> Path:
+    """Make the virtual environment, unless it is there and up to date, and install into it.
+
+    Args:
+        venv: its directory.
+        torch_index: package index to take torch from; empty for pip's own.
+
+    Returns:
+        Its Python.
 
     Raises:
-        SystemExit: the installation failed; pip's own words are on the terminal.
+        SystemExit: something could not be installed; pip's message is on the terminal.
     """
-    interpreter = venv / "bin" / "python"
-    stamp = venv / ".lightning-patches"
-    wanted = hashlib.sha256(f"{TORCH}\n{(ROOT / 'setup.cfg').read_text()}".encode()).hexdigest()
-    if interpreter.exists() and stamp.exists() and stamp.read_text() == wanted:
-        return interpreter
-    print(f"setting up {venv} (torch is a large download; this happens once)", flush=True)
-    if not interpreter.exists():
-        _run([sys.executable, "-m", "venv", str(venv)])
-    install = [str(interpreter), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    _run([*install, TORCH])
-    _run([*install, "--editable", f"{ROOT}[test]", TORCH])
-    stamp.write_text(wanted)
-    return interpreter
-
-
-def _run(command: list[str]) -> None:
+    python = venv / "bin" / "python"
+    stamp = venv / "lightning-patches"
+    recipe = hashlib.sha256(f"{ROOT} {TORCH}\n".encode() + (ROOT / "setup.cfg").read_bytes()).hexdigest()
+    if python.exists() and stamp.exists() and stamp.read_text() == recipe:
+        return python
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    status = subprocess.run(command, env=environment).returncode
-    if status:
-        raise SystemExit(f"set-up failed with status {status}: {' '.join(command)}")
+    if not python.exists():
+        print(f"Making {venv}", flush=True)
+        if subprocess.run([sys.executable, "-m", "venv", str(venv)], env=environment).returncode:
+            sys.exit("No virtual environment could be made. On Debian and Ubuntu, `apt install python3-venv` helps.")
+    pip = [str(python), "-m", "pip", "install", "--disable-pip-version-check", "--quiet"]
+    # torch first and alone: nothing that comes later has a say in which torch it is.
+    for command in (
+        [*pip, TORCH, *(["--index-url", torch_index] if torch_index else [])],
+        [*pip, "--editable", f"{ROOT}[test]"],
+    ):
+        print("$", " ".join(command), flush=True)
+        if subprocess.run(command, env=environment).returncode:
+            sys.exit("The installation failed; see pip's message above.")
+    stamp.write_text(recipe)
+    return python

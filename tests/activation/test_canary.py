@@ -12,6 +12,7 @@ import pytest
 
 import _lightning_patches
 from lightning_patches import _runtime, _startup, toggle
+from lightning_patches.cli import run as run_command
 from tests.activation.conftest import Environment
 from tests.support.arms import ROOT, Arm, environment_of, execute
 
@@ -118,6 +119,15 @@ class TestWithoutLightning:
         monkeypatch.setenv(_startup.LAUNCHED_FOR, "3.9 /elsewhere")
         _lightning_patches.callbacks()
         assert "this Python is of another" in capsys.readouterr().err
+
+    def test_below_run_when_another_tool_hides_its_sitecustomize(
+        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        monkeypatch.setenv("LIGHTNING_PATCHES", "1")
+        environment = run_command.child_environment({}, run_command.LAUNCHER, None)
+        monkeypatch.setenv(_startup.LAUNCHED_FOR, environment[_startup.LAUNCHED_FOR])
+        _lightning_patches.callbacks()
+        assert "another tool's sitecustomize came first" in capsys.readouterr().err
 
     def test_nobody_reads_stderr(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("LIGHTNING_PATCHES", "1")

@@ -12,7 +12,9 @@ from tests.activation.test_launchers import World, check
 
 pytestmark = [
     pytest.mark.distributed,
-    pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="needs ray[train], which the tests do not bring"),
+    pytest.mark.skipif(
+        importlib.util.find_spec("ray") is None, reason="needs ray[train], which the tests do not bring"
+    ),
 ]
 
 
@@ -23,7 +25,6 @@ def test_ray_train(request: pytest.FixtureRequest, tmp_path: Path, way: str) -> 
         str(PROGRAMS / "ray_train.py"),
         timeout=280,
         RAY_USAGE_STATS_ENABLED="0",
-        RAY_TMPDIR=str(Path("/tmp")),
     )
     told = {name: seen for name, seen in told.items() if name.startswith("ray-")}
     check(told, {"ray-0", "ray-1"})

@@ -113,11 +113,11 @@ class TestAppliesLearningRate:
 
     def test_first_affected_release(self):
         stock = observed(self.name, Arm("pytorch-lightning", "2.0.0"), "callback")
-        assert stock["rates"] == self.old * 8, stock
+        assert stock["rates"] == self.old * 32, stock
         assert stock["attribute"] != (1e-3).hex(), stock
         shim = observed(self.name, Arm("pytorch-lightning", "2.0.0", shim=True), "callback", toggle=TOGETHER)
         assert shim["attribute"] == stock["attribute"]
-        assert shim["rates"] == [[stock["attribute"]] * 2] * 8
+        assert shim["rates"] == [[stock["attribute"]] * 2] * 32
 
     @pytest.mark.parametrize("case", ["tuner", "no_update"])
     def test_where_nothing_was_wrong_nothing_changes(self, case):

@@ -113,12 +113,11 @@ def _as_before(observations: Observations) -> Any:
     return [{"error": "ValueError: the step broke", **nothing} for _ in observations]
 
 
-def _in_one_order(observations: Observations) -> Any:
-    """The items in the order in which all ranks together have drawn them."""
-    epochs = [[item for step in zip(*epoch) for item in step] for epoch in zip(*(rank["fit"] for rank in observations))]
+def _in_one_set(observations: Observations) -> Any:
+    """The items that all ranks together have drawn, sorted: the wrapper shuffles what the sampler gives."""
     return {
-        "fit": epochs,
-        "predict": [item for step in zip(*(rank["predict"] for rank in observations)) for item in step],
+        "fit": [sorted(sum(epoch, [])) for epoch in zip(*(rank["fit"] for rank in observations))],
+        "predict": sorted(sum((rank["predict"] for rank in observations), [])),
     }
 
 
@@ -133,10 +132,10 @@ def _without_moves(observations: Observations) -> Any:
 
 
 def _stuck(result: Any) -> bool:
-    """Every epoch of fit in the same order, or predict in the order of epoch 0."""
+    """Every epoch of fit with the same items, or predict with those of epoch 0."""
     if len(result.observations) < 2:
         return False
-    seen = _in_one_order(result.observations)
+    seen = _in_one_set(result.observations)
     return bool(seen["fit"][0] == seen["fit"][1] or seen["predict"] == seen["fit"][0])
 
 
@@ -250,7 +249,7 @@ PROOFS = (
         "lr-finder-val-loader",
         sees(lambda seen: any(count < 8 for count in seen["validated"])),
     ),
-    Proof("sampler-set-epoch", _stuck, case="ddp", observed=_in_one_order, recommended="one"),
+    Proof("sampler-set-epoch", _stuck, case="ddp", observed=_in_one_set, recommended="one"),
     Proof(
         "tuner-cleanup-on-error",
         sees(lambda seen: bool(seen["changed"])),

@@ -3,7 +3,8 @@
 Each part of a case is run twice: as users write it (``container``), and as the maintainers recommend
 (``recommended``), with the student set up alone. What is observed of each is its gradients, or what else it returns.
 A part without ``usage`` has no such counterpart, and is run once.
-Two ranks. Cases: ``access``, ``training``, ``options``, ``gan``, ``user_model``, ``silence``, ``misuse``, ``cuda``.
+Two ranks. Cases: ``access``, ``training``, ``options``, ``gan``, ``user_model``, ``silence``, ``misuse``, ``cuda``,
+``single``, ``older_torch``; several with a comma between them.
 """
 
 import copy
@@ -647,12 +648,26 @@ def methods_under_autocast():
     return wrapped.loss(data()).dtype
 
 
-# -------------------------------------------------------------------- on CUDA devices
+# -------------------------------------------------------------------- other places
+
+
+@part("single")
+def on_one_device(usage):
+    torch.manual_seed(1)
+    models = Pair()
+    wrapped = fabric.setup_module(models)
+    fabric.backward((models if usage == "recommended" else wrapped).loss(data()))
+    return gradients(models.student)
 
 
 @part("cuda")
 def on_cuda(usage):
     return {"gradients": attribute(usage), "training": with_optimizer(usage), "batch_norm": batch_norm(usage)}
+
+
+@part("older_torch")
+def hooks_on_accumulators(usage):
+    return {"gradients": attribute(usage), "training": with_optimizer(usage), "freed": freed()}
 
 
 def observe_part(name, function):
@@ -675,11 +690,14 @@ def observe_part(name, function):
 
 if __name__ == "__main__":
     ACCELERATOR = "cuda" if scenario.CASE == "cuda" else "cpu"
-    fabric = Fabric(strategy="ddp", devices=2, accelerator=ACCELERATOR)
+    if scenario.CASE == "older_torch":  # torch 2.0 has no hook that runs after a gradient has been accumulated
+        del torch.Tensor.register_post_accumulate_grad_hook
+    fabric = Fabric(strategy="ddp", devices=1 if scenario.CASE == "single" else 2, accelerator=ACCELERATOR)
     fabric.launch()
     RANK = scenario.rank()
-    unused = with_options(find_unused_parameters=True)
-    adversary = with_options(broadcast_buffers=False)
+    if fabric.world_size > 1:
+        unused = with_options(find_unused_parameters=True)
+        adversary = with_options(broadcast_buffers=False)
     for case in scenario.CASE.split(","):
         for name, function in PARTS[case].items():
             observe_part(name, function)

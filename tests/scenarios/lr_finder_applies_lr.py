@@ -46,7 +46,7 @@ class Model(pl.LightningModule):
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": scheduler, "interval": "step"}}
 
     def train_dataloader(self):
-        return DataLoader(TensorDataset(torch.arange(128.0).reshape(32, 4) / 128), batch_size=4)
+        return DataLoader(TensorDataset(torch.arange(256.0).reshape(64, 4) / 256), batch_size=2)
 
 
 if __name__ == "__main__":

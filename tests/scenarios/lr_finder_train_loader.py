@@ -62,7 +62,8 @@ class Model(pl.LightningModule):
 if __name__ == "__main__":
     pl.seed_everything(7)
     model = Model()
-    finder = Finder(max_lr=1e-2, num_training_steps=3 if DDP else 6, update_attr=False)
+    steps = 3 if DDP else 6
+    finder = Finder(max_lr=1e-2, num_training_steps=steps, early_stop_threshold=None, update_attr=False)
     trainer = scenario.trainer(
         max_epochs=4,
         num_sanity_val_steps=0,

@@ -1,0 +1,161 @@
+"""Issue 20293: parts of a Fabric module that are called by themselves train without gradient synchronisation."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import pytest
+
+from tests.support.arms import Arm, Result, run
+
+pytestmark = pytest.mark.distributed
+
+RELEASES = [("pytorch-lightning", "2.0.9"), ("lightning", "2.1.4"), ("lightning", "2.2.5"), ("lightning", "2.6.6")]
+NEWEST = RELEASES[-1]
+ALL_CASES = "access,training,options,gan,user_model,silence,misuse"
+ACCESS = (
+    "attribute",
+    "item",
+    "nested_path",
+    "method_of_child",
+    "method_of_root",
+    "kept_reference",
+    "kept_root",
+    "with_optimizer",
+)
+REFUSED = {"item": "'_FabricModule' object is not subscriptable", "method_of_root": "from outside the model"}
+"""What the official releases say instead of training; everything else they let pass in silence."""
+
+
+@cache
+def arm(release: tuple[str, str], shim: bool, cases: str = "", toggle: str | None = None) -> Result:
+    cases = cases or (ALL_CASES if release == NEWEST else "access")
+    result = run(
+        "fabric_submodule_sync",
+        Arm(*release, shim=shim),
+        cases,
+        simulated_cuda=cases == "cuda",
+        toggle=toggle,
+        timeout=540,
+    )
+    assert result.ok, result
+    return result
+
+
+def seen(result: Result, part: str, what: str = "container") -> list[Any]:
+    """What each rank saw of one part of the scenario."""
+    return [rank[part][what] for rank in result.observations]
+
+
+def assert_mended(part: str, stock: Result, shim: Result) -> None:
+    """Stock goes its own way; with the shim all is, to the last bit, what the recommended usage gives in stock."""
+    reference = seen(stock, part, "recommended")
+    assert not any("error" in rank for rank in reference), reference
+    assert seen(stock, part) != reference
+    assert seen(shim, part) == reference
+    assert seen(shim, part, "recommended") == reference
+    for warnings in ("container warnings", "recommended warnings"):
+        assert seen(shim, part, warnings) == [[], []]
+
+
+@pytest.mark.parametrize("part", ACCESS)
+@pytest.mark.parametrize("release", RELEASES, ids="-".join)
+def test_every_way_to_reach_a_part(release: tuple[str, str], part: str) -> None:
+    stock = arm(release, shim=False)
+    first, second = seen(stock, part)
+    if part == "item" or (part == "method_of_root" and release[1] != "2.0.9"):
+        assert REFUSED[part] in first["error"] and REFUSED[part] in second["error"]
+    else:
+        assert first != second, "gradients are synchronised in stock"
+        warned = part == "method_of_root"  # 2.0.9 warns on rank zero, and goes on
+        assert [len(said) for said in seen(stock, part, "container warnings")] == [int(warned), 0]
+    assert_mended(part, stock, arm(release, shim=True))
+    assert len({str(rank) for rank in seen(arm(release, shim=True), part)}) == 1
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        "accumulation",
+        "accumulation_with_sync",
+        "two_forwards",
+        "batch_norm",
+        "root_and_child_by_turns",
+        "set_up_twice",
+        "parts_that_differ_by_rank",
+        "sparse_embedding",
+        "several_buckets",
+        "channels_last_and_double",
+        "reentrant_checkpoint",
+        "after_a_failed_backward",
+        "find_unused_parameters",
+        "static_graph",
+        "static_graph_after_an_unused_forward",
+        "gradient_as_bucket_view",
+        "no_buffer_broadcast",
+        "gan",
+        "compiled",
+        "compiled_child",
+    ],
+)
+def test_every_way_to_train(part: str) -> None:
+    stock = arm(NEWEST, shim=False)
+    assert not any("error" in rank for rank in seen(stock, part))
+    assert_mended(part, stock, arm(NEWEST, shim=True))
+
+
+def test_simulated_cuda() -> None:
+    assert_mended("on_cuda", arm(NEWEST, shim=False, cases="cuda"), arm(NEWEST, shim=True, cases="cuda"))
+
+
+def test_torch_without_hooks_after_accumulation() -> None:
+    stock = arm(NEWEST, shim=False, cases="older_torch")
+    assert_mended("hooks_on_accumulators", stock, arm(NEWEST, shim=True, cases="older_torch"))
+
+
+def test_methods_on_one_device() -> None:
+    """What may be called on two devices may be called on one: users try their scripts there first."""
+    stock, shim = arm(NEWEST, shim=False, cases="single"), arm(NEWEST, shim=True, cases="single")
+    assert REFUSED["method_of_root"] in seen(stock, "on_one_device")[0]["error"]
+    assert seen(shim, "on_one_device") == seen(stock, "on_one_device", "recommended")
+
+
+def test_the_users_model_stays_what_it_was() -> None:
+    stock, shim = arm(NEWEST, shim=False), arm(NEWEST, shim=True)
+    for part in ("copies_and_files", "freed", "compiled_wrapper"):
+        assert seen(shim, part) == seen(stock, part)
+        assert not any("error" in rank for rank in seen(shim, part))
+    for rank in seen(shim, "copies_and_files"):
+        assert rank["unchanged"] and rank["wrapper"] and rank["hooks"] == 0
+    assert seen(shim, "freed") == [{"wrapper": True, "parameters": True}] * 2
+
+
+def test_nothing_changes_and_nothing_is_said_for_legitimate_uses() -> None:
+    stock, shim = arm(NEWEST, shim=False), arm(NEWEST, shim=True)
+    assert not any("error" in rank for rank in seen(stock, "legitimate"))
+    assert seen(shim, "legitimate") == seen(stock, "legitimate")
+    assert seen(shim, "legitimate", "container warnings") == [[], []]
+
+
+MISUSE = {
+    "unfrozen_after_setup": "teacher.encoder.0.weight, teacher.encoder.0.bias, teacher.head.weight and 1 more",
+    "unfinished_reduction": "The optimizer steps with gradients that differ between ranks: models.a.weight",
+    "wrapper_thrown_away": "Keep a reference to it.",
+}
+
+
+@pytest.mark.parametrize("part", MISUSE)
+def test_what_escapes_is_said(part: str) -> None:
+    assert seen(arm(NEWEST, shim=False), part, "container warnings") == [[], []]
+    for rank, said in enumerate(seen(arm(NEWEST, shim=True), part, "container warnings")):
+        assert len(said) == 1 and said[0].startswith(f"[rank {rank}]") and MISUSE[part] in said[0]
+    strict = arm(NEWEST, shim=True, cases="misuse", toggle="fabric-submodule-sync,strict")
+    for rank, found in enumerate(seen(strict, part)):
+        assert found["error"].startswith(f"PatchError: [rank {rank}]") and MISUSE[part] in found["error"]
+
+
+def test_lightnings_refusal_stays_where_autocast_would_be_missed() -> None:
+    for shim in (False, True):
+        for rank in seen(arm(NEWEST, shim=shim), "methods_under_autocast"):
+            assert REFUSED["method_of_root"] in rank["error"]
