@@ -59,8 +59,8 @@ def _say(loaded: bool) -> None:
         major, minor = sys.version_info[:2]
         if os.environ[LAUNCHED_FOR] == f"{major}.{minor} {os.path.realpath(sys.prefix)}":
             advice = (
-                "Python did not come by the sitecustomize of `lightning-patches run`: PYTHONPATH was changed or is ignored, "
-                "or another tool's sitecustomize came first and hides it. Start that tool in front of "
+                "Python did not come by the sitecustomize of `lightning-patches run`: PYTHONPATH was changed or is "
+                "ignored, or another tool's sitecustomize came first and hides it. Start that tool in front of "
                 "`lightning-patches run`, or use `lightning-patches autostart enable`."
             )
         else:

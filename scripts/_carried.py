@@ -99,6 +99,9 @@ def _render(name: str, source: str, modules: dict[str, str]) -> list[str]:
     corrections = ""
     first_code = len(lines)
     needs_prelude = False
+    doc: list[str] = []
+    plain: set[str] = set()
+    froms: list[str] = []
     for node in tree.body:
         span = range(node.lineno - 1, node.end_lineno or node.lineno)
         if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "lightning_patches":
@@ -116,13 +119,22 @@ def _render(name: str, source: str, modules: dict[str, str]) -> list[str]:
         elif isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "PATCHES":
             dropped.update(span)
             corrections = _corrections(name, node, tree)
-        elif not isinstance(node, (ast.Import, ast.ImportFrom)) and not (
-            isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-        ):
+        elif isinstance(node, ast.Import):
+            plain.update(lines[number] for number in span)
+        elif isinstance(node, ast.ImportFrom):
+            froms += [lines[number] for number in span] if node.module != "__future__" else []
+        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            doc = [lines[number] for number in span]
+        else:
             first_code = min(first_code, node.lineno - 1)
-    head = [line for number, line in enumerate(lines[:first_code]) if number not in dropped]
     body = [line for number, line in enumerate(lines) if number >= first_code and number not in dropped]
-    head = _with_imports(head, imports, needs_prelude, bool(corrections))
+    if corrections:
+        plain.add("import functools")
+    if needs_prelude:
+        plain.add("import warnings")
+    head = [*doc, "", "from __future__ import annotations", "", *sorted(plain), *froms]
+    head += ["", *imports] if imports else []
+    head.append("")
     parts = [
         [f"# lightning-patches: {name}", f"# Carried over from lightning_patches/{source}; not to be edited here."],
         head,
@@ -133,19 +145,6 @@ def _render(name: str, source: str, modules: dict[str, str]) -> list[str]:
     if corrections:
         parts.append(["", "", *corrections.splitlines(), "", "", *EPILOGUE.splitlines()])
     return re.sub(r"\n{4,}", "\n\n\n", "\n".join("\n".join(part) for part in parts)).splitlines()
-
-
-def _with_imports(head: list[str], imports: list[str], needs_warnings: bool, needs_functools: bool) -> list[str]:
-    head = _stripped(head)
-    plain = {line for line in head if line.startswith("import ")}
-    wanted = {
-        f"import {module}"
-        for module, needed in (("functools", needs_functools), ("warnings", needs_warnings))
-        if needed
-    }
-    place = next(i for i, line in enumerate(head) if line.startswith(("import ", "from ")) and "__future__" not in line)
-    rest = [line for line in head[place:] if line not in plain]
-    return [*head[:place], *sorted(plain | wanted), *rest, *([""] if imports else []), *imports, ""]
 
 
 def _stripped(lines: list[str]) -> list[str]:

@@ -170,7 +170,8 @@ def _is_own_group(place: Path) -> bool:
         members = {*entry.gr_mem, *(person.pw_name for person in pwd.getpwall() if person.pw_gid == group)}
     except KeyError:
         return False
-    return members <= {user, "root"}
+    # A network's directory may list no members: only a group named after the user is taken for the user's own.
+    return entry.gr_name in (user, "root") and members <= {user, "root"}
 
 
 def _command(program: list[str]) -> Optional[list[str]]:

@@ -19,9 +19,9 @@ def _pre_backward(original: Callable[..., None], namespace: str) -> Callable[...
         # forward() says that everything was seen. In manual optimization that pass never comes: what goes backward is
         # a loss within forward(). So the loss says it, in the way in which the outputs would have.
         model = self.model
-        if not isinstance(model, torch.nn.parallel.DistributedDataParallel) or not getattr(model, "static_graph", False):
+        if not isinstance(model, torch.nn.parallel.DistributedDataParallel):
             return
-        if self.lightning_module.automatic_optimization:
+        if not getattr(model, "static_graph", False) or self.lightning_module.automatic_optimization:
             return
         if getattr(model, _SETTLED, False) or not closure_loss.requires_grad:
             return

@@ -87,7 +87,8 @@ def _is_imported_subclass(path: Any, cls: type) -> bool:
 
 
 def _subclasses(cls: type) -> Iterator[type]:
-    for subclass in type.__subclasses__(cls):
+    direct: list[type] = type.__subclasses__(cls)
+    for subclass in direct:
         yield subclass
         yield from _subclasses(subclass)
 

@@ -262,8 +262,9 @@ class TestWhyUnsafe:
 
         group = grp.getgrgid(os.getegid())
         users = {person.pw_name for person in pwd.getpwall() if person.pw_gid == group.gr_gid} | set(group.gr_mem)
-        if not users <= {"root", pwd.getpwuid(os.geteuid()).pw_name}:
-            pytest.skip("this user's group has other members")
+        user = pwd.getpwuid(os.geteuid()).pw_name
+        if group.gr_name != user or not users <= {"root", user}:
+            pytest.skip("this user has no group of its own")
         os.chown(launcher, -1, group.gr_gid)
         launcher.chmod(0o775)
         assert run_command.why_unsafe(launcher) == ""

@@ -18,4 +18,5 @@ def test_second_run_saves(distribution, version, case):
     assert shim.ok, shim
     official = run("async_checkpoint_reuse", Arm(distribution, "2.5.4"), case)
     assert shim.observations == official.observations, (shim, official)
-    assert shim.observations[0]["files"] == (["epoch=0.ckpt"] if case == "validate" else ["epoch=0.ckpt", "epoch=1.ckpt"])
+    files = ["epoch=0.ckpt", "epoch=1.ckpt"]
+    assert shim.observations[0]["files"] == (files if case == "fit" else files[:1])

@@ -106,7 +106,10 @@ def test_every_way_to_train(part: str) -> None:
 
 
 def test_simulated_cuda() -> None:
-    assert_mended("on_cuda", arm(NEWEST, shim=False, cases="cuda"), arm(NEWEST, shim=True, cases="cuda"))
+    stock, shim = arm(NEWEST, shim=False, cases="cuda"), arm(NEWEST, shim=True, cases="cuda")
+    assert_mended("on_cuda", stock, shim)
+    assert seen(shim, "fsdp") == seen(stock, "fsdp")  # left alone
+    assert not any("error" in rank for rank in seen(stock, "fsdp"))
 
 
 def test_torch_without_hooks_after_accumulation() -> None:

@@ -1,4 +1,4 @@
-"""PR 21079: AsyncCheckpointIO while training goes on. The file system is slow: nothing is written before the third step.
+"""PR 21079: AsyncCheckpointIO while training goes on. The disk is slow: nothing is written before the third step.
 
 The checkpoint is asked for after the first step. Has tied weights, and a module whose state dict has a version.
 """

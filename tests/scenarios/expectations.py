@@ -82,7 +82,11 @@ def _masked(observations: Observations) -> Any:
 
 def _unmasked(observations: Observations) -> Any:
     """The same, from the way that the same error takes in stock when it is the validation loader's."""
-    return [[rank["validation"]] * 3 + [rank["none"], rank["again"]] for rank in observations]
+    return [
+        [rank["validation"]] * 3
+        + [rank["none"], {**rank["again"], "first": rank["validation"]["error"].partition(":")[0]}]
+        for rank in observations
+    ]
 
 
 def _refused(observations: Observations) -> Any:

@@ -651,6 +651,16 @@ def methods_under_autocast():
 # -------------------------------------------------------------------- other places
 
 
+@part("cuda")
+def fsdp():
+    other = Fabric(strategy="fsdp", devices=2, accelerator=ACCELERATOR)
+    other.launch()
+    torch.manual_seed(1)
+    wrapped = other.setup_module(Student())
+    other.backward(mean_square(wrapped(data())))
+    return [p.grad for p in wrapped.parameters()]
+
+
 @part("single")
 def on_one_device(usage):
     torch.manual_seed(1)

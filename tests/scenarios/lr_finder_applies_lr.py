@@ -22,7 +22,7 @@ class Model(pl.LightningModule):
         self.layer = torch.nn.Linear(4, 1)
         self.searching, self.rates = True, []
 
-    def rate(self):
+    def current_rate(self):
         return self.hparams.rate if scenario.CASE == "hparams" else self.lr
 
     def training_step(self, batch, batch_idx):
@@ -35,7 +35,7 @@ class Model(pl.LightningModule):
 
     def configure_optimizers(self):
         groups = [{"params": [self.layer.weight]}, {"params": [self.layer.bias], "lr": 5e-4}]
-        optimizer = torch.optim.SGD(groups, lr=self.rate(), momentum=0.5)
+        optimizer = torch.optim.SGD(groups, lr=self.current_rate(), momentum=0.5)
         schedulers = torch.optim.lr_scheduler
         if scenario.CASE == "step_lr":
             scheduler = schedulers.StepLR(optimizer, step_size=2, gamma=0.5)
@@ -67,4 +67,4 @@ if __name__ == "__main__":
     if not by_callback:
         scenario.pytorch("tuner").Tuner(trainer).lr_find(model, num_training=20, **options)
     trainer.fit(model)
-    scenario.observe(attribute=model.rate(), rates=model.rates, weight=model.layer.weight)
+    scenario.observe(attribute=model.current_rate(), rates=model.rates, weight=model.layer.weight)

@@ -90,6 +90,10 @@ def settings(trainer, model):
     }
 
 
+def temporary_checkpoints(trainer):
+    return sorted(path.name.partition("-")[0] for path in Path(trainer.default_root_dir).glob(".*.ckpt"))
+
+
 if __name__ == "__main__":
     pl.seed_everything(7)
     model = Model()
@@ -130,6 +134,7 @@ if __name__ == "__main__":
                 tuner.lr_find(model, datamodule=data, num_training=12)
     except (Exception, Stop) as error:
         watchdog.cancel()
+        scenario.observe(files=temporary_checkpoints(trainer))
         if scenario.CASE == "one_rank":
             raise
         context = type(error.__context__).__name__ if error.__context__ else None
@@ -140,7 +145,7 @@ if __name__ == "__main__":
         weights_changed=[name for name, value in model.state_dict().items() if not value.equal(weights[name])],
         momentum=[len(state) for optimizer in trainer.optimizers for state in optimizer.state.values()],
         learning_rates=[group["lr"] for optimizer in trainer.optimizers for group in optimizer.param_groups],
-        files=sorted(str(path.name)[:12] for path in Path(trainer.default_root_dir).glob(".*.ckpt")),
+        files=temporary_checkpoints(trainer),
     )
     # The user mends the step and trains with the same trainer.
     model.fails = model.broken = False
