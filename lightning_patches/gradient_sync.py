@@ -33,7 +33,7 @@ def watch(module: Any) -> Optional[GradientSync]:
     import torch
     from torch.nn.parallel import DistributedDataParallel
 
-    module = getattr(module, "_orig_mod", module)
+    module = _uncompiled(module)
     if not isinstance(module, DistributedDataParallel) or not hasattr(torch._C, "_current_graph_task_id"):
         return None
     return None if getattr(module, "_use_python_reducer", False) else GradientSync(module)
@@ -57,7 +57,7 @@ class GradientSync:
         if torch.distributed.get_world_size(ddp.process_group) == 1:
             named = []
         self._torch = torch
-        self._module_name = type(getattr(ddp.module, "_orig_mod", ddp.module)).__name__
+        self._module_name = type(_uncompiled(ddp.module)).__name__
         self._names = [name.replace("_orig_mod.", "") for name, _ in named]
         self._children = {name.partition(".")[0] for name in self._names if "." in name}
         self._parameters = [weakref.ref(parameter) for _, parameter in named]
@@ -97,7 +97,7 @@ class GradientSync:
         current_task = self._torch._C._current_graph_task_id
         touch = self._touched.append
 
-        def on_gradient(*_: Any) -> None:
+        def on_gradient(_: Any, __: Any = None) -> None:
             if self._resting:
                 return
             task = current_task()
@@ -407,6 +407,11 @@ class _End:
     def __del__(self) -> None:
         if self._sync._resting == self._task + 1:
             self._sync._resting = 0
+
+
+def _uncompiled(module: Any) -> Any:
+    """The module in a ``torch.compile`` wrapper. Not by ``getattr``, which a user's module may answer as it likes."""
+    return module._modules.get("_orig_mod", module)
 
 
 def _runs_reducer(ddp: Any) -> bool:

@@ -124,7 +124,7 @@ def _render(name: str, source: str, modules: dict[str, str]) -> list[str]:
         elif isinstance(node, ast.ImportFrom):
             froms += [lines[number] for number in span] if node.module != "__future__" else []
         elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
-            doc = [lines[number] for number in span]
+            doc = doc or [lines[number] for number in span]
         else:
             first_code = min(first_code, node.lineno - 1)
     body = [line for number, line in enumerate(lines) if number >= first_code and number not in dropped]

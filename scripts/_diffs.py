@@ -291,6 +291,8 @@ def _places(diff: Diff, namespace: str, text: str, where: str, hunks: tuple[Hunk
         if reverse:
             old, new = new, old
         first, end = _extent(text, hunk.section)
+        if reverse:
+            first = max(0, first - len(old))  # lines added in front of a definition are outside of it
         found = [i for i in range(first, end - len(old) + 1) if lines[i : i + len(old)] == old]
         if len(found) != 1:
             spot = f"{where}, {hunk.section}" if hunk.section else where

@@ -143,7 +143,7 @@ class _Before:
         steps: tuple[tuple[str, Callable[[], None]], ...] = (
             ("the trainer's settings", self._settings),
             ("the initial weights and optimizer state", lambda: self._initial_state(checkpoint_path)),
-            ("the progress of the loops", self._loops),
+            ("the progress of the loops", self._progress),
             ("the tuned hyperparameter", self._hyperparameters),
             ("the temporary checkpoint (to be removed)", lambda: self._remove(checkpoint_path)),
         )
@@ -186,7 +186,7 @@ class _Before:
         finally:
             connector._loaded_checkpoint = loaded
 
-    def _loops(self) -> None:
+    def _progress(self) -> None:
         for module, training in self.modes:
             module.training = training
         if self.active_loop is not None:

@@ -6,7 +6,7 @@ from tests.support.arms import Arm, run
 
 
 def observed(arm, case="cpu"):
-    """Moves, from the second step of each fit on, and metrics."""
+    """Moves in each step but the first of an epoch, and the metrics of each fit."""
     result = run("log_metrics_without_move", arm, case, simulated_cuda=case == "gpu")
     assert result.ok, result
     fits = result.observations[0].values()

@@ -2,11 +2,12 @@
 
 Cases: ``function`` and ``datamodule`` (a function that no script knows of), ``not a name``, ``class`` (a class of the
 same kind, by way of LightningCLI's own function), ``trusted`` (a function that the script trusts; shim only), ``cli``
-(LightningCLI's own checkpoint of a subclass, of a nested class, and of the class itself).
+(LightningCLI's own checkpoint of a subclass, in several places, and of the class itself).
 """
 
 import os
 import sys
+import types
 
 import _scenario as scenario
 import torch
@@ -34,6 +35,17 @@ class Deeper(Model):
 
 
 Nested = Deeper.Nested
+
+
+class Lazy(Model):
+    """As a package has it that imports its submodules when somebody asks for what is in them."""
+
+    __module__ = "package.submodule"
+
+
+package = types.ModuleType("package")
+package.__getattr__ = {"Lazy": Lazy}.__getitem__
+sys.modules["package"] = package
 
 
 class Data(pl.LightningDataModule):
@@ -81,8 +93,8 @@ if __name__ == "__main__":
         lightning_patches.trust_instantiator("_named_in_file.build")
         loaded.append(load(Model, saved(Model, _instantiator="_named_in_file.build")))
     else:
-        for name in ("Deeper", "Deeper.Nested", "Nested"):
-            loaded.append(load(Model, saved(Model, _instantiator=CLI_FUNCTION, _class_path=f"__main__.{name}")))
+        for path in ("__main__.Deeper", "__main__.Deeper.Nested", "__main__.Nested", "package.Lazy"):
+            loaded.append(load(Model, saved(Model, _instantiator=CLI_FUNCTION, _class_path=path)))
         loaded.append(load(Model, saved(Model, _instantiator=CLI_FUNCTION)))
     named = sys.modules.get("_named_in_file")
     scenario.observe(loaded=loaded, imported=named is not None, called=getattr(named, "calls", []))
