@@ -15,6 +15,9 @@ import pytest
 
 from tests.support.arms import ROOT, Arm, environment_of, execute
 
+OUTSIDE = ROOT / "lightning_patches" / "outside"
+sys.path.append(str(OUTSIDE))
+
 PROGRAMS = Path(__file__).parent / "programs"
 RELEASE = Arm("lightning", "2.3.3")
 WAYS = ("import", "run", "autostart")
@@ -79,7 +82,7 @@ def make_environment(directory: Path) -> Environment:
     environment = Environment(directory)
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(directory)], check=True)
     outer = [path for path in sys.path if path.endswith(("site-packages", "dist-packages"))]
-    (environment.site / "0_checkout.pth").write_text(f"{ROOT}\n")
+    (environment.site / "0_checkout.pth").write_text(f"{ROOT}\n{OUTSIDE}\n")
     (environment.site / "1_outer.pth").write_text("".join(f"{path}\n" for path in outer))
     settings = configparser.ConfigParser()
     settings.read(ROOT / "setup.cfg")

@@ -10,11 +10,12 @@ import types
 
 import pytest
 
-import _lightning_patches
 from lightning_patches import _runtime, _startup, toggle
 from lightning_patches.cli import run as run_command
-from tests.activation.conftest import Environment
+from tests.activation.conftest import Environment  # puts the directory of _lightning_patches on the path
 from tests.support.arms import ROOT, Arm, environment_of, execute
+
+import _lightning_patches  # isort: skip
 
 PROGRAM = """
 import os

@@ -43,9 +43,17 @@ class Lazy(Model):
     __module__ = "package.submodule"
 
 
+def package_getattr(name):
+    if name == "Lazy":
+        return Lazy
+    raise AttributeError(name)
+
+
 package = types.ModuleType("package")
-package.__getattr__ = {"Lazy": Lazy}.__getitem__
-sys.modules["package"] = package
+package.submodule = types.ModuleType("package.submodule")
+package.submodule.Lazy = Lazy
+package.__path__, package.__getattr__ = [], package_getattr
+sys.modules.update({"package": package, "package.submodule": package.submodule})
 
 
 class Data(pl.LightningDataModule):
