@@ -238,13 +238,11 @@ class TestStartFile:
         site = autostart.Site(tmp_path, version, tmp_path / "RECORD" if recorded else None)
         assert {path.name for path in site.files} == expected
 
-    def test_what_it_names_exists_and_takes_no_argument(self) -> None:
+    def test_what_it_names_exists_and_takes_no_argument(self, environment: Environment) -> None:
         module, _, function = autostart.START.strip().partition(":")
         code = f"import {module}, sys; {module}.{function}(); print('lightning_patches' in sys.modules)"
         for toggle, expected in (("", "False\n"), ("off", "False\n"), ("1", "True\n")):
-            variables = {**os.environ, "LIGHTNING_PATCHES": toggle, "PYTHONPATH": str(ROOT)}
-            done = subprocess.run([sys.executable, "-c", code], env=variables, capture_output=True, text=True)
-            assert (done.stdout, done.stderr) == (expected, "")
+            assert environment.run("python", "-c", code, LIGHTNING_PATCHES=toggle) == (0, expected)
 
     def test_uninstalling_takes_it_away(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """It is listed in RECORD, which is what pip and uv remove; disabling takes it off that list."""
