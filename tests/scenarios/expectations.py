@@ -233,7 +233,6 @@ PROOFS = (
         "lr-finder-applies-lr",
         sees(lambda seen: seen["rates"][:1] != [[seen["attribute"]] * 2]),
         case="callback",
-        note="in 2.1.0 to 2.5.2 stock does not train at all here, because of the bug of lr-finder-train-loader",
     ),
     Proof(
         "lr-finder-restarting-flag",
