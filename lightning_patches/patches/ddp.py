@@ -79,7 +79,7 @@ PATCHES = (
         "unsynchronized in 2.6.0 to 2.6.6. Here it is remembered per module, and the reductions are launched by "
         "autograd, as torch does it.",
         equivalent_to="the same training without static_graph",
-        note="torch does not support a static graph whose first backward is under no_sync(): a warning says so, and the "
-        "gradients stay as they are without this patch.",
+        note="torch does not support a static graph whose first backward is under no_sync(): a warning says so, and "
+        "the gradients stay as they are without this patch.",
     ),
 )
