@@ -23,6 +23,7 @@ def chosen():
             yield pytest.param(cell, id=f"{proof}-{distribution}-{version}", marks=marks)
 
 
+@pytest.mark.equivalence
 @pytest.mark.distributed
 @pytest.mark.parametrize("cell", list(chosen()))
 def test_stock_shows_the_bug_and_the_other_arms_agree(cell):
