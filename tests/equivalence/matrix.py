@@ -7,14 +7,17 @@ not show the bug, and the shim must neither apply anything nor change what is ob
 
 from __future__ import annotations
 
+import importlib
 import threading
 from concurrent.futures import Future
 from dataclasses import asdict, dataclass, field
+from functools import cache
+from pathlib import Path
 from typing import Any, Iterable, Iterator, Literal, Optional
 
 from packaging.version import Version
 
-from tests.scenarios.expectations import PROOFS, Proof
+from tests.equivalence.proof import Proof
 from tests.support.arms import SCENARIOS, Arm, Result, run
 
 import _diffs  # isort: skip  (tests.support.arms has put scripts/ on the path)
@@ -23,6 +26,7 @@ import _releases  # isort: skip
 from lightning_patches import catalog, gate
 from lightning_patches.patch import Patch
 
+TESTS = Path(__file__).resolve().parents[1] / "patches"
 Role = Literal["before", "affected", "fixed", "newest"]
 NAMESPACES = _releases.NAMESPACES
 NOT_IMPORTABLE = {"lightning": "2.1.0"}
@@ -138,15 +142,23 @@ def failed(cell: Cell, error: BaseException) -> Outcome:
 
 
 def proofs(names: Optional[Iterable[str]] = None) -> list[Proof]:
-    """The cases of the wanted patches."""
+    """The cases of the wanted patches, as their tests state them, in the order of the patches' names."""
     wanted = None if names is None else set(names)
-    return [proof for proof in PROOFS if wanted is None or proof.patch in wanted]
+    return [proof for proof in _stated() if wanted is None or proof.patch in wanted]
+
+
+@cache
+def _stated() -> list[Proof]:
+    found: list[Proof] = []
+    for path in sorted(TESTS.glob("test_*.py")):
+        found += getattr(importlib.import_module(f"tests.patches.{path.stem}"), "PROOFS", ())
+    return sorted(found, key=lambda proof: proof.patch)
 
 
 def unproven() -> list[str]:
     """Patches without a scenario, an expectation or a diff, with what is missing."""
     diffs = {diff.name for diff in _diffs.series()}
-    expected = {proof.patch for proof in PROOFS}
+    expected = {proof.patch for proof in proofs()}
     missing = []
     for patch in catalog.all_patches():
         lacks = []

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.equivalence.proof import Proof, ends_with
 from tests.support.arms import Arm, run
 
 ERROR = "RuntimeError: cannot schedule new futures after shutdown"
@@ -20,3 +21,12 @@ def test_second_run_saves(distribution, version, case):
     assert shim.observations == official.observations, (shim, official)
     files = ["epoch=0.ckpt", "epoch=1.ckpt"]
     assert shim.observations[0]["files"] == (files if case == "fit" else files[:1])
+
+
+PROOFS = (
+    Proof(
+        "async-checkpoint-reuse",
+        ends_with("cannot schedule new futures after shutdown"),
+        case="fit",
+    ),
+)

@@ -1,9 +1,11 @@
 """CVE-2026-58659: a checkpoint names a function, and load_from_checkpoint imports and calls it."""
 
 import importlib.util
+from typing import Any
 
 import pytest
 
+from tests.equivalence.proof import Observations, Proof, sees
 from tests.support.arms import Arm, run
 
 needs_cli = pytest.mark.skipif(
@@ -79,3 +81,26 @@ def test_other_releases_are_left_alone(version):
     shim = observed(Arm("lightning", version, shim=True), "function", toggle="checkpoint-instantiator,strict")
     assert untouched(shim), shim
     assert "lightning_patches" not in shim["loaded"][0], shim
+
+
+def _refused(observations: Observations) -> Any:
+    """Whether anything was imported or called, and by which kind of error loading ended; not its words."""
+    return [{**rank, "loaded": [text.partition(":")[0] for text in rank["loaded"]]} for rank in observations]
+
+
+PROOFS = (
+    Proof(
+        "checkpoint-instantiator",
+        sees(lambda seen: seen["imported"] or bool(seen["called"])),
+        case="function",
+        observed=_refused,
+        note="the words of the error, which name the way out of each",
+    ),
+    Proof(
+        "checkpoint-instantiator",
+        sees(lambda seen: seen["imported"] or bool(seen["called"])),
+        case="datamodule",
+        observed=_refused,
+        note="the words of the error, which name the way out of each",
+    ),
+)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.equivalence.proof import Observations, Proof, sees
 from tests.support.arms import Arm, run
 
 MASKED = "RuntimeError: Please call `iter(combined_loader)` first."
@@ -62,3 +63,28 @@ def test_release_before_the_bug_is_left_alone() -> None:
     stock = observed("pytorch-lightning", "2.0.9", shim=False)
     assert_right(stock)
     assert observed("pytorch-lightning", "2.0.9", shim=True) == stock
+
+
+def _masked(observations: Observations) -> Any:
+    """How the errors arrive that stock hides, and that nothing else has changed."""
+    hidden = ("workers", "several_loaders", "dataloader_iter")
+    return [[rank[way] for way in hidden] + [rank["none"], rank["again"]] for rank in observations]
+
+
+def _unmasked(observations: Observations) -> Any:
+    """The same, from the way that the same error takes in stock when it is the validation loader's."""
+    return [
+        [rank["validation"]] * 3
+        + [rank["none"], {**rank["again"], "first": rank["validation"]["error"].partition(":")[0]}]
+        for rank in observations
+    ]
+
+
+PROOFS = (
+    Proof(
+        "dataloader-error-unmasked",
+        sees(lambda seen: "Please call `iter(combined_loader)` first." in (seen["workers"]["error"] or "")),
+        observed=_masked,
+        recommended_observed=_unmasked,
+    ),
+)

@@ -1,7 +1,10 @@
 """PR 21251: with static_graph=True and manual optimization, each rank trains a model of its own."""
 
+from typing import Any
+
 import pytest
 
+from tests.equivalence.proof import Proof
 from tests.support.arms import Arm, run
 
 pytestmark = pytest.mark.distributed
@@ -49,3 +52,11 @@ def test_what_torch_cannot_do_is_said():
         ]
         for rank in (0, 1)
     ], shim
+
+
+def _ranks_differ(result: Any) -> bool:
+    first = result.observations[:1]
+    return any(rank != first[0] for rank in result.observations)
+
+
+PROOFS = (Proof("ddp-static-graph-manual", _ranks_differ, case="static", recommended="plain"),)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
+from typing import Any, Callable
 
 import pytest
 
+from tests.equivalence.proof import Observations, Proof
 from tests.support.arms import Arm, Result, run
 
 pytestmark = pytest.mark.distributed
@@ -162,3 +163,28 @@ def test_lightnings_refusal_stays_where_autocast_would_be_missed() -> None:
     for shim in (False, True):
         for rank in seen(arm(NEWEST, shim=shim), "methods_under_autocast"):
             assert REFUSED["method_of_root"] in rank["error"]
+
+
+def _by_usage(usage: str) -> Callable[[Observations], Any]:
+    """What a usage led to, in each part that was run in both."""
+    return lambda observations: [
+        {name: seen[usage] for name, seen in rank.items() if "recommended" in seen} for rank in observations
+    ]
+
+
+PROOFS = (
+    Proof(
+        "fabric-submodule-sync",
+        lambda result: _by_usage("container")(result.observations) != _by_usage("recommended")(result.observations),
+        case="access",
+        observed=_by_usage("container"),
+        recommended_observed=_by_usage("recommended"),
+    ),
+    Proof(
+        "fabric-submodule-sync",
+        lambda result: _by_usage("container")(result.observations) != _by_usage("recommended")(result.observations),
+        case="gan",
+        observed=_by_usage("container"),
+        recommended_observed=_by_usage("recommended"),
+    ),
+)

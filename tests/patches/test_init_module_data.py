@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.equivalence.proof import Proof, sees
 from tests.support.arms import Arm, run
 
 REPORTED = "RuntimeError: Expected a 'cuda' device type for generator but found 'cpu'"
@@ -106,3 +107,23 @@ def test_blocks_do_the_same_to_models() -> None:
             continue
         assert found["generator"] == REPORTED, block
         assert shim[block] == {**found, "generator": "cpu", "modes": found["modes"] + 1}, block
+
+
+PROOFS = (
+    Proof(
+        "init-module-data",
+        sees(lambda seen: "Expected a 'cuda' device type for generator" in str(seen["inside"]["shuffled"]["error"])),
+        case="ddp",
+        simulated_cuda=True,
+        observed=lambda ranks: [rank["inside"] for rank in ranks],
+        recommended_observed=lambda ranks: [rank["outside"] for rank in ranks],
+    ),
+    Proof(
+        "init-module-data",
+        sees(lambda seen: "Expected a 'cuda' device type for generator" in str(seen["inside"]["shuffled"]["error"])),
+        case="fabric",
+        simulated_cuda=True,
+        observed=lambda ranks: [rank["inside"] for rank in ranks],
+        recommended_observed=lambda ranks: [rank["outside"] for rank in ranks],
+    ),
+)

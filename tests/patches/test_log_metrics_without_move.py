@@ -1,7 +1,10 @@
 """Issue 20388: since 2.4.0 each self.log moves the whole metric to the device on which it is."""
 
+from typing import Any
+
 import pytest
 
+from tests.equivalence.proof import Observations, Proof, sees
 from tests.support.arms import Arm, run
 
 
@@ -37,3 +40,24 @@ def test_metrics_of_an_earlier_run_are_still_moved(version, case):
     stock = run("logged_metrics_device", Arm("lightning", version), case, simulated_cuda=True)
     shim = run("logged_metrics_device", Arm("lightning", version, shim=True), case, simulated_cuda=True)
     assert shim.ok and shim.observations == stock.observations, (stock, shim)
+
+
+def _moves(observations: Observations) -> Any:
+    """The metrics of each fit, and whether anything was moved for them."""
+    return [{fit: [max(seen["moves"]) > 0, seen["metrics"]] for fit, seen in rank.items()} for rank in observations]
+
+
+def _without_moves(observations: Observations) -> Any:
+    """The same metrics, and nothing moved."""
+    return [{fit: [False, seen["metrics"]] for fit, seen in rank.items()} for rank in observations]
+
+
+PROOFS = (
+    Proof(
+        "log-metrics-without-move",
+        sees(lambda seen: min(seen["first fit"]["moves"]) > 0),
+        case="cpu",
+        observed=_moves,
+        recommended_observed=_without_moves,
+    ),
+)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.equivalence.proof import Proof, ends_with
 from tests.support.arms import Arm, run
 
 ERROR = "No backend type associated with device type cpu"
@@ -41,3 +42,19 @@ def test_excluded_patch_leaves_the_bug():
     arm = Arm("lightning", "2.3.3", shim=True)
     excluded = run("logged_metrics_device", arm, "fit_twice", simulated_cuda=True, toggle="-19813")
     assert ERROR in excluded.output, excluded
+
+
+PROOFS = (
+    Proof(
+        "logged-metrics-device",
+        ends_with("No backend type associated with device type cpu"),
+        case="lr_find",
+        simulated_cuda=True,
+    ),
+    Proof(
+        "logged-metrics-device",
+        ends_with("No backend type associated with device type cpu"),
+        case="fit_twice",
+        simulated_cuda=True,
+    ),
+)

@@ -1,7 +1,10 @@
 """Issue 21454: under DDP a user's sampler is never told which epoch it is."""
 
+from typing import Any
+
 import pytest
 
+from tests.equivalence.proof import Observations, Proof
 from tests.support.arms import Arm, run
 
 pytestmark = pytest.mark.distributed
@@ -35,3 +38,22 @@ def test_ranks_together_see_what_one_device_sees(distribution, version, one_devi
 def test_official_fix_leaves_predict_out(one_device):
     assert drawn(Arm("lightning", "2.6.6")) == (EPOCHS, STUCK)
     assert drawn(Arm("lightning", "2.6.6", shim=True)) == one_device
+
+
+def _in_one_set(observations: Observations) -> Any:
+    """The items that all ranks together have drawn, sorted: the wrapper shuffles what the sampler gives."""
+    return {
+        "fit": [sorted(sum(epoch, [])) for epoch in zip(*(rank["fit"] for rank in observations))],
+        "predict": sorted(sum((rank["predict"] for rank in observations), [])),
+    }
+
+
+def _stuck(result: Any) -> bool:
+    """Every epoch of fit with the same items, or predict with those of epoch 0."""
+    if len(result.observations) < 2:
+        return False
+    seen = _in_one_set(result.observations)
+    return bool(seen["fit"][0] == seen["fit"][1] or seen["predict"] == seen["fit"][0])
+
+
+PROOFS = (Proof("sampler-set-epoch", _stuck, case="ddp", observed=_in_one_set, recommended="one"),)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.equivalence.proof import Proof, sees
 from tests.support.arms import Arm, run
 
 SCENARIO, PATCH = "batch_size_finder_val_loader", "batch-size-finder-val-loader"
@@ -22,3 +23,11 @@ def test_fixed_release_is_left_alone():
     shim = run(SCENARIO, Arm("lightning", "2.1.1", shim=True), toggle=PATCH)
     assert shim.observations[0]["validated"] == [[8] * 8] * 2, shim
     assert "fix" not in shim.output, shim
+
+
+PROOFS = (
+    Proof(
+        "batch-size-finder-val-loader",
+        sees(lambda seen: any(sum(sizes) < 64 for sizes in seen["validated"])),
+    ),
+)

@@ -1,7 +1,10 @@
 """PR 21162: a learning rate or batch size search that fails leaves everything as it was, and its error arrives."""
 
+from typing import Any
+
 import pytest
 
+from tests.equivalence.proof import Observations, Proof, sees
 from tests.support.arms import Arm, run
 
 SCENARIO, PATCH = "tuner_cleanup_on_error", "tuner-cleanup-on-error"
@@ -83,3 +86,32 @@ def test_rank_that_fails_alone_does_not_hang():
     shim = run(SCENARIO, Arm("lightning", "2.6.6", shim=True), "one_rank", toggle=PATCH)
     assert not shim.ok, shim
     assert shim.observations[-1]["error"] == BROKE, shim
+
+
+def _left_behind(observations: Observations) -> Any:
+    """What a failed search has changed, and the error that arrived."""
+    return [{name: rank[name] for name in ("error", "changed", "weights_changed", "files")} for rank in observations]
+
+
+def _as_before(observations: Observations) -> Any:
+    """Nothing, and the error of the user's own step. What each search is compared with is the state before it."""
+    nothing: dict[str, Any] = {"changed": {}, "weights_changed": [], "files": []}
+    return [{"error": "ValueError: the step broke", **nothing} for _ in observations]
+
+
+PROOFS = (
+    Proof(
+        "tuner-cleanup-on-error",
+        sees(lambda seen: bool(seen["changed"])),
+        case="lr_find",
+        observed=_left_behind,
+        recommended_observed=_as_before,
+    ),
+    Proof(
+        "tuner-cleanup-on-error",
+        sees(lambda seen: bool(seen["changed"])),
+        case="scale_batch_size",
+        observed=_left_behind,
+        recommended_observed=_as_before,
+    ),
+)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.equivalence.proof import Proof, sees
 from tests.support.arms import Arm, run
 
 FLAG, VAL, TRAIN, RATE = (
@@ -132,3 +133,35 @@ class TestAppliesLearningRate:
         assert shim.ok, shim
         assert [rank["rates"][0] for rank in shim.observations] == [[stock.observations[0]["attribute"]] * 2] * 2
         assert shim.observations == run(self.name, Arm("lightning", "2.5.4"), "ddp").observations
+
+
+STEPS = [f"train {step}" for step in range(10)]
+
+
+PROOFS = (
+    Proof(
+        "lr-finder-applies-lr",
+        sees(lambda seen: seen["rates"][:1] != [[seen["attribute"]] * 2]),
+        case="callback",
+    ),
+    Proof(
+        "lr-finder-restarting-flag",
+        sees(lambda seen: seen["events"][0] == "validate 0"),
+        observed=lambda ranks: [[e for e in rank["events"] if e in STEPS or e == "validate 0"] for rank in ranks],
+        note="later validations and weights: 2.3.0 has the bug of lr-finder-train-loader, which 2.0 has not",
+    ),
+    Proof(
+        "lr-finder-train-loader",
+        sees(lambda seen: seen["batches"]["0"] < 16 and "0" not in seen["validated"]),
+        case="callback",
+    ),
+    Proof(
+        "lr-finder-train-loader",
+        sees(lambda seen: seen["batches"]["0"] < 16 and "0" not in seen["validated"]),
+        case="shuffle",
+    ),
+    Proof(
+        "lr-finder-val-loader",
+        sees(lambda seen: any(count < 8 for count in seen["validated"])),
+    ),
+)

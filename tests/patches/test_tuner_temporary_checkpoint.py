@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.equivalence.proof import Proof, ends_with
 from tests.support.arms import Arm, run
 
 SCENARIO, PATCH = "tuner_temporary_checkpoint", "tuner-temporary-checkpoint"
@@ -35,3 +36,19 @@ def test_no_other_file_is_trusted_for_its_name():
     assert not shim.ok, shim
     assert "1 fix" in shim.output, shim
     assert ERROR in shim.output, shim
+
+
+PROOFS = (
+    Proof(
+        "tuner-temporary-checkpoint",
+        ends_with("Weights only load failed"),
+        case="lr_callback",
+        recommended_environment=(("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", "1"),),
+    ),
+    Proof(
+        "tuner-temporary-checkpoint",
+        ends_with("Weights only load failed"),
+        case="scale_batch_size",
+        recommended_environment=(("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", "1"),),
+    ),
+)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.equivalence.proof import Proof, sees
 from tests.support.arms import Arm, run
 
 
@@ -58,3 +59,14 @@ def test_fixed_release_is_left_alone(official):
     shim = run("worker_seed_sequence", Arm("lightning", "2.6.1", shim=True), "fork")
     assert numbers(shim) == official("fork")
     assert "worker-seed-sequence" not in shim.output, shim
+
+
+PROOFS = (
+    Proof(
+        "worker-seed-sequence",
+        sees(lambda seen: seen["seed 1"]["torch"][0] == seen["seed 1"]["torch"][1]),
+        case="fork",
+        observed=lambda ranks: [{seed: [v["torch"], v["python"]] for seed, v in rank.items()} for rank in ranks],
+        note="NumPy's numbers: 2.4.0 takes them from another sequence than 2.6.1",
+    ),
+)

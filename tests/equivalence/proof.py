@@ -1,0 +1,74 @@
+"""What a scenario has to show: the bug in the stock arm, and what the other arms must agree on.
+
+Each case of a scenario that takes part in the equivalence is a :class:`Proof`. They stand in ``PROOFS`` of the patch's
+test, ``tests/patches/test_*.py``. A patch without one is not proven, and a test says so.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Callable, Optional
+
+Observations = list[dict[str, Any]]
+
+
+def everything(observations: Observations) -> Any:
+    """All that was observed, of every rank."""
+    return observations
+
+
+@dataclass(frozen=True)
+class Proof:
+    """One case of one scenario.
+
+    Args:
+        patch: name of the patch; the scenario is the file of that name, with underscores.
+        shows_bug: whether a run shows the bug as it was reported; gets its result (see ``tests/support/arms.py``).
+        case: handed to the scenario.
+        simulated_cuda: the case needs CUDA devices, simulated or real.
+        observed: the part of the observations in which shim, fork and official release must agree, exactly.
+        recommended: for a bug that upstream never fixed, the case that does what the maintainers recommend; it runs
+            in the stock release and takes the place of the official arm.
+        recommended_observed: the part of that run's observations that takes part in the comparison; ``observed`` if
+            ``None``. Set it where the recommended usage is observed in the same run.
+        recommended_environment: variables that make the recommended usage, where it is no matter of the program.
+        since: first release whose API this case can be written against, where the patch's range begins earlier.
+        note: why something was left out of the comparison, for the record.
+    """
+
+    patch: str
+    shows_bug: Callable[[Any], bool]
+    case: str = ""
+    simulated_cuda: bool = False
+    observed: Callable[[Observations], Any] = everything
+    recommended: Optional[str] = None
+    recommended_observed: Optional[Callable[[Observations], Any]] = None
+    recommended_environment: tuple[tuple[str, str], ...] = ()
+    since: str = ""
+    note: str = ""
+
+    @property
+    def scenario(self) -> str:
+        return self.patch.replace("-", "_")
+
+    def __str__(self) -> str:
+        return f"{self.patch}:{self.case}" if self.case else self.patch
+
+
+def ends_with(message: str) -> Callable[[Any], bool]:
+    """The program fails, and the message is in what the user reads."""
+
+    def shows_bug(result: Any) -> bool:
+        return not result.ok and message in result.output
+
+    return shows_bug
+
+
+def only(*names: str) -> Callable[[Observations], Any]:
+    """These observations, of every rank."""
+    return lambda observations: [{name: rank[name] for name in names} for rank in observations]
+
+
+def sees(check: Callable[[dict[str, Any]], bool]) -> Callable[[Any], bool]:
+    """What the first rank observed shows the bug; a program that observed nothing does not."""
+    return lambda result: bool(result.observations) and check(result.observations[0])
