@@ -6,6 +6,7 @@ import os
 import sys
 import warnings
 
+from lightning_patches import _startup
 from lightning_patches.errors import PatchError
 
 strict = False
@@ -42,12 +43,7 @@ def notice(message: str, urgent: bool = False) -> None:
     """One line on stderr, from the speaker only. Never raises: a closed stderr must not end a training."""
     if (quiet and not urgent) or not (urgent or is_speaker()):
         return
-    if sys.stderr is None:
-        return  # print() would take None for stdout
-    try:
-        print(f"lightning_patches: {message}", file=sys.stderr, flush=True)
-    except Exception:
-        pass
+    _startup.say(message)
 
 
 def warn_once(key: str, message: str, all_ranks: bool = False, stacklevel: int = 3) -> None:

@@ -92,7 +92,7 @@ def function_source(text: str, attribute: str) -> Optional[str]:
     """The source lines of ``attribute`` (``"f"``, ``"Class.method"``), decorators included."""
     try:
         node: Any = ast.parse(text)
-    except SyntaxError:
+    except (SyntaxError, ValueError):  # ValueError: a null byte, up to Python 3.11.3
         return None
     for name in attribute.split("."):
         node = _definition(node.body, name)

@@ -50,7 +50,12 @@ def launch(environment: Environment, namespace: str, **more: str) -> list[str]:
     release = environment_of(RELEASES[namespace])["PYTHONPATH"].split(os.pathsep)
     path = os.pathsep.join(entry for entry in release if entry != str(ROOT))
     variables = environment.variables(
-        lightning=False, PYTHONPATH=path, PYTHONWARNINGS="ignore", PROBE_NAMESPACE=namespace, **more
+        lightning=False,
+        PYTHONPATH=path,
+        PYTHONWARNINGS="ignore",
+        PYTHONUNBUFFERED="1",  # stdout and stderr in the order in which they were written
+        PROBE_NAMESPACE=namespace,
+        **more,
     )
     status, output = execute([environment.python, "-c", PROGRAM], variables, 200)
     assert status == 0, output

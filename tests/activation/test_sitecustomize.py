@@ -25,6 +25,11 @@ def neighbour(directory: Path, form: str, code: str = NEIGHBOUR) -> Path:
     return directory
 
 
+def has_one_in_its_library(environment: Environment) -> bool:
+    """Debian's Python brings a ``sitecustomize``, which comes before any in the site directory."""
+    return json.loads(environment.run("python", PLAIN)[1])["sitecustomize"] is not None
+
+
 def launch(environment: Environment, *program: str, **more: str) -> tuple[int, str]:
     return environment.run(environment.command("lightning-patches"), "run", *program, **more)
 
@@ -36,15 +41,18 @@ def test_neighbour_runs_once_and_takes_its_name(
 ) -> None:
     if place == "site":
         neighbour(fresh_environment.site, form)
-        status, output = launch(fresh_environment, PLAIN)
+        where, more = fresh_environment, {}
     else:
         directory = neighbour(tmp_path / "other", form)
-        status, output = launch(environment, PLAIN, PYTHONPATH=str(directory))
+        where, more = environment, {"PYTHONPATH": str(directory)}
+    alone = json.loads(where.run("python", PLAIN, **more)[1])
+    assert alone["neighbours"] == (0 if place == "site" and has_one_in_its_library(environment) else 1)
+    status, output = launch(where, PLAIN, **more)
     assert status == 0, output
     found = json.loads(output)
     assert found["armed"]
-    assert found["neighbours"] == 1
-    assert "launcher" not in found["sitecustomize"]
+    for what in ("neighbours", "sitecustomize"):
+        assert found[what] == alone[what]
 
 
 def test_neighbour_first_and_chaining_as_ours_does(environment: Environment, tmp_path: Path) -> None:
@@ -88,15 +96,20 @@ def test_foreign_python_still_gets_its_own_sitecustomize(
     environment: Environment, fresh_environment: Environment
 ) -> None:
     neighbour(fresh_environment.site, "module")
+    alone = json.loads(fresh_environment.run("python", PLAIN)[1])
     status, output = launch(environment, "sh", "-c", f"exec {fresh_environment.python} {PLAIN}")
     assert status == 0, output
     found = json.loads(output)
     assert found["prefix"] == str(fresh_environment.directory)
-    assert found["neighbours"] == 1
+    assert alone["sitecustomize"] is not None
+    for what in ("neighbours", "sitecustomize"):
+        assert found[what] == alone[what]
     assert not found["loaded"]
 
 
 def test_without_a_neighbour_ours_stays_in_its_place(environment: Environment) -> None:
+    if has_one_in_its_library(environment):
+        pytest.skip("this Python brings a sitecustomize of its own")
     status, output = launch(environment, PLAIN)
     assert json.loads(output)["sitecustomize"].endswith("launcher/sitecustomize.py")
 

@@ -19,6 +19,7 @@ from packaging.version import Version
 
 from tests.equivalence.proof import Proof
 from tests.support.arms import SCENARIOS, Arm, Result, run
+from tests.support.preload import Preloaded
 
 import _diffs  # isort: skip  (tests.support.arms has put scripts/ on the path)
 import _fork  # isort: skip
@@ -82,8 +83,9 @@ class Outcome:
 class Runner:
     """Runs arms, each of them once: what was seen of an arm is kept for the other cells that ask for it."""
 
-    def __init__(self, timeout: float = 240) -> None:
+    def __init__(self, timeout: float = 240, preloaded: Optional[Preloaded] = None) -> None:
         self.timeout = timeout
+        self.preloaded = preloaded
         self.runs = 0
         self._results: dict[tuple[Any, ...], Future[Result]] = {}
         self._lock = threading.Lock()
@@ -106,9 +108,17 @@ class Runner:
                 self.runs += 1
         if mine:
             try:
-                variables = dict(environment)
                 waiting.set_result(
-                    run(proof.scenario, arm, case, proof.simulated_cuda, toggle, variables, timeout=self.timeout)
+                    run(
+                        proof.scenario,
+                        arm,
+                        case,
+                        proof.simulated_cuda,
+                        toggle,
+                        dict(environment),
+                        timeout=self.timeout,
+                        preloaded=self.preloaded,
+                    )
                 )
             except BaseException as error:
                 waiting.set_exception(error)

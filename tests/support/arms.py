@@ -18,6 +18,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Optional
 
+from tests.support.preload import Preloaded
+
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
 import _releases
@@ -77,6 +79,7 @@ def run(
     toggle: Optional[str] = None,
     environment: Optional[dict[str, str]] = None,
     timeout: float = 150,
+    preloaded: Optional[Preloaded] = None,
 ) -> Result:
     """Run ``tests/scenarios/<scenario>.py`` in ``arm``, with nothing left running afterwards.
 
@@ -88,6 +91,7 @@ def run(
         toggle: value of ``LIGHTNING_PATCHES``; unset if ``None``.
         environment: further variables.
         timeout: in seconds; the run's whole process group is killed after it, and when the program ends.
+        preloaded: where to fork the process from, for a run without simulated devices.
     """
     if simulated_cuda:
         _build_simulated_cuda()
@@ -95,7 +99,11 @@ def run(
         variables = environment_of(arm, simulated_cuda, toggle)
         variables.update(SCENARIO_CASE=case, SCENARIO_OUT=out, SCENARIO_SHIM="1" if arm.shim else "0")
         variables.update(environment or {})
-        status, output = execute([sys.executable, str(SCENARIOS / f"{scenario}.py")], variables, timeout, cwd=out)
+        program = SCENARIOS / f"{scenario}.py"
+        if preloaded is None or simulated_cuda:
+            status, output = execute([sys.executable, str(program)], variables, timeout, cwd=out)
+        else:
+            status, output = preloaded.execute(program, variables, timeout, cwd=out)
         found = {int(p.stem[4:]): json.loads(p.read_text()) for p in Path(out).glob("rank*.json")}
         return Result(status, output, [found[rank] for rank in sorted(found)])
 
@@ -113,7 +121,7 @@ def environment_of(arm: Arm, simulated_cuda: bool = False, toggle: Optional[str]
     path = [str(ROOT), str(directory)]
     if simulated_cuda:
         path.insert(0, str(SIMULATED_CUDA_SITE))
-    dropped = (*LAUNCHER_VARIABLES, "LIGHTNING_PATCHES", "_LIGHTNING_PATCHES_IMPORT_ONLY")
+    dropped = (*LAUNCHER_VARIABLES, "LIGHTNING_PATCHES", "_LIGHTNING_PATCHES_IMPORT_ONLY", "PYTHONDONTWRITEBYTECODE")
     variables = {k: v for k, v in os.environ.items() if k not in dropped}
     variables.update(
         PYTHONPATH=os.pathsep.join(path),

@@ -73,7 +73,12 @@ def _say(loaded: bool) -> None:
             "Put `import lightning_patches` on top of the script, or start it with `lightning-patches run`, or run "
             "`lightning-patches autostart enable` once in this environment."
         )
+    stream = sys.stderr
+    line = f"lightning_patches: [rank {rank}] {asked}, but this process is not patched. {advice}\n"
     try:
-        sys.stderr.write(f"lightning_patches: [rank {rank}] {asked}, but this process is not patched. {advice}\n")
+        if stream is sys.__stderr__:  # past the buffer: what stays in it ends the program with status 120
+            os.write(stream.fileno(), line.encode("utf-8"))
+        else:
+            stream.write(line)
     except Exception:
         pass  # nobody reads stderr: no reason to end a training
