@@ -7,7 +7,10 @@ not show the bug, and the shim must neither apply anything nor change what is ob
 
 from __future__ import annotations
 
+import hashlib
 import importlib
+import re
+import sys
 import threading
 from concurrent.futures import Future
 from dataclasses import asdict, dataclass, field
@@ -18,8 +21,7 @@ from typing import Any, Iterable, Iterator, Literal, Optional
 from packaging.version import Version
 
 from tests.equivalence.proof import Proof
-from tests.support.arms import SCENARIOS, Arm, Result, run
-from tests.support.preload import Preloaded
+from tests.support.arms import ROOT, SCENARIOS, Arm, Result, run
 
 import _diffs  # isort: skip  (tests.support.arms has put scripts/ on the path)
 import _fork  # isort: skip
@@ -30,6 +32,9 @@ from lightning_patches.patch import Patch
 TESTS = Path(__file__).resolve().parents[1] / "patches"
 Role = Literal["before", "affected", "fixed", "newest"]
 NAMESPACES = _releases.NAMESPACES
+MECHANISM = ("__init__", "_runtime", "_startup", "apply", "catalog", "distributions", "fingerprints", "gate", "hooks")
+MECHANISM += ("patch", "toggle")
+"""The modules of the package that every patch relies on."""
 NOT_IMPORTABLE = {"lightning": "2.1.0"}
 """``lightning`` below this release imports the whole App with its dependencies; the other has the same code."""
 
@@ -63,6 +68,7 @@ class Outcome:
         arms: in a word, what each arm did: "bug", "right", "as stock", "differs", "fails".
         reference: what the fourth arm was.
         agrees: the promise holds here.
+        subject: what was proven, see :func:`subject`.
         details: where it does not, what was seen.
     """
 
@@ -74,6 +80,7 @@ class Outcome:
     arms: dict[str, str] = field(default_factory=dict)
     reference: str = ""
     agrees: bool = False
+    subject: str = ""
     details: str = ""
 
     def as_dict(self) -> dict[str, Any]:
@@ -83,9 +90,8 @@ class Outcome:
 class Runner:
     """Runs arms, each of them once: what was seen of an arm is kept for the other cells that ask for it."""
 
-    def __init__(self, timeout: float = 240, preloaded: Optional[Preloaded] = None) -> None:
+    def __init__(self, timeout: float = 240) -> None:
         self.timeout = timeout
-        self.preloaded = preloaded
         self.runs = 0
         self._results: dict[tuple[Any, ...], Future[Result]] = {}
         self._lock = threading.Lock()
@@ -108,17 +114,9 @@ class Runner:
                 self.runs += 1
         if mine:
             try:
+                variables = dict(environment)
                 waiting.set_result(
-                    run(
-                        proof.scenario,
-                        arm,
-                        case,
-                        proof.simulated_cuda,
-                        toggle,
-                        dict(environment),
-                        timeout=self.timeout,
-                        preloaded=self.preloaded,
-                    )
+                    run(proof.scenario, arm, case, proof.simulated_cuda, toggle, variables, self.timeout, proof.fresh)
                 )
             except BaseException as error:
                 waiting.set_exception(error)
@@ -221,18 +219,53 @@ def importable(distribution: str) -> list[str]:
     return [version for version in _releases.versions(distribution) if Version(version) >= first]
 
 
-def companions(patch: Patch) -> list[str]:
-    """The patches that take part beside ``patch``, itself included.
+def companions(patch: Patch, version: str) -> list[str]:
+    """The patches that take part beside ``patch`` on a release that it affects, itself included.
 
     An official release has all fixes up to its own, so shim and fork get those too. Where there is no official release
     to compare with, they get the default set.
     """
-    if patch.fixed_in is None:
-        names = [other.name for other in catalog.all_patches() if other.default]
-    else:
-        limit = Version(patch.fixed_in)
-        names = [p.name for p in catalog.all_patches() if p.default and p.fixed_in and Version(p.fixed_in) <= limit]
+    limit = Version(patch.fixed_in) if patch.fixed_in else None
+    names = [
+        other.name
+        for other in catalog.all_patches()
+        if other.default
+        and version in gate.affected_releases(other)
+        and (limit is None or (other.fixed_in is not None and Version(other.fixed_in) <= limit))
+    ]
     return sorted({*names, patch.name})
+
+
+def subject(cell: Cell) -> str:
+    """Tells what a cell proves from what it would prove after a change: of the shim's mechanism, of the patches that
+    take part, their diffs, the scenario and what is asked of it."""
+    patch = _diffs.record(cell.proof.patch)
+    names = companions(patch, cell.version) if cell.role == "affected" else [patch.name]
+    return _digest(cell.proof.scenario, tuple(names), cell.role)
+
+
+@cache
+def _digest(scenario: str, names: tuple[str, ...], role: str) -> str:
+    package = ROOT / "lightning_patches"
+    files = {package / f"{module}.py" for module in MECHANISM}
+    files |= {SCENARIOS / f"{name}.py" for name in (scenario, "_scenario")}
+    files |= {ROOT / "tests" / "support" / "arms.py", Path(__file__)}
+    files |= {path for path in TESTS.glob("test_*.py") if f'"{scenario.replace("_", "-")}"' in path.read_text()}
+    if any(proof.simulated_cuda for proof in proofs([scenario.replace("_", "-")])):
+        files |= {path for path in (ROOT / "tests" / "simulated_cuda" / "site").rglob("*.[cp]*") if path.is_file()}
+    for patch in map(_diffs.record, names):
+        builders = {sys.modules[target.build.__module__].__file__ or "" for target in patch.targets}
+        for path in map(Path, builders):
+            files.add(path)
+            used = re.findall(r"^ *(?:from|import) lightning_patches[. ](?:import )?(\w+)", path.read_text(), re.M)
+            files |= {package / f"{module}.py" for module in used if (package / f"{module}.py").exists()}
+        if role == "affected":
+            files |= {diff.path for diff in _diffs.series() if diff.name == patch.name}
+    digest = hashlib.sha256(repr(names).encode())
+    for path in sorted(files):
+        if "__pycache__" not in path.parts:
+            digest.update(path.relative_to(ROOT).as_posix().encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()[:16]
 
 
 # -------------------------------------------------------------------- running one
@@ -247,13 +280,13 @@ def evaluate(cell: Cell, runner: Runner) -> Outcome:
         if cell.role == "affected"
         else _unaffected(cell, patch, runner, outcome)
     )
-    outcome.agrees = not problems
+    outcome.agrees, outcome.subject = not problems, subject(cell)
     outcome.details = "\n".join(problems)
     return outcome
 
 
 def _affected(cell: Cell, patch: Patch, runner: Runner, outcome: Outcome) -> Iterator[str]:
-    proof, names = cell.proof, companions(patch)
+    proof, names = cell.proof, companions(patch, cell.version)
     stock_arm = Arm(cell.distribution, cell.version)
     stock = runner(proof, stock_arm)
     outcome.arms["stock"] = "bug" if proof.shows_bug(stock) else "no bug"

@@ -33,6 +33,7 @@ class Proof:
             ``None``. Set it where the recommended usage is observed in the same run.
         recommended_environment: variables that make the recommended usage, where it is no matter of the program.
         since: first release whose API this case can be written against, where the patch's range begins earlier.
+        fresh: the scenario needs a Python that was started anew, see :func:`tests.support.arms.run`.
         note: why something was left out of the comparison, for the record.
     """
 
@@ -45,6 +46,7 @@ class Proof:
     recommended_observed: Optional[Callable[[Observations], Any]] = None
     recommended_environment: tuple[tuple[str, str], ...] = ()
     since: str = ""
+    fresh: bool = False
     note: str = ""
 
     @property

@@ -12,7 +12,7 @@ from packaging.version import Version
 Outcomes = list[dict[str, Any]]
 ARMS = ("stock", "shim", "fork", "official")
 SIGNS = {"bug": "✗", "right": "✓", "as stock": "=", "no bug": "?", "differs": "≠", "fails": "!"}
-SAME = ("torch", "python", "device", "subject")
+SAME = ("torch", "python", "device")
 """What must not have changed for a cell to be taken over from an earlier run."""
 
 

@@ -1,4 +1,4 @@
-"""Runs a scenario in an arm: a fresh process with one Lightning release, with or without the shim.
+"""Runs a scenario in an arm: a process with one Lightning release, with or without the shim.
 
 result = run("logged_metrics_device", Arm("lightning", "2.3.3", shim=True), simulated_cuda=True)
 assert result.ok, result
@@ -79,7 +79,7 @@ def run(
     toggle: Optional[str] = None,
     environment: Optional[dict[str, str]] = None,
     timeout: float = 150,
-    preloaded: Optional[Preloaded] = None,
+    fresh: bool = False,
 ) -> Result:
     """Run ``tests/scenarios/<scenario>.py`` in ``arm``, with nothing left running afterwards.
 
@@ -91,7 +91,8 @@ def run(
         toggle: value of ``LIGHTNING_PATCHES``; unset if ``None``.
         environment: further variables.
         timeout: in seconds; the run's whole process group is killed after it, and when the program ends.
-        preloaded: where to fork the process from, for a run without simulated devices.
+        fresh: the process is a Python started anew, not one forked from a process that had imported torch (see
+            ``tests/support/preload.py``). Always so with simulated devices, or with another ``PYTHONPATH``.
     """
     if simulated_cuda:
         _build_simulated_cuda()
@@ -100,12 +101,17 @@ def run(
         variables.update(SCENARIO_CASE=case, SCENARIO_OUT=out, SCENARIO_SHIM="1" if arm.shim else "0")
         variables.update(environment or {})
         program = SCENARIOS / f"{scenario}.py"
-        if preloaded is None or simulated_cuda:
+        if fresh or simulated_cuda or "PYTHONPATH" in (environment or {}):
             status, output = execute([sys.executable, str(program)], variables, timeout, cwd=out)
         else:
-            status, output = preloaded.execute(program, variables, timeout, cwd=out)
+            status, output = _preloaded().execute(program, variables, timeout, cwd=out)
         found = {int(p.stem[4:]): json.loads(p.read_text()) for p in Path(out).glob("rank*.json")}
         return Result(status, output, [found[rank] for rank in sorted(found)])
+
+
+@cache
+def _preloaded() -> Preloaded:
+    return Preloaded()
 
 
 @cache

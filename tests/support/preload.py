@@ -1,9 +1,8 @@
 """Scenario processes that are forked from one that has imported torch, for runs of many arms.
 
-Most of a scenario's time is spent on importing torch. ``Preloaded().execute`` takes the place of
-:func:`tests.support.arms.execute` for a scenario: each one still gets a process of its own, in which Lightning and the
-shim are imported anew, from the release of its arm; only torch and torchmetrics are there already. Ranks that a
-scenario starts by itself are ordinary processes.
+Most of a scenario's time is spent on importing torch. Each one still gets a process of its own, in which Lightning
+and the shim are imported anew, from the release of its arm; only torch and torchmetrics are there already. Ranks that
+a scenario starts by itself are ordinary processes.
 
 Run as a program, this file is that parent: ``python preload.py SOCKET``.
 """
@@ -26,7 +25,7 @@ MODULES = ("torch", "torch._dynamo", "torch.distributed.fsdp", "torchmetrics")
 
 
 class Preloaded:
-    """Starts the parent when first used; ends it with :meth:`close`, or with the process."""
+    """Starts the parent, which ends with :meth:`close`, or soon after this process."""
 
     def __init__(self) -> None:
         self._directory = tempfile.TemporaryDirectory(prefix="preload-")
