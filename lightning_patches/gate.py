@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import operator
+import re
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Literal, Optional
+from typing import TYPE_CHECKING, Any, Callable, Literal, Optional
 
 from lightning_patches import fingerprints
 from lightning_patches.distributions import FORBIDDEN, Namespace
 from lightning_patches.patch import Patch, Target
 
 if TYPE_CHECKING:
-    from packaging.specifiers import SpecifierSet
     from packaging.version import Version
+
+_COMPARISONS = {">=": operator.ge, "<=": operator.le, "==": operator.eq, "<": operator.lt}
 
 Verdict = Literal["applied", "pending", "not-affected", "fixed-upstream", "disabled", "drifted", "failed"]
 
@@ -51,7 +54,7 @@ def in_ranges(version: str, ranges: tuple[str, ...]) -> bool:
     """Whether a version lies in one of the ranges. A local label (``2.2.5+cu118``) is looked through; a development
     version or release candidate counts as the release that it leads to."""
     public = _public(version)
-    return any(_specifiers(text).contains(public) for text in ranges)
+    return any(all(compare(public, bound) for compare, bound in _bounds(text)) for text in ranges)
 
 
 # Parsing is most of what a decision costs, and the same few dozen texts come up for every patch.
@@ -64,10 +67,13 @@ def _public(version: str) -> Version:
 
 
 @cache
-def _specifiers(text: str) -> SpecifierSet:
-    from packaging.specifiers import SpecifierSet
-
-    return SpecifierSet(text)
+def _bounds(text: str) -> tuple[tuple[Callable[[Any, Any], bool], Version], ...]:
+    """The comparisons that a specifier stands for. ``packaging`` would do it, at forty times the price; the rules for
+    candidates and labels that it brings besides are settled by :func:`_public`."""
+    parsed = [re.fullmatch(r"(>=|<=|==|<)([\w.]+)", clause.strip()) for clause in text.split(",")]
+    if None in parsed:
+        raise ValueError(f"a range of releases is made of >=, <=, == and <, not {text!r}")
+    return tuple((_COMPARISONS[match[1]], _public(match[2])) for match in parsed if match)
 
 
 @cache
@@ -97,7 +103,6 @@ def _decide_version(patch: Patch, distribution: str, version: str) -> Optional[D
 
 
 def _decide_source(patch: Patch, namespace: Namespace, locations: list[str]) -> Decision:
-    affected = affected_releases(patch)
     fixed: list[str] = []
     for location in locations:
         part = namespace.part_of(location)
@@ -114,7 +119,7 @@ def _decide_source(patch: Patch, namespace: Namespace, locations: list[str]) -> 
         if not source.releases:
             what = "is not the code of any known release" if source.exists else "is missing"
             return Decision("drifted", f"{location} in {part.distribution} {part.version} {what}; left alone")
-        if not source.releases & affected:
+        if not any(in_ranges(release, patch.affected) for release in source.releases):
             fixed.append(location)
     version = ", ".join(sorted({f"{part.distribution} {part.version}" for part in namespace.parts.values()}))
     if fixed:

@@ -190,8 +190,9 @@ def boundaries(proof: Proof, distribution: str) -> list[Cell]:
     cells = []
     if affected:
         first = versions.index(affected[0])
-        if first and versions[first - 1] not in everywhere:
-            cells.append(Cell(proof, distribution, versions[first - 1], "before"))
+        before = versions[first - 1] if first else None
+        if before and before not in everywhere and Version(before) >= Version(proof.since or "0"):
+            cells.append(Cell(proof, distribution, before, "before"))
         cells += [Cell(proof, distribution, v, "affected") for v in dict.fromkeys((affected[0], affected[-1]))]
     if patch.fixed_in in versions:
         cells.append(Cell(proof, distribution, str(patch.fixed_in), "fixed"))
@@ -236,36 +237,46 @@ def companions(patch: Patch, version: str) -> list[str]:
     return sorted({*names, patch.name})
 
 
+def _taking_part(cell: Cell, patch: Patch) -> list[str]:
+    return [patch.name] if cell.proof.alone else companions(patch, cell.version)
+
+
 def subject(cell: Cell) -> str:
-    """Tells what a cell proves from what it would prove after a change: of the shim's mechanism, of the patches that
-    take part, their diffs, the scenario and what is asked of it."""
+    """Tells what a cell proves from what it would prove after a change of anything that takes part in it."""
     patch = _diffs.record(cell.proof.patch)
-    names = companions(patch, cell.version) if cell.role == "affected" else [patch.name]
-    return _digest(cell.proof.scenario, tuple(names), cell.role)
+    affected = cell.role == "affected"
+    names = _taking_part(cell, patch) if affected else [patch.name]
+    return digest(cell.proof, tuple(names), diffs=affected)
 
 
 @cache
-def _digest(scenario: str, names: tuple[str, ...], role: str) -> str:
+def digest(proof: Proof, patches: tuple[str, ...], diffs: bool) -> str:
+    """Of the scenario, what is asked of it, the shim with the patches that take part, and their diffs.
+
+    Args:
+        proof: the case.
+        patches: names of the patches; with none, the shim does not take part.
+        diffs: the fork takes part.
+    """
     package = ROOT / "lightning_patches"
-    files = {package / f"{module}.py" for module in MECHANISM}
-    files |= {SCENARIOS / f"{name}.py" for name in (scenario, "_scenario")}
-    files |= {ROOT / "tests" / "support" / "arms.py", Path(__file__)}
-    files |= {path for path in TESTS.glob("test_*.py") if f'"{scenario.replace("_", "-")}"' in path.read_text()}
-    if any(proof.simulated_cuda for proof in proofs([scenario.replace("_", "-")])):
+    files = {SCENARIOS / f"{proof.scenario}.py", SCENARIOS / "_scenario.py", ROOT / "tests" / "support" / "arms.py"}
+    files |= {path for path in TESTS.glob("test_*.py") if f'"{proof.patch}"' in path.read_text()}
+    if proof.simulated_cuda:
         files |= {path for path in (ROOT / "tests" / "simulated_cuda" / "site").rglob("*.[cp]*") if path.is_file()}
-    for patch in map(_diffs.record, names):
-        builders = {sys.modules[target.build.__module__].__file__ or "" for target in patch.targets}
-        for path in map(Path, builders):
+    if patches:
+        files |= {package / f"{module}.py" for module in MECHANISM}
+    for patch in map(_diffs.record, patches):
+        for path in {Path(sys.modules[target.build.__module__].__file__ or "") for target in patch.targets}:
             files.add(path)
             used = re.findall(r"^ *(?:from|import) lightning_patches[. ](?:import )?(\w+)", path.read_text(), re.M)
             files |= {package / f"{module}.py" for module in used if (package / f"{module}.py").exists()}
-        if role == "affected":
+        if diffs:
             files |= {diff.path for diff in _diffs.series() if diff.name == patch.name}
-    digest = hashlib.sha256(repr(names).encode())
+    found = hashlib.sha256(repr(patches).encode())
     for path in sorted(files):
         if "__pycache__" not in path.parts:
-            digest.update(path.relative_to(ROOT).as_posix().encode() + b"\0" + path.read_bytes())
-    return digest.hexdigest()[:16]
+            found.update(path.relative_to(ROOT).as_posix().encode() + b"\0" + path.read_bytes())
+    return found.hexdigest()[:16]
 
 
 # -------------------------------------------------------------------- running one
@@ -286,7 +297,7 @@ def evaluate(cell: Cell, runner: Runner) -> Outcome:
 
 
 def _affected(cell: Cell, patch: Patch, runner: Runner, outcome: Outcome) -> Iterator[str]:
-    proof, names = cell.proof, companions(patch, cell.version)
+    proof, names = cell.proof, _taking_part(cell, patch)
     stock_arm = Arm(cell.distribution, cell.version)
     stock = runner(proof, stock_arm)
     outcome.arms["stock"] = "bug" if proof.shows_bug(stock) else "no bug"

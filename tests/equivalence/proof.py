@@ -32,7 +32,8 @@ class Proof:
         recommended_observed: the part of that run's observations that takes part in the comparison; ``observed`` if
             ``None``. Set it where the recommended usage is observed in the same run.
         recommended_environment: variables that make the recommended usage, where it is no matter of the program.
-        since: first release whose API this case can be written against, where the patch's range begins earlier.
+        alone: shim and fork have this patch only; for a reference arm that shows other bugs of the catalogue.
+        since: first release with the API that the case is written against.
         fresh: the scenario needs a Python that was started anew, see :func:`tests.support.arms.run`.
         note: why something was left out of the comparison, for the record.
     """
@@ -45,6 +46,7 @@ class Proof:
     recommended: Optional[str] = None
     recommended_observed: Optional[Callable[[Observations], Any]] = None
     recommended_environment: tuple[tuple[str, str], ...] = ()
+    alone: bool = False
     since: str = ""
     fresh: bool = False
     note: str = ""

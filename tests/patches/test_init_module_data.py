@@ -115,6 +115,7 @@ PROOFS = (
         sees(lambda seen: "Expected a 'cuda' device type for generator" in str(seen["inside"]["shuffled"]["error"])),
         case="ddp",
         simulated_cuda=True,
+        since="2.1.0",
         observed=lambda ranks: [rank["inside"] for rank in ranks],
         recommended_observed=lambda ranks: [rank["outside"] for rank in ranks],
     ),

@@ -44,11 +44,13 @@ PROOFS = (
         ends_with("Weights only load failed"),
         case="lr_callback",
         recommended_environment=(("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", "1"),),
+        alone=True,
     ),
     Proof(
         "tuner-temporary-checkpoint",
         ends_with("Weights only load failed"),
         case="scale_batch_size",
         recommended_environment=(("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", "1"),),
+        alone=True,
     ),
 )

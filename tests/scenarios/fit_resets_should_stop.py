@@ -1,0 +1,23 @@
+"""PR 19177: a Trainer that was stopped early trains nothing when it is to fit again."""
+
+import _scenario as scenario
+
+pl = scenario.pytorch()
+
+
+class StopAfter(pl.Callback):
+    def __init__(self, steps):
+        self.steps = steps
+
+    def on_train_batch_end(self, trainer, *_):
+        trainer.should_stop = trainer.global_step == self.steps
+
+
+if __name__ == "__main__":
+    model = scenario.pytorch("demos.boring_classes").BoringModel()
+    trainer = scenario.trainer(accelerator="cpu", max_steps=10, callbacks=StopAfter(2), limit_val_batches=0)
+    steps = []
+    for _ in range(2):
+        trainer.fit(model)
+        steps.append(trainer.global_step)
+    scenario.observe(steps=steps)
