@@ -26,6 +26,7 @@ class Proof:
         shows_bug: whether a run shows the bug as it was reported; gets its result (see ``tests/support/arms.py``).
         case: handed to the scenario.
         simulated_cuda: the case needs CUDA devices, simulated or real.
+        one_card: with ``simulated_cuda``: a single real GPU, which two ranks share, is enough to show it.
         observed: the part of the observations in which shim, fork and official release must agree, exactly.
         recommended: for a bug that upstream never fixed, the case that does what the maintainers recommend; it runs
             in the stock release and takes the place of the official arm.
@@ -42,6 +43,7 @@ class Proof:
     shows_bug: Callable[[Any], bool]
     case: str = ""
     simulated_cuda: bool = False
+    one_card: bool = False
     observed: Callable[[Observations], Any] = everything
     recommended: Optional[str] = None
     recommended_observed: Optional[Callable[[Observations], Any]] = None

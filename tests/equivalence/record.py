@@ -12,6 +12,8 @@ from packaging.version import Version
 Outcomes = list[dict[str, Any]]
 ARMS = ("stock", "shim", "fork", "official")
 SIGNS = {"bug": "✗", "right": "✓", "as stock": "=", "no bug": "?", "differs": "≠", "fails": "!"}
+FILES = (("equivalence.json", "EQUIVALENCE.md"), ("equivalence.cuda.json", "EQUIVALENCE.cuda.md"))
+"""The record of the CPU and of a GPU."""
 SAME = ("torch", "python", "device")
 """What must not have changed for a cell to be taken over from an earlier run."""
 
@@ -36,12 +38,13 @@ def spent(path: Path) -> tuple[int, int]:
     return facts["seconds"], facts["runs"]
 
 
-def write(directory: Path, facts: dict[str, Any], outcomes: Outcomes) -> None:
+def write(directory: Path, facts: dict[str, Any], outcomes: Outcomes, cuda: bool = False) -> None:
     """Write both files."""
     lines = ",\n".join("  " + json.dumps(outcome, sort_keys=True) for outcome in outcomes)
     text = f'{{\n "circumstances": {json.dumps(facts)},\n "cells": [\n{lines}\n ]\n}}\n'
-    _replace(directory / "equivalence.json", text)
-    _replace(directory / "EQUIVALENCE.md", markdown(facts, outcomes))
+    data, table = FILES[cuda]
+    _replace(directory / data, text)
+    _replace(directory / table, markdown(facts, outcomes))
 
 
 def _replace(path: Path, text: str) -> None:

@@ -50,11 +50,13 @@ PROOFS = (
         ends_with("No backend type associated with device type cpu"),
         case="lr_find",
         simulated_cuda=True,
+        one_card=True,
     ),
     Proof(
         "logged-metrics-device",
         ends_with("No backend type associated with device type cpu"),
         case="fit_twice",
         simulated_cuda=True,
+        one_card=True,
     ),
 )

@@ -23,6 +23,7 @@ import torch
 
 NAMESPACE = os.environ.get("SCENARIO_NAMESPACE", "lightning")
 CASE = os.environ.get("SCENARIO_CASE", "")
+ONE_CARD = os.environ.get("SCENARIO_ONE_CARD") == "1"
 torch.set_num_threads(1)
 warnings.filterwarnings("ignore", message=".*pkg_resources.*")
 
@@ -40,7 +41,15 @@ def fabric(module: str = "") -> ModuleType:
 
 
 def trainer(**options: Any) -> Any:
-    """A Trainer that writes nothing but what ``options`` ask for."""
+    """A Trainer that writes nothing but what ``options`` ask for.
+
+    Where there is one real card only, two ranks share it: NCCL refuses that, but a group with a backend for CUDA
+    tensors alone (``cuda:gloo``) has the one property of NCCL's that matters here.
+    """
+    if ONE_CARD and options.get("accelerator") == "gpu" and options.get("devices") == 2:
+        card = torch.device("cuda", 0)
+        strategy = pytorch("strategies").DDPStrategy(parallel_devices=[card, card], process_group_backend="cuda:gloo")
+        options = {**options, "devices": "auto", "strategy": strategy}
     quiet = {
         "logger": False,
         "enable_checkpointing": False,

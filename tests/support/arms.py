@@ -26,6 +26,7 @@ import _releases
 
 SCENARIOS = ROOT / "tests" / "scenarios"
 SIMULATED_CUDA_SITE = ROOT / "tests" / "simulated_cuda" / "site"
+DEVICE = "LIGHTNING_PATCHES_TEST_DEVICE"
 LAUNCHER_VARIABLES = ("RANK", "LOCAL_RANK", "NODE_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 
 
@@ -87,13 +88,18 @@ def run(
         scenario: the program's name.
         arm: where it runs.
         case: handed to the program as ``CASE``.
-        simulated_cuda: two simulated CUDA devices and backend "nccl" (see ``tests/simulated_cuda``).
+        simulated_cuda: two simulated CUDA devices and backend "nccl" (see ``tests/simulated_cuda``). With the variable
+            ``LIGHTNING_PATCHES_TEST_DEVICE=cuda``, a real GPU instead, which two ranks share.
         toggle: value of ``LIGHTNING_PATCHES``; unset if ``None``.
         environment: further variables.
         timeout: in seconds; the run's whole process group is killed after it, and when the program ends.
         fresh: the process is a Python started anew, not one forked from a process that had imported torch (see
             ``tests/support/preload.py``). Always so with simulated devices, or with another ``PYTHONPATH``.
     """
+    on_card = simulated_cuda and os.environ.get(DEVICE) == "cuda"
+    if on_card:
+        simulated_cuda, fresh = False, True
+        environment = {**(environment or {}), "SCENARIO_ONE_CARD": "1"}
     if simulated_cuda:
         _build_simulated_cuda()
     with tempfile.TemporaryDirectory(prefix="scenario-") as out:
