@@ -14,6 +14,7 @@ import sys
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # typing itself is not imported at start-up
     from collections.abc import Sequence
+    from importlib.machinery import ModuleSpec
     from types import ModuleType
     from typing import Optional
 
@@ -114,6 +115,16 @@ def _selection(text: Optional[str]) -> Selection:
 def _fire(spec: Optional[str]) -> None:
     text = os.environ.get(VARIABLE) if spec is None else spec
     patcher().activate(_selection(text))
+    if (text or "").strip().lower() in _NOTHING:
+        return
+    if os.environ.get("LIGHTNING_PATCHES_HANG_TIMEOUT"):
+        from lightning_patches import hang
+
+        hang.start_from_environment()
+    if os.environ.get("LIGHTNING_PATCHES_RANK_BY_RANK"):
+        from lightning_patches import rank_by_rank
+
+        rank_by_rank.install_from_environment()
 
 
 class _Armed:
@@ -125,7 +136,7 @@ class _Armed:
 
     def find_spec(
         self, fullname: str, path: Optional[Sequence[str]] = None, target: Optional[ModuleType] = None
-    ) -> None:
+    ) -> Optional[ModuleSpec]:
         if fullname.partition(".")[0] not in ROOTS:  # a submodule comes first if another finder served the root
             return None
         # Armed until all hooks stand: a second thread that imports Lightning meanwhile activates as well, which is
@@ -137,7 +148,9 @@ class _Armed:
                 raise
             say(f"{error} Nothing is patched.")
         _disarm()
-        return None
+        # The finder that now stands in front was not there when Python began to ask for this module.
+        hooks = sys.modules.get("lightning_patches.hooks")
+        return hooks.find_spec(fullname, path, target) if hooks is not None else None
 
 
 def _arm(spec: Optional[str], tolerant: bool) -> None:
@@ -159,8 +172,17 @@ def _is_own_command() -> bool:
 
 
 def say(message: str) -> None:
-    """One line on stderr, if there is one to write to."""
+    """One line on stderr, if there is one to write to.
+
+    Past the stream's buffer: what cannot be written would stay in there and turn the program's exit status into 120.
+    """
+    stream, line = sys.stderr, f"lightning_patches: {message}\n"
     try:
-        sys.stderr.write(f"lightning_patches: {message}\n")
+        if stream is sys.__stderr__ and stream is not None:
+            stream.flush()
+            os.write(stream.fileno(), line.encode(stream.encoding or "utf-8", "backslashreplace"))
+        else:
+            stream.write(line)
+            stream.flush()
     except Exception:
         pass

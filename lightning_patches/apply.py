@@ -59,6 +59,8 @@ class Patcher:
         self.selection: Optional[Selection] = None
         self._states: dict[tuple[str, str], _State] = {}
         self._namespaces: dict[str, distributions.Namespace] = {}
+        self._planned: dict[str, Selection] = {}
+        self._in_order: dict[str, list[_State]] = {}
         self._slots: dict[tuple[int, str], _Slot] = {}
         self._lock = threading.RLock()
 
@@ -81,10 +83,11 @@ class Patcher:
         hooks.wait_for_imports(distributions.ROOT_PACKAGES)
         refused: Optional[PatchError] = None
         for namespace in distributions.PARTS:
-            modules = {target.module for patch in wanted for target in patch.targets}
-            for module in sorted(modules):
+            modules = {(target.module, target.early) for patch in wanted for target in patch.targets}
+            for module, early in sorted(modules):
+                watch = hooks.watch_before if early else hooks.watch
                 try:
-                    hooks.watch(distributions.module_name(namespace, module), self._importer(namespace, module))
+                    watch(distributions.module_name(namespace, module), self._importer(namespace, module, early))
                 except PatchError as error:
                     refused = refused or error
         if refused is not None:
@@ -106,6 +109,8 @@ class Patcher:
             self._slots.clear()
             self._states.clear()
             self._namespaces.clear()
+            self._planned.clear()
+            self._in_order.clear()
             self.selection = None
             _runtime.strict = _runtime.quiet = False
         return left
@@ -149,23 +154,25 @@ class Patcher:
 
     # ---------------------------------------------------------------- on import
 
-    def _importer(self, namespace: str, module: str) -> hooks.Callback:
+    def _importer(self, namespace: str, module: str, early: bool) -> hooks.Callback:
         def on_import(imported: ModuleType, reloaded: bool) -> None:
             with self._lock:
-                self._on_import(namespace, module, imported, reloaded)
+                self._on_import(namespace, module, imported, reloaded, early)
 
         return on_import
 
-    def _on_import(self, namespace: str, module: str, imported: ModuleType, reloaded: bool) -> None:
+    def _on_import(self, namespace: str, module: str, imported: ModuleType, reloaded: bool, early: bool) -> None:
         if self.selection is None:
             return
         self._plan(namespace)
-        states = [self._states[namespace, p.name] for p in self.catalogue if (namespace, p.name) in self._states]
+        states = self._in_order.get(namespace, [])
         for state in states:
             if state.decision.verdict != "pending":
                 continue
             try:
                 for target in state.modules.get(module, []):
+                    if target.early != early:
+                        continue
                     self._add_layer(state, target, imported, namespace, reloaded)
             except Exception as error:
                 self._withdraw(state, namespace)
@@ -179,11 +186,13 @@ class Patcher:
     def _plan(self, name: str) -> None:
         """Gate the wanted patches of a namespace, each once, when the first module of interest arrives."""
         assert self.selection is not None
+        if self._planned.get(name) is self.selection:
+            return
         new = [p for p in self.catalogue if p.name in self.selection.names and (name, p.name) not in self._states]
         namespace = self._namespaces.get(name) or (distributions.find(name) if new else None)
         if namespace is None:
             return
-        self._namespaces[name] = namespace
+        self._planned[name], self._namespaces[name] = self.selection, namespace
         planned = []
         for patch in new:
             state = self._states[name, patch.name] = _State(patch, gate.decide(patch, namespace))
@@ -191,6 +200,8 @@ class Patcher:
             if state.decision.verdict == "pending":
                 for target in gate.targets_in(patch, namespace):
                     state.modules.setdefault(target.module, []).append(target)
+        known = [self._states.get((name, patch.name)) for patch in self.catalogue]
+        self._in_order[name] = [state for state in known if state is not None]
         _announce(namespace, sum(state.decision.verdict == "pending" for state in planned))
         for state in planned:
             if state.decision.verdict == "drifted":
@@ -296,10 +307,20 @@ def _dress(replacement: Any, slot: _Slot, names: tuple[str, ...]) -> Any:
 
 
 def _swap_aliases(slot: _Slot, old: Any, new: Any) -> None:
-    """Follow ``from x import f``: every other module of Lightning's, and the user's script, that holds the object."""
+    """Follow ``from x import f``: every other module of Lightning's, and the user's script, that holds the object.
+
+    While the module is being imported only those that it imports in turn can have got hold of it: they stand behind it
+    in ``sys.modules``.
+    """
     roots = {*distributions.ROOT_PACKAGES, "__main__"}
-    for name, module in list(sys.modules.items()):
-        if name.partition(".")[0] not in roots or module is slot.owner or not isinstance(module, ModuleType):
+    being_imported = getattr(slot.owner.__spec__, "_initializing", False)
+    for name in reversed(list(sys.modules)):
+        module = sys.modules.get(name)
+        if module is slot.owner:
+            if being_imported:
+                break
+            continue
+        if name.partition(".")[0] not in roots or not isinstance(module, ModuleType):
             continue
         for attribute, value in list(vars(module).items()):
             if value is old:

@@ -52,7 +52,8 @@ class Namespace:
     parts: dict[str, Part] = field(default_factory=dict)
 
     def part_of(self, location: str) -> Optional[Part]:
-        return self.parts.get(location.partition(".")[0])
+        """The part that holds a module or an attribute of one: ``"fabric"``, ``"pytorch.tuner.lr_finder:_lr_find"``."""
+        return self.parts.get(location.partition(":")[0].partition(".")[0])
 
 
 def module_name(namespace: str, module: str) -> str:

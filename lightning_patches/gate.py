@@ -70,7 +70,7 @@ def _public(version: str) -> Version:
 def _bounds(text: str) -> tuple[tuple[Callable[[Any, Any], bool], Version], ...]:
     """The comparisons that a specifier stands for. ``packaging`` would do it, at forty times the price; the rules for
     candidates and labels that it brings besides are settled by :func:`_public`."""
-    parsed = [re.fullmatch(r"(>=|<=|==|<)([\w.]+)", clause.strip()) for clause in text.split(",")]
+    parsed = [re.fullmatch(r"(>=|<=|==|<)([\w.]+)", clause.strip()) for clause in text.split(",") if clause]
     if None in parsed:
         raise ValueError(f"a range of releases is made of >=, <=, == and <, not {text!r}")
     return tuple((_COMPARISONS[match[1]], _public(match[2])) for match in parsed if match)

@@ -3,7 +3,8 @@
 wrapt's post-import hooks do the work. Two things are added: a hook of ours never lets an exception reach the user's
 import unless ``strict`` asks for it, and it is called each time the module is executed: wrapt drops a hook before it
 runs, so that ``importlib.reload``, an import after the module was taken out of ``sys.modules``, and the second try at
-an import that failed would all go by silently unpatched.
+an import that failed would all go by silently unpatched. For what has to stand before a module runs, wrapt has no
+hook; :func:`watch_before` does that alone.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ Callback = Callable[[ModuleType, bool], None]
 """``callback(module, reloaded)``; ``reloaded`` tells that the code ran again in a module object known before."""
 
 _callbacks: dict[str, Callback] = {}
+_early: dict[str, Callback] = {}
+"""Called before the module is executed."""
 _registered: set[str] = set()
 """Modules for which wrapt has, or had, a hook of ours."""
 _spent: set[str] = set()
@@ -38,8 +41,7 @@ def watch(module_name: str, callback: Callback) -> None:
     A second call for the same module replaces the callback.
     """
     _callbacks[module_name] = callback
-    if not any(isinstance(finder, _AgainFinder) for finder in sys.meta_path):
-        sys.meta_path.insert(0, _AgainFinder())
+    _stand_in_front()
     _wait_for(module_name)
     if module_name not in _registered:
         # Called now, if the module is there.
@@ -47,6 +49,34 @@ def watch(module_name: str, callback: Callback) -> None:
         _registered.add(module_name)
     elif sys.modules.get(module_name) is not None:
         _fire(module_name, sys.modules[module_name])
+
+
+def watch_before(module_name: str, callback: Callback) -> None:
+    """Call ``callback(module, False)`` before each execution of the module, when it is still empty; and now, if it is
+    imported already.
+
+    A second call for the same module replaces the callback.
+    """
+    _early[module_name] = callback
+    _stand_in_front()
+    _wait_for(module_name)
+    if sys.modules.get(module_name) is not None:
+        _call(callback, sys.modules[module_name], False)
+
+
+def find_spec(
+    fullname: str, path: Optional[Sequence[str]] = None, target: Optional[ModuleType] = None
+) -> Optional[ModuleSpec]:
+    """What our finder finds: for a finder that has put ours in front of itself while Python was asking it."""
+    for finder in sys.meta_path:
+        if isinstance(finder, _AgainFinder):
+            return finder.find_spec(fullname, path, target)
+    return None
+
+
+def _stand_in_front() -> None:
+    if not any(isinstance(finder, _AgainFinder) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _AgainFinder())
 
 
 def wait_for_imports(roots: Sequence[str]) -> None:
@@ -68,6 +98,7 @@ def _wait_for(module_name: str) -> None:
 def unwatch_all() -> None:
     """Forget all callbacks. wrapt's hooks stay registered and do nothing."""
     _callbacks.clear()
+    _early.clear()
     sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, _AgainFinder)]
 
 
@@ -78,15 +109,19 @@ def _first_time(module_name: str, module: ModuleType) -> None:
 
 def _fire(module_name: str, module: ModuleType, reloaded: bool = False) -> None:
     callback = _callbacks.get(module_name)
-    if callback is None:
-        return
+    if callback is not None:
+        _call(callback, module, reloaded)
+
+
+def _call(callback: Callback, module: ModuleType, reloaded: bool) -> None:
     try:
         callback(module, reloaded)
     except PatchError:
         raise  # only under strict: the user asked for it
     except Exception:
+        name = getattr(module, "__name__", module)
         _runtime.notice(
-            f"internal error while patching {module_name}; it is left as it is. Please report this:\n"
+            f"internal error while patching {name}; it is left as it is. Please report this:\n"
             + traceback.format_exc(),
             urgent=True,
         )
@@ -94,12 +129,13 @@ def _fire(module_name: str, module: ModuleType, reloaded: bool = False) -> None:
 
 class _AgainFinder:
     """Steps in where wrapt's hook is spent: for ``importlib.reload``, which is the one caller that passes the module as
-    ``target``, and for a module that is imported anew."""
+    ``target``, and for a module that is imported anew. And where something has to happen before the module runs."""
 
     def find_spec(
         self, fullname: str, path: Optional[Sequence[str]] = None, target: Optional[ModuleType] = None
     ) -> Optional[ModuleSpec]:
-        if fullname not in _callbacks or (target is None and fullname not in _spent):
+        again = fullname in _callbacks and (target is not None or fullname in _spent)
+        if not again and fullname not in _early:
             return None
         # Those before us had their turn. Asking them again would go round in circles with a second copy of us.
         finders = list(sys.meta_path)
@@ -109,14 +145,15 @@ class _AgainFinder:
             spec = finder.find_spec(fullname, path, target)
             if spec is not None:
                 if hasattr(spec.loader, "exec_module"):
-                    spec.loader = _AgainLoader(spec.loader, target is not None)  # type: ignore[assignment]
+                    spec.loader = _AgainLoader(spec.loader, again, target is not None)  # type: ignore[assignment]
                 return spec
         return None
 
 
 class _AgainLoader(wrapt.ObjectProxy):  # type: ignore[type-arg]
-    def __init__(self, loader: Any, reloads: bool) -> None:
+    def __init__(self, loader: Any, again: bool, reloads: bool) -> None:
         super().__init__(loader)
+        self._self_again = again
         self._self_reloads = reloads
 
     def exec_module(self, module: Any) -> None:
@@ -124,5 +161,9 @@ class _AgainLoader(wrapt.ObjectProxy):  # type: ignore[type-arg]
         if module.__spec__ is not None:
             module.__spec__.loader = loader
         module.__loader__ = loader
+        early = _early.get(module.__name__)
+        if early is not None:
+            _call(early, module, False)
         loader.exec_module(module)
-        _fire(module.__name__, module, self._self_reloads)
+        if self._self_again:
+            _fire(module.__name__, module, self._self_reloads)

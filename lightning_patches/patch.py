@@ -27,6 +27,8 @@ class Target:
         adds: the affected releases do not have this attribute; the patch brings it.
         since: first release that has this target, where the patch's range begins earlier ("" for all).
         before: first release that no longer has this target ("" for none).
+        early: put in place before the module's own code runs, for what happens while it is imported. Only for a target
+            that the patch ``adds``: nothing else is there yet. The module may be a package, as ``"pytorch"``.
     """
 
     location: str
@@ -34,6 +36,7 @@ class Target:
     adds: bool = False
     since: str = ""
     before: str = ""
+    early: bool = False
 
     @property
     def module(self) -> str:

@@ -126,7 +126,7 @@ def test_the_targets(patch: Patch) -> None:
     locations = [target.location for target in patch.targets]
     assert len(set(locations)) == len(locations)
     for location in patch.locations:
-        assert re.fullmatch(r"(pytorch|fabric)(\.\w+)+:\w+(\.\w+)*", location), location
+        assert re.fullmatch(r"(pytorch|fabric)(\.\w+)*:\w+(\.\w+)*", location), location
     for target in patch.targets:
         ranges = [f">={target.since}"] if target.since else []
         ranges += [f"<{target.before}"] if target.before else []

@@ -76,7 +76,8 @@ def _say(loaded: bool) -> None:
     stream = sys.stderr
     line = f"lightning_patches: [rank {rank}] {asked}, but this process is not patched. {advice}\n"
     try:
-        if stream is sys.__stderr__:  # past the buffer: what stays in it ends the program with status 120
+        if stream is sys.__stderr__ and stream is not None:
+            # Past the buffer: what stays in it ends the program with status 120.
             os.write(stream.fileno(), line.encode("utf-8"))
         else:
             stream.write(line)

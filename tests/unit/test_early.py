@@ -1,0 +1,197 @@
+"""Targets that are in place before their module runs: what a package does while it is imported."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.machinery
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lightning_patches import distributions, hooks, toggle
+from lightning_patches.errors import PatchError
+from lightning_patches.patch import Patch, Target
+from tests.unit.fakes import AFFECTED, FUNCTION, World, broken, check, forget_lightning, times_ten, toy, write_lightning
+
+ASKS = "ASKED = globals().get('helper', lambda: 'nobody answers')()\n"
+"""A package that calls, while it is imported, what the patch brings."""
+
+
+def answering(original: Any, namespace: str) -> Any:
+    def helper() -> str:
+        return f"answered in {namespace}"
+
+    return helper
+
+
+def early(build: Any = answering, **fields: Any) -> Patch:
+    return toy(Target("pytorch:helper", build, adds=True, early=True), **fields)
+
+
+def install(world: World, code: str = ASKS, namespace: str = "lightning") -> distributions.Namespace:
+    found = world.install(namespace=namespace)
+    package = world.root.joinpath(*distributions.PARTS[namespace]["pytorch"].split("."))
+    (package / "__init__.py").write_text(code)
+    importlib.invalidate_caches()
+    return found
+
+
+@pytest.mark.parametrize("namespace", distributions.PARTS)
+def test_it_is_in_place_when_the_module_runs(world: World, namespace: str) -> None:
+    installed = install(world, namespace=namespace)
+    patch = early()
+    patcher = world.activate(patch)
+    assert patcher.verdict(patch, installed).verdict == "pending"
+    module = world.load("pytorch", namespace)
+    asked = module.ASKED
+    assert asked == f"answered in {namespace}"
+    assert patcher.verdict(patch, installed).verdict == "applied"
+    assert patcher.deactivate() == []
+    assert not hasattr(module, "helper")
+    importlib.reload(module)
+    assert module.ASKED == "nobody answers"
+
+
+def test_other_targets_of_the_patch_wait_for_their_module(world: World) -> None:
+    installed = install(world)
+    patch = toy(Target("pytorch:helper", answering, adds=True, early=True), Target(FUNCTION, times_ten))
+    patcher = world.activate(patch)
+    assert world.load("pytorch").ASKED == "answered in lightning"
+    assert patcher.verdict(patch, installed).verdict == "pending"
+    assert world.load().compute(3) == 60
+    assert patcher.verdict(patch, installed).verdict == "applied"
+
+
+def test_one_module_may_have_early_and_other_targets(world: World) -> None:
+    install(world, ASKS + AFFECTED)
+    world.activate(
+        toy(Target("pytorch:helper", answering, adds=True, early=True), Target("pytorch:compute", times_ten))
+    )
+    for _ in range(2):  # wrapt's hook is spent after the first import
+        module = world.load("pytorch")
+        assert (module.ASKED, module.compute(3)) == ("answered in lightning", 60)
+        importlib.reload(module)
+        assert (module.ASKED, module.compute(3)) == ("answered in lightning", 60)
+        forget_lightning()
+
+
+def test_each_execution_finds_it(world: World) -> None:
+    install(world)
+    world.activate(early())
+    module = world.load("pytorch")
+    del module.ASKED
+    assert importlib.reload(module).ASKED == "answered in lightning"
+    forget_lightning()
+    assert world.load("pytorch") is not module
+    assert world.load("pytorch").ASKED == "answered in lightning"
+
+
+def test_an_import_that_failed_is_tried_again(world: World) -> None:
+    install(world, ASKS + "raise ImportError('a dependency is missing')\n")
+    patcher = world.activate(early())
+    with pytest.raises(ImportError, match="a dependency is missing"):
+        world.load("pytorch")
+    (world.root / "lightning" / "pytorch" / "__init__.py").write_text(ASKS + "# and now it works\n")
+    importlib.invalidate_caches()
+    module = world.load("pytorch")
+    assert module.ASKED == "answered in lightning"
+    assert patcher.deactivate() == []
+    assert not hasattr(module, "helper")
+
+
+def test_a_package_that_is_imported_already(world: World) -> None:
+    installed = install(world)
+    module = world.load("pytorch")
+    patch = early()
+    patcher = world.activate(patch)
+    assert module.ASKED == "nobody answers"
+    assert patcher.verdict(patch, installed).verdict == "applied"
+    assert importlib.reload(module).ASKED == "answered in lightning"
+
+
+def test_what_is_not_selected_is_not_there(world: World) -> None:
+    install(world)
+    patcher = world.patcher(early())
+    patcher.activate(toggle.parse("-toy", patcher.catalogue))
+    module = world.load("pytorch")
+    assert (module.ASKED, hasattr(module, "helper")) == ("nobody answers", False)
+
+
+def test_the_package_keeps_its_own_loader(world: World) -> None:
+    install(world)
+    world.activate(early())
+    module = world.load("pytorch")
+    assert type(module.__loader__) is importlib.machinery.SourceFileLoader
+    assert module.__spec__ is not None
+    assert type(module.__spec__.loader) is importlib.machinery.SourceFileLoader
+
+
+def test_a_raising_builder_does_not_reach_the_import(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+    installed = install(world)
+    patch = early(broken)
+    patcher = world.activate(patch)
+    assert world.load("pytorch").ASKED == "nobody answers"
+    assert patcher.verdict(patch, installed).verdict == "failed"
+    assert "toy is not applied: RuntimeError: this builder is broken" in capsys.readouterr().err
+
+
+def test_strict_ends_the_import(world: World) -> None:
+    install(world)
+    world.activate(early(broken), spec="all,strict")
+    for _ in range(2):
+        with pytest.raises(PatchError, match="this builder is broken"):
+            world.load("pytorch")
+
+
+def test_a_second_callback_takes_the_place_of_the_first(world: World) -> None:
+    install(world)
+    told: list[tuple[str, str]] = []
+    hooks.watch_before("lightning.pytorch", lambda module, reloaded: told.append(("first", module.__name__)))
+    hooks.watch_before("lightning.pytorch", lambda module, reloaded: told.append(("second", module.__name__)))
+    module = world.load("pytorch")
+    assert told == [("second", "lightning.pytorch")]
+    hooks.unwatch_all()
+    importlib.reload(module)
+    assert told == [("second", "lightning.pytorch")]
+
+
+ROOT_OF_A_NAMESPACE = """
+import os, sys
+os.environ["_LIGHTNING_PATCHES_IMPORT_ONLY"] = "1"
+from tests.unit.fakes import *
+from tests.unit.test_early import early
+use_catalogue(early())
+del os.environ["_LIGHTNING_PATCHES_IMPORT_ONLY"]
+from lightning_patches import _startup
+
+class Other:
+    def find_spec(self, fullname, path=None, target=None):
+        return None
+
+{before}
+_startup.on_import()
+{after}
+import pytorch_lightning
+print(pytorch_lightning.ASKED)
+"""
+
+
+@pytest.mark.parametrize("before", ["", "import wrapt; wrapt.register_post_import_hook(print, 'no.such.module')"])
+@pytest.mark.parametrize("after", ["", "sys.meta_path.insert(0, Other())", "sys.meta_path.append(Other())"])
+def test_the_very_import_that_activates(tmp_path: Path, before: str, after: str) -> None:
+    """``import pytorch_lightning`` is both what activation waits for and what it has to be in time for."""
+    write_lightning(tmp_path, namespace="pytorch_lightning")
+    (tmp_path / "pytorch_lightning" / "__init__.py").write_text(ASKS)
+    program = ROOT_OF_A_NAMESPACE.format(before=before, after=after)
+    assert check(program, tmp_path) == "answered in pytorch_lightning"
+
+
+def test_nothing_is_left_in_the_way_of_imports(world: World) -> None:
+    install(world)
+    before = [finder for finder in sys.meta_path if type(finder).__module__ != "wrapt.importer"]
+    patcher = world.activate(early())
+    world.load("pytorch")
+    patcher.deactivate()
+    assert [finder for finder in sys.meta_path if type(finder).__module__ != "wrapt.importer"] == before
