@@ -1,0 +1,51 @@
+"""``pytorch/__init__.py``, ``fabric/__init__.py``: what they ask of ``pkg_resources`` while they are imported."""
+
+from __future__ import annotations
+
+import builtins
+from types import SimpleNamespace
+from typing import Any, Callable
+
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+
+def _import_statement_apart(original: None, namespace: str) -> Callable[..., Any]:
+    # A module that calls __import__ looks for it among its own names first; import statements do not. So this is seen
+    # by the one call that declares the package a namespace package, and by nobody else: sys.modules stays honest.
+    def import_module(name: str, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return builtins.__import__(name, *args, **kwargs)
+        except Exception:  # it is not there, or too old for this Python to be imported
+            if name != "pkg_resources":
+                raise
+            return SimpleNamespace(declare_namespace=_declare_nothing)
+
+    return import_module
+
+
+def _declare_nothing(package: str) -> None:
+    """Lightning's packages have code of their own, and import without being declared, as they do since 2.4.0."""
+
+
+PATCHES = (
+    Patch(
+        name="import-without-pkg-resources",
+        title="Lightning can be imported where setuptools has no pkg_resources",
+        group="compat",
+        affected=(">=2.0.0,<2.4.0",),
+        targets=tuple(
+            Target(f"{part}:__import__", _import_statement_apart, adds=True, early=True)
+            for part in ("fabric", "pytorch")
+        ),
+        upstream=Upstream(pull_requests=(20081,), fixed_in="2.4.0"),
+        impact=Impact(
+            "import lightning fails where setuptools is 82 or newer or is not installed, as in a new environment of "
+            "Python 3.12 and later.",
+            ("No module named 'pkg_resources'",),
+        ),
+        further_than_upstream="also where pkg_resources is there and cannot be imported, because it is too old for the "
+        "Python that runs: the official fix does not import it at all",
+        note="Where pkg_resources can be imported it is imported and called as before. Works only if lightning_patches "
+        "comes before the first import of Lightning.",
+    ),
+)

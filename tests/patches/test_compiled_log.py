@@ -1,0 +1,43 @@
+"""Issue 21836: with torch 2.12 and later, self.log in a compiled LightningModule ends the training."""
+
+import pytest
+import torch
+
+from tests.equivalence.proof import Proof, ends_with, only
+from tests.support.arms import Arm, run
+
+ERROR = "InternalTorchDynamoError"
+PROOFS = tuple(
+    Proof("compiled-log", ends_with(ERROR), case=case, observed=only("metrics", "weights"), recommended="eager")
+    for case in ("model", "step")
+)
+
+pytestmark = pytest.mark.skipif(
+    tuple(map(int, torch.__version__.split(".")[:2])) < (2, 12), reason="older torch compiles self.log"
+)
+
+
+@pytest.mark.parametrize(
+    ("distribution", "version", "case"),
+    [("pytorch-lightning", "2.0.0", "model"), ("lightning", "2.3.3", "step"), ("lightning", "2.6.6", "model")],
+)
+def test_a_compiled_module_logs_what_it_logs_uncompiled(distribution, version, case):
+    stock = run("compiled_log", Arm(distribution, version), case)
+    assert not stock.ok and ERROR in stock.output, stock
+    eager = run("compiled_log", Arm(distribution, version), "eager")
+    assert eager.ok, eager
+    shim = run("compiled_log", Arm(distribution, version, shim=True), case)
+    assert shim.ok, shim
+    seen = shim.observations[0]
+    assert seen.pop("compiled") is True
+    assert [seen] == eager.observations
+
+
+def test_with_the_other_patches_of_logging():
+    """Patches of what self.log calls work below it, in compiled code as in other."""
+    names = "compiled-log,log-metrics-without-move,logged-metrics-device"
+    for version in ("2.3.3", "2.4.0"):
+        both = run("compiled_log", Arm("lightning", version, shim=True), "model", toggle=names)
+        alone = run("compiled_log", Arm("lightning", version, shim=True), "model", toggle="compiled-log")
+        assert both.ok and alone.ok, (both, alone)
+        assert both.observations == alone.observations

@@ -1,0 +1,55 @@
+"""Issue 21836: ``self.log`` in a compiled LightningModule.
+
+Cases: ``model`` (``torch.compile(model)`` goes to the Trainer), ``step`` (the module compiles its own step), ``eager``
+(what both must agree with: nothing is compiled).
+"""
+
+import _scenario as scenario
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+pl = scenario.pytorch()
+
+
+class Model(pl.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(2, 1)
+        self.traced = False
+
+    def training_step(self, batch, batch_idx):
+        self.traced = torch.compiler.is_compiling()
+        loss = self.layer(batch[0]).pow(2).mean()
+        self.log("step", loss, on_step=True)
+        doubled = 2 * loss
+        self.log("epoch", doubled, on_step=False, on_epoch=True, prog_bar=True)
+        self.log_dict({"loss": loss, "half": loss / 2})
+        return loss + 1
+
+    def validation_step(self, batch, batch_idx):
+        self.log("validation", self.layer(batch[0]).mean(), prog_bar=True)
+
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.parameters(), lr=0.01)
+
+
+def compiled(function):
+    return torch.compile(function, backend="eager")
+
+
+if __name__ == "__main__":
+    pl.seed_everything(3)
+    model = Model()
+    trained = model
+    if scenario.CASE == "model":
+        trained = compiled(model)
+    elif scenario.CASE == "step":
+        model.training_step = compiled(model.training_step)
+        model.validation_step = compiled(model.validation_step)
+    trainer = scenario.trainer(accelerator="cpu", devices=1, max_epochs=2)
+    loader = DataLoader(TensorDataset(torch.arange(8.0).reshape(4, 2)), batch_size=1)
+    trainer.fit(trained, loader, loader)
+    scenario.observe(metrics=dict(trainer.callback_metrics), weights=model.layer.weight)
+    if scenario.CASE != "eager":
+        frames = torch._dynamo.utils.counters["frames"]
+        scenario.observe(compiled=model.traced and frames["ok"] > 0)

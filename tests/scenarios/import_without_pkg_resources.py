@@ -1,0 +1,43 @@
+"""Pull request 20081: Lightning needs ``pkg_resources`` to be imported, which newer setuptools do not have.
+
+The program goes over into an environment without setuptools before it does anything else.
+"""
+
+import importlib
+import sys
+
+import _without_setuptools
+
+_without_setuptools.go_there()
+
+import _scenario as scenario
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+if __name__ == "__main__":
+    pl = scenario.pytorch()
+    fabric = scenario.fabric()
+
+    class Model(pl.LightningModule):
+        def __init__(self):
+            super().__init__()
+            self.layer = torch.nn.Linear(1, 1)
+
+        def training_step(self, batch, batch_idx):
+            loss = self.layer(batch[0]).pow(2).mean()
+            self.log("loss", loss)
+            return loss
+
+        def configure_optimizers(self):
+            return torch.optim.SGD(self.parameters(), lr=0.1)
+
+    pl.seed_everything(3)
+    trainer = scenario.trainer(accelerator="cpu", devices=1, max_epochs=1)
+    trainer.fit(Model(), DataLoader(TensorDataset(torch.arange(4.0).reshape(4, 1)), batch_size=2))
+    scenario.observe(loss=trainer.callback_metrics["loss"], fabric=type(fabric.Fabric(accelerator="cpu")).__name__)
+
+    try:
+        importlib.import_module("pkg_resources")
+    except ModuleNotFoundError as error:
+        scenario.observe(others_read=str(error))
+    scenario.observe(left_behind=sorted(name for name in sys.modules if name.startswith("pkg_resources")))

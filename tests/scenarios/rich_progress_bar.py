@@ -1,0 +1,50 @@
+"""Pull request 21016: a ``RichProgressBar`` with rich 14.1 or later, over several stages and a second fit."""
+
+import _scenario as scenario
+import torch
+from rich.text import Text
+from torch.utils.data import DataLoader, TensorDataset
+
+pl = scenario.pytorch()
+callbacks = scenario.pytorch("callbacks")
+
+
+class Model(pl.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(1, 1)
+
+    def training_step(self, batch, batch_idx):
+        loss = self.layer(batch[0]).pow(2).mean()
+        self.log("loss", loss, prog_bar=True)
+        return loss
+
+    def validation_step(self, batch, batch_idx):
+        self.log("validation", self.layer(batch[0]).mean())
+
+    test_step = validation_step
+
+    def predict_step(self, batch, batch_idx):
+        return self.layer(batch[0])
+
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.parameters(), lr=0.01)
+
+
+if __name__ == "__main__":
+    pl.seed_everything(3)
+    bar = callbacks.RichProgressBar()
+    trainer = scenario.trainer(accelerator="cpu", devices=1, max_epochs=2, callbacks=[bar], enable_progress_bar=True)
+    model = Model()
+    loader = DataLoader(TensorDataset(torch.arange(4.0).reshape(4, 1)), batch_size=1)
+    with scenario.observing_errors():
+        trainer.fit(model, loader, loader)
+        # As it is read: the older releases name the colour where the newer ones leave it to the theme.
+        names = [Text.from_markup(task.description).plain for task in bar.progress.tasks]
+        bars = {"fit": [(n, task.completed, task.total) for n, task in zip(names, bar.progress.tasks)]}
+        for stage in (trainer.validate, trainer.test, trainer.predict):
+            stage(model, loader)
+            bars[stage.__name__] = [(task.completed, task.total) for task in bar.progress.tasks]
+        trainer.fit_loop.max_epochs = 3
+        trainer.fit(model, loader, loader)
+    scenario.observe(bars=bars, weights=model.layer.weight, epochs=trainer.current_epoch)
