@@ -1,0 +1,46 @@
+"""Issue 21296: schedulers are not stepped if on_train_batch_start returns -1."""
+
+import pytest
+
+from tests.equivalence.proof import Proof, sees
+from tests.support.arms import Arm, run
+
+PROOFS = (
+    Proof("skipped-epoch-schedulers", sees(lambda seen: len(set(seen["rates"])) == 1), case="epoch"),
+    Proof("skipped-epoch-schedulers", sees(lambda seen: len(set(seen["rates"])) == 1), case="plateau"),
+)
+
+
+@pytest.mark.parametrize(
+    ("distribution", "version", "case"), [("pytorch-lightning", "2.0.0", "plateau"), ("lightning", "2.5.6", "epoch")]
+)
+def test_schedulers_step(distribution, version, case):
+    stock = run("skipped_epoch_schedulers", Arm(distribution, version), case)
+    assert len(set(stock.observations[0]["rates"])) == 1, stock
+
+    shim = run(
+        "skipped_epoch_schedulers", Arm(distribution, version, shim=True), case, toggle="skipped-epoch-schedulers"
+    )
+    assert shim.ok, shim
+    official = run("skipped_epoch_schedulers", Arm(distribution, "2.6.0"), case)
+    assert official.ok, official
+    assert shim.observations == official.observations, (shim, official)
+
+
+@pytest.mark.parametrize("case", ["whole", "error"])
+def test_other_epochs_are_as_before(case):
+    stock = run("skipped_epoch_schedulers", Arm("lightning", "2.5.6"), case)
+    shim = run(
+        "skipped_epoch_schedulers", Arm("lightning", "2.5.6", shim=True), case, toggle="skipped-epoch-schedulers"
+    )
+    assert stock.ok
+    assert shim.observations == stock.observations, (stock, shim)
+
+
+def test_the_fixed_release_is_left_alone():
+    official = run("skipped_epoch_schedulers", Arm("lightning", "2.6.6"), "step")
+    shim = run(
+        "skipped_epoch_schedulers", Arm("lightning", "2.6.6", shim=True), "step", toggle="skipped-epoch-schedulers"
+    )
+    assert shim.observations == official.observations, (shim, official)
+    assert "lightning_patches: lightning" not in shim.output

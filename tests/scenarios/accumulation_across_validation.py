@@ -1,0 +1,55 @@
+"""PR 18710: a validation in the middle of an accumulation throws away the gradients.
+
+Cases: ``automatic``, ``own`` (a hook of the module calls zero_grad), ``validate`` (Trainer.validate alone).
+"""
+
+import _scenario as scenario
+import torch
+from torch.utils.data import DataLoader
+
+pl = scenario.pytorch()
+
+
+class Model(pl.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(1, 1, bias=False)
+        self.gradients, self.zeroed = [], 0
+
+    def on_validation_start(self):
+        self.gradients.append(None if self.layer.weight.grad is None else self.layer.weight.grad.clone())
+        if scenario.CASE == "own":
+            self.zero_grad()
+
+    def zero_grad(self, *args, **kwargs):
+        self.zeroed += 1
+        super().zero_grad(*args, **kwargs)
+
+    def training_step(self, batch, batch_idx):
+        return self.layer(batch).mean()
+
+    def validation_step(self, batch, batch_idx):
+        self.layer(batch)
+
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.parameters(), lr=0.1)
+
+
+if __name__ == "__main__":
+    pl.seed_everything(3)
+    model = Model()
+    data = DataLoader(torch.arange(1.0, 9.0).reshape(8, 1), batch_size=1)
+    trainer = scenario.trainer(
+        max_epochs=1,
+        accelerator="cpu",
+        num_sanity_val_steps=0,
+        accumulate_grad_batches=4,
+        val_check_interval=2,
+    )
+    if scenario.CASE == "validate":
+        model.layer(torch.ones(1, 1)).sum().backward()
+        trainer.validate(model, data, verbose=False)
+    else:
+        trainer.fit(model, data, data)
+    scenario.observe(gradients=model.gradients, zeroed=model.zeroed, weight=model.layer.weight)
+    scenario.observe(overridden="zero_grad" in vars(model))

@@ -1,0 +1,52 @@
+"""PR 18619: gradients are not accumulated if training_step has no argument batch_idx.
+
+Cases: ``without``, ``with`` (it has that argument), ``iterator`` (it takes the dataloader_iter).
+"""
+
+import _scenario as scenario
+import torch
+from torch.utils.data import DataLoader
+
+pl = scenario.pytorch()
+
+
+class Base(pl.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(1, 1, bias=False)
+        self.gradients, self.indices = [], []
+
+    def on_before_optimizer_step(self, optimizer):
+        self.gradients.append(self.layer.weight.grad.clone())
+
+    def optimizer_step(self, epoch, batch_idx, optimizer, optimizer_closure=None):
+        self.indices.append(batch_idx)
+        super().optimizer_step(epoch, batch_idx, optimizer, optimizer_closure)
+
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.parameters(), lr=0.1)
+
+
+class Without(Base):
+    def training_step(self, batch):
+        return self.layer(batch).mean()
+
+
+class With(Base):
+    def training_step(self, batch, batch_idx):
+        return self.layer(batch).mean()
+
+
+class Iterating(Base):
+    def training_step(self, dataloader_iter):
+        batch = next(dataloader_iter)
+        batch = batch[0] if isinstance(batch, tuple) else batch  # from 2.1.0 on, its index comes with it
+        return self.layer(batch).mean()
+
+
+if __name__ == "__main__":
+    pl.seed_everything(3)
+    model = {"without": Without, "with": With, "iterator": Iterating}[scenario.CASE]()
+    trainer = scenario.trainer(max_epochs=2, accelerator="cpu", accumulate_grad_batches=3)
+    trainer.fit(model, DataLoader(torch.arange(1.0, 9.0).reshape(8, 1), batch_size=1))
+    scenario.observe(gradients=model.gradients, indices=model.indices, weight=model.layer.weight)

@@ -1,0 +1,51 @@
+"""PR 18415: a DataLoader is iterated over before a run, only to see whether that is possible.
+
+Cases: ``fit``, ``validate``, ``invalid`` (what was given cannot be iterated over).
+"""
+
+import _scenario as scenario
+import torch
+from torch.utils.data import DataLoader
+
+pl = scenario.pytorch()
+
+
+class Counting(DataLoader):
+    iterations = 0
+
+    def __iter__(self):
+        self.iterations += 1
+        return super().__iter__()
+
+
+class Model(pl.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(1, 1)
+        self.trained = []
+
+    def training_step(self, batch, batch_idx):
+        self.trained.append(int(batch[0]))
+        return self.layer(batch).pow(2).mean()
+
+    def validation_step(self, batch, batch_idx):
+        self.layer(batch)
+
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.parameters(), lr=1e-3)
+
+
+def data(shuffle):
+    return Counting(torch.arange(8.0).reshape(8, 1), batch_size=1, shuffle=shuffle)
+
+
+if __name__ == "__main__":
+    pl.seed_everything(3)
+    model, train, validation = Model(), data(True), data(False)
+    trainer = scenario.trainer(max_epochs=2, accelerator="cpu", num_sanity_val_steps=0)
+    with scenario.observing_errors():
+        if scenario.CASE == "validate":
+            trainer.validate(model, validation, verbose=False)
+        else:
+            trainer.fit(model, 1 if scenario.CASE == "invalid" else train, validation)
+    scenario.observe(train=train.iterations, validation=validation.iterations, trained=model.trained)

@@ -1,0 +1,36 @@
+"""PR 18268: an optimizer whose step runs under torch.no_grad(), and calls the closure there."""
+
+import _scenario as scenario
+import torch
+from torch.utils.data import DataLoader
+
+pl = scenario.pytorch()
+
+
+class Optimizer(torch.optim.SGD):
+    @torch.no_grad()
+    def step(self, closure=None):
+        loss = closure()
+        super().step()
+        return loss
+
+
+class Model(pl.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(1, 1)
+
+    def training_step(self, batch, batch_idx):
+        return self.layer(batch).pow(2).mean()
+
+    def configure_optimizers(self):
+        return Optimizer(self.parameters(), lr=0.01)
+
+
+if __name__ == "__main__":
+    pl.seed_everything(3)
+    model = Model()
+    trainer = scenario.trainer(max_epochs=2, accelerator="cpu")
+    with scenario.observing_errors():
+        trainer.fit(model, DataLoader(torch.arange(4.0).reshape(4, 1), batch_size=1))
+    scenario.observe(weight=model.layer.weight, bias=model.layer.bias)

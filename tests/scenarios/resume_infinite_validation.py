@@ -1,0 +1,61 @@
+"""Issue 20565: "cannot convert float infinity to integer" when training resumes with a stream as validation set.
+
+Cases: ``stream``, ``sized`` (a validation set that has a length).
+"""
+
+import os
+
+import _scenario as scenario
+import torch
+from torch.utils.data import DataLoader, IterableDataset
+
+pl = scenario.pytorch()
+
+
+class Stream(IterableDataset):
+    def __iter__(self):
+        return iter(torch.ones(3, 1))
+
+
+class Model(pl.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(1, 1)
+        self.events = []
+
+    def training_step(self, batch, batch_idx):
+        self.events.append(f"train {self.current_epoch} {batch_idx}")
+        return self.layer(batch).pow(2).mean()
+
+    def validation_step(self, batch, batch_idx):
+        self.events.append(f"validate {self.current_epoch} {batch_idx}")
+
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.parameters(), lr=0.1)
+
+
+def fit(epochs, ckpt_path=None):
+    model = Model()
+    checkpoint = scenario.pytorch("callbacks").ModelCheckpoint(
+        dirpath=os.environ.get("SCENARIO_OUT", "."), filename="{step}", save_top_k=-1, every_n_train_steps=1
+    )
+    trainer = scenario.trainer(
+        max_epochs=epochs,
+        accelerator="cpu",
+        num_sanity_val_steps=0,
+        enable_checkpointing=True,
+        callbacks=[checkpoint],
+    )
+    train = DataLoader(torch.ones(4, 1), batch_size=1)
+    validation = DataLoader(Stream() if scenario.CASE == "stream" else torch.ones(3, 1), batch_size=1)
+    with scenario.observing_errors():
+        trainer.fit(model, train, validation, ckpt_path=ckpt_path)
+    return model, checkpoint
+
+
+if __name__ == "__main__":
+    pl.seed_everything(3)
+    _, checkpoint = fit(1)
+    pl.seed_everything(4)
+    model, _ = fit(2, os.path.join(checkpoint.dirpath, "step=4.ckpt"))
+    scenario.observe(events=model.events, weight=model.layer.weight)

@@ -1,0 +1,89 @@
+"""PR 20775: how often a resumed training iterates over its data.
+
+Cases: ``stream`` (an IterableDataset that goes on where it was left), ``shuffle`` (a shuffled training set),
+``finder`` (the learning rate finder of Lightning's documentation, which searches in a later epoch).
+"""
+
+import os
+
+import _scenario as scenario
+import torch
+from torch.utils.data import DataLoader, IterableDataset
+
+pl = scenario.pytorch()
+
+
+class Stream(IterableDataset):
+    """Every iterator takes four samples, beginning after the last one that was taken."""
+
+    def __init__(self):
+        self.iterations = self.position = 0
+
+    def __iter__(self):
+        self.iterations += 1
+        for _ in range(4):
+            self.position += 1
+            yield torch.tensor([float(self.position)])
+
+
+class Counting(DataLoader):
+    iterations = 0
+
+    def __iter__(self):
+        self.iterations += 1
+        return super().__iter__()
+
+
+class Finder(scenario.pytorch("callbacks").LearningRateFinder):
+    def on_fit_start(self, *args):
+        pass
+
+    def on_train_epoch_start(self, trainer, model):
+        if trainer.current_epoch == 1:
+            model.searching = True
+            self.lr_find(trainer, model)
+            model.searching = False
+
+
+class Model(pl.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.lr = 1e-4
+        self.layer = torch.nn.Linear(1, 1)
+        self.trained = []
+        self.searching = False
+
+    def training_step(self, batch, batch_idx):
+        if not self.searching:
+            self.trained.append(int(batch[0]))
+        return self.layer(batch).pow(2).mean()
+
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.parameters(), lr=1e-4)
+
+
+def data():
+    if scenario.CASE == "stream":
+        return DataLoader(Stream(), batch_size=1)
+    return Counting(torch.arange(1.0, 9.0).reshape(8, 1), batch_size=1, shuffle=scenario.CASE == "shuffle")
+
+
+if __name__ == "__main__":
+    pl.seed_everything(3)
+    path = os.path.join(os.environ.get("SCENARIO_OUT", "."), "saved.ckpt")
+    if scenario.CASE == "finder":
+        finder = Finder(max_lr=1e-3, num_training_steps=3, early_stop_threshold=None, update_attr=False)
+        model, loader = Model(), data()
+        trainer = scenario.trainer(max_epochs=3, accelerator="cpu", callbacks=[finder])
+        trainer.fit(model, loader)
+        scenario.observe(trained=model.trained)
+    else:
+        trainer = scenario.trainer(max_epochs=1, accelerator="cpu")
+        trainer.fit(Model(), data())
+        trainer.save_checkpoint(path)
+        pl.seed_everything(4)
+        model, loader = Model(), data()
+        trainer = scenario.trainer(max_epochs=3, accelerator="cpu")
+        trainer.fit(model, loader, ckpt_path=path)
+        counted = loader.dataset if scenario.CASE == "stream" else loader
+        scenario.observe(iterations=counted.iterations, trained=model.trained, weight=model.layer.weight)
