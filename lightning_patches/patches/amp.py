@@ -1,0 +1,54 @@
+"""``pytorch/plugins/precision/amp.py``: automatic mixed precision."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any, Callable
+
+from lightning_patches.distributions import module_name
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+_AMP = "pytorch.plugins.precision.amp"
+
+
+def _clip_gradients(class_name: str, since: str = "", before: str = "") -> Target:
+    def build(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+        def clip_gradients(self: Any, *args: Any, **kwargs: Any) -> None:
+            if self.scaler is not None:
+                original(self, *args, **kwargs)
+                return
+            # Without a scaler nothing is unscaled, and the guard against optimizers that do so has nothing to guard.
+            plugin = getattr(importlib.import_module(module_name(namespace, _AMP)), class_name)
+            super(plugin, self).clip_gradients(*args, **kwargs)
+
+        return clip_gradients
+
+    return Target(f"{_AMP}:{class_name}.clip_gradients", build, since=since, before=before)
+
+
+PATCHES = (
+    Patch(
+        name="fused-optimizer-clipping",
+        title="Fused optimizers allow gradient clipping in bf16-mixed precision",
+        group="crash",
+        affected=(">=2.0.0,<=2.6.6",),
+        targets=(
+            _clip_gradients("MixedPrecisionPlugin", before="2.1.1"),
+            _clip_gradients("MixedPrecision", since="2.1.1"),
+        ),
+        upstream=Upstream(
+            issues=(21435,),
+            pull_requests=(21436,),
+            commit="043763be89",
+            tests=(
+                "tests/tests_pytorch/plugins/precision/test_amp.py::test_optimizer_amp_scaling_support_in_step_method",
+            ),
+        ),
+        impact=Impact(
+            "With precision='bf16-mixed', gradient_clip_val and a fused optimizer, training ends at its first step "
+            "although nothing speaks against it.",
+            ("does not allow for gradient clipping because it performs unscaling of gradients internally",),
+        ),
+        equivalent_to="clipping by hand, in configure_gradient_clipping",
+    ),
+)

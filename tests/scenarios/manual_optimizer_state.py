@@ -1,0 +1,56 @@
+"""PR 18280: what self.optimizers() shows after a checkpoint was loaded.
+
+Cases: ``resume``, ``fresh`` (nothing was loaded), ``several`` (two optimizers).
+"""
+
+import os
+
+import _scenario as scenario
+import torch
+from torch.utils.data import DataLoader
+
+pl = scenario.pytorch()
+SEVERAL = scenario.CASE == "several"
+
+
+class Model(pl.LightningModule):
+    def __init__(self, lr=None):
+        super().__init__()
+        self.automatic_optimization = False
+        self.layer = torch.nn.Linear(1, 1)
+        self.other = torch.nn.Linear(1, 1)
+        self.lr = lr
+        self.used, self.remembered = [], []
+
+    def training_step(self, batch, batch_idx):
+        found = self.optimizers()
+        for optimizer in found if SEVERAL else [found]:
+            if self.lr is not None:
+                optimizer.param_groups[0]["lr"] = self.lr
+            optimizer.zero_grad()
+            self.manual_backward(self.other(self.layer(batch)).pow(2).mean())
+            optimizer.step()
+            self.remembered.append(len(optimizer.state))
+        self.used.append([optimizer.param_groups[0]["lr"] for optimizer in self.trainer.optimizers])
+
+    def configure_optimizers(self):
+        first = torch.optim.SGD(self.layer.parameters(), lr=0.1, momentum=0.5)
+        return [first, torch.optim.SGD(self.other.parameters(), lr=0.2)] if SEVERAL else first
+
+
+def fit(epochs, lr=None, ckpt_path=None):
+    pl.seed_everything(3)
+    model = Model(lr)
+    trainer = scenario.trainer(max_epochs=epochs, accelerator="cpu")
+    trainer.fit(model, DataLoader(torch.arange(4.0).reshape(4, 1) / 4, batch_size=1), ckpt_path=ckpt_path)
+    return model, trainer
+
+
+if __name__ == "__main__":
+    if scenario.CASE == "fresh":
+        model, _ = fit(2, 0.05)
+    else:
+        path = os.path.join(os.environ.get("SCENARIO_OUT", "."), "saved.ckpt")
+        fit(1)[1].save_checkpoint(path)
+        model, _ = fit(2, 0.05, path)
+    scenario.observe(used=model.used, remembered=model.remembered, weight=model.layer.weight)
