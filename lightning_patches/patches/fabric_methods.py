@@ -1,0 +1,178 @@
+"""``fabric/wrappers.py``: methods of the user's module that are called on what ``fabric.setup`` returns."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from types import MethodType
+from typing import Any, Callable, Union
+
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+_MODULE = "fabric.wrappers:_FabricModule"
+_STEPS = frozenset(("training_step", "validation_step", "test_step", "predict_step"))
+_MARKED = "_lightning_patches_forward_methods"
+
+
+def _through_forward(module: Any, name: str) -> Callable[..., Any]:
+    """A method of the wrapped module as a call of the wrapper, and so of what the strategy made of the module."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        inner = module._original_module
+        own_forward = vars(inner).get("forward")
+
+        def restore() -> None:
+            if own_forward is None:
+                vars(inner).pop("forward", None)
+            else:
+                inner.forward = own_forward
+
+        def forward(*args: Any, **kwargs: Any) -> Any:
+            restore()  # first, because the method may call the real one
+            return getattr(inner, name)(*args, **kwargs)
+
+        inner.forward = forward
+        try:
+            return module.forward(*args, **kwargs)
+        finally:
+            restore()
+
+    return call
+
+
+def _is_wrapped(module: Any) -> bool:
+    return module._forward_module is not module._original_module
+
+
+def _getattr_steps(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
+    def __getattr__(self: Any, item: Any) -> Any:  # noqa: N807
+        if item in _STEPS and _is_wrapped(self) and hasattr(self._original_module, item):
+            return _through_forward(self, item)
+        return original(self, item)
+
+    return __getattr__
+
+
+def _getattr_marked(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
+    def __getattr__(self: Any, item: Any) -> Any:  # noqa: N807
+        marked = self.__dict__.get(_MARKED)
+        if marked is not None and item in marked and _is_wrapped(self):
+            return _through_forward(self, item)
+        return original(self, item)
+
+    return __getattr__
+
+
+def _mark_forward_method(original: None, namespace: str) -> Callable[..., None]:
+    def mark_forward_method(self: Any, method: Union[MethodType, str]) -> None:
+        """Have a method of the wrapped module go through the strategy when it is called on this one.
+
+        Args:
+            method: the method, or its name.
+
+        Raises:
+            TypeError: it is neither.
+            ValueError: it is ``forward``, which goes there by itself.
+            AttributeError: the wrapped module has no such method.
+        """
+        if not isinstance(method, (MethodType, str)):
+            raise TypeError(f"Expected a method or its name, got {type(method).__name__}.")
+        name = method if isinstance(method, str) else method.__name__
+        if name == "forward":
+            raise ValueError("The forward method goes through the strategy already: there is nothing to mark.")
+        if not isinstance(getattr(self._original_module, name, None), MethodType):
+            raise AttributeError(f"{type(self._original_module).__name__} has no method '{name}' that could be marked.")
+        self.__dict__.setdefault(_MARKED, set()).add(name)
+
+    return mark_forward_method
+
+
+def _guard(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
+    def _wrap_method_with_module_call_tracker(self: Any, method: Callable[..., Any], name: str) -> Callable[..., Any]:
+        @functools.wraps(method)
+        def guarded(*args: Any, **kwargs: Any) -> Any:
+            tracked = original(self, method, name)  # anew each time: it never forgets that it has refused
+            try:
+                return tracked(*args, **kwargs)
+            except BaseException:
+                _remove(inspect.getclosurevars(tracked).nonlocals.get("hook"), self._original_module)
+                raise
+
+        return guarded
+
+    return _wrap_method_with_module_call_tracker
+
+
+def _remove(hook: Any, root: Any) -> None:
+    """Take a forward hook off every module below ``root``."""
+    if hook is None:
+        return
+    for module in root.modules():
+        for key in [key for key, value in module._forward_hooks.items() if value is hook]:
+            del module._forward_hooks[key]
+
+
+PATCHES = (
+    Patch(
+        name="fabric-step-methods",
+        title="training_step() of a model that Fabric has set up goes through the strategy",
+        group="correctness",
+        affected=(">=2.0.0,<2.0.2",),
+        targets=(Target(f"{_MODULE}.__getattr__", _getattr_steps),),
+        upstream=Upstream(
+            pull_requests=(17424,),
+            commit="0ee71d6a7a",
+            fixed_in="2.0.2",
+            tests=("tests/tests_fabric/test_wrappers.py::test_step_method_redirection",),
+        ),
+        impact=Impact(
+            "A LightningModule whose training_step() is called after fabric.setup() trains past DDP or FSDP and their "
+            "precision plugin: every rank goes its own way, and nothing says so.",
+            ("gradients differ between ranks when training_step is called with Fabric",),
+        ),
+    ),
+    Patch(
+        name="fabric-mark-forward-method",
+        title="Any method can be marked to go through the strategy: mark_forward_method()",
+        group="compat",
+        affected=(">=2.0.0,<2.3.0",),
+        targets=(
+            Target(f"{_MODULE}.__getattr__", _getattr_marked),
+            Target(f"{_MODULE}.mark_forward_method", _mark_forward_method, adds=True),
+        ),
+        upstream=Upstream(
+            pull_requests=(19690,),
+            commit="e0307277a0",
+            fixed_in="2.3.0",
+            tests=("tests/tests_fabric/test_wrappers.py::test_fabric_module_mark_forward_method",),
+        ),
+        impact=Impact(
+            "A method other than forward() that is called after fabric.setup() bypasses DDP or FSDP (to 2.1.0) or is "
+            "refused (from 2.1.1 on), and there is no way to call it.",
+            (
+                "from outside the model. This will bypass the wrapper from the strategy",
+                "object has no attribute 'mark_forward_method'",
+            ),
+        ),
+        note="Nothing changes for methods that are not marked, and the refusal does not say how to mark one.",
+    ),
+    Patch(
+        name="fabric-method-guard-hooks",
+        title="A method call that Fabric refuses leaves no hooks on the model",
+        group="crash",
+        affected=(">=2.1.1,<=2.6.6",),
+        targets=(Target(f"{_MODULE}._wrap_method_with_module_call_tracker", _guard),),
+        upstream=Upstream(pull_requests=(21945,)),
+        impact=Impact(
+            "After a method call on a model that Fabric has set up was refused, or has failed by itself, each module "
+            "of the model keeps a forward hook, one more with every such call: the model can no longer be pickled, "
+            "and gets slower. A method that was kept in a variable is refused ever after.",
+            (
+                "Can't get local object '_FabricModule._wrap_method_with_module_call_tracker.<locals>.hook'",
+                "Can't pickle local object '_FabricModule._wrap_method_with_module_call_tracker.<locals>.hook'",
+            ),
+        ),
+        equivalent_to="the same program without the call that was refused",
+        note="The official fix is proposed (pull request 21945) and in no release.",
+    ),
+)

@@ -1,0 +1,35 @@
+"""Issue 20326, after its first fix: validation with a batch sampler that has no sampler."""
+
+import _scenario as scenario
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+pl = scenario.pytorch()
+ITEMS = TensorDataset(torch.arange(16.0).reshape(-1, 1))
+
+
+class Pairs:
+    """Items that belong together."""
+
+    def __iter__(self):
+        return iter([[i, i + 8] for i in range(8)])
+
+    def __len__(self):
+        return 8
+
+
+class Model(pl.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(1, 1)
+        self.seen = []
+
+    def validation_step(self, batch, batch_idx):
+        self.seen += [int(item) for item in batch[0].flatten()]
+
+
+if __name__ == "__main__":
+    model = Model()
+    trainer = scenario.trainer(accelerator="cpu", devices=1, limit_val_batches=3)
+    trainer.validate(model, DataLoader(ITEMS, batch_sampler=Pairs()), verbose=False)
+    scenario.observe(seen=model.seen)

@@ -1,0 +1,40 @@
+"""A module that the user has compiled, given to ``fabric.setup`` as it is.
+
+Cases: ``""``, ``kept`` (Fabric is asked to leave the compilation alone), ``plain`` (the same module, not compiled).
+"""
+
+import inspect
+
+import _scenario as scenario
+import torch
+
+Fabric = scenario.fabric().Fabric
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(2, 1)
+
+    def forward(self, x):
+        return self.layer(x)
+
+
+if __name__ == "__main__":
+    fabric = Fabric(accelerator="cpu", devices=1)
+    torch.manual_seed(3)
+    net = Net()
+    module = net if scenario.CASE == "plain" else torch.compile(net, backend="eager")
+    options = {}
+    if scenario.CASE == "kept" and "_reapply_compile" in inspect.signature(fabric.setup).parameters:
+        options["_reapply_compile"] = False
+    with scenario.observing_errors():
+        wrapped, optimizer = fabric.setup(module, torch.optim.SGD(net.parameters(), lr=0.1), **options)
+    batch = torch.arange(6.0).reshape(3, 2)
+    for _ in range(2):
+        optimizer.zero_grad()
+        fabric.backward(wrapped(batch).pow(2).mean())
+        optimizer.step()
+    with scenario.observing_errors():
+        of_wrapper = wrapped.module
+    scenario.observe(weights=list(net.parameters()), module=of_wrapper is module or of_wrapper is net)

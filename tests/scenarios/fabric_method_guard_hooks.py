@@ -1,0 +1,51 @@
+"""PR 21945: a method call that Fabric refuses, or that fails, and what it leaves on the model.
+
+Cases: ``refused``, ``failing``, ``accepted`` (no such call).
+"""
+
+import io
+
+import _scenario as scenario
+import torch
+
+Fabric = scenario.fabric().Fabric
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(2, 1)
+
+    def forward(self, x):
+        return self.layer(x)
+
+    def look(self, with_layer=False, fail=False):
+        if with_layer:
+            self.layer(torch.ones(1, 2))
+        if fail:
+            raise KeyError("the method's own")
+        return "seen"
+
+
+def attempt(function, **options):
+    try:
+        return function(**options)
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+
+
+if __name__ == "__main__":
+    # In mixed precision, where a method that is called past the wrapper would miss autocast as well.
+    fabric = Fabric(accelerator="cpu", devices=1, strategy="ddp", precision="bf16-mixed")
+    fabric.launch()
+    net = Net()
+    wrapped = fabric.setup_module(net)
+    look = wrapped.look
+    calls = {"refused": {"with_layer": True}, "failing": {"fail": True}, "accepted": {}}
+    for _ in range(3):
+        scenario.observe(call=attempt(look, **calls[scenario.CASE]))
+    scenario.observe(
+        hooks=[len(module._forward_hooks) for module in net.modules()],
+        saved=attempt(lambda: type(torch.save(net, io.BytesIO())).__name__),
+        after=attempt(look),
+    )

@@ -1,0 +1,36 @@
+"""PR 17424: ``training_step()`` of a LightningModule that Fabric has set up, on two CPU ranks with different data."""
+
+import _scenario as scenario
+import torch
+
+Fabric = scenario.fabric().Fabric
+
+
+class Model(scenario.pytorch().LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(2, 1)
+
+    def forward(self, x):
+        return self.layer(x)
+
+    def training_step(self, batch, batch_idx):
+        return self(batch).pow(2).mean()
+
+
+if __name__ == "__main__":
+    fabric = Fabric(accelerator="cpu", devices=2, strategy="ddp")
+    fabric.launch()
+    torch.manual_seed(3)
+    model = Model()
+    wrapped, optimizer = fabric.setup(model, torch.optim.SGD(model.parameters(), lr=0.1))
+    batch = torch.arange(6.0).reshape(3, 2) + fabric.global_rank
+    for index in range(2):
+        optimizer.zero_grad()
+        fabric.backward(wrapped.training_step(batch, batch_idx=index))
+        optimizer.step()
+    scenario.observe(
+        weights=list(model.parameters()),
+        forward=wrapped(batch),
+        own_forward="forward" in vars(model) and model.forward.__func__ is not Model.forward,
+    )
