@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from lightning_patches import _startup
 from lightning_patches.errors import LightningPatchesError, PatchError, ToggleError
-from lightning_patches.trust import trust_instantiator
+from lightning_patches.trust import trust_checkpoints, trust_instantiator
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # importing typing would double the time that a bare Python takes to start
@@ -24,6 +24,7 @@ __all__ = [
     "activate",
     "deactivate",
     "report",
+    "trust_checkpoints",
     "trust_instantiator",
 ]
 

@@ -1,9 +1,12 @@
-"""Which functions a checkpoint may name, for ``load_from_checkpoint`` to call."""
+"""What the program trusts: functions that checkpoints may name, and directories whose checkpoints may hold objects."""
 
 from __future__ import annotations
 
+import os
+
 _LIGHTNINGS_OWN = frozenset({"lightning.pytorch.cli.instantiate_module", "pytorch_lightning.cli.instantiate_module"})
 _trusted: set[str] = set()
+_trusted_directories: set[str] = set()
 
 
 def trust_instantiator(path: str) -> None:
@@ -29,3 +32,35 @@ def trust_instantiator(path: str) -> None:
 def is_trusted_instantiator(path: object) -> bool:
     """Whether a checkpoint may name ``path``. Looks at the text only."""
     return isinstance(path, str) and (path in _LIGHTNINGS_OWN or path in _trusted)
+
+
+def trust_checkpoints(directory: str | os.PathLike[str]) -> None:
+    """Let Lightning below 2.4.0 load any object from the checkpoints of this directory, in this process.
+
+    With torch 2.6 and later these releases load tensors and plain values only, and refuse a checkpoint with
+    hyper-parameters of classes of your own. Loading such objects runs code that the file names: trust a directory only
+    if nobody else can write to it (patch ``trusted-checkpoint-load``). It counts for the files in it and below it,
+    after symbolic links are followed; a link that leads out of it does not. There is no environment variable for it.
+
+    Args:
+        directory: an existing local directory. Links in its path are followed now.
+
+    Raises:
+        TypeError: ``directory`` is not a path.
+        ValueError: it is not an existing directory, or it is the root of a file system.
+    """
+    path = os.path.realpath(os.fsdecode(os.fspath(directory)))
+    if not os.path.isdir(path):
+        raise ValueError(f"trust_checkpoints() takes an existing directory, and {path!r} is none")
+    if os.path.dirname(path) == path:
+        raise ValueError(f"{path!r} holds every file there is; name the directory that your checkpoints are in")
+    _trusted_directories.add(os.path.normcase(path))
+
+
+def trusted_checkpoint(path: object) -> str:
+    """The file itself, links followed, if it lies in a directory that the program trusts; "" if not."""
+    if not _trusted_directories or not isinstance(path, (str, os.PathLike)):
+        return ""
+    file = os.path.realpath(os.fsdecode(os.fspath(path)))
+    below = os.path.normcase(file)
+    return file if any(below.startswith(os.path.join(trusted, "")) for trusted in _trusted_directories) else ""

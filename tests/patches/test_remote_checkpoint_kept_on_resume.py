@@ -1,0 +1,37 @@
+"""Issue 21813: ModelCheckpoint deletes the remote checkpoint that the run was resumed from, in every release."""
+
+import pytest
+
+from tests.equivalence.proof import Proof, only, sees
+from tests.support.arms import Arm, run
+
+
+def observed(arm, case=""):
+    result = run("remote_checkpoint_kept_on_resume", arm, case)
+    assert result.ok, result
+    return result.observations[0]
+
+
+@pytest.mark.parametrize(("distribution", "version"), [("pytorch-lightning", "2.0.0"), ("lightning", "2.6.6")])
+def test_files_of_the_earlier_run_remain(distribution, version):
+    stock = observed(Arm(distribution, version))
+    assert stock["old"] == [] and not stock["resumed_from_exists"], stock
+
+    shim = observed(Arm(distribution, version, shim=True))
+    assert shim["old"] == ["epoch=0.ckpt"] and shim["new"] == ["epoch=2.ckpt"], shim
+    assert shim["same_directory"] == ["epoch=0.ckpt", "epoch=2.ckpt"]
+
+
+def test_they_are_those_that_remain_if_everything_is_kept():
+    kept = observed(Arm("lightning", "2.6.6"), "keep-all")
+    assert kept["old"] == ["epoch=0.ckpt"] and kept["resumed_from_exists"], kept
+
+
+PROOFS = (
+    Proof(
+        "remote-checkpoint-kept-on-resume",
+        sees(lambda seen: not seen["old"] and not seen["resumed_from_exists"]),
+        observed=only("old", "resumed_from_exists"),
+        recommended="keep-all",
+    ),
+)

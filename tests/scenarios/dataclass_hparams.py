@@ -1,0 +1,36 @@
+"""PR 21051: a LightningModule that is a dataclass, with a field that is made later. CASE "set": made beforehand."""
+
+import dataclasses
+
+import _scenario as scenario
+import torch
+
+pl = scenario.pytorch()
+
+
+@dataclasses.dataclass(eq=False)
+class Model(pl.LightningModule):
+    width: int
+    rate: float = 0.1
+    secret: str = "hidden"
+    layer: torch.nn.Module = dataclasses.field(init=False)
+    label: str = dataclasses.field(init=False)
+
+    def __post_init__(self):
+        super().__init__()
+        if scenario.CASE == "set":
+            self.layer, self.label = torch.nn.Linear(1, 1), "one"
+        self.save_hyperparameters(ignore=["secret"])
+        self.layer = torch.nn.Linear(self.width, 1)
+
+
+if __name__ == "__main__":
+    with scenario.observing_errors():
+        model = Model(width=3)
+    scenario.observe(
+        names=sorted(model.hparams),
+        initial=sorted(model.hparams_initial),
+        width=model.layer.in_features,
+        left_behind=sorted({"layer", "label"} & set(vars(model))),
+        taken=[model.hparams.width, model.hparams.rate],
+    )

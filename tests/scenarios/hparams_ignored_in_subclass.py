@@ -1,0 +1,49 @@
+"""PR 21490: a subclass ignores an argument that its base class has saved."""
+
+import os
+
+import _scenario as scenario
+import torch
+
+pl = scenario.pytorch()
+PATH = os.path.join(os.environ.get("SCENARIO_OUT", "."), "model.ckpt")
+
+
+class Base(pl.LightningModule):
+    def __init__(self, width, backbone):
+        super().__init__()
+        self.save_hyperparameters()
+        self.layer = torch.nn.Linear(width, 1)
+
+
+class Derived(Base):
+    def __init__(self, width, backbone, rate=0.1):
+        super().__init__(width, backbone)
+        self.save_hyperparameters(ignore="backbone")
+
+
+class Listed(Base):
+    def __init__(self, width, backbone):
+        super().__init__(width, backbone)
+        self.save_hyperparameters({"backbone": backbone, "depth": 2}, ignore=["backbone"])
+
+
+class Unrelated(Base):
+    def __init__(self, width, backbone):
+        super().__init__(width, backbone)
+        self.save_hyperparameters({}, ignore=["backbone"])
+
+
+if __name__ == "__main__":
+    derived = Derived(2, backbone="large")
+    trainer = scenario.trainer(max_epochs=1)
+    trainer.strategy.connect(derived)
+    trainer.save_checkpoint(PATH, weights_only=True)
+    saved = torch.load(PATH, weights_only=False)
+    scenario.observe(
+        derived=dict(derived.hparams),
+        initial=dict(derived.hparams_initial),
+        saved=sorted(saved["hyper_parameters"]),
+        listed=dict(Listed(2, "large").hparams),
+        untouched=dict(Unrelated(2, "large").hparams),
+    )

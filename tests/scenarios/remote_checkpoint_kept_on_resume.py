@@ -1,0 +1,52 @@
+"""Issue 21813: a run whose checkpoints are on a remote file system is resumed, and ModelCheckpoint tidies up.
+
+CASE "keep-all": the resumed runs keep all of their checkpoints. The file system is fsspec's in memory.
+"""
+
+import _scenario as scenario
+import fsspec
+import torch
+from torch.utils.data import DataLoader
+
+pl = scenario.pytorch()
+ModelCheckpoint = scenario.pytorch("callbacks").ModelCheckpoint
+
+
+class Model(pl.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(2, 1)
+
+    def training_step(self, batch, batch_idx):
+        self.log("score", float(self.current_epoch))
+        return self.layer(batch).sum()
+
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.parameters(), lr=0.1)
+
+
+def fit(directory, epochs, resume=None, monitor=None):
+    callback = ModelCheckpoint(
+        dirpath=f"memory://{directory}",
+        filename="{epoch}",
+        monitor=monitor,
+        mode="max",
+        save_top_k=-1 if resume and scenario.CASE == "keep-all" else 1,
+    )
+    trainer = scenario.trainer(enable_checkpointing=True, callbacks=[callback], max_epochs=epochs)
+    trainer.fit(Model(), DataLoader(torch.rand(2, 2)), ckpt_path=resume)
+    return callback.best_model_path
+
+
+def files(directory):
+    return sorted(path.rpartition("/")[2] for path in fsspec.filesystem("memory").ls(f"/{directory}", detail=False))
+
+
+if __name__ == "__main__":
+    first = fit("old", 1)
+    fit("new", 3, resume=first)
+    scenario.observe(old=files("old"), new=files("new"))
+
+    first = fit("best", 1, monitor="score")
+    fit("best", 3, resume=first, monitor="score")
+    scenario.observe(resumed_from_exists="epoch=0.ckpt" in files("best"), same_directory=files("best"))

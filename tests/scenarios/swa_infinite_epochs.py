@@ -1,0 +1,54 @@
+"""PR 21396: StochasticWeightAveraging with ``max_epochs=-1``. Averages from the second epoch on, ends by ``max_steps``.
+
+CASE "batch-norm": the model has such a layer. CASE "early": the run ends before averaging begins. CASE "fraction":
+``swa_epoch_start`` is a fraction, of an unknown number of epochs.
+"""
+
+import _scenario as scenario
+import torch
+from torch.utils.data import DataLoader
+
+pl = scenario.pytorch()
+SWA = scenario.pytorch("callbacks").StochasticWeightAveraging
+START = {"early": 10, "fraction": 0.5}.get(scenario.CASE, 2)
+
+
+class Model(pl.LightningModule):
+    def __init__(self):
+        super().__init__()
+        norm = [torch.nn.BatchNorm1d(3)] if scenario.CASE == "batch-norm" else []
+        self.layers = torch.nn.Sequential(torch.nn.Linear(2, 3), *norm, torch.nn.Linear(3, 1))
+        self.to_average = []
+
+    def weights(self):
+        return torch.cat([p.detach().flatten() for p in self.parameters()])
+
+    def on_train_epoch_start(self):
+        if self.current_epoch >= 1:
+            self.to_average.append(self.weights())
+
+    def training_step(self, batch, batch_idx):
+        return self.layers(batch).pow(2).mean()
+
+    def on_train_batch_end(self, outputs, batch, batch_idx):
+        self.trained = self.weights()
+
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.parameters(), lr=0.1)
+
+
+if __name__ == "__main__":
+    pl.seed_everything(5)
+    model = Model()
+    trainer = scenario.trainer(
+        max_epochs=-1, max_steps=8, callbacks=[SWA(swa_lrs=0.05, swa_epoch_start=START, annealing_epochs=1)]
+    )
+    with scenario.observing_warnings():
+        trainer.fit(model, DataLoader(torch.rand(8, 2), batch_size=4))
+    average = torch.stack(model.to_average).mean(0) if model.to_average else torch.zeros(())
+    scenario.observe(
+        steps=trainer.global_step,
+        weights=model.weights(),
+        averaged=torch.allclose(model.weights(), average),
+        as_trained=trainer.global_step > 0 and torch.equal(model.weights(), model.trained),
+    )

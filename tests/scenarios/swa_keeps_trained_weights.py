@@ -1,0 +1,32 @@
+"""After PR 21396: a run with ``max_steps`` ends before StochasticWeightAveraging begins.
+
+CASE "without": the same run without the callback.
+"""
+
+import _scenario as scenario
+import torch
+from torch.utils.data import DataLoader
+
+pl = scenario.pytorch()
+SWA = scenario.pytorch("callbacks").StochasticWeightAveraging
+
+
+class Model(pl.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(2, 1)
+
+    def training_step(self, batch, batch_idx):
+        return self.layer(batch).pow(2).mean()
+
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.parameters(), lr=0.1)
+
+
+if __name__ == "__main__":
+    pl.seed_everything(5)
+    model = Model()
+    initial = model.layer.weight.detach().clone()
+    callbacks = [] if scenario.CASE == "without" else [SWA(swa_lrs=0.05, swa_epoch_start=10)]
+    scenario.trainer(max_steps=8, callbacks=callbacks).fit(model, DataLoader(torch.rand(8, 2), batch_size=4))
+    scenario.observe(untrained=torch.equal(model.layer.weight, initial), weight=model.layer.weight)

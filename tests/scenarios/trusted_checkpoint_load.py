@@ -1,0 +1,74 @@
+"""PR 20010: a checkpoint whose hyper-parameters hold an object of the user's own class, loaded with torch 2.6 or later.
+
+CASE "untrusted": the script does not say that it trusts the directory. CASE "link-out": the file that is loaded is a
+link in the trusted directory to a file elsewhere. CASE "link-in": a link elsewhere to a file in the directory.
+CASE "neighbour": the name of the file's directory begins like that of the trusted one.
+"""
+
+import inspect
+import os
+import sys
+from pathlib import Path
+
+import _scenario as scenario
+import torch
+from torch.utils.data import DataLoader
+
+pl = scenario.pytorch()
+OUT = Path(os.environ.get("SCENARIO_OUT", "."))
+
+
+class Options:
+    width = 3
+
+
+class Model(pl.LightningModule):
+    def __init__(self, options):
+        super().__init__()
+        self.save_hyperparameters()
+        self.layer = torch.nn.Linear(options.width, 1)
+
+    def training_step(self, batch, batch_idx):
+        return self.layer(batch).sum()
+
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.parameters(), lr=0.1)
+
+
+def trust(directory):
+    """As a user of the package, or of a fork, says it."""
+    if "lightning_patches" in sys.modules:
+        sys.modules["lightning_patches"].trust_checkpoints(directory)
+    else:
+        cloud_io = scenario.fabric("utilities.cloud_io")
+        getattr(cloud_io, "trusted_directories", []).append(str(directory))
+
+
+def fit(epochs, **options):
+    trainer = scenario.trainer(max_epochs=epochs)
+    trainer.fit(Model(Options()), DataLoader(torch.rand(2, 3)), **options)
+    return trainer
+
+
+if __name__ == "__main__":
+    runs, elsewhere = OUT / "runs", OUT / "runs-of-others"
+    runs.mkdir()
+    elsewhere.mkdir()
+    inside, outside = runs / "model.ckpt", elsewhere / "model.ckpt"
+    first = fit(1)
+    first.save_checkpoint(str(inside))
+    first.save_checkpoint(str(outside))
+    if scenario.CASE != "untrusted":
+        trust(runs)
+    path = inside
+    if scenario.CASE == "neighbour":
+        path = outside
+    elif scenario.CASE.startswith("link"):
+        target, path = (outside, runs / "link.ckpt") if scenario.CASE == "link-out" else (inside, OUT / "link.ckpt")
+        path.symlink_to(target)
+    # From 2.6.0 on it is an argument, and the user's to say.
+    says = {"weights_only": False} if "weights_only" in inspect.signature(pl.Trainer.fit).parameters else {}
+    with scenario.observing_errors(), scenario.observing_warnings():
+        loaded = Model.load_from_checkpoint(str(path), **says)
+        scenario.observe(loaded=loaded.hparams.options.width)
+        scenario.observe(resumed=fit(3, ckpt_path=str(path), **says).global_step)
