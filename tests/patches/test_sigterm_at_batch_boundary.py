@@ -1,0 +1,148 @@
+"""PR 20825: with ranks that torchrun started, SIGTERM makes 2.5.2 and later hang until SIGKILL."""
+
+import random
+import threading
+import time
+
+import pytest
+
+from tests.equivalence.proof import Proof, only
+from tests.support.arms import Arm, run
+
+pytestmark = pytest.mark.distributed
+SCENARIO = "sigterm_at_batch_boundary"
+PATCH = "sigterm-at-batch-boundary"
+
+
+def observed(arm, case):
+    result = run(SCENARIO, arm, case, toggle=PATCH if arm.shim else None, timeout=200)
+    assert result.ok and result.observations, result
+    return result.observations[0]
+
+
+def hangs(result):
+    return bool(result.observations) and "hangs" in result.observations[0]["statuses"]
+
+
+@pytest.fixture(scope="module")
+def stock_hangs():
+    seen = observed(Arm("lightning", "2.6.6"), "one")
+    assert "hangs" in seen["statuses"] and seen["checkpoint"] == [], seen
+
+
+def assert_left_together(seen):
+    assert seen["statuses"] == [143, 143], seen
+    assert seen["together"] and seen["received"] == [True, True], seen
+    assert seen["checkpoint"] == ["preempted.ckpt"], seen
+
+
+def test_signal_to_one_rank(stock_hangs):
+    seen = observed(Arm("lightning", "2.6.6", shim=True), "one")
+    assert_left_together(seen)
+    assert seen["places"][0][0] < 500, seen
+
+
+def test_signals_to_both_ranks_some_batches_apart():
+    stock = observed(Arm("pytorch-lightning", "2.5.2"), "all")
+    assert stock["statuses"] != [143, 143], stock
+    assert_left_together(observed(Arm("pytorch-lightning", "2.5.2", shim=True), "all"))
+
+
+@pytest.mark.parametrize("case", ["validation", "sanity"])
+def test_during_evaluation(case, stock_hangs):
+    seen = observed(Arm("lightning", "2.6.6", shim=True), case)
+    assert_left_together(seen)
+    assert 0 < seen["places"][0][1] < (300 if case == "sanity" else 500), seen
+
+
+def test_validation_of_unequal_length_is_brought_to_its_end(stock_hangs):
+    seen = observed(Arm("lightning", "2.6.6", shim=True), "uneven")
+    assert seen["statuses"] == [143, 143] and seen["received"] == [True, True], seen
+    assert [evaluated for _, evaluated in seen["places"]] == [200, 60], seen
+    assert seen["checkpoint"] == ["preempted.ckpt"], seen
+
+
+def test_signal_after_the_last_batch_ends_the_test_that_follows(stock_hangs):
+    seen = observed(Arm("lightning", "2.6.6", shim=True), "late")
+    assert seen["statuses"] == [143, 143] and seen["received"] == [True, True], seen
+    batches, evaluated = seen["places"][0]
+    assert seen["together"] and batches == 8 and evaluated < 500, seen
+
+
+def test_rank_whose_peer_failed_does_not_wait_for_it(stock_hangs):
+    seen = observed(Arm("lightning", "2.6.6", shim=True), "failed")
+    assert seen["statuses"][0] == 1 and seen["statuses"][1] not in (0, "hangs"), seen
+
+
+def test_one_process_is_as_before():
+    stock = observed(Arm("lightning", "2.6.6"), "single")
+    assert stock["statuses"] == [0] and stock["received"] == [True], stock
+    assert observed(Arm("lightning", "2.6.6", shim=True), "single") == stock
+
+
+def where_a_rank_leaves(agreement, pace, chance):
+    """A training with validations, in small: the batch, and the batch of the validation, ``None`` at its end."""
+    for batch in range(4000):
+        if agreement.before_batch():
+            return batch, None
+        time.sleep(chance.random() * pace)
+        for index in range(3 if batch % 4 == 3 else 0):
+            if agreement.after_evaluation_batch(index == 2):
+                return batch, index
+    return None
+
+
+@pytest.mark.parametrize("sizes", [[3], []], ids=["known length", "unknown length"])
+def test_ranks_that_nothing_keeps_in_step_leave_at_the_same_place(sizes, monkeypatch):
+    """The agreement by itself: threads as ranks, of very different pace, and any of them is asked at any time."""
+    torch = pytest.importorskip("torch")
+    from lightning_patches.patches.signal_connector import StopAgreement
+
+    monkeypatch.setattr(StopAgreement, "poll_every", 0.02)
+    for trial in range(8):
+        chance = random.Random(trial)
+        store, left = torch.distributed.HashStore(), {}
+        agreements = [StopAgreement(store, rank, 4, trial, lambda: sizes) for rank in range(4)]
+
+        def work(rank, pace, agreement, left=left):
+            left[rank] = where_a_rank_leaves(agreement, pace, random.Random(rank))
+            agreement.end(interrupted=False)
+
+        threads = [
+            threading.Thread(target=work, args=(rank, 0.001 * (1 + rank), agreements[rank])) for rank in range(4)
+        ]
+        for thread in threads:
+            thread.start()
+        for _ in range(1 + trial % 3):
+            time.sleep(chance.random() * 0.2)
+            agreements[chance.randrange(4)].request()
+        for thread in threads:
+            thread.join(30)
+        assert len(left) == 4 and len(set(left.values())) == 1 and left[0] is not None, (trial, left)
+        assert sizes or left[0][1] is None, (trial, left)
+
+
+def test_rank_that_is_left_without_an_answer_leaves(monkeypatch):
+    torch = pytest.importorskip("torch")
+    from lightning_patches.patches.signal_connector import StopAgreement
+
+    monkeypatch.setattr(StopAgreement, "patience", 0.3)
+    monkeypatch.setattr(StopAgreement, "poll_every", 0.01)
+    agreement = StopAgreement(torch.distributed.HashStore(), 0, 2, 0, list)
+    agreement.request()
+    with pytest.warns(UserWarning, match="leaves without them"):
+        while not agreement.before_batch():
+            time.sleep(0.01)
+    agreement.end(interrupted=True)
+
+
+PROOFS = (
+    Proof(
+        PATCH,
+        hangs,
+        case="plain",
+        observed=only("statuses", "together"),
+        recommended="callback",
+        note="at which batch the ranks leave is a matter of time; that it is the same one is compared.",
+    ),
+)

@@ -1,0 +1,37 @@
+"""PR 21623: a training that SIGTERM ended in the middle leaves with status 0, as if it were complete."""
+
+import pytest
+
+from tests.equivalence.proof import Proof, sees
+from tests.support.arms import Arm, run
+
+PATCH = "sigterm-exit-status"
+
+
+def observed(arm, case):
+    result = run("sigterm_exit_status", arm, case, toggle=PATCH if arm.shim else None)
+    assert result.ok and result.observations, result
+    return result.observations[0]
+
+
+@pytest.mark.parametrize(("distribution", "version"), [("pytorch-lightning", "2.0.0"), ("lightning", "2.6.6")])
+def test_status(distribution, version):
+    stock = observed(Arm(distribution, version), "single")
+    assert stock == {"status": 0, "cleaned_up": True}
+    assert observed(Arm(distribution, version, shim=True), "single") == {"status": 143, "cleaned_up": True}
+
+
+@pytest.mark.distributed
+def test_rank_with_this_status_does_not_get_the_others_killed():
+    stock = observed(Arm("lightning", "2.5.1"), "ranks")
+    assert stock == {"status": 0, "cleaned_up": True}
+    assert observed(Arm("lightning", "2.5.1", shim=True), "ranks") == {"status": 143, "cleaned_up": True}
+
+
+def test_message_of_the_script_stays():
+    arms = Arm("lightning", "2.6.6"), Arm("lightning", "2.6.6", shim=True)
+    stock, shim = (observed(arm, "message") for arm in arms)
+    assert stock == shim == {"status": 1, "cleaned_up": True}
+
+
+PROOFS = (Proof(PATCH, sees(lambda seen: seen["status"] == 0), case="single", recommended="caught"),)

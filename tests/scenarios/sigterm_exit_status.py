@@ -1,0 +1,71 @@
+"""PR 21623: the exit status of a training that SIGTERM ended.
+
+The program starts a training as a process of its own and observes how it ends.
+
+Cases: ``single`` (one process), ``caught`` (the recommended usage: the script turns the exception into a status),
+``message`` (the script raises the exception with a message of its own), ``ranks`` (two ranks that Lightning starts; the
+first takes longer to clean up than the launcher looks after the others).
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import _scenario as scenario
+
+OUT = Path(os.environ.get("SCENARIO_OUT", "."))
+TRAINING = "SCENARIO_TRAINING"
+
+
+def train():
+    import torch
+    from torch.utils.data import DataLoader, TensorDataset
+
+    pl = scenario.pytorch()
+    exceptions = scenario.pytorch("utilities.exceptions")
+    is_main = os.environ.get("LOCAL_RANK", "0") == "0"
+
+    class Model(pl.LightningModule):
+        def __init__(self):
+            super().__init__()
+            self.layer = torch.nn.Linear(2, 1)
+
+        def training_step(self, batch, batch_idx):
+            time.sleep(0.01)
+            if batch_idx == 3 and is_main:
+                if scenario.CASE == "message":
+                    raise exceptions.SIGTERMException("the node goes down")
+                os.kill(os.getpid(), signal.SIGTERM)
+            return self.layer(batch[0]).sum()
+
+        def configure_optimizers(self):
+            return torch.optim.SGD(self.parameters(), lr=0.1)
+
+    class CleanUp(pl.Callback):
+        def on_exception(self, trainer, model, exception):
+            if is_main:
+                time.sleep(12 if scenario.CASE == "ranks" else 0)
+                (OUT / "cleaned").touch()
+
+    options = {"devices": 1}
+    if scenario.CASE == "ranks":
+        options = {"devices": 2, "strategy": scenario.pytorch("strategies").DDPStrategy(process_group_backend="gloo")}
+    trainer = scenario.trainer(accelerator="cpu", max_epochs=1, callbacks=[CleanUp()], **options)
+    loader = DataLoader(TensorDataset(torch.ones(1200, 2)))
+    try:
+        trainer.fit(Model(), loader)
+    except exceptions.SIGTERMException:
+        if scenario.CASE == "caught":
+            sys.exit(143)
+        raise
+
+
+if __name__ == "__main__":
+    if TRAINING in os.environ:
+        train()
+    else:
+        status = subprocess.run([sys.executable, __file__], env={**os.environ, TRAINING: "1"}, check=False).returncode
+        scenario.observe(status=status, cleaned_up=(OUT / "cleaned").exists())
