@@ -1,0 +1,53 @@
+"""PR 19184: the current (simulated) GPU of each rank when it joins the process group.
+
+Cases: ``trainer``, ``fabric``.
+"""
+
+import _scenario as scenario
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+LightningEnvironment = scenario.fabric("plugins.environments").LightningEnvironment
+
+
+class Observing(LightningEnvironment):
+    """Lightning asks the cluster environment for the address right before it makes the group."""
+
+    at_last_look = None
+
+    @property
+    def main_port(self):
+        if not torch.distributed.is_initialized():
+            Observing.at_last_look = torch.cuda.current_device()
+        return super().main_port
+
+
+def with_trainer():
+    pl = scenario.pytorch()
+
+    class Model(pl.LightningModule):
+        def __init__(self):
+            super().__init__()
+            self.layer = torch.nn.Linear(2, 1)
+
+        def training_step(self, batch, batch_idx):
+            return self.layer(batch[0]).sum()
+
+        def configure_optimizers(self):
+            return torch.optim.SGD(self.parameters(), lr=0.1)
+
+    trainer = scenario.trainer(accelerator="gpu", devices=2, strategy="ddp", max_epochs=1, plugins=[Observing()])
+    trainer.fit(Model(), DataLoader(TensorDataset(torch.ones(8, 2))))
+    return trainer.strategy.root_device
+
+
+def with_fabric():
+    fabric = scenario.fabric().Fabric(accelerator="cuda", devices=2, strategy="ddp", plugins=[Observing()])
+    fabric.launch()
+    fabric.barrier()
+    return fabric.device
+
+
+if __name__ == "__main__":
+    own = with_fabric() if scenario.CASE == "fabric" else with_trainer()
+    scenario.observe(own=own.index, current=Observing.at_last_look)
