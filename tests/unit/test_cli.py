@@ -169,7 +169,7 @@ class TestStatus:
         env = environment(release("lightning", "2.3.3"), spec="logged-metric-device")
         done = call("status", env=env, how=how)
         assert done.returncode == 2, done
-        assert "Did you mean 'logged-metrics-device'?" in done.stdout
+        assert "Did you mean 'logged-metrics-device'" in done.stdout
         assert "lightning          2.3.3" in done.stdout
         assert "Traceback" not in done.stdout + done.stderr
         document = json.loads(call("status", "--json", env=env, how=how).stdout)

@@ -1,17 +1,13 @@
 """What the README promises a newcomer: its example is followed, its names exist."""
 
-import json
-import os
 import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
-from tests.support import arms
-from tests.support.arms import ROOT, Arm
+from lightning_patches.fingerprints import DATA_FILE
+from tests.support.arms import ROOT
 
 README = (ROOT / "README.md").read_text()
 
@@ -20,46 +16,34 @@ def _section(title: str) -> str:
     return README.split(f"\n## {title}\n")[1].split("\n## ")[0]
 
 
-@pytest.fixture
-def checkout(tmp_path: Path) -> Path:
-    """A copy of the repository, for the example to change."""
-    for name in ("lightning_patches", "tests/scenarios", "scripts", "upstream"):
+def test_how_to_add_a_patch_shows_what_stands_in_the_repository() -> None:
+    shown = {}
+    for before, text in re.findall(r"(.*?)\n   ```\w+\n(.*?)   ```", _section("How to add a patch"), re.DOTALL):
+        path = re.findall(r"`((?:tests|lightning_patches|upstream)/[\w/-]+\.(?:py|patch))`", before)[-1]
+        shown[path] = re.sub(r"^   ", "", text, flags=re.MULTILINE)
+    assert [path.partition("/")[0] for path in shown] == ["tests", "lightning_patches", "upstream", "tests"]
+    assert shown == {path: (ROOT / path).read_text() for path in shown}
+
+
+def test_a_new_file_is_all_that_the_catalogue_needs(tmp_path: Path) -> None:
+    """The example is taken out of a copy of the repository and put in again, as the README's steps do."""
+    for name in ("lightning_patches", "scripts", "upstream", "tests/support", "tests/scenarios"):
         shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
-    return tmp_path
+    patch = tmp_path / "lightning_patches" / "patches" / "trainer.py"
+    record = patch.read_text()
+    patch.unlink()
 
+    def python(*arguments: str) -> str:
+        done = subprocess.run([sys.executable, *arguments], cwd=tmp_path, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
 
-def test_how_to_add_a_patch(checkout: Path) -> None:
-    section = _section("How to add a patch")
-    steps = re.findall(
-        r"`((?:tests|lightning_patches)/[\w/]+\.py)`[^`]*?\n\n?   ```python\n(.*?)   ```", section, re.DOTALL
-    )
-    assert [Path(path).name for path, _ in steps] == ["fit_resets_should_stop.py", "trainer.py"]
-    for path, code in steps:
-        (checkout / path).write_text(re.sub(r"^   ", "", code, flags=re.MULTILINE))
-
-    def scenario(shim: bool) -> arms.Result:
-        arm = Arm("lightning", "2.4.0", shim)
-        variables = {**arms.environment_of(arm), "SCENARIO_SHIM": str(int(shim)), "SCENARIO_OUT": str(checkout)}
-        variables["PYTHONPATH"] = variables["PYTHONPATH"].replace(str(ROOT), str(checkout), 1)
-        program = checkout / "tests/scenarios/fit_resets_should_stop.py"
-        status, output = arms.execute([sys.executable, str(program)], variables, 120, cwd=str(checkout))
-        rank = checkout / "rank0.json"
-        return arms.Result(status, output, [json.loads(rank.read_text())] if rank.exists() else [])
-
-    refresh = subprocess.run(
-        [sys.executable, "scripts/refresh_fingerprints"], cwd=checkout, capture_output=True, text=True
-    )
-    assert refresh.returncode == 0, refresh.stderr
-    listed = subprocess.run(
-        [sys.executable, "-m", "lightning_patches", "list"],
-        cwd=checkout,
-        capture_output=True,
-        text=True,
-        env=os.environ,
-    )
-    assert "fit-resets-should-stop" in listed.stdout, listed
-    assert scenario(shim=False).observations == [{"steps": 0}]
-    assert scenario(shim=True).observations == [{"steps": 2}]
+    python("scripts/refresh_fingerprints")
+    assert "fit-resets-should-stop" not in python("-m", "lightning_patches", "list")
+    patch.write_text(record)
+    python("scripts/refresh_fingerprints")
+    assert "fit-resets-should-stop" in python("-m", "lightning_patches", "list")
+    assert (tmp_path / "lightning_patches/fingerprints.json").read_text() == Path(DATA_FILE).read_text()
 
 
 def test_patch_table_is_up_to_date() -> None:
@@ -71,4 +55,4 @@ def test_patch_table_is_up_to_date() -> None:
 
 def test_files_and_items_that_it_names_exist() -> None:
     for path in set(re.findall(r"\b(?:scripts|upstream)/[\w.]+", README)):
-        assert (ROOT / path).exists() or "fit-resets" in path or path == "upstream/fit", path
+        assert (ROOT / path).exists() or path == "upstream/fit", path
