@@ -1,0 +1,264 @@
+"""Checks of how ranks are started and find each other."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Iterator, Optional
+
+from lightning_patches.checks import Finding
+from lightning_patches.checks.facts import Facts, rendezvous_file
+
+_INTEGERS = ("RANK", "LOCAL_RANK", "NODE_RANK", "GROUP_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_PORT")
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
+
+
+def launcher_numbers(facts: Facts) -> Iterator[Finding]:
+    """Variables of the launcher that contradict themselves."""
+    env = facts.environment
+    wrong = [f"{name}={env[name]!r}" for name in _INTEGERS if name in env and not env[name].isdigit()]
+    if env.get("MASTER_PORT", "").isdigit() and not 0 < int(env["MASTER_PORT"]) < 65536:
+        wrong.append(f"MASTER_PORT={env['MASTER_PORT']!r}")
+    for rank, size in (("RANK", "WORLD_SIZE"), ("LOCAL_RANK", "LOCAL_WORLD_SIZE"), ("LOCAL_WORLD_SIZE", "WORLD_SIZE")):
+        first, second = _integer(env, rank), _integer(env, size)
+        if first is not None and second is not None and (first > second if "SIZE" in rank else first >= second):
+            wrong.append(f"{rank}={first} with {size}={second}")
+    for ours, slurms in (("RANK", "SLURM_PROCID"), ("WORLD_SIZE", "SLURM_NTASKS")):
+        if "TORCHELASTIC_RUN_ID" not in env and "SLURM_STEP_ID" in env:
+            first, second = _integer(env, ours), _integer(env, slurms)
+            if first is not None and second is not None and first != second:
+                wrong.append(f"{ours}={first} with {slurms}={second}")
+    if wrong:
+        yield Finding(
+            "launcher-numbers",
+            "error",
+            f"variables of the launcher contradict themselves: {', '.join(wrong)}",
+            "Each rank believes another number of ranks or another rank, and the process group waits for ranks that "
+            "never come.",
+            "Unset what an earlier shell or script left behind, and let one launcher set all of them.",
+        )
+
+
+def leftover_rank(facts: Facts) -> Iterator[Finding]:
+    """Variables of a rank in a shell that is none."""
+    env = facts.environment
+    if "TORCHELASTIC_RUN_ID" in env or any(name.startswith(("OMPI_COMM_WORLD_", "PMI_")) for name in env):
+        return
+    if "LOCAL_RANK" in env and not {"RANK", "NODE_RANK", "GROUP_RANK"} & set(env):
+        yield Finding(
+            "leftover-rank",
+            "warning",
+            f"LOCAL_RANK={env['LOCAL_RANK']} is set, without a launcher's other variables",
+            "Lightning takes a process with LOCAL_RANK for one of several that somebody started, starts none itself, "
+            "and waits for the others.",
+            "Unset LOCAL_RANK, or start the script with torchrun.",
+        )
+    elif "RANK" in env and "LOCAL_RANK" not in env and "SLURM_PROCID" not in env:
+        yield Finding(
+            "leftover-rank",
+            "warning",
+            f"RANK={env['RANK']} is set, and LOCAL_RANK is not",
+            "Lightning goes by LOCAL_RANK: it starts all ranks of this node once more in each process.",
+            "Unset RANK, or have the launcher set LOCAL_RANK as well.",
+        )
+    elif "WORLD_SIZE" in env and not {"RANK", "LOCAL_RANK", "SLURM_PROCID"} & set(env):
+        yield Finding(
+            "leftover-rank",
+            "note",
+            f"WORLD_SIZE={env['WORLD_SIZE']} is set, and no rank is",
+            "Lightning overwrites it, but other libraries read it and take this for a distributed run.",
+            "Unset it, if no launcher wants it.",
+        )
+
+
+def slurm(facts: Facts) -> Iterator[Finding]:
+    """A SLURM job whose tasks and processes do not match."""
+    env = facts.environment
+    tasks = _integer(env, "SLURM_NTASKS")
+    if tasks is None or env.get("SLURM_JOB_NAME") in ("bash", "interactive"):
+        return  # Lightning does not take an interactive shell for a task
+    if "TORCHELASTIC_RUN_ID" in env:
+        per_node = re.match(r"\d+", env.get("SLURM_STEP_TASKS_PER_NODE", ""))  # "2(x4)": two on each of four nodes
+        if "SLURM_STEP_ID" in env and per_node is not None and int(per_node[0]) > 1:
+            yield Finding(
+                "slurm",
+                "error",
+                f"srun starts torchrun {per_node[0]} times on each node",
+                "Each torchrun starts all ranks of the node, and they fight for GPUs and ports.",
+                "Start one torchrun per node: --ntasks-per-node=1.",
+            )
+        return
+    if tasks > 1 and "SLURM_NTASKS_PER_NODE" not in env:
+        yield Finding(
+            "slurm",
+            "error",
+            f"the job has --ntasks={tasks} and no --ntasks-per-node",
+            "Lightning refuses that at start-up, because it cannot tell how many ranks a node has.",
+            "Ask for --nodes and --ntasks-per-node, the latter as large as `devices`.",
+        )
+    if tasks > 1 and "SLURM_STEP_ID" not in env:
+        yield Finding(
+            "slurm",
+            "warning",
+            f"the job has {tasks} tasks, and this process was not started with srun",
+            "Lightning takes it for task 0 of the job and waits for the others, which nobody starts.",
+            "Start the script with `srun python train.py`; for a shell to work in, name the job `interactive`.",
+        )
+
+
+def master_address(facts: Facts) -> Iterator[Finding]:
+    """The address where ranks meet."""
+    env = facts.environment
+    address = env.get("MASTER_ADDR", "")
+    if address and not facts.addresses.get(address, True):
+        yield Finding(
+            "master-address",
+            "error",
+            f"MASTER_ADDR={address} is not resolved on this machine",
+            "Ranks meet at this address: they try for minutes, then end with a timeout.",
+            "Use an address that every node resolves, or an IP address.",
+        )
+    if address in _LOOPBACK and _nodes(env) > 1:
+        yield Finding(
+            "master-address",
+            "error",
+            f"MASTER_ADDR={address}, and the job has {_nodes(env)} nodes",
+            "It means another machine on every node: the ranks never meet, and start-up hangs.",
+            "Set it to the address of the first node, the same on all.",
+        )
+    unresolved = [host for host, resolved in facts.addresses.items() if not resolved and host != address]
+    if unresolved:
+        yield Finding(
+            "master-address",
+            "warning",
+            f"this machine's own name, {unresolved[0]}, is not resolved",
+            "gloo and torchrun look it up when they start; the look-up fails, or takes long.",
+            "Add it to /etc/hosts, or name an interface: GLOO_SOCKET_IFNAME and NCCL_SOCKET_IFNAME.",
+        )
+
+
+def master_port(facts: Facts) -> Iterator[Finding]:
+    """The port where ranks meet is taken."""
+    env = facts.environment
+    if not facts.busy_port or "TORCHELASTIC_RUN_ID" in env or _integer(env, "RANK") or _integer(env, "SLURM_PROCID"):
+        return  # below torchrun, its agent holds the port; a rank other than 0 does not open it
+    yield Finding(
+        "master-port",
+        "error",
+        f"MASTER_PORT={env['MASTER_PORT']} is in use on this machine",
+        'Rank 0 ends with "address already in use" and the others wait for it; or they meet the ranks of another run.',
+        "Unset it, and Lightning finds a free one (on one node); otherwise choose another, or end the run that has it.",
+    )
+
+
+def network_interface(facts: Facts) -> Iterator[Finding]:
+    """An interface is asked for that this machine does not have."""
+    for variable in ("NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME"):
+        value = facts.environment.get(variable, "")
+        if not value or value.startswith("^") or not facts.interfaces:
+            continue
+        names = [name.split(":")[0] for name in value.lstrip("=").split(",") if name]
+        exact = value.startswith("=") or variable.startswith("GLOO")
+        if not any(have == name if exact else have.startswith(name) for name in names for have in facts.interfaces):
+            yield Finding(
+                "network-interface",
+                "error",
+                f"{variable}={value}, and this machine has {', '.join(facts.interfaces)}",
+                "The backend finds no interface of that name and ends at start-up.",
+                "Unset it, or name one that every node has.",
+            )
+
+
+def silent_failures(facts: Facts) -> Iterator[Finding]:
+    """Settings under which the failure of one rank makes the others hang."""
+    env = facts.environment
+    for variable in ("TORCH_NCCL_ASYNC_ERROR_HANDLING", "NCCL_ASYNC_ERROR_HANDLING"):
+        if env.get(variable) == "0":
+            yield Finding(
+                "silent-failures",
+                "warning",
+                f"{variable}=0",
+                "When a rank fails or a collective runs out of time, the others are not told, and hang.",
+                "Unset it.",
+            )
+    if env.get("CUDA_LAUNCH_BLOCKING", "0") not in ("", "0"):
+        yield Finding(
+            "silent-failures",
+            "note",
+            "CUDA_LAUNCH_BLOCKING is set",
+            "Every kernel is waited for: training is slow, and collectives on several streams may deadlock.",
+            "Unset it when you are done with debugging.",
+        )
+
+
+def visible_devices(facts: Facts) -> Iterator[Finding]:
+    """``CUDA_VISIBLE_DEVICES`` and the ranks of this node do not match."""
+    value = facts.environment.get("CUDA_VISIBLE_DEVICES")
+    if value is None or not value.strip():
+        return
+    entries = [entry.strip() for entry in value.split(",")]
+    unknown = [entry for entry in entries if entry.isdigit() and facts.gpus and int(entry) >= len(facts.gpus)]
+    problems = [f"GPU {entry} is not there" for entry in unknown]
+    problems += [f"{entry} is named twice" for entry in dict.fromkeys(entries) if entries.count(entry) > 1]
+    ranks = _integer(facts.environment, "LOCAL_WORLD_SIZE")
+    if ranks is not None and 1 < len(entries) < ranks:
+        problems.append(f"{len(entries)} GPUs for {ranks} ranks")
+    if problems:
+        yield Finding(
+            "visible-devices",
+            "error",
+            f"CUDA_VISIBLE_DEVICES={value}: {', '.join(problems)}",
+            "CUDA stops at the first entry that it does not know; a rank without a GPU of its own ends with "
+            '"invalid device ordinal", and the others wait for it.',
+            "Name each GPU of this machine once, at least one for each rank.",
+        )
+
+
+def shared_rendezvous(facts: Facts) -> Iterator[Finding]:
+    """Ranks meet through a file on a network file system, or one that an earlier run left behind."""
+    path = rendezvous_file(facts.environment)
+    if path and path in facts.network_paths:
+        yield Finding(
+            "shared-rendezvous",
+            "error",
+            f"torchrun's ranks meet in the file {path}, on {facts.network_paths[path]}",
+            "A file store relies on file locks and on seeing at once what others wrote. Network file systems give "
+            "neither for sure: ranks hang at start-up, now and then.",
+            "Use a TCP store: --rdzv-backend=c10d with --rdzv-endpoint=HOST:PORT.",
+        )
+    for kind, line, text in facts.script:
+        if kind == "file-rendezvous":
+            yield Finding(
+                "shared-rendezvous",
+                "warning",
+                f"the script's line {line} may use a file as rendezvous: {text}",
+                "On a network file system ranks that meet in a file hang now and then, and a file that an earlier run "
+                "left behind makes them meet the dead.",
+                "Leave init_method out (Lightning uses a TCP store), or take a new file on a local disk for each run.",
+            )
+
+
+def _nodes(env: Mapping[str, str]) -> int:
+    nodes = _integer(env, "SLURM_NNODES") or _integer(env, "GROUP_WORLD_SIZE") or 0
+    ranks, local = _integer(env, "WORLD_SIZE"), _integer(env, "LOCAL_WORLD_SIZE")
+    if not nodes and ranks and local:
+        nodes = -(-ranks // local)
+    return nodes or 1
+
+
+def _integer(env: Mapping[str, str], name: str) -> Optional[int]:
+    value = env.get(name, "").strip()
+    return int(value) if value.isdigit() else None
+
+
+CHECKS = (
+    launcher_numbers,
+    leftover_rank,
+    slurm,
+    master_address,
+    master_port,
+    network_interface,
+    visible_devices,
+    shared_rendezvous,
+    silent_failures,
+)

@@ -1,0 +1,143 @@
+"""Checks of what is installed."""
+
+from __future__ import annotations
+
+from typing import Iterator
+
+from lightning_patches import catalog, gate
+from lightning_patches.checks import Finding
+from lightning_patches.checks.facts import Facts
+
+NO_PKG_RESOURCES_SINCE = "2.4.0"
+"""First release that imports without ``pkg_resources``."""
+
+
+def compromised_release(facts: Facts) -> Iterator[Finding]:
+    """A release that was not made by Lightning's authors, told by its metadata alone."""
+    for one in facts.lightnings:
+        if one.forbidden:
+            yield Finding(
+                "compromised-release",
+                "error",
+                f"{one.distribution} {one.version} is installed",
+                "2.6.2 and 2.6.3 were compromised on PyPI and run hostile code when they are imported "
+                "(GHSA-w37p-236h-pfx3).",
+                "Do not import it. Uninstall it, take 2.6.1 or 2.6.4, and treat every secret that this machine could "
+                "read as known to others.",
+            )
+
+
+def two_lightnings(facts: Facts) -> Iterator[Finding]:
+    """``lightning`` and ``pytorch_lightning`` side by side in different versions."""
+    versions = {one.version for one in facts.lightnings}
+    if len(versions) > 1:
+        yield Finding(
+            "two-lightnings",
+            "warning",
+            "installed are " + ", ".join(f"{one.distribution} {one.version}" for one in facts.lightnings),
+            "They are two separate packages to Python: a callback or module of one is refused by the Trainer of the "
+            "other, and a library may train with another release than the script. `pip install lightning==X` also "
+            "installs the newest pytorch-lightning.",
+            "Import one of them everywhere, and pin both to the same version.",
+        )
+
+
+def pkg_resources(facts: Facts) -> Iterator[Finding]:
+    """Lightning below 2.4.0 imports a module that setuptools 82 no longer has."""
+    if facts.has_pkg_resources:
+        return
+    for one in facts.lightnings:
+        if _older(one.version, NO_PKG_RESOURCES_SINCE):
+            patched = any("pkg_resources" in symptom for p in catalog.all_patches() for symptom in p.impact.symptoms)
+            help_ = "`import lightning_patches` before it, install" if patched else "Install"
+            yield Finding(
+                "pkg-resources",
+                "error",
+                f"{one.distribution} {one.version} imports pkg_resources, which is not installed",
+                "`import lightning` ends with \"No module named 'pkg_resources'\": setuptools 82 has it no longer.",
+                f"{help_} setuptools<81, or move to Lightning {NO_PKG_RESOURCES_SINCE}.",
+            )
+
+
+def torch_unusable(facts: Facts) -> Iterator[Finding]:
+    """torch is installed and cannot be imported."""
+    for line in facts.unknown:
+        if line.startswith("torch: "):
+            yield Finding(
+                "torch-unusable",
+                "error",
+                f"torch {facts.packages.get('torch', '')} cannot be asked: {line[7:]}",
+                "Every rank imports torch first. An import that hangs or fails here does so there.",
+                'Run `python -X importtime -c "import torch"`; look for a slow network file system or a broken '
+                "driver; reinstall torch if its files are damaged.",
+            )
+
+
+def pinned_packages(facts: Facts) -> Iterator[Finding]:
+    """NVIDIA's packages beside torch are not those that it was built and tested with."""
+    wrong = [
+        f"{name} {facts.pinned_installed[name]} (torch wants {version})"
+        for name, version in facts.pinned.items()
+        if facts.pinned_installed.get(name, version) != version
+    ]
+    if wrong:
+        yield Finding(
+            "pinned-packages",
+            "warning",
+            "installed are " + ", ".join(wrong),
+            "torch loads these libraries. Another NCCL, cuBLAS or cuDNN than it was built with may hang in a "
+            "collective or fail to load.",
+            "Reinstall torch with its own dependencies, or pin these packages to the versions that it wants.",
+        )
+
+
+def model_hooks(facts: Facts) -> Iterator[Finding]:
+    """accelerate and bitsandbytes put hooks on models that move inputs between devices."""
+    present = [f"{name} {facts.packages[name]}" for name in ("accelerate", "bitsandbytes") if name in facts.packages]
+    if not present:
+        return
+    patches = " and ".join(patch.name for patch in catalog.find("20276"))
+    patched = f" (patch {patches} re-aims the hooks)" if patches else ""
+    yield Finding(
+        "model-hooks",
+        "note",
+        f"{', '.join(present)} {'is' if len(present) == 1 else 'are'} installed",
+        "A model that is loaded with `device_map`, `load_in_8bit` or `load_in_4bit` carries hooks that move its inputs "
+        'to one fixed device. Under DDP every rank has another one: "Expected all tensors to be on the same device" '
+        "(issue 20276).",
+        f'Load it with device_map={{"": local_rank}}, or without device_map{patched}.',
+    )
+
+
+def accelerate_launch(facts: Facts) -> Iterator[Finding]:
+    """The script is started by ``accelerate launch``, whose settings Lightning does not read."""
+    found = sorted(name for name in facts.environment if name.startswith("ACCELERATE_"))
+    if found:
+        yield Finding(
+            "accelerate-launch",
+            "warning",
+            f"variables of `accelerate launch` are set: {', '.join(found[:4])}{' ...' if len(found) > 4 else ''}",
+            "Lightning starts ranks by itself and does not read them, so that mixed precision, FSDP or DeepSpeed that "
+            "they ask for are not applied, or twice.",
+            "Start the script with `python` or `torchrun`, and give these settings to Trainer or Fabric.",
+        )
+
+
+def _older(version: str, than: str) -> bool:
+    from packaging.version import InvalidVersion
+
+    try:
+        return gate.in_ranges(version, (f"<{than}",))
+    except InvalidVersion:
+        return False
+
+
+CHECKS = (
+    compromised_release,
+    torch_unusable,
+    pkg_resources,
+    two_lightnings,
+    pinned_packages,
+    accelerate_launch,
+    model_hooks,
+)

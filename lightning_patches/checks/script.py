@@ -1,0 +1,74 @@
+"""What can be told from a training script without running it."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import Iterator
+
+TOUCHES_CUDA = "touches-cuda"
+FORKS = "forks"
+FILE_RENDEZVOUS = "file-rendezvous"
+
+_TOUCHING = re.compile(
+    r"torch\.cuda\.(?!is_available$|device_count$|manual_seed(?:_all)?$|amp\.|is_initialized$|Stream$|Event$)\w+"
+)
+_FORKING = ("ddp_fork", "ddp_notebook")
+_STARTS = ("Trainer", "Fabric")
+
+
+def look_through(source: bytes) -> Iterator[tuple[str, int, str]]:
+    """``(kind, line, text)`` for each remarkable place.
+
+    ``TOUCHES_CUDA`` is reported for what the script does by itself, outside of functions and classes, before it makes
+    its first Trainer or Fabric.
+
+    Raises:
+        SyntaxError: it is not Python.
+    """
+    tree = ast.parse(source)
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    started = min((call.lineno for call in calls if _starts(call)), default=1 << 30)
+    for node in _outside(tree):
+        if isinstance(node, ast.Call) and node.lineno < started and _touches_cuda(node):
+            yield TOUCHES_CUDA, node.lineno, ast.unparse(node)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            for keyword in node.keywords:
+                value = keyword.value.value if isinstance(keyword.value, ast.Constant) else None
+                if keyword.arg in ("strategy", "start_method") and value in (*_FORKING, "fork"):
+                    yield FORKS, node.lineno, f"{keyword.arg}={value!r}"
+            if _name(node.func).endswith("set_start_method") and node.args:
+                method = node.args[0]
+                if isinstance(method, ast.Constant) and method.value == "fork":
+                    yield FORKS, node.lineno, ast.unparse(node)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.startswith("file:///"):
+            yield FILE_RENDEZVOUS, node.lineno, node.value
+
+
+def _outside(node: ast.AST) -> Iterator[ast.AST]:
+    """All nodes that run when the script does, and not when something in it is called."""
+    for child in ast.iter_child_nodes(node):
+        if not isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
+            yield child
+            yield from _outside(child)
+
+
+def _starts(call: ast.Call) -> bool:
+    return _name(call.func).rpartition(".")[2] in _STARTS
+
+
+def _touches_cuda(call: ast.Call) -> bool:
+    name = _name(call.func)
+    if _TOUCHING.fullmatch(name) or name.endswith(".cuda"):
+        return True
+    values = [*call.args, *(keyword.value for keyword in call.keywords if keyword.arg == "device")]
+    texts = [value.value for value in values if isinstance(value, ast.Constant) and isinstance(value.value, str)]
+    moves = name.endswith(".to") or any(keyword.arg == "device" for keyword in call.keywords)
+    return moves and any(re.fullmatch(r"cuda(?::\d+)?", text) for text in texts)
+
+
+def _name(node: ast.AST) -> str:
+    if isinstance(node, ast.Attribute):
+        return f"{_name(node.value)}.{node.attr}"
+    return node.id if isinstance(node, ast.Name) else ""

@@ -1,0 +1,106 @@
+"""Look for what makes training fail or hang before it starts: drivers, GPUs, launchers, ports, memory, packages.
+
+torch is asked in a process of its own, with a time limit; GPUs through the driver's library or nvidia-smi. Lightning
+is not imported. With SCRIPT, the training script is read as well (it is not run). Run it in the shell, job or
+container in which training starts: on a cluster, as a task of the job.
+
+With --json, one object; keys are only ever added:
+  schema    1
+  findings  [{check, severity ("error", "warning", "note"), what, why, do}], the gravest first
+  checks    [names of all checks that were made]
+  unknown   [what could not be found out, and why]
+  facts     what the checks looked at; of the environment only the variables of launchers, CUDA and NCCL
+  ok        the exit status is 0
+
+exit status: 0 nothing but notes, 1 an error or a warning; with --strict also for notes and for what is unknown.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+from typing import Any
+
+from lightning_patches import checks
+from lightning_patches.checks import Finding, facts
+from lightning_patches.cli import NOT_APPLIED, OK, UsageError, _output
+
+HELP = "look for what makes training fail or hang in this environment"
+
+_SHOWN_VARIABLES = (
+    "RANK", "LOCAL_RANK", "NODE_RANK", "GROUP_", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_", "SLURM_JOB_NAME",
+    "SLURM_N", "SLURM_PROCID", "SLURM_STEP", "SLURM_LOCALID", "TORCHELASTIC_", "PET_", "OMPI_COMM_", "PMI_", "CUDA_",
+    "NCCL_", "TORCH_NCCL_", "GLOO_", "OMP_NUM_THREADS", "ACCELERATE_",
+)  # fmt: skip
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("script", nargs="?", metavar="SCRIPT", help="a training script to look through")
+    parser.add_argument("--no-torch", action="store_true", help="do not start a Python that imports torch")
+    parser.add_argument(
+        "--timeout",
+        type=float,
+        default=facts.TORCH_TIMEOUT,
+        metavar="SECONDS",
+        help="how long torch may take to answer (default: %(default).0f)",
+    )
+    parser.add_argument("--strict", action="store_true", help="status 1 for notes and for what is unknown, too")
+    parser.add_argument("--json", action="store_true", help="as JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    if args.timeout <= 0:
+        raise UsageError("--timeout takes a number of seconds above 0.")
+    found = facts.gather(ask_torch=not args.no_torch, script=args.script, torch_timeout=args.timeout)
+    if args.script is not None:
+        for line in found.unknown:
+            if line.startswith("script "):
+                raise UsageError(line)
+    findings = checks.run(found)
+    grave = [finding for finding in findings if finding.severity != "note"]
+    ended = NOT_APPLIED if grave or (args.strict and (findings or found.unknown)) else OK
+    if args.json:
+        _output.write_json(
+            {
+                "schema": 1,
+                "findings": [finding.as_dict() for finding in findings],
+                "checks": list(checks.all_checks()),
+                "unknown": list(found.unknown),
+                "facts": _shown(found),
+                "ok": ended == OK,
+            }
+        )
+    else:
+        _write(found, findings)
+    return ended
+
+
+def _shown(found: facts.Facts) -> dict[str, Any]:
+    data = dataclasses.asdict(found)
+    data["environment"] = {
+        name: value for name, value in sorted(found.environment.items()) if name.startswith(_SHOWN_VARIABLES)
+    }
+    del data["unknown"]
+    return data
+
+
+def _write(found: facts.Facts, findings: list[Finding]) -> None:
+    torch = found.torch
+    if torch is not None:
+        build = f"CUDA {torch.cuda}" if torch.cuda else "no CUDA"
+        nccl = f", NCCL {torch.nccl}" if torch.nccl else ""
+        _output.write(f"torch {torch.version} ({build}{nccl})")
+    names = [gpu.name for gpu in found.gpus]
+    gpus = ", ".join(f"{names.count(name)} x {name}" for name in dict.fromkeys(names))
+    _output.write(f"GPUs: {gpus}, driver {found.driver}" if gpus else "GPUs: none that a driver shows")
+    for line in found.unknown:
+        _output.write(_output.paragraph(f"could not be found out: {line}"))
+    for finding in findings:
+        _output.write()
+        _output.write(_output.paragraph(f"{finding.severity.upper()} {finding.check}: {finding.what}"))
+        _output.write(_output.paragraph(f"why: {finding.why}", "  "))
+        _output.write(_output.paragraph(f"do:  {finding.do}", "  "))
+    _output.write()
+    counts = [(sum(f.severity == severity for f in findings), severity) for severity in checks.SEVERITIES]
+    summary = ", ".join(f"{count} {severity}{'s' if count != 1 else ''}" for count, severity in counts if count)
+    _output.write(f"{len(checks.all_checks())} checks: {summary or 'nothing found'}")

@@ -1,0 +1,293 @@
+"""``lightning-patches doctor``: each check with injected facts, and the command in the real environment."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lightning_patches import checks, cli
+from lightning_patches.checks import facts as facts_module
+from lightning_patches.checks import script
+from lightning_patches.checks.facts import Facts, Gpu, Lightning, Torch, gather
+from tests.support.arms import ROOT
+
+H100, A100 = Gpu(0, "NVIDIA H100", 81559, capability=(9, 0)), Gpu(1, "NVIDIA A100", 40960, capability=(8, 0))
+CUDA = Torch("2.6.0", "12.4", "2.21.5", cuda_available=True, devices=2, architectures=("sm_80", "sm_90"))
+TORCHRUN = {
+    "RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2", "GROUP_RANK": "0",
+    "MASTER_ADDR": "localhost", "MASTER_PORT": "29500", "TORCHELASTIC_RUN_ID": "none",
+}  # fmt: skip
+SLURM = {
+    "SLURM_NTASKS": "8", "SLURM_NTASKS_PER_NODE": "4", "SLURM_NNODES": "2", "SLURM_PROCID": "0", "SLURM_STEP_ID": "0",
+}  # fmt: skip
+FORKING = ((script.TOUCHES_CUDA, 3, "torch.zeros(1).cuda()"), (script.FORKS, 9, "strategy='ddp_fork'"))
+
+FOUND: list[tuple[str, str, dict[str, Any], str]] = [
+    ("compromised-release", "error", {"lightnings": (Lightning("lightning", "2.6.3", True),)}, "2.6.3 is installed"),
+    (
+        "two-lightnings",
+        "warning",
+        {"lightnings": (Lightning("lightning", "2.2.5"), Lightning("pytorch-lightning", "2.6.6"))},
+        "lightning 2.2.5, pytorch-lightning 2.6.6",
+    ),
+    (
+        "pkg-resources",
+        "error",
+        {"lightnings": (Lightning("lightning", "2.3.3"),), "has_pkg_resources": False},
+        "2.3.3 imports pkg_resources",
+    ),
+    ("torch-unusable", "error", {"unknown": ("torch: did not answer within 1 s",)}, "did not answer"),
+    (
+        "pinned-packages",
+        "warning",
+        {"pinned": {"nvidia-nccl-cu12": "2.21.5"}, "pinned_installed": {"nvidia-nccl-cu12": "2.18.1"}},
+        "nvidia-nccl-cu12 2.18.1 (torch wants 2.21.5)",
+    ),
+    ("accelerate-launch", "warning", {"environment": {"ACCELERATE_USE_FSDP": "true"}}, "ACCELERATE_USE_FSDP"),
+    ("model-hooks", "note", {"packages": {"accelerate": "1.0", "bitsandbytes": "0.45"}}, "bitsandbytes 0.45 are"),
+    ("no-cuda", "error", {"gpus": (H100,), "torch": Torch("2.6.0+cpu")}, "built without CUDA"),
+    (
+        "no-cuda",
+        "error",
+        {"gpus": (H100,), "torch": Torch("2.6.0", "12.4", cuda_error="Error 804: forward compatibility")},
+        "Error 804",
+    ),
+    (
+        "no-cuda",
+        "warning",
+        {"gpus": (H100,), "torch": Torch("2.6.0", "12.4"), "environment": {"CUDA_VISIBLE_DEVICES": ""}},
+        "hides all 1 GPUs",
+    ),
+    ("driver-too-old", "error", {"torch": CUDA, "driver": "470.57.02"}, "470.57.02 is too old"),
+    ("driver-too-old", "note", {"torch": CUDA, "driver": "535.1", "driver_cuda": (12, 2)}, "knows CUDA 12.2"),
+    (
+        "unsupported-architecture",
+        "error",
+        {"torch": CUDA, "gpus": (Gpu(0, "NVIDIA B200", capability=(10, 0)),)},
+        "no code for GPU 0, NVIDIA B200 (sm_100)",
+    ),
+    ("mixed-models", "warning", {"gpus": (H100, A100)}, "0: NVIDIA H100 (81559 MiB), 1: NVIDIA A100"),
+    ("foreign-nccl", "warning", {"foreign_nccl": ("/opt/lib/libnccl.so.2",)}, "/opt/lib/libnccl.so.2"),
+    (
+        "no-peer-access",
+        "note",
+        {"torch": dataclasses.replace(CUDA, no_peer_access=((0, 1),))},
+        "cannot reach each other directly: 0-1",
+    ),
+    ("no-peer-access", "warning", {"gpus": (H100, H100), "iommu": True}, "IOMMU"),
+    ("exclusive-mode", "warning", {"gpus": (dataclasses.replace(H100, exclusive=True),)}, "GPUs 0 are not"),
+    ("memory-in-use", "note", {"gpus": (dataclasses.replace(H100, used_mib=9000),)}, "0: 9000 of 81559 MiB"),
+    (
+        "cuda-before-fork",
+        "error",
+        {"torch": dataclasses.replace(CUDA, initialised_by_import=True)},
+        "leaves CUDA initialised",
+    ),
+    ("cuda-before-fork", "error", {"script": FORKING}, "line 3 (torch.zeros(1).cuda()) and forks in line 9"),
+    ("launcher-numbers", "error", {"environment": {**TORCHRUN, "RANK": "2"}}, "RANK=2 with WORLD_SIZE=2"),
+    ("launcher-numbers", "error", {"environment": {**TORCHRUN, "WORLD_SIZE": "two"}}, "WORLD_SIZE='two'"),
+    ("launcher-numbers", "error", {"environment": {**TORCHRUN, "MASTER_PORT": "99999"}}, "MASTER_PORT='99999'"),
+    ("launcher-numbers", "error", {"environment": {**SLURM, "RANK": "3"}}, "RANK=3 with SLURM_PROCID=0"),
+    ("leftover-rank", "warning", {"environment": {"LOCAL_RANK": "0"}}, "LOCAL_RANK=0 is set"),
+    ("leftover-rank", "warning", {"environment": {"RANK": "0"}}, "RANK=0 is set, and LOCAL_RANK is not"),
+    ("leftover-rank", "note", {"environment": {"WORLD_SIZE": "4"}}, "WORLD_SIZE=4 is set"),
+    ("slurm", "error", {"environment": {"SLURM_NTASKS": "4", "SLURM_STEP_ID": "0"}}, "no --ntasks-per-node"),
+    (
+        "slurm",
+        "warning",
+        {"environment": {"SLURM_NTASKS": "4", "SLURM_NTASKS_PER_NODE": "4"}},
+        "not started with srun",
+    ),
+    (
+        "slurm",
+        "error",
+        {"environment": {**SLURM, **TORCHRUN, "SLURM_STEP_TASKS_PER_NODE": "4(x2)"}},
+        "srun starts torchrun 4 times",
+    ),
+    (
+        "master-address",
+        "error",
+        {"environment": {"MASTER_ADDR": "node0"}, "addresses": {"node0": False}},
+        "MASTER_ADDR=node0 is not resolved",
+    ),
+    ("master-address", "error", {"environment": {**SLURM, "MASTER_ADDR": "localhost"}}, "the job has 2 nodes"),
+    ("master-address", "warning", {"addresses": {"me": False}}, "own name, me,"),
+    ("master-port", "error", {"environment": {"MASTER_PORT": "29500"}, "busy_port": True}, "29500 is in use"),
+    (
+        "network-interface",
+        "error",
+        {"environment": {"NCCL_SOCKET_IFNAME": "ib0"}, "interfaces": ("eth0", "lo")},
+        "this machine has eth0, lo",
+    ),
+    (
+        "visible-devices",
+        "error",
+        {"environment": {"CUDA_VISIBLE_DEVICES": "0,0,4"}, "gpus": (H100, A100)},
+        "GPU 4 is not there, 0 is named twice",
+    ),
+    (
+        "shared-rendezvous",
+        "error",
+        {
+            "environment": {"PET_RDZV_CONF": "store_type=file", "PET_RDZV_ENDPOINT": "/home/store"},
+            "network_paths": {"/home/store": "nfs4"},
+        },
+        "/home/store, on nfs4",
+    ),
+    ("shared-rendezvous", "warning", {"script": ((script.FILE_RENDEZVOUS, 4, "file:///home/x"),)}, "file:///home/x"),
+    ("silent-failures", "warning", {"environment": {"TORCH_NCCL_ASYNC_ERROR_HANDLING": "0"}}, "HANDLING=0"),
+    ("silent-failures", "note", {"environment": {"CUDA_LAUNCH_BLOCKING": "1"}}, "CUDA_LAUNCH_BLOCKING"),
+    ("shared-memory", "warning", {"shm_bytes": 64 << 20, "shm_free_bytes": 64 << 20}, "/dev/shm has 64 MiB"),
+    ("shared-memory", "warning", {"shm_bytes": None}, "there is no /dev/shm"),
+    ("shared-memory", "warning", {"shm_bytes": 8 << 30, "shm_free_bytes": 1 << 20}, "nearly full"),
+    ("limits", "note", {"open_files": 1024}, "1024 files open"),
+    ("limits", "warning", {"infiniband": True, "locked_memory_bytes": 65536}, "64 KiB"),
+    ("temporary-directory", "note", {"network_paths": {"/home/tmp": "nfs"}}, "/home/tmp, on nfs"),
+]
+
+
+@pytest.mark.parametrize(("check", "severity", "given", "words"), FOUND, ids=lambda value: str(value)[:40])
+def test_a_check_finds(check: str, severity: str, given: dict[str, Any], words: str) -> None:
+    (finding,) = checks.all_checks()[check](Facts(**given))
+    assert (finding.check, finding.severity) == (check, severity)
+    assert words in finding.what
+    assert finding.why and finding.do
+
+
+def test_every_check_is_tested() -> None:
+    assert {check for check, *_ in FOUND} == set(checks.all_checks())
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {},
+        {"environment": TORCHRUN, "busy_port": True},
+        {"environment": SLURM},
+        {"environment": {"SLURM_NTASKS": "8", "SLURM_JOB_NAME": "interactive"}},
+        {"environment": {"NCCL_SOCKET_IFNAME": "eth"}, "interfaces": ("eth0",)},
+        {"environment": {"MASTER_PORT": "29500", "RANK": "1", "LOCAL_RANK": "1"}, "busy_port": True},
+        {"environment": {"CUDA_VISIBLE_DEVICES": "0,1"}, "gpus": (H100, dataclasses.replace(H100, index=1))},
+        {"torch": CUDA, "gpus": (H100, dataclasses.replace(H100, index=1)), "driver": "550.54", "driver_cuda": (12, 4)},
+        {"lightnings": (Lightning("lightning", "2.4.0"),), "has_pkg_resources": False},
+        {"lightnings": (Lightning("lightning", "2.4.0"), Lightning("pytorch-lightning", "2.4.0"))},
+        {"script": FORKING[:1]},
+    ],
+    ids=str,
+)
+def test_nothing_is_found_in_a_sound_environment(given: dict[str, Any]) -> None:
+    assert checks.run(Facts(**given)) == []
+
+
+def test_the_gravest_comes_first() -> None:
+    found = checks.run(Facts(open_files=10, gpus=(H100, A100), environment={"MASTER_PORT": "0"}))
+    assert [finding.severity for finding in found] == ["error", "warning", "note"]
+
+
+def test_a_script_is_read() -> None:
+    source = b"""
+import torch
+from lightning import Trainer
+def later():
+    torch.zeros(1).cuda()
+torch.cuda.is_available()
+scale = torch.ones(1, device="cuda")
+trainer = Trainer(strategy="ddp_fork")
+weights = torch.zeros(1).to("cuda:0")
+init = dict(init_method="file:///home/store")
+"""
+    found = list(script.look_through(source))
+    assert [(kind, line) for kind, line, _ in found] == [
+        (script.TOUCHES_CUDA, 7),
+        (script.FORKS, 8),
+        (script.FILE_RENDEZVOUS, 10),
+    ]
+
+
+class TestMachine:
+    def test_a_busy_port(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        with socket.socket() as taken:
+            taken.bind(("", 0))
+            taken.listen(1)
+            port = taken.getsockname()[1]
+            monkeypatch.setenv("MASTER_PORT", str(port))
+            assert gather(ask_torch=False).busy_port
+        assert not gather(ask_torch=False).busy_port
+
+    def test_nvidia_smi(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        program = tmp_path / "nvidia-smi"
+        program.write_text(
+            "#!/bin/sh\n"
+            'case "$1" in --query*) echo "0, NVIDIA H100, 81559, 4, 9.0, Default, 550.54.15";\n'
+            'echo "1, NVIDIA A100, 40960, 7, [N/A], Exclusive_Process, 550.54.15";;\n'
+            '*) echo "| Driver Version: 550.54.15   CUDA Version: 12.4 |";; esac\n'
+        )
+        program.chmod(0o755)
+        monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+        gpus, driver, driver_cuda = facts_module._ask_smi() or ((), "", None)
+        assert (driver, driver_cuda) == ("550.54.15", (12, 4))
+        assert gpus[0] == Gpu(0, "NVIDIA H100", 81559, 4, (9, 0))
+        assert gpus[1] == Gpu(1, "NVIDIA A100", 40960, 7, None, exclusive=True)
+
+    def test_a_driver_that_does_not_answer_is_told(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+        (tmp_path / "nvidia-smi").write_text("#!/bin/sh\necho 'no devices were found'; exit 6\n")
+        (tmp_path / "nvidia-smi").chmod(0o755)
+        monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+        monkeypatch.setattr(facts_module, "_ask_nvml", lambda: None)
+        unknown: list[str] = []
+        facts_module._gpus(unknown)
+        assert unknown == ["GPUs (smi): no devices were found"]
+
+    def test_torch_that_takes_too_long(self) -> None:
+        unknown: list[str] = []
+        assert facts_module._torch(unknown, 0.01) is None
+        assert unknown == ["torch: did not answer within 0 s"]
+
+
+class TestCommand:
+    def test_without_torch(self, capsys: pytest.CaptureFixture[str]) -> None:
+        status = cli.main(["doctor", "--no-torch", "--json"])
+        document = json.loads(capsys.readouterr().out)
+        assert set(document) == {"schema", "findings", "checks", "unknown", "facts", "ok"}
+        assert document["facts"]["torch"] is None
+        grave = [finding for finding in document["findings"] if finding["severity"] != "note"]
+        assert status == (1 if grave else 0) and document["ok"] is not bool(grave)
+        assert set(document["facts"]["environment"]) <= set(os.environ)
+        assert "PATH" not in document["facts"]["environment"]
+
+    def test_findings_and_notes_decide_the_status(
+        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        for given, plain, strict in (({}, 0, 0), ({"open_files": 10}, 0, 1), ({"shm_bytes": None}, 1, 1)):
+            monkeypatch.setattr(facts_module, "gather", lambda given=given, **_: Facts(**given))
+            assert cli.main(["doctor"]) == plain
+            assert cli.main(["doctor", "--strict"]) == strict
+        assert "WARNING shared-memory: there is no /dev/shm" in capsys.readouterr().out
+
+    def test_a_script_that_is_not_there(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert cli.main(["doctor", "--no-torch", "no_such_script.py"]) == 2
+        assert "no_such_script.py" in capsys.readouterr().err
+
+    def test_torch_is_asked_in_another_process(self) -> None:
+        program = (
+            "import sys; from lightning_patches.cli import main; main(['doctor', '--json']); "
+            "print(sorted({'torch', 'lightning', 'pytorch_lightning'} & set(sys.modules)))"
+        )
+        variables = {name: value for name, value in os.environ.items() if name not in TORCHRUN}
+        variables = {**variables, "PYTHONPATH": str(ROOT), "LOCAL_RANK": "0"}
+        done = subprocess.run(
+            [sys.executable, "-c", program], env=variables, capture_output=True, text=True, timeout=300
+        )
+        text, _, modules = done.stdout.rpartition("}\n")
+        assert modules.strip() == "[]", done
+        document = json.loads(text + "}")
+        assert document["facts"]["torch"]["version"], document["unknown"]
+        assert "leftover-rank" in {finding["check"] for finding in document["findings"]}
