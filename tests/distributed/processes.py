@@ -1,0 +1,120 @@
+"""Starts ranks as real processes, and leaves none behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Optional
+
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAMS = Path(__file__).resolve().parent / "programs"
+_DROPPED = ("_LIGHTNING_PATCHES_IMPORT_ONLY", "LIGHTNING_PATCHES")
+
+
+@dataclass(frozen=True)
+class Ended:
+    """What became of the ranks.
+
+    Args:
+        statuses: exit status of each rank, negative for a signal; ``None`` for one that had to be killed.
+        outputs: stdout and stderr of each rank.
+        seconds: until the last one had ended.
+        peak_megabytes: the most memory that all ranks had together, if it was measured.
+    """
+
+    statuses: list[Optional[int]]
+    outputs: list[str]
+    seconds: float
+    peak_megabytes: float = 0.0
+
+    def __str__(self) -> str:
+        return f"{self.statuses} after {self.seconds:.1f} s\n" + "\n".join(
+            f"--- {rank}\n{text}" for rank, text in enumerate(self.outputs)
+        )
+
+
+def free_port() -> int:
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        return int(sock.getsockname()[1])
+
+
+def run_ranks(
+    program: str,
+    arguments: list[Optional[list[str]]],
+    environment: dict[str, str],
+    timeout: float = 90,
+    leave_when: Optional[str] = None,
+    memory: bool = False,
+) -> Ended:
+    """Run ``programs/<program>.py`` once per rank, with the variables of torchrun.
+
+    Args:
+        program: its name.
+        arguments: for each rank its arguments, ``None`` for a rank that is never started.
+        environment: further variables.
+        timeout: seconds until all that is left is killed.
+        leave_when: text that ends the run as soon as a rank has written it.
+        memory: measure how much memory the ranks have.
+    """
+    port = str(free_port())
+    began = time.monotonic()
+    processes: list[Optional[subprocess.Popen[bytes]]] = []
+    with tempfile.TemporaryDirectory(prefix="ranks-") as directory:
+        files = [Path(directory, f"rank{rank}") for rank in range(len(arguments))]
+        try:
+            for rank, own in enumerate(arguments):
+                files[rank].touch()
+                if own is None:
+                    processes.append(None)
+                    continue
+                variables = {k: v for k, v in os.environ.items() if k not in _DROPPED}
+                variables.update(PYTHONPATH=str(ROOT), OMP_NUM_THREADS="1", MASTER_ADDR="127.0.0.1", MASTER_PORT=port)
+                variables.update(RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(len(arguments)), **environment)
+                with files[rank].open("w") as output:
+                    processes.append(
+                        subprocess.Popen(
+                            [sys.executable, str(PROGRAMS / f"{program}.py"), *own],
+                            env=variables,
+                            cwd=directory,
+                            stdin=subprocess.DEVNULL,
+                            stdout=output,
+                            stderr=subprocess.STDOUT,
+                            start_new_session=True,
+                        )
+                    )
+            running = [process for process in processes if process is not None]
+            peak = 0.0
+            while any(process.poll() is None for process in running) and time.monotonic() - began < timeout:
+                time.sleep(0.01 if memory else 0.05)
+                if memory:
+                    peak = max(peak, sum(_resident(process.pid) for process in running))
+                if leave_when and any(leave_when in file.read_text(errors="replace") for file in files):
+                    break
+            statuses = [None if process is None else process.poll() for process in processes]
+        finally:
+            for process in processes:
+                if process is not None:
+                    try:
+                        os.killpg(process.pid, signal.SIGKILL)
+                    except ProcessLookupError:
+                        pass
+                    process.wait()
+        outputs = [file.read_text(errors="replace") for file in files]
+    return Ended(statuses, outputs, time.monotonic() - began, peak)
+
+
+def _resident(pid: int) -> float:
+    """Megabytes of memory that a process holds; 0 if it has gone."""
+    try:
+        pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    except (OSError, ValueError, IndexError):
+        return 0.0
+    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20

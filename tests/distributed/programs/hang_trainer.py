@@ -1,0 +1,46 @@
+"""A training on two ranks, started by Lightning's own launchers. Arguments: whether rank one "sleeps" in its third step
+or "works", and the strategy."""
+
+import sys
+import time
+from typing import Any
+
+import lightning.pytorch as pl
+import torch
+
+from lightning_patches import hang
+
+
+class Model(pl.LightningModule):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = torch.nn.Linear(8, 1)
+
+    def on_train_start(self) -> None:
+        if sys.argv[1] == "works":
+            hang.watch(4, abort=True)  # start-up takes longer than that
+
+    def training_step(self, batch: Any, batch_idx: int) -> Any:
+        if sys.argv[1] == "sleeps" and batch_idx == 2 and self.global_rank == 1:
+            time.sleep(100)
+        time.sleep(0.4)  # more than four seconds in all
+        return self.layer(batch).sum()
+
+    def configure_optimizers(self) -> Any:
+        return torch.optim.SGD(self.parameters(), lr=0.1)
+
+
+if __name__ == "__main__":
+    trainer = pl.Trainer(
+        accelerator="cpu",
+        devices=2,
+        strategy=sys.argv[2],
+        max_epochs=1,
+        logger=False,
+        enable_checkpointing=False,
+        enable_progress_bar=False,
+        enable_model_summary=False,
+    )
+    trainer.fit(Model(), torch.utils.data.DataLoader(torch.randn(30, 8)))
+    if trainer.is_global_zero:
+        print("trained", flush=True)

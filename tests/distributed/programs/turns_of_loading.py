@@ -1,0 +1,40 @@
+"""``load_from_checkpoint`` in a rank that torchrun started. Tells from when to when the model was being made."""
+
+import os
+import time
+from typing import Any
+
+if os.environ.get("IMPORT_FIRST"):
+    import lightning_patches
+import lightning.pytorch as pl
+import torch
+
+import lightning_patches  # noqa: F401
+
+PATH = f"rank{os.environ['RANK']}.ckpt"
+
+
+class Model(pl.LightningModule):
+    loading = False
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = torch.nn.Linear(8, 1)
+        if self.loading:
+            print("inside from", time.monotonic(), flush=True)
+            time.sleep(1)
+            print("inside until", time.monotonic(), flush=True)
+
+    def configure_optimizers(self) -> Any:
+        return torch.optim.SGD(self.parameters(), lr=0.1)
+
+
+if __name__ == "__main__":
+    torch.save({"state_dict": Model().state_dict(), "pytorch-lightning_version": pl.__version__}, PATH)
+    Model.loading = True
+    with open("ready", "a") as file:  # both directories are one: the ranks begin to load together
+        file.write("x")
+    while os.path.getsize("ready") < 2:
+        time.sleep(0.01)
+    Model.load_from_checkpoint(PATH)
+    print("done", flush=True)

@@ -1,0 +1,285 @@
+"""The hang watcher, with real ranks that do not arrive."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.distributed.processes import PROGRAMS, ROOT, free_port, run_ranks
+from tests.support.arms import Arm, environment_of, execute
+
+distributed = pytest.mark.distributed
+
+
+def watched(timeout: str) -> dict[str, str]:
+    return {"LIGHTNING_PATCHES_HANG_TIMEOUT": timeout}
+
+
+def actions(*items: str) -> list:
+    return [None if item == "-" else item.split() for item in items]
+
+
+@distributed
+def test_before_the_process_group_exists() -> None:
+    ranks = actions("arrives before", "sleeps before", "dies before", "raises before")
+    ended = run_ranks("hang_ranks", ranks, watched("2:abort"))
+    report = ended.outputs[0]
+    assert "in init_process_group (there is no process group yet). 1 of 4 ranks have arrived" in report, ended
+    assert "arrived: rank 0 (host" in report
+    assert "missing: rank 1 (host" in report and "time.sleep(100)" in report
+    assert "missing: rank 2" in report and "has ended without a word: it was killed by signal 9 (SIGKILL)" in report
+    assert "missing: rank 3" in report and "ValueError: no such file: train.csv" in report
+    assert ended.statuses == [124, 124, -9, 1], ended
+
+
+@distributed
+def test_after_the_process_group_exists() -> None:
+    ranks = actions("arrives after", "stops after", "sleeps after", "holds_the_gil after")
+    ended = run_ranks("hang_ranks", ranks, watched("3:abort"))
+    report = ended.outputs[0]
+    assert "in barrier, collective number 2. 1 of 4 ranks have arrived" in report, ended
+    assert "gloo:barrier number 2 of default_pg" in report
+    assert "missing: rank 1" in report and "does not answer: the process is stopped by a signal" in report
+    assert "Last seen at hang_ranks.py:" in report
+    assert "missing: rank 2" in report and "time.sleep(100)" in report
+    assert "lets no other Python thread run:" in report and " in act\n" in report.partition("missing: rank 3")[2]
+    assert "hang/_watch.py" not in report
+    # The order to end comes from rank zero; what does not hear it is killed by it. Gloo may be faster than the order.
+    assert ended.statuses[1] == ended.statuses[3] == -9, ended
+    assert ended.statuses[0] in (124, 1) and ended.statuses[2] == 124, ended
+
+
+@distributed
+def test_goes_on_waiting() -> None:
+    ended = run_ranks("hang_ranks", actions("arrives before", "sleeps_a_while after"), watched("2"))
+    assert ended.statuses == [0, 0], ended
+    assert "missing: rank 1" in ended.outputs[0] and "The ranks go on waiting." in ended.outputs[0], ended
+    assert "takes long" in ended.outputs[0]
+    assert ended.outputs[1] == "done\n"
+
+
+@distributed
+def test_a_rank_that_works_is_not_ended() -> None:
+    ended = run_ranks("hang_ranks", actions("arrives after", "works_a_while after"), watched("2.5:abort"))
+    assert ended.statuses == [0, 0], ended
+    assert "missing: rank 1" in ended.outputs[0] and "its stack keeps changing" in ended.outputs[0], ended
+    assert "The job is not ended, since a missing rank moves." in ended.outputs[0]
+
+
+@distributed
+def test_rank_zero_is_stopped() -> None:
+    ended = run_ranks("hang_ranks", actions("stops after", "arrives after"), watched("2:abort"))
+    assert ended.statuses == [-9, 124], ended
+    assert "rank 1 (host" in ended.outputs[1] and "the watch of rank 0 can't be reached" in ended.outputs[1], ended
+    assert "the process is stopped by a signal" in ended.outputs[1]
+
+
+@distributed
+def test_a_rank_that_never_begins() -> None:
+    ended = run_ranks("hang_ranks", actions("arrives before", "-"), watched("2:abort"))
+    assert ended.statuses == [124, None], ended
+    assert "missing: rank 1 has not said hello to rank zero, and no process of host" in ended.outputs[0], ended
+
+
+@distributed
+def test_a_process_that_a_rank_starts_is_not_that_rank_and_a_good_job_says_nothing() -> None:
+    ended = run_ranks("hang_ranks", actions("nests before", "arrives before"), watched("30"))
+    assert ended.statuses == [0, 0], ended
+    assert ended.outputs == ["done\n", "done\n"]
+
+
+@distributed
+def test_nothing_is_said_without_the_variable() -> None:
+    """What users have without the watcher: a frozen terminal."""
+    ended = run_ranks("hang_ranks", actions("arrives before", "-"), {}, timeout=12)
+    assert ended.statuses == [None, None]
+    assert ended.outputs[0] == ""
+
+
+@distributed
+@pytest.mark.parametrize(("version", "strategy"), [("2.2.5", "ddp"), ("2.6.6", "ddp_spawn")])
+def test_trainer(version: str, strategy: str, tmp_path: Path) -> None:
+    """A report may come while the second rank still imports Lightning, but that ends nothing."""
+    variables = {**environment_of(Arm("lightning", version)), **watched("3:abort")}
+    command = [sys.executable, str(PROGRAMS / "hang_trainer.py"), "sleeps", strategy]
+    status, output = execute(command, variables, timeout=90, cwd=str(tmp_path))
+    assert status not in (0, None), output
+    assert "ranks have waited" in output and "1 of 2 ranks have arrived" in output, output
+    assert "arrived: rank 0" in output and "in backward, collective number" in output, output
+    assert "missing: rank 1" in output and "in training_step\n" in output and "time.sleep(100)" in output, output
+
+
+@distributed
+def test_trainer_in_good_health(tmp_path: Path) -> None:
+    variables = {**environment_of(Arm("lightning", "2.2.5")), **watched("60")}
+    command = [sys.executable, str(PROGRAMS / "hang_trainer.py"), "works", "ddp"]
+    status, output = execute(command, variables, timeout=90, cwd=str(tmp_path))
+    assert status == 0 and "trained" in output, output
+    assert "waited" not in output, output
+
+
+# ---------------------------------------------------------------- parts
+
+
+def python(program: str, **variables: str) -> str:
+    dropped = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_PORT", "SLURM_PROCID")
+    environment = {k: v for k, v in os.environ.items() if k not in dropped}
+    environment.update(PYTHONPATH=str(ROOT), **variables)
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)], env=environment, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("text", ["soon", "-3", "inf", "nan", "30:stop"])
+def test_a_value_that_is_not_understood_is_told(text: str) -> None:
+    program = """
+        import threading
+        from lightning_patches import hang
+        hang.start_from_environment()
+        print(threading.active_count())
+    """
+    output = python(program, LIGHTNING_PATCHES_HANG_TIMEOUT=text)
+    assert output.startswith("1\n") and f"LIGHTNING_PATCHES_HANG_TIMEOUT={text} is not understood" in output
+
+
+def test_nothing_is_imported_when_the_variable_is_unset() -> None:
+    program = """
+        import sys
+        from lightning_patches import _startup
+        _startup._fire("none")
+        _startup._fire("1")
+        ours = ("lightning_patches.hang", "lightning_patches.rank_by_rank")
+        print([name for name in sys.modules if name.startswith(ours)])
+    """
+    assert python(program, _LIGHTNING_PATCHES_IMPORT_ONLY="1") == "[]\n"
+
+
+@pytest.mark.parametrize(
+    ("variables", "expected"),
+    [
+        ({}, None),
+        ({"RANK": "3", "LOCAL_RANK": "1", "GROUP_RANK": "1", "WORLD_SIZE": "4", "MASTER_PORT": "29500"}, (3, 1, 1, 4)),
+        ({"LOCAL_RANK": "1", "NODE_RANK": "0", "WORLD_SIZE": "2", "MASTER_PORT": "29500"}, (1, 1, 0, 2)),
+        ({"LOCAL_RANK": "1", "NODE_RANK": "1", "WORLD_SIZE": "4", "MASTER_PORT": "29500"}, (None, 1, 1, 4)),
+        ({"SLURM_PROCID": "5", "SLURM_LOCALID": "1", "SLURM_NODEID": "2", "SLURM_NTASKS": "6"}, (5, 1, 2, 6)),
+        ({"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "1", "MASTER_PORT": "29500"}, None),
+    ],
+)
+def test_identity(variables: dict[str, str], expected: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    from lightning_patches.hang import _identity
+
+    for name in list(os.environ):
+        if name.startswith(("SLURM", "MASTER")) or name in ("RANK", "LOCAL_RANK", "WORLD_SIZE", "NODE_RANK"):
+            monkeypatch.delenv(name)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    found = _identity.find([])
+    assert (found and (found.rank, found.local_rank, found.node, found.world_size)) == expected
+    if found is not None:
+        assert all(10000 <= port < 30000 for port in found.ports) and len(set(found.ports)) == 4
+
+
+def test_a_taken_port_has_an_alternative() -> None:
+    from lightning_patches.hang import _wire
+
+    first, second = free_port(), free_port()
+    one = _wire.listen("127.0.0.1", [first, second])
+    other = _wire.listen("127.0.0.1", [first, second])
+    assert one is not None and other is not None
+    assert (one.getsockname()[1], other.getsockname()[1]) == (first, second)
+    one.close()
+    other.close()
+
+
+def test_what_comes_over_the_network_steers_no_terminal() -> None:
+    from lightning_patches.hang import _report
+
+    missing = [_report.Missing("rank 1 (host \x1b[2Jx)", "is not there;", "File \x07\r\n")]
+    text = _report.render(_report.Point("barrier", 3, 4.0, 2), [], missing, [], _report.WAITS)
+    assert all(c.isprintable() or c == "\n" for c in text)
+
+
+def test_a_hub_does_not_mind_strangers() -> None:
+    """Somebody else's service or a port scanner: rank zero's thread goes on."""
+    from lightning_patches.hang import _hub, _wire
+
+    port = free_port()
+    listener = _wire.listen("127.0.0.1", [port])
+    assert listener is not None
+    hub = _hub.Hub(listener, "key", "host", lambda: (1.5, False), {"pid": os.getpid()}, lambda: None)
+    for noise in (b"GET / HTTP/1.1\r\n\r\n", b'{"t": "beat"}\n', b'[1]\n"x"\n', b'{"t": "hello", "key": "other"}\n'):
+        stranger = _wire.connect("127.0.0.1", port, 1.0)
+        assert stranger is not None
+        stranger._socket.sendall(noise)
+        time.sleep(0.1)
+        stranger.close()
+    friend = _wire.connect("127.0.0.1", port, 1.0)
+    assert friend is not None
+    friend.send({"t": "hello", "key": "key", "rank": 0, "host": "host", "pid": 1, "world": 2})
+    assert friend.wait(5.0)
+    assert [message["t"] for message in friend.receive()] == ["welcome"]
+    friend.close()
+    assert hub._thread.is_alive()
+
+
+def test_a_look_costs_little() -> None:
+    """A look is taken every five seconds at most timeouts: 2 ms would be 0.04 % of the time."""
+    from lightning_patches.hang import _stacks
+
+    stop = threading.Event()
+
+    def deep(depth: int) -> None:
+        stop.wait() if depth == 0 else deep(depth - 1)
+
+    threads = [threading.Thread(target=deep, args=(60,)) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    sampler = _stacks.Sampler(300)
+    sampler.look()
+    times = []
+    for _ in range(50):
+        began = time.perf_counter()
+        sampler.look()
+        times.append(time.perf_counter() - began)
+    stop.set()
+    for thread in threads:
+        thread.join()
+    assert sorted(times)[25] < 0.002
+
+
+def test_nvml(tmp_path: Path) -> None:
+    """Against a library that answers as NVIDIA's does; on most machines of this test there is no real one."""
+    source = tmp_path / "nvml.c"
+    source.write_text(
+        """
+        #include <string.h>
+        struct usage { unsigned gpu, memory; };
+        struct memory { unsigned long long total, free, used; };
+        int nvmlInit_v2(void) { return 0; }
+        int nvmlShutdown(void) { return 0; }
+        int nvmlDeviceGetCount_v2(unsigned *count) { *count = 2; return 0; }
+        int nvmlDeviceGetHandleByIndex_v2(unsigned index, void **device) { *device = 0; return index ? 15 : 0; }
+        int nvmlDeviceGetName(void *device, char *name, unsigned length) { strcpy(name, "NVIDIA H100"); return 0; }
+        int nvmlDeviceGetUtilizationRates(void *device, struct usage *usage) { usage->gpu = 100; return 0; }
+        int nvmlDeviceGetMemoryInfo(void *device, struct memory *m) { m->total = 80ULL << 30; m->used = 1ULL << 30;
+            return 0; }
+        """
+    )
+    library = tmp_path / "libnvidia-ml.so.1"
+    try:
+        subprocess.run(["cc", "-shared", "-fPIC", "-o", str(library), str(source)], check=True)
+    except FileNotFoundError:
+        pytest.skip("no C compiler")
+    program = "import json; from lightning_patches.hang import _evidence; print(json.dumps(_evidence.gpus()))"
+    lines = json.loads(python(program, LD_LIBRARY_PATH=str(tmp_path)))
+    assert lines == ["GPU 0 NVIDIA H100, 100 % busy, 1.0 of 80.0 GiB in use", "GPU 1 is lost: NVML error 15"]

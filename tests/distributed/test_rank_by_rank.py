@@ -1,0 +1,144 @@
+"""Ranks that take turns, as real processes."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Optional
+
+import pytest
+
+from tests.distributed.processes import Ended, run_ranks
+from tests.support.arms import Arm, environment_of
+
+distributed = pytest.mark.distributed
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> dict[str, str]:
+    """Locks in a directory of this test."""
+    return {"TMPDIR": str(tmp_path)}
+
+
+def most_at_once(ended: Ended) -> int:
+    """How many ranks were inside at the same time."""
+    moments = []
+    for output in ended.outputs:
+        for sign, word in ((1, "from"), (-1, "until")):
+            moments += [(float(found), sign) for found in re.findall(rf"inside {word} ([\d.]+)", output)]
+    inside, most = 0, 0
+    for _, sign in sorted(moments):
+        inside += sign
+        most = max(most, inside)
+    return most
+
+
+def ranks(*actions: str, size: int = 1, at_once: int = 1, timeout: float = 20) -> list[Optional[list[str]]]:
+    return [[action, str(size), str(at_once), str(timeout)] for action in actions]
+
+
+@distributed
+@pytest.mark.parametrize(("at_once", "most"), [(4, 4), (2, 2), (1, 1)])
+def test_peak_memory_is_one_copy_for_each_that_is_let_in(at_once: int, most: int, environment: dict[str, str]) -> None:
+    """Four ranks with 100 MB each; with all of them at once that is what happens without turns."""
+    ended = run_ranks("turns", ranks(*4 * ["loads"], size=100, at_once=at_once), environment, memory=True)
+    assert ended.statuses == 4 * [0], ended
+    assert most_at_once(ended) == most, ended
+    idle = 4 * 35
+    assert 100 * most - 10 < ended.peak_megabytes < 100 * most + idle, (ended.peak_megabytes, ended)
+
+
+@distributed
+def test_a_rank_that_dies_inside_releases_the_others(environment: dict[str, str]) -> None:
+    ended = run_ranks("turns", ranks("dies", "late_loads", "late_loads"), environment)
+    assert ended.statuses == [-9, 1, 1], ended
+    for output in ended.outputs[1:]:
+        assert re.search(r"RankByRankError: \[rank [12]\] rank 0 \(host \S+, pid \d+\) died during its turn", output)
+    assert ended.seconds < 10
+
+
+@distributed
+def test_a_rank_that_raises_inside_releases_the_others(environment: dict[str, str]) -> None:
+    ended = run_ranks("turns", ranks("raises", "late_loads", "late_loads"), environment)
+    assert ended.statuses == [1, 1, 1], ended
+    for output in ended.outputs[1:]:
+        assert "raised an error during its turn, and has ended: OSError: no space left on device" in output, ended
+
+
+@distributed
+def test_an_error_that_is_caught_is_nobody_elses(environment: dict[str, str]) -> None:
+    ended = run_ranks("turns", ranks("raises_and_goes_on", "late_loads", "waits_and_loads"), environment)
+    assert ended.statuses == [0, 0, 0], ended
+    assert ended.outputs[2].endswith("done\n")
+
+
+@distributed
+def test_the_deadline_names_who_is_inside(environment: dict[str, str]) -> None:
+    ended = run_ranks(
+        "turns", ranks("stops", "late_loads", timeout=1.5), environment, leave_when="did not get its turn"
+    )
+    assert re.search(
+        r"\[rank 1\] did not get its turn within 1.5 s. Inside: rank 0 \(pid \d+\) for \d s, the process is stopped",
+        ended.outputs[1],
+    ), ended
+
+
+@distributed
+def test_a_job_does_not_suffer_from_the_one_before(environment: dict[str, str]) -> None:
+    port = {"MASTER_PORT": "29400"}  # nothing listens there: it names the locks
+    first = run_ranks("turns", ranks("dies", "late_loads"), {**environment, **port})
+    again = run_ranks("turns", ranks("loads", "loads"), {**environment, **port})
+    assert first.statuses == [-9, 1] and again.statuses == [0, 0], (first, again)
+
+
+@distributed
+@pytest.mark.parametrize(("version", "turns"), [("2.2.5", False), ("2.2.5", True), ("2.6.6", True)])
+def test_the_variable_puts_load_from_checkpoint_into_turns(
+    version: str, turns: bool, environment: dict[str, str], tmp_path: Path
+) -> None:
+    variables = {**environment, "PYTHONPATH": environment_of(Arm("lightning", version))["PYTHONPATH"]}
+    if turns:
+        variables["LIGHTNING_PATCHES_RANK_BY_RANK"] = "1"
+    if version == "2.2.5":
+        variables["IMPORT_FIRST"] = "1"
+    ended = run_ranks("turns_of_loading", [[], []], variables)
+    assert ended.statuses == [0, 0], ended
+    assert most_at_once(ended) == (1 if turns else 2), ended
+
+
+def python(program: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    environment = {k: v for k, v in os.environ.items() if k not in ("RANK", "LOCAL_RANK", "WORLD_SIZE")}
+    root = str(Path(__file__).resolve().parents[2])
+    return subprocess.run(
+        [sys.executable, "-c", program],
+        env={**environment, "PYTHONPATH": root, **variables},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+
+def test_nothing_happens_in_a_single_process(tmp_path: Path) -> None:
+    program = "from lightning_patches.rank_by_rank import rank_by_rank\nwith rank_by_rank(): print('inside')"
+    done = python(program, TMPDIR=str(tmp_path))
+    assert done.stdout == "inside\n" and not list(tmp_path.iterdir())
+
+
+def test_a_directory_that_others_can_write_to_is_refused(tmp_path: Path) -> None:
+    directory = tmp_path / f"lightning_patches-{os.getuid()}"
+    directory.mkdir()
+    directory.chmod(0o777)
+    program = "from lightning_patches.rank_by_rank import rank_by_rank\nwith rank_by_rank(): print('inside')"
+    rank = {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "2", "MASTER_PORT": "29401"}
+    done = python(program, TMPDIR=str(tmp_path), **rank)
+    assert done.returncode == 1 and "PermissionError" in done.stderr and "inside" not in done.stdout
+
+
+def test_at_once_must_be_positive() -> None:
+    from lightning_patches.rank_by_rank import rank_by_rank
+
+    with pytest.raises(ValueError, match="at least 1"), rank_by_rank(0):
+        pass
