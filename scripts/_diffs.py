@@ -424,8 +424,9 @@ def disagreements(diff: Diff, patch: Patch) -> list[str]:
     for path, hunks in diff.changes:
         if not any(kind == "+" and marker in text for hunk in hunks for kind, text in hunk.lines):
             wrong.append(f"no added line in {path} has the marker {marker!r}")
-    modules = {f"{location.partition(':')[0].replace('.', '/')}.py" for location in patch.locations}
-    if not modules & {path for path, _ in diff.changes}:
+    modules = {location.partition(":")[0].replace(".", "/") for location in patch.locations}
+    files = {f"{module}{end}" for module in modules for end in (".py", "/__init__.py")}
+    if not files & {path for path, _ in diff.changes}:
         wrong.append("changes none of the files by which the patch recognises a fixed source")
     return wrong
 
