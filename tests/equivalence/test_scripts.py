@@ -138,7 +138,7 @@ def test_record_is_taken_over_only_under_the_same_circumstances(tmp_path):
     record.write(tmp_path, FACTS, [outcome(GOOD)])
     path = tmp_path / "equivalence.json"
     assert [o["agrees"] for o in record.load(path, {**FACTS, "commit": "d", "date": "later"}).values()] == [True]
-    assert record.load(path, {**FACTS, "subject": "other"}) == {}
+    assert record.load(path, {**FACTS, "device": "another"}) == {}
     assert record.load(path, {**FACTS, "torch": "2.14.0"}) == {}
     assert record.load(tmp_path / "missing.json", FACTS) == {}
     assert json.loads(path.read_text())["cells"][0]["patch"] == "some-patch"
