@@ -58,4 +58,12 @@ def report() -> list[Entry]:
     return entries(_startup.patcher(), _startup.outlook())
 
 
+def __getattr__(name: str) -> object:
+    if name in ("GradientSyncCheck", "GradientSyncError"):
+        from lightning_patches import sync_check
+
+        return getattr(sync_check, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
 _startup.on_import()

@@ -74,13 +74,19 @@ def test_what_differs_is_found() -> None:
         assert found["none"] == [["gradient", "0.bias", 0, None, APART, [1]]]
         assert found["frozen"] == [["parameter", "2.bias", 0, None, APART, []]]
         assert found["gradients_only"] == found["not_of_this_optimizer"] == []
+        assert found["shapes"] == found["nothing"] == found["options"] == []
+        assert found["in_step"] == 3
         assert of_rank["one_step"] == [["parameter", "weight", 0, None, APART, []]]
     said = observed("fabric", FABRIC)[0]["found"]["shapes_said"]
     assert any("ranks have different parameters" in text for text in said), said
 
 
+def test_ranks_stay_in_step_when_one_has_thrown_a_module_away() -> None:
+    assert [of_rank["dropped"] for of_rank in observed("fabric", FABRIC)] == [3, 3]
+
+
 def test_it_is_a_callback_and_can_be_pickled() -> None:
-    assert [of_rank["pickled"] for of_rank in observed("fabric", FABRIC)] == [[True, True, True, [7, 7]]] * 2
+    assert [of_rank["pickled"] for of_rank in observed("fabric", FABRIC)] == [[True, True, True]] * 2
 
 
 def test_sharded_parameters_are_not_compared() -> None:

@@ -51,3 +51,5 @@ def with_fabric():
 if __name__ == "__main__":
     own = with_fabric() if scenario.CASE == "fabric" else with_trainer()
     scenario.observe(own=own.index, current=Observing.at_last_look)
+    if torch.distributed.is_initialized():  # Lightning leaves it to the interpreter's end, where gloo may abort
+        torch.distributed.destroy_process_group()

@@ -20,6 +20,8 @@ import warnings
 os.environ["_LIGHTNING_PATCHES_IMPORT_ONLY"] = "1"  # the stock arm has our check, and none of our patches
 from lightning_patches.sync_check import GradientSyncCheck, GradientSyncError
 
+del os.environ["_LIGHTNING_PATCHES_IMPORT_ONLY"]  # the launcher hands it on: rank 1 of the shim arm would be stock
+
 
 def seen(differences):
     return [[d.kind, d.name, d.step, d.equal_at, d.ranks, d.missing] for d in differences]
@@ -39,7 +41,12 @@ def run_fabric():
     fabric.launch()
     submodules = {name: of_submodule(name) for name in ("warn", "raise", "setup")}
     scenario.observe(
-        submodules=submodules, legitimate=legitimate(), found=found(), pickled=pickled(), one_step=bitwise()
+        submodules=submodules,
+        legitimate=legitimate(),
+        found=found(),
+        pickled=pickled(),
+        one_step=bitwise(),
+        dropped=dropped(),
     )
 
 
@@ -66,6 +73,34 @@ def of_submodule(how):
             error = str(raised)
         said = [str(w.message) for w in caught if w.category.__name__ == "LightningPatchesWarning"]
     return {"differences": seen(check.differences), "error": error, "warnings": said}
+
+
+def dropped():
+    """When a module or an optimizer is thrown away differs between ranks, as it does with garbage collectors."""
+    check = GradientSyncCheck(every_n_steps=2, action="raise")
+    fabric = Fabric(accelerator="cpu", devices=2, strategy="ddp", callbacks=[check])
+    fabric.launch()
+
+    def prepare():
+        module = network()
+        return fabric.setup(module, torch.optim.SGD(module.parameters(), lr=0.1))
+
+    kept = [prepare(), prepare()]
+    for step in range(8):
+        module, optimizer = kept[0]
+        optimizer.zero_grad()
+        fabric.backward(module(data(step)).pow(2).mean())
+        optimizer.step()
+        if step == 3 and scenario.rank() == 1:
+            del kept[1]
+        if step == 5:
+            # Where rank 0 has an id to spare, rank 1 may meet the one of an optimizer that has stepped.
+            del module, optimizer
+            old = kept[0] if scenario.rank() == 0 else None
+            kept[0] = None
+            kept[0] = prepare()
+            del old
+    return sum_of_ranks(scenario.rank() + 1)
 
 
 class Odd(nn.Module):
@@ -114,6 +149,12 @@ def legitimate():
     return seen(results)
 
 
+def sum_of_ranks(number):
+    total = torch.tensor([number])
+    torch.distributed.all_reduce(total)
+    return int(total)
+
+
 def found():
     """What must be found, each with its own checker."""
     me = scenario.rank()
@@ -148,6 +189,10 @@ def found():
         warnings.simplefilter("always")
         look("shapes", nn.Linear(2 + me, 2))
     results["shapes_said"] = [str(w.message) for w in caught]
+    # One rank has nothing to compare, or is asked for less: no rank waits for the other.
+    look("nothing", nn.Linear(2, 2) if me else nn.Tanh())
+    look("options", nn.Linear(2, 2), gradients=bool(me))
+    results["in_step"] = sum_of_ranks(me + 1)
     return results
 
 
@@ -225,3 +270,4 @@ def run_trainer():
 
 if __name__ == "__main__":
     {"fabric": run_fabric, "sharded": run_sharded, "trainer": run_trainer}[CASE]()
+    torch.distributed.destroy_process_group()  # left to the interpreter's end, gloo may abort
