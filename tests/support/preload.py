@@ -25,7 +25,7 @@ MODULES = ("torch", "torch._dynamo", "torch.distributed.fsdp", "torchmetrics")
 
 
 class Preloaded:
-    """Starts the parent, which ends with :meth:`close`, or soon after this process."""
+    """Starts the parent, which ends soon after this process."""
 
     def __init__(self) -> None:
         self._directory = tempfile.TemporaryDirectory(prefix="preload-")
@@ -62,12 +62,6 @@ class Preloaded:
                 except ProcessLookupError:
                     pass
             return status, output.read()
-
-    def close(self) -> None:
-        """End the parent. Scenarios that still run are not ended."""
-        self._parent.kill()
-        self._parent.wait()
-        self._directory.cleanup()
 
 
 def _serve(address: str) -> Optional[dict[str, Any]]:
