@@ -9,6 +9,9 @@ Run as a program, this file is that parent: ``python preload.py SOCKET``.
 
 from __future__ import annotations
 
+import atexit
+import gc
+import importlib
 import json
 import os
 import signal
@@ -16,7 +19,10 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
+import types
+import warnings
 from pathlib import Path
 from typing import Any, Optional
 
@@ -127,27 +133,44 @@ def _become(request: dict[str, Any]) -> str:
     entries = [entry for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry]
     sys.path[:] = [str(program.parent), *entries, *sys.path[1:]]
     sys.argv[:] = [str(program)]
-    import warnings
-
     for option in filter(None, reversed(os.environ.get("PYTHONWARNINGS", "").split(","))):
         action, _, rest = option.partition(":")
         warnings.filterwarnings(action, message=rest.split(":")[0])  # type: ignore[arg-type]
     return program.read_text()
 
 
+def _execute(source: str) -> int:
+    """Execute the program as ``__main__``, with errors told as Python tells them; returns the exit status."""
+    main = types.ModuleType("__main__")
+    main.__dict__.update(__builtins__=__builtins__, __file__=sys.argv[0], __cached__=None)
+    sys.modules["__main__"] = main
+    try:
+        exec(compile(source, sys.argv[0], "exec"), main.__dict__)
+    except SystemExit as end:
+        if end.code is None or isinstance(end.code, int):
+            return (end.code or 0) & 255
+        print(end.code, file=sys.stderr)
+        return 1
+    except BaseException as error:
+        seen = error.__traceback__.tb_next if error.__traceback__ else None  # from the program's first frame on
+        sys.excepthook(type(error), error.with_traceback(seen), seen)
+        return 130 if isinstance(error, KeyboardInterrupt) else 1
+    return 0
+
+
+def _end(status: int) -> None:
+    """End as the interpreter does, but for taking torch to pieces, which takes longer than most scenarios."""
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    os._exit(status)
+
+
 if __name__ == "__main__":
-    import importlib
-
-    for _name in MODULES:
-        importlib.import_module(_name)
-    _request = _serve(sys.argv[1])
-    if _request is not None:
-        _source = _become(_request)
-        for _name in [name for name in globals() if not name.startswith("__") and name not in ("_source",)]:
-            del globals()[_name]
-        import sys
-
-        __file__ = sys.argv[0]
-        __doc__ = None
-        del sys
-        exec(compile(globals().pop("_source"), __file__, "exec"))
+    for name in MODULES:
+        importlib.import_module(name)
+    gc.freeze()  # the collector need not look at what is here in each child
+    received = _serve(sys.argv[1])
+    if received is not None:
+        _end(_execute(_become(received)))
