@@ -10,7 +10,6 @@ from __future__ import annotations
 import inspect
 import sys
 import threading
-from dataclasses import dataclass, field
 from types import FunctionType, ModuleType
 from typing import Any, Iterable, Optional
 
@@ -28,23 +27,50 @@ ORIGINAL = "__lightning_patches_original__"
 through that one on one side of its comparison only, and would take every patched base method for an override."""
 
 
-@dataclass
 class _Slot:
-    owner: Any
-    attribute: str
-    original: Any
-    layers: list[tuple[Patch, Target]] = field(default_factory=list)
-    current: Any = MISSING
+    def __init__(self, owner: Any, attribute: str, original: Any) -> None:
+        self.owner = owner
+        self.attribute = attribute
+        self.original = original
+        self.layers: list[tuple[Patch, Target]] = []
+        self.current = original
 
 
-@dataclass
 class _State:
     """One patch in one namespace."""
 
-    patch: Patch
-    decision: Decision
-    modules: dict[str, list[Target]] = field(default_factory=dict)
-    slots: dict[str, _Slot] = field(default_factory=dict)
+    def __init__(self, patch: Patch, decision: Decision) -> None:
+        self.patch = patch
+        self.decision = decision
+        self.modules: dict[str, list[Target]] = {}
+        self.slots: dict[str, _Slot] = {}
+
+
+class _Signature(inspect.Signature):
+    """The signature of a function, read when somebody asks for it."""
+
+    def __init__(self, function: Any) -> None:
+        self._function = function
+
+    @property
+    def _read(self) -> inspect.Signature:
+        return inspect.signature(self._function)
+
+    @property
+    def parameters(self) -> Any:
+        return self._read.parameters
+
+    @property
+    def return_annotation(self) -> Any:
+        return self._read.return_annotation
+
+    def replace(self, **changes: Any) -> inspect.Signature:  # type: ignore[override]
+        return self._read.replace(**changes)
+
+    __replace__ = replace  # type: ignore[assignment]  # what copy.replace calls, since Python 3.13
+
+    def __reduce__(self) -> Any:
+        return self._read.__reduce__()
 
 
 class Patcher:
@@ -170,10 +196,9 @@ class Patcher:
             if state.decision.verdict != "pending":
                 continue
             try:
-                for target in state.modules.get(module, []):
-                    if target.early != early:
-                        continue
-                    self._add_layer(state, target, imported, namespace, reloaded)
+                for target in state.modules.get(module, ()):
+                    if target.early == early:
+                        self._add_layer(state, target, imported, namespace, reloaded)
             except Exception as error:
                 self._withdraw(state, namespace)
                 state.decision = Decision("failed", f"{type(error).__name__}: {error}")
@@ -217,7 +242,7 @@ class Patcher:
         if slot is None or slot.owner is not owner:
             if raw is not MISSING and state.patch.name in _names_in(raw):
                 return  # another copy of this package was here first
-            slot = self._slots[key] = _Slot(owner, attribute, raw, current=raw)
+            slot = self._slots[key] = _Slot(owner, attribute, raw)
         elif reloaded and raw is not slot.current:
             slot.original = slot.current = raw  # the module ran again
             slot.layers = []
@@ -292,7 +317,7 @@ def _dress(replacement: Any, slot: _Slot, names: tuple[str, ...]) -> Any:
         for attribute in ("__module__", "__name__", "__qualname__", "__doc__"):
             setattr(replacement, attribute, getattr(original, attribute))
         replacement.__annotations__ = dict(getattr(original, "__annotations__", {}))
-        replacement.__signature__ = inspect.signature(original)
+        replacement.__signature__ = _Signature(original)
         extra = {k: v for k, v in vars(original).items() if k not in (NAMES, ORIGINAL, "__wrapped__")}
         vars(replacement).update(extra)
         setattr(replacement, ORIGINAL, original)

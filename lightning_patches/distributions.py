@@ -10,8 +10,7 @@ from __future__ import annotations
 import importlib.machinery
 import os
 import sys
-from dataclasses import dataclass, field
-from typing import Optional
+from typing import NamedTuple, Optional
 
 PARTS: dict[str, dict[str, str]] = {
     "lightning": {"pytorch": "lightning.pytorch", "fabric": "lightning.fabric"},
@@ -25,8 +24,7 @@ FORBIDDEN = {"2.6.2", "2.6.3"}
 """Compromised on PyPI and withdrawn (GHSA-w37p-236h-pfx3). Nobody should run them, patched or not."""
 
 
-@dataclass(frozen=True)
-class Part:
+class Part(NamedTuple):
     """One installed package of a namespace, such as ``lightning.pytorch`` 2.3.3."""
 
     namespace: str
@@ -44,12 +42,11 @@ class Part:
         return package_file if os.path.isfile(package_file) else path + ".py"
 
 
-@dataclass(frozen=True)
-class Namespace:
+class Namespace(NamedTuple):
     """``lightning``, or ``pytorch_lightning`` with ``lightning_fabric``: the parts of it that are installed."""
 
     name: str
-    parts: dict[str, Part] = field(default_factory=dict)
+    parts: dict[str, Part]
 
     def part_of(self, location: str) -> Optional[Part]:
         """The part that holds a module or an attribute of one: ``"fabric"``, ``"pytorch.tuner.lr_finder:_lr_find"``."""

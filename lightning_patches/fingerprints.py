@@ -12,9 +12,8 @@ import hashlib
 import json
 import os
 import re
-from dataclasses import dataclass
 from functools import cache
-from typing import Any, Optional, Union
+from typing import Any, NamedTuple, Optional, Union
 
 from lightning_patches.distributions import Part
 
@@ -26,8 +25,7 @@ MARKER = "lightning-patches: "
 _FunctionNode = Union[ast.FunctionDef, ast.AsyncFunctionDef]
 
 
-@dataclass(frozen=True)
-class Source:
+class Source(NamedTuple):
     """What is known of one location in one installed package.
 
     Args:
@@ -54,16 +52,18 @@ def source_of(part: Part, location: str) -> Source:
     module, _, attribute = location.partition(":")
     path = part.file_of(module)
     data = _data()
-    if not os.path.isfile(path):
-        return Source(_releases(data["functions"].get(location, {}).get(ABSENT, [])), False, frozenset())
-    with open(path, "rb") as file:
-        content = file.read()
-    known_as = data["files"].get(part.namespace, {}).get(module, {}).get(file_digest(content))
+    absent_in = _releases(data["functions"].get(location, {}).get(ABSENT, []))
+    try:
+        state = os.stat(path)
+    except FileNotFoundError:
+        return Source(absent_in, False, frozenset())
+    known_digest = _digest_of(path, state.st_mtime_ns, state.st_size)
+    known_as = data["files"].get(part.namespace, {}).get(module, {}).get(known_digest)
     if known_as is not None:
         releases = _releases(known_as)
-        absent_in = _releases(data["functions"].get(location, {}).get(ABSENT, []))
         return Source(releases, not (releases & absent_in), frozenset())
-    text = content.decode("utf-8", errors="replace")
+    with open(path, "rb") as file:
+        text = file.read().decode("utf-8", errors="replace")
     diffs = frozenset(re.findall(re.escape(MARKER) + r"([a-z0-9-]+)", text))
     digest = function_digest(text, attribute)
     known_in = data["functions"].get(location, {}).get(digest or ABSENT, [])
@@ -73,6 +73,13 @@ def source_of(part: Part, location: str) -> Source:
 def known_releases() -> tuple[str, ...]:
     """All releases that the data covers, oldest first."""
     return tuple(_data()["releases"])
+
+
+@cache
+def _digest_of(path: str, modified: int, size: int) -> str:
+    """Of a file in the state that its time and size stand for: several patches have targets in the same one."""
+    with open(path, "rb") as file:
+        return file_digest(file.read())
 
 
 def file_digest(content: bytes) -> str:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import operator
 import re
-from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, Callable, Literal, Optional
+from typing import TYPE_CHECKING, Any, Callable, Literal, NamedTuple, Optional
 
 from lightning_patches import fingerprints
 from lightning_patches.distributions import FORBIDDEN, Namespace
@@ -20,8 +19,7 @@ _COMPARISONS = {">=": operator.ge, "<=": operator.le, "==": operator.eq, "<": op
 Verdict = Literal["applied", "pending", "not-affected", "fixed-upstream", "disabled", "drifted", "failed"]
 
 
-@dataclass(frozen=True)
-class Decision:
+class Decision(NamedTuple):
     """What is to be done with a patch in a namespace, and why. ``pending`` is the go-ahead."""
 
     verdict: Verdict

@@ -19,9 +19,7 @@ A list that begins with an exclusion, or holds only ``strict`` and ``quiet``, st
 
 from __future__ import annotations
 
-import difflib
-from dataclasses import dataclass
-from typing import Iterable, Optional
+from typing import Iterable, NamedTuple, Optional
 
 from lightning_patches.errors import ToggleError
 from lightning_patches.patch import GROUPS, Patch
@@ -32,8 +30,7 @@ NOTHING_WORDS = frozenset({"0", "off", "false", "no", "none"})
 FLAG_WORDS = frozenset({"strict", "quiet"})
 
 
-@dataclass(frozen=True)
-class Selection:
+class Selection(NamedTuple):
     """Which patches are wanted, and how to behave.
 
     Args:
@@ -104,6 +101,8 @@ def _selected(key: str, catalogue: tuple[Patch, ...], item: str, excluding: bool
 
 
 def _unknown(key: str, catalogue: tuple[Patch, ...], item: str) -> str:
+    import difflib
+
     numbers = {str(number) for patch in catalogue for number in patch.numbers}
     words = [*(p.name for p in catalogue), *GROUPS, *DEFAULT_WORDS, *NOTHING_WORDS, *FLAG_WORDS, "all", *numbers]
     close = difflib.get_close_matches(key, words, n=3, cutoff=0.6) or sorted(

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import sys
 import tempfile
@@ -18,6 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Optional
 
+from tests.support import groups
 from tests.support.preload import Preloaded
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -165,15 +165,13 @@ def execute(
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
+        status = 124
         try:
             status = process.wait(timeout)
         except subprocess.TimeoutExpired:
-            status = 124
+            pass
         finally:
-            try:
-                os.killpg(process.pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
+            groups.end(process.pid, patience=0 if status else 20)
             process.wait()
         output.seek(0)
         return status, output.read()

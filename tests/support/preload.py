@@ -26,6 +26,9 @@ import warnings
 from pathlib import Path
 from typing import Any, Optional
 
+if __name__ != "__main__":  # run as a program, the package is not in reach, nor needed
+    from tests.support import groups
+
 MODULES = ("torch", "torch._dynamo", "torch.distributed.fsdp", "torchmetrics")
 """None of them looks at Lightning or at the shim."""
 
@@ -58,15 +61,13 @@ class Preloaded:
             answers = connection.makefile("r")
             group = int(answers.readline())
             connection.settimeout(timeout)
+            status = 124
             try:
                 status = int(answers.readline())
             except TimeoutError:
-                status = 124
+                pass
             finally:
-                try:
-                    os.killpg(group, signal.SIGKILL)
-                except ProcessLookupError:
-                    pass
+                groups.end(group, patience=0 if status else 20)
             return status, output.read()
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
 import pty
@@ -409,4 +408,4 @@ def on_terminal(command: list[str], env: dict[str, str]) -> str:
 
 
 def _renamed(patch, name):
-    return dataclasses.replace(patch, name=name)
+    return patch._replace(name=name)

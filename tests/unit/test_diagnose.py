@@ -153,6 +153,5 @@ def test_a_file_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def _with_symptoms(patch: Any, *symptoms: str) -> Any:
-    import dataclasses
 
-    return dataclasses.replace(patch, impact=Impact(patch.impact.summary, symptoms))
+    return patch._replace(impact=Impact(patch.impact.summary, symptoms))
