@@ -8,6 +8,7 @@ finder; wrapt, packaging and the catalogue are loaded when Lightning is.
 from __future__ import annotations
 
 import _thread
+import gc
 import os
 import sys
 
@@ -141,12 +142,17 @@ class _Armed:
             return None
         # Armed until all hooks stand: a second thread that imports Lightning meanwhile activates as well, which is
         # harmless, and a failure is not followed by an import that goes through unpatched.
+        collects = gc.isenabled()
+        gc.disable()  # what is made here stays; looking through it, and through torch, takes as long as making it
         try:
             _fire(self.spec)
         except Exception as error:
             if not self.tolerant:
                 raise
             say(f"{error} Nothing is patched.")
+        finally:
+            if collects:
+                gc.enable()
         _disarm()
         # The finder that now stands in front was not there when Python began to ask for this module.
         hooks = sys.modules.get("lightning_patches.hooks")
