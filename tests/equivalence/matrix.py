@@ -33,8 +33,8 @@ TESTS = Path(__file__).resolve().parents[1] / "patches"
 Role = Literal["before", "affected", "fixed", "newest"]
 NAMESPACES = _releases.NAMESPACES
 MECHANISM = ("__init__", "_runtime", "_startup", "apply", "catalog", "distributions", "fingerprints", "gate", "hooks")
-MECHANISM += ("patch", "toggle")
-"""The modules of the package that every patch relies on."""
+MECHANISM += ("toggle",)
+"""The modules of the package that every patch relies on, but for the one that only says what a record is."""
 NOT_IMPORTABLE = {"lightning": "2.1.0"}
 """``lightning`` below this release imports the whole App with its dependencies; the other has the same code."""
 

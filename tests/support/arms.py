@@ -94,7 +94,7 @@ def run(
         environment: further variables.
         timeout: in seconds; the run's whole process group is killed after it, and when the program ends.
         fresh: the process is a Python started anew, not one forked from a process that had imported torch (see
-            ``tests/support/preload.py``). Always so with simulated devices, or with another ``PYTHONPATH``.
+            ``tests/support/preload.py``). Always so with another ``PYTHONPATH``.
     """
     on_card = simulated_cuda and os.environ.get(DEVICE) == "cuda"
     if on_card:
@@ -107,17 +107,21 @@ def run(
         variables.update(SCENARIO_CASE=case, SCENARIO_OUT=out, SCENARIO_SHIM="1" if arm.shim else "0")
         variables.update(environment or {})
         program = SCENARIOS / f"{scenario}.py"
-        if fresh or simulated_cuda or "PYTHONPATH" in (environment or {}):
+        if fresh or "PYTHONPATH" in (environment or {}):
             status, output = execute([sys.executable, str(program)], variables, timeout, cwd=out)
         else:
-            status, output = _preloaded().execute(program, variables, timeout, cwd=out)
+            status, output = _preloaded(simulated_cuda).execute(program, variables, timeout, cwd=out)
         found = {int(p.stem[4:]): json.loads(p.read_text()) for p in Path(out).glob("rank*.json")}
         return Result(status, output, [found[rank] for rank in sorted(found)])
 
 
 @cache
-def _preloaded() -> Preloaded:
-    return Preloaded()
+def _preloaded(simulated_cuda: bool) -> Preloaded:
+    cleared = (*LAUNCHER_VARIABLES, "LIGHTNING_PATCHES", "_LIGHTNING_PATCHES_IMPORT_ONLY", "PYTHONPATH")
+    variables = {name: value for name, value in os.environ.items() if name not in cleared}
+    if simulated_cuda:
+        variables.update(SIMULATED_CUDA="1", PYTHONPATH=str(SIMULATED_CUDA_SITE))
+    return Preloaded(variables)
 
 
 @cache

@@ -1,10 +1,11 @@
 """Scenario processes that are forked from one that has imported torch, for runs of many arms.
 
-Most of a scenario's time is spent on importing torch. Each one still gets a process of its own, in which Lightning
-and the shim are imported anew, from the release of its arm; only torch and torchmetrics are there already. Ranks that
-a scenario starts by itself are ordinary processes.
+Most of a scenario's time is spent on importing torch, and on taking it to pieces at the end. Each one still gets a
+process of its own, in which Lightning and the shim are imported anew, from the release of its arm; only torch and
+torchmetrics are there already. The ranks that Lightning starts by running the program again are forked likewise.
 
-Run as a program, this file is that parent: ``python preload.py SOCKET``.
+Run as a program, this file is that parent: ``python preload.py SOCKET``. For each scenario it forks an attendant, the
+leader of the scenario's process group, which forks the main process and then waits for it and for its ranks.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import gc
 import importlib
 import json
 import os
+import select
 import signal
 import socket
 import subprocess
@@ -24,7 +26,7 @@ import time
 import types
 import warnings
 from pathlib import Path
-from typing import Any, Optional
+from typing import Any, Optional, Union
 
 if __name__ != "__main__":  # run as a program, the package is not in reach, nor needed
     from tests.support import groups
@@ -34,15 +36,18 @@ MODULES = ("torch", "torch._dynamo", "torch.distributed.fsdp", "torchmetrics")
 
 
 class Preloaded:
-    """Starts the parent, which ends soon after this process."""
+    """Starts the parent, which ends soon after this process.
 
-    def __init__(self) -> None:
+    Args:
+        variables: of its environment, in which it imports torch.
+    """
+
+    def __init__(self, variables: dict[str, str]) -> None:
         self._directory = tempfile.TemporaryDirectory(prefix="preload-")
         self._address = str(Path(self._directory.name, "socket"))
-        inherited = {k: v for k, v in os.environ.items() if not k.startswith(("LIGHTNING", "_LIGHTNING", "PYTHONPATH"))}
         self._parent = subprocess.Popen(
             [sys.executable, __file__, self._address],
-            env={**inherited, "OMP_NUM_THREADS": "1"},
+            env={**variables, "OMP_NUM_THREADS": "1"},
             stdin=subprocess.PIPE,  # its end tells the parent that we are gone
             start_new_session=True,
         )
@@ -56,7 +61,7 @@ class Preloaded:
         """Run a program; returns its exit status (124 if it ran out of time) and its output, stdout and stderr."""
         with tempfile.NamedTemporaryFile("r", errors="replace") as output, socket.socket(socket.AF_UNIX) as connection:
             connection.connect(self._address)
-            request = {"program": str(program), "variables": variables, "cwd": cwd, "output": output.name}
+            request = {"arguments": [str(program)], "variables": variables, "cwd": cwd, "output": output.name}
             connection.sendall(json.dumps(request).encode() + b"\n")
             answers = connection.makefile("r")
             group = int(answers.readline())
@@ -71,8 +76,16 @@ class Preloaded:
             return status, output.read()
 
 
-def _serve(address: str) -> Optional[dict[str, Any]]:
-    """Fork a process per request. Returns the request in that process, and ``None`` in the parent at its end."""
+class _Forked:
+    """What is to run in this process, and the link to the attendant of a main process."""
+
+    def __init__(self, request: dict[str, Any], link: Optional[socket.socket] = None) -> None:
+        self.request = request
+        self.link = link
+
+
+def _serve(address: str) -> Optional[_Forked]:
+    """Fork an attendant per request. Returns in the processes of the scenarios, and with ``None`` at the end."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(address + ".new")
@@ -92,33 +105,134 @@ def _serve(address: str) -> Optional[dict[str, Any]]:
             continue
         if os.fork() == 0:
             listener.close()
-            return _keep(connection)
+            return _attend(connection)
         connection.close()
 
 
-def _keep(connection: socket.socket) -> Optional[dict[str, Any]]:
-    """Fork the scenario, tell the client its process group, wait for it and tell its status."""
+def _attend(connection: socket.socket) -> _Forked:
+    """Fork the main process and whichever ranks it asks for; tell the client its group, and how it ended."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     connection.settimeout(None)
+    os.setsid()
     request = json.loads(connection.makefile("r").readline())
-    ready, go = os.pipe()
-    process = os.fork()
-    if process == 0:
+    connection.sendall(b"%d\n" % os.getpid())
+    link, far_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    main = os.fork()
+    if main == 0:
         connection.close()
-        os.close(go)
-        os.setsid()
-        os.read(ready, 1)
-        os.close(ready)
-        return dict(request)
-    os.close(ready)
-    connection.sendall(b"%d\n" % process)
-    os.close(go)
-    status = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
-    try:
-        connection.sendall(b"%d\n" % status)
-    except BrokenPipeError:
-        pass
-    os._exit(0)
+        link.close()
+        return _Forked(request, far_end)
+    far_end.close()
+    asked: list[socket.socket] = [connection, link]
+    while True:
+        for ready in select.select(asked, [], [], 0.01)[0]:
+            try:
+                message = ready.recv(1 << 20)
+            except ConnectionResetError:
+                message = b""
+            if ready is connection:  # the client is gone
+                os.killpg(0, signal.SIGKILL)
+            elif not message:
+                asked.remove(link)
+            else:
+                rank = os.fork()
+                if rank == 0:
+                    connection.close()
+                    link.close()
+                    return _Forked({**json.loads(message), "output": request["output"]})
+                link.send(json.dumps({"started": rank}).encode())
+        try:
+            process, status = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            os._exit(0)
+        if process:
+            code = os.waitstatus_to_exitcode(status)
+            try:
+                if process == main:
+                    connection.sendall(b"%d\n" % code)
+                else:
+                    link.send(json.dumps({"ended": process, "status": code}).encode())
+            except OSError:
+                pass  # nobody asks any more
+
+
+class _Ranks:
+    """The ranks of a main process, as it sees them."""
+
+    def __init__(self, link: socket.socket) -> None:
+        self._link = link
+        self._lock = threading.Lock()
+        self._ended: dict[int, int] = {}
+
+    def start(self, arguments: list[str], variables: dict[str, str], cwd: str) -> int:
+        with self._lock:
+            self._link.send(json.dumps({"arguments": arguments, "variables": variables, "cwd": cwd}).encode())
+            while True:
+                answer = self._receive()
+                if "started" in answer:
+                    return int(answer["started"])
+
+    def status(self, process: int) -> Optional[int]:
+        with self._lock:
+            while select.select([self._link], [], [], 0)[0]:
+                self._receive()
+            return self._ended.get(process)
+
+    def _receive(self) -> dict[str, Any]:
+        answer: dict[str, Any] = json.loads(self._link.recv(1 << 16))
+        if "ended" in answer:
+            self._ended[answer["ended"]] = answer["status"]
+        return answer
+
+
+class _Rank:
+    """What ``subprocess.Popen`` returns for a rank."""
+
+    def __init__(self, ranks: _Ranks, args: list[str], variables: dict[str, str], cwd: str) -> None:
+        self._ranks = ranks
+        self.args = args
+        self.returncode: Optional[int] = None
+        self.pid = ranks.start(args[1:], variables, cwd)
+
+    def poll(self) -> Optional[int]:
+        if self.returncode is None:
+            self.returncode = self._ranks.status(self.pid)
+        return self.returncode
+
+    def wait(self, timeout: Optional[float] = None) -> int:
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while self.poll() is None:
+            if deadline is not None and timeout is not None and time.monotonic() > deadline:
+                raise subprocess.TimeoutExpired(self.args, timeout)
+            time.sleep(0.01)
+        assert self.returncode is not None
+        return self.returncode
+
+    def send_signal(self, signum: int) -> None:
+        if self.poll() is None:
+            os.kill(self.pid, signum)
+
+    def terminate(self) -> None:
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
+
+
+def _fork_ranks(link: socket.socket) -> None:
+    """Have ``subprocess.Popen`` fork the program itself, as Lightning's launcher runs it; the rest are processes."""
+    ranks, real = _Ranks(link), subprocess.Popen
+    command = [sys.executable, sys.argv[0]]
+
+    class Popen(real):  # type: ignore[misc, valid-type]
+        def __new__(cls, args: Any, *more: Any, **options: Any) -> Union[_Rank, Popen]:
+            variables = options.get("env") or {}
+            if not more and set(options) <= {"env", "cwd"} and args[:2] == command and "LOCAL_RANK" in variables:
+                return _Rank(ranks, args, dict(variables), options.get("cwd") or os.getcwd())
+            made: Popen = super().__new__(cls)
+            return made
+
+    subprocess.Popen = Popen  # type: ignore[misc]
 
 
 def _become(request: dict[str, Any]) -> str:
@@ -130,10 +244,10 @@ def _become(request: dict[str, Any]) -> str:
     os.chdir(request["cwd"])
     os.environ.clear()
     os.environ.update(request["variables"])
-    program = Path(request["program"])
+    program = Path(request["arguments"][0])
     entries = [entry for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry]
     sys.path[:] = [str(program.parent), *entries, *sys.path[1:]]
-    sys.argv[:] = [str(program)]
+    sys.argv[:] = request["arguments"]
     for option in filter(None, reversed(os.environ.get("PYTHONWARNINGS", "").split(","))):
         action, _, rest = option.partition(":")
         warnings.filterwarnings(action, message=rest.split(":")[0])  # type: ignore[arg-type]
@@ -172,6 +286,9 @@ if __name__ == "__main__":
     for name in MODULES:
         importlib.import_module(name)
     gc.freeze()  # the collector need not look at what is here in each child
-    received = _serve(sys.argv[1])
-    if received is not None:
-        _end(_execute(_become(received)))
+    forked = _serve(sys.argv[1])
+    if forked is not None:
+        source = _become(forked.request)
+        if forked.link is not None:
+            _fork_ranks(forked.link)
+        _end(_execute(source))
