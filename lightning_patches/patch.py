@@ -97,6 +97,9 @@ class Patch(NamedTuple):
         default: part of the default set; otherwise opt-in.
         further_than_upstream: where and why the patch does more than the official fix; "" where it does the same.
         equivalent_to: for a bug that upstream never fixed, the usage its maintainers recommend.
+        probe: for a bug whose cause is not in Lightning: tells whether it is there, by trying it out, and remembers.
+            The replacement asks at its first use, and steps aside where it is not; a verdict asks where torch is
+            imported already.
         note: anything a user should know before relying on it.
     """
 
@@ -111,6 +114,7 @@ class Patch(NamedTuple):
     default: bool = True
     further_than_upstream: str = ""
     equivalent_to: str = ""
+    probe: Optional[Callable[[], bool]] = None
     note: str = ""
 
     @property

@@ -259,7 +259,7 @@ def digest(proof: Proof, patches: tuple[str, ...], diffs: bool) -> str:
         diffs: the fork takes part.
     """
     package = ROOT / "lightning_patches"
-    files = {SCENARIOS / f"{proof.scenario}.py", SCENARIOS / "_scenario.py", ROOT / "tests" / "support" / "arms.py"}
+    files = {SCENARIOS / f"{proof.scenario}.py", SCENARIOS / "_scenario.py"}
     files |= {path for path in TESTS.glob("test_*.py") if f'"{proof.patch}"' in path.read_text()}
     if proof.simulated_cuda:
         files |= {path for path in (ROOT / "tests" / "simulated_cuda" / "site").rglob("*.[cp]*") if path.is_file()}
