@@ -305,6 +305,7 @@ def _places(diff: Diff, namespace: str, text: str, where: str, hunks: tuple[Hunk
     return places
 
 
+@lru_cache(maxsize=4096)
 def _extent(text: str, section: str) -> tuple[int, int]:
     """First line and end, counted from 0, of a function or class; of the whole text for ""."""
     if not section:
