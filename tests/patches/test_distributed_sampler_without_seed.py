@@ -1,0 +1,64 @@
+"""PR 17713: without a global seed each rank shuffles for itself, and trains on items that another rank has as well."""
+
+from functools import cache
+
+import pytest
+
+from tests.equivalence.proof import Proof
+from tests.support.arms import Arm, run
+
+pytestmark = pytest.mark.distributed
+NAME = "distributed-sampler-without-seed"
+ALL_ITEMS = list(range(16))
+
+
+@cache
+def items(version, case="shuffled", shim=False):
+    """Items of each rank in each epoch, in the order of its batches."""
+    result = run("distributed_sampler_without_seed", Arm("pytorch-lightning", version, shim), case, toggle=NAME)
+    assert result.ok and len(result.observations) == 2, result
+    return [rank["epochs"] for rank in result.observations]
+
+
+def shared_out(ranks):
+    """In every epoch each item is some rank's, and one rank's only."""
+    return all(sorted(sum(epoch, [])) == ALL_ITEMS for epoch in zip(*ranks))
+
+
+@pytest.mark.parametrize("version", ["2.0.0", "2.0.2"])
+def test_ranks_share_the_items_out(version):
+    assert not shared_out(items(version))
+    shim = items(version, shim=True)
+    assert shared_out(shim) and shim[0][0] != shim[0][1]
+    assert shim == items("2.0.3")
+
+
+def test_ranks_seeded_alike_get_the_order_of_the_later_releases():
+    assert shared_out(items("2.0.2", "seeded"))
+    assert items("2.0.2", "seeded") != items("2.0.3", "seeded")
+    assert items("2.0.2", "seeded", shim=True) == items("2.0.3", "seeded")
+
+
+def test_an_order_with_a_seed_of_its_own_stays():
+    stock = items("2.0.2", "generator")
+    assert shared_out(stock)
+    assert items("2.0.2", "generator", shim=True) == stock
+
+
+def test_half_of_the_items_stays_half():
+    stock = items("2.0.2", "some")
+    assert [[len(epoch) for epoch in rank] for rank in stock] == [[4, 4]] * 2
+    assert items("2.0.2", "some", shim=True) == stock
+    assert [[len(epoch) for epoch in rank] for rank in items("2.0.3", "some")] == [[8, 8]] * 2
+
+
+def test_first_fixed_release_is_left_alone():
+    assert items("2.0.3", shim=True) == items("2.0.3")
+
+
+def _ranks_overlap(result):
+    epochs = [sum(epoch, []) for epoch in zip(*(rank["epochs"] for rank in result.observations))]
+    return bool(epochs) and any(len(set(epoch)) < len(epoch) for epoch in epochs)
+
+
+PROOFS = (Proof(NAME, _ranks_overlap, case="shuffled"),)

@@ -1,0 +1,57 @@
+"""PR 17370: evaluation under DDP, where each of two CPU ranks has made a model of its own.
+
+Cases: ``validate``, ``predict``, ``fit`` (which always began with the weights of rank zero), ``ignored`` (validate; DDP
+is to leave a parameter and a buffer alone).
+"""
+
+import _scenario as scenario
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+pl = scenario.pytorch()
+
+
+class Model(pl.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(2, 1)
+        self.scale = torch.nn.Parameter(torch.rand(1), requires_grad=False)
+        self.register_buffer("shift", torch.rand(1))
+        self.register_buffer("calls", torch.tensor(int(torch.rand(()) * 1000)))
+        self.outputs = []
+        if scenario.CASE == "ignored":
+            self._ddp_params_and_buffers_to_ignore = ["scale", "shift"]
+
+    def forward(self, x):
+        return self.layer(x) * self.scale + self.shift
+
+    def training_step(self, batch, batch_idx):
+        self.outputs.append(self(batch[0]))
+        return self.outputs[-1].mean()
+
+    def validation_step(self, batch, batch_idx):
+        self.outputs.append(self(batch[0]))
+        self.log("val_loss", self.outputs[-1].pow(2).mean())
+
+    def predict_step(self, batch, batch_idx):
+        self.outputs.append(self(batch[0]))
+
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.layer.parameters(), lr=0.0)
+
+
+if __name__ == "__main__":
+    torch.manual_seed(11 + scenario.rank())  # as a program without a seed, but the same in every arm
+    model = Model()
+    own = {name: state.clone() for name, state in model.state_dict().items()}
+    loader = DataLoader(TensorDataset(torch.ones(4, 2)), batch_size=2)
+    trainer = scenario.trainer(accelerator="cpu", devices=2, strategy="ddp", max_epochs=1)
+    if scenario.CASE == "fit":
+        trainer.fit(model, loader)
+    elif scenario.CASE == "predict":
+        trainer.predict(model, loader, return_predictions=False)
+    else:
+        trainer.validate(model, loader, verbose=False)
+    scenario.observe(
+        own=own, used=dict(model.state_dict()), outputs=model.outputs, metrics=dict(trainer.callback_metrics)
+    )

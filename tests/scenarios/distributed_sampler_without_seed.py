@@ -1,0 +1,48 @@
+"""PR 17713: a shuffled DataLoader on two CPU ranks that have different random states, as without a seed.
+
+Cases: ``shuffled``, ``seeded`` (with seed_everything), ``generator`` (the order has a seed of its own), ``some`` (half
+of the items, drawn anew in each epoch).
+"""
+
+import _scenario as scenario
+import torch
+from torch.utils.data import DataLoader, RandomSampler, TensorDataset
+
+pl = scenario.pytorch()
+ITEMS = TensorDataset(torch.arange(16.0).reshape(-1, 1))
+
+
+def loader():
+    if scenario.CASE == "generator":
+        return DataLoader(ITEMS, batch_size=2, shuffle=True, generator=torch.Generator().manual_seed(5))
+    if scenario.CASE == "some":
+        return DataLoader(ITEMS, batch_size=2, sampler=RandomSampler(ITEMS, num_samples=8))
+    return DataLoader(ITEMS, batch_size=2, shuffle=True)
+
+
+class Model(pl.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(1, 1)
+        self.epochs = []
+
+    def on_train_epoch_start(self):
+        self.epochs.append([])
+
+    def training_step(self, batch, batch_idx):
+        self.epochs[-1] += [int(item) for item in batch[0].flatten()]
+        return self.layer(batch[0]).mean()
+
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.parameters(), lr=0.01)
+
+
+if __name__ == "__main__":
+    if scenario.CASE == "seeded":
+        pl.seed_everything(7)
+    else:
+        torch.manual_seed(17 + scenario.rank())  # as a program without a seed, but the same in every arm
+    model = Model()
+    trainer = scenario.trainer(accelerator="cpu", devices=2, strategy="ddp", max_epochs=2)
+    trainer.fit(model, loader())
+    scenario.observe(epochs=model.epochs)
