@@ -1,0 +1,92 @@
+"""PR 19448: work of rank zero that takes longer than the timeout of the process group, on two CPU ranks.
+
+The program splits in two after its imports, so that the ranks start level and the timeout can be short. It ends as
+soon as the second rank does, and with the first one where that goes well.
+
+Cases: ``module``, ``datamodule`` and ``both`` (``prepare_data``), ``fabric`` (``rank_zero_first``), ``quick`` (no such
+work).
+"""
+
+import os
+import socket
+import sys
+import time
+from datetime import timedelta
+
+import _scenario as scenario
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+TIMEOUT, WORK = 4, 12  # torch waits up to 2.7 times the timeout for the rank that opens the store
+
+
+def with_trainer():
+    pl = scenario.pytorch()
+    work_done = []
+
+    def work(owner, seconds=WORK):
+        time.sleep(seconds)
+        work_done.append(owner)
+
+    class Model(pl.LightningModule):
+        def __init__(self):
+            super().__init__()
+            self.layer = torch.nn.Linear(2, 1)
+
+        def training_step(self, batch, batch_idx):
+            return self.layer(batch[0]).sum()
+
+        def configure_optimizers(self):
+            return torch.optim.SGD(self.parameters(), lr=0.1)
+
+    class Working(Model):
+        def prepare_data(self):
+            work("module")
+
+    class Data(pl.LightningDataModule):
+        def prepare_data(self):
+            work("datamodule", 0 if scenario.CASE == "both" else WORK)
+
+        def train_dataloader(self):
+            return loader
+
+    loader = DataLoader(TensorDataset(torch.ones(8, 2)))
+    model = Working() if scenario.CASE in ("module", "both") else Model()
+    data = {"datamodule": Data()} if scenario.CASE in ("datamodule", "both") else {"train_dataloaders": loader}
+    strategy = scenario.pytorch("strategies").DDPStrategy(timeout=timedelta(seconds=TIMEOUT))
+    trainer = scenario.trainer(accelerator="cpu", devices=2, strategy=strategy, max_epochs=1)
+    trainer.fit(model, **data)
+    scenario.observe(worked=work_done, steps=trainer.global_step)
+
+
+def with_fabric():
+    strategy = scenario.fabric("strategies").DDPStrategy(timeout=timedelta(seconds=TIMEOUT))
+    fabric = scenario.fabric().Fabric(accelerator="cpu", devices=2, strategy=strategy)
+    fabric.launch()
+    fabric.barrier()
+    began = time.time()
+    with fabric.rank_zero_first():
+        at_once = time.time() - began < WORK / 2
+        if fabric.global_rank == 0:
+            time.sleep(WORK)
+    scenario.observe(first=at_once, steps=int(fabric.all_reduce(torch.ones(()), reduce_op="sum")))
+
+
+def be_two_ranks():
+    """As torchrun would start them. Returns the process id of the first rank in the second, 0 in the first."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=port, WORLD_SIZE="2", LOCAL_WORLD_SIZE="2")
+    os.environ.update(GROUP_RANK="0", TORCHELASTIC_RUN_ID="scenario")
+    first = os.fork()
+    os.environ["RANK"] = os.environ["LOCAL_RANK"] = "1" if first else "0"
+    return first
+
+
+if __name__ == "__main__":
+    scenario.pytorch(), scenario.fabric()
+    first = be_two_ranks()
+    with_fabric() if scenario.CASE == "fabric" else with_trainer()
+    if first:
+        sys.exit(os.waitstatus_to_exitcode(os.waitpid(first, 0)[1]))
