@@ -160,8 +160,6 @@ class Patcher:
             return decision
         if selection is not None and patch.name not in selection.names:
             return Decision("disabled", f"not selected by {selection.spec or 'the default set'}")
-        if patch.probe is not None and "torch" in sys.modules and not patch.probe():
-            return Decision("not-affected", "not needed: a probe finds that this torch does not have the bug")
         waiting, here = [], 0
         for target in gate.targets_in(patch, namespace):
             module = sys.modules.get(distributions.module_name(namespace.name, target.module))
@@ -179,6 +177,8 @@ class Patcher:
             suffix = f"; {here} of {here + len(waiting)} targets are patched" if here else ""
             suffix += "; acts only if a probe finds the bug in torch" if patch.probe is not None else ""
             return Decision("pending", f"applies when {', '.join(sorted(set(waiting)))} is imported{suffix}")
+        if patch.probe is not None and not patch.probe():
+            return Decision("not-affected", "not needed: a probe finds that this torch does not have the bug")
         return Decision("applied", "in place")
 
     # ---------------------------------------------------------------- on import

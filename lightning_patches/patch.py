@@ -98,8 +98,8 @@ class Patch(NamedTuple):
         further_than_upstream: where and why the patch does more than the official fix; "" where it does the same.
         equivalent_to: for a bug that upstream never fixed, the usage its maintainers recommend.
         probe: for a bug whose cause is not in Lightning: tells whether it is there, by trying it out, and remembers.
-            The replacement asks at its first use, and steps aside where it is not; a verdict asks where torch is
-            imported already.
+            The replacement asks at its first use, and steps aside where it is not; the verdict on a patch that is in
+            place asks as well. It may import torch. For tests see ``tests/support/old_torch``.
         note: anything a user should know before relying on it.
     """
 

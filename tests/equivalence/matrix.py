@@ -21,6 +21,7 @@ from typing import Any, Iterable, Iterator, Literal, Optional
 from packaging.version import Version
 
 from tests.equivalence.proof import Proof
+from tests.support import old_torch
 from tests.support.arms import ROOT, SCENARIOS, Arm, Result, run
 
 import _diffs  # isort: skip  (tests.support.arms has put scripts/ on the path)
@@ -68,6 +69,7 @@ class Outcome:
         arms: in a word, what each arm did: "bug", "right", "as stock", "differs", "fails".
         reference: what the fourth arm was.
         agrees: the promise holds here.
+        torch: version of the old torch that the arms had, "" for the matrix's own.
         subject: what was proven, see :func:`subject`.
         details: where it does not, what was seen.
     """
@@ -80,6 +82,7 @@ class Outcome:
     arms: dict[str, str] = field(default_factory=dict)
     reference: str = ""
     agrees: bool = False
+    torch: str = ""
     subject: str = ""
     details: str = ""
 
@@ -105,7 +108,7 @@ class Runner:
         environment: tuple[tuple[str, str], ...] = (),
     ) -> Result:
         case = proof.case if case is None else case
-        key = (proof.scenario, case, proof.simulated_cuda, arm, toggle, environment)
+        key = (proof.scenario, case, proof.simulated_cuda, proof.old_torch, arm, toggle, environment)
         with self._lock:
             waiting = self._results.get(key)
             mine = waiting is None
@@ -115,9 +118,8 @@ class Runner:
         if mine:
             try:
                 variables = dict(environment)
-                waiting.set_result(
-                    run(proof.scenario, arm, case, proof.simulated_cuda, toggle, variables, self.timeout, proof.fresh)
-                )
+                options = {"timeout": self.timeout, "fresh": proof.fresh, "old_torch": proof.old_torch}
+                waiting.set_result(run(proof.scenario, arm, case, proof.simulated_cuda, toggle, variables, **options))
             except BaseException as error:
                 waiting.set_exception(error)
         return waiting.result()
@@ -132,9 +134,20 @@ def cells(
     """The cells to run, patch by patch, oldest release first."""
     found = []
     for proof in proofs(names):
+        if proof.old_torch and old_torch.find().python is None:
+            continue
         for name in NAMESPACES if distribution is None else (distribution,):
             found += boundaries(proof, name) if boundaries_only else whole(proof, name)
     return found
+
+
+def left_out(names: Optional[Iterable[str]] = None) -> list[str]:
+    """The cases that have no cells here, with the reason."""
+    return [
+        f"{proof}: {old_torch.find().reason}"
+        for proof in proofs(names)
+        if proof.old_torch and old_torch.find().python is None
+    ]
 
 
 def key(cell: Cell) -> str:
@@ -176,6 +189,8 @@ def unproven() -> list[str]:
             lacks.append("an expectation")
         if patch.name not in diffs:
             lacks.append("a diff")
+        if any(proof.old_torch != (patch.probe is not None) for proof in proofs([patch.name])):
+            lacks.append("a probe, or proofs with an old torch")
         if lacks:
             missing.append(f"{patch.name} lacks {' and '.join(lacks)}")
     return missing
@@ -191,12 +206,12 @@ def boundaries(proof: Proof, distribution: str) -> list[Cell]:
     if affected:
         first = versions.index(affected[0])
         before = versions[first - 1] if first else None
-        if before and before not in everywhere and Version(before) >= Version(proof.since or "0"):
+        if before and before not in everywhere and can_run(proof, before):
             cells.append(Cell(proof, distribution, before, "before"))
         cells += [Cell(proof, distribution, v, "affected") for v in dict.fromkeys((affected[0], affected[-1]))]
-    if patch.fixed_in in versions:
+    if patch.fixed_in in versions and can_run(proof, str(patch.fixed_in)):
         cells.append(Cell(proof, distribution, str(patch.fixed_in), "fixed"))
-    if versions[-1] not in (*everywhere, patch.fixed_in):
+    if versions[-1] not in (*everywhere, patch.fixed_in) and can_run(proof, versions[-1]):
         cells.append(Cell(proof, distribution, versions[-1], "newest"))
     return cells
 
@@ -211,8 +226,13 @@ def whole(proof: Proof, distribution: str) -> list[Cell]:
 def affected_by(proof: Proof, distribution: str) -> list[str]:
     """The affected releases on which a case can run, oldest first."""
     affected = gate.affected_releases(_diffs.record(proof.patch))
-    since = Version(proof.since or "0")
-    return [version for version in importable(distribution) if version in affected and Version(version) >= since]
+    return [version for version in importable(distribution) if version in affected and can_run(proof, version)]
+
+
+def can_run(proof: Proof, version: str) -> bool:
+    """Whether a release has the API that the case needs, and can be imported with its torch."""
+    has_api = Version(version) >= Version(proof.since or "0")
+    return has_api and (not proof.old_torch or gate.in_ranges(version, (old_torch.RELEASES,)))
 
 
 def importable(distribution: str) -> list[str]:
@@ -260,6 +280,7 @@ def digest(proof: Proof, patches: tuple[str, ...], diffs: bool) -> str:
     """
     package = ROOT / "lightning_patches"
     files = {SCENARIOS / f"{proof.scenario}.py", SCENARIOS / "_scenario.py"}
+    files |= set((ROOT / "tests" / "support" / "old_torch").rglob("*.[pt][yx]*")) if proof.old_torch else set()
     files |= {path for path in TESTS.glob("test_*.py") if f'"{proof.patch}"' in path.read_text()}
     if proof.simulated_cuda:
         files |= {path for path in (ROOT / "tests" / "simulated_cuda" / "site").rglob("*.[cp]*") if path.is_file()}
@@ -286,6 +307,7 @@ def evaluate(cell: Cell, runner: Runner) -> Outcome:
     """Run a cell's arms and judge them."""
     patch = _diffs.record(cell.proof.patch)
     outcome = Outcome(patch.name, cell.proof.case, cell.distribution, cell.version, cell.role)
+    outcome.torch = old_torch.find().torch if cell.proof.old_torch else ""
     problems = list(
         _affected(cell, patch, runner, outcome)
         if cell.role == "affected"
@@ -304,16 +326,17 @@ def _affected(cell: Cell, patch: Patch, runner: Runner, outcome: Outcome) -> Ite
     if outcome.arms["stock"] != "bug":
         yield f"stock does not show the bug: {_short(stock)}"
 
-    if patch.fixed_in is not None:
+    official = patch.fixed_in is not None and can_run(proof, patch.fixed_in)
+    if official:
         outcome.reference = f"{cell.distribution} {patch.fixed_in}"
-        reference = runner(proof, Arm(cell.distribution, patch.fixed_in))
+        reference = runner(proof, Arm(cell.distribution, str(patch.fixed_in)))
         expected = _view(proof.observed, reference)
     else:
         case = proof.case if proof.recommended is None else proof.recommended
         outcome.reference = f"recommended usage on {cell.distribution} {cell.version}"
         reference = runner(proof, stock_arm, case, environment=proof.recommended_environment)
         expected = _view(proof.recommended_observed or proof.observed, reference)
-    same_run = patch.fixed_in is None and proof.recommended is None and not proof.recommended_environment
+    same_run = not official and proof.recommended is None and not proof.recommended_environment
     if same_run:
         expected["ended well"] = True  # the stock arm itself may end with the bug
     right = reference.observations != [] and (same_run or (reference.ok and not proof.shows_bug(reference)))

@@ -36,6 +36,9 @@ class Proof:
         alone: shim and fork have this patch only; for a reference arm that shows other bugs of the catalogue.
         since: first release with the API that the case is written against.
         fresh: the scenario needs a Python that was started anew, see :func:`tests.support.arms.run`.
+        old_torch: torch has mended the bug by itself: the case runs with the Python of ``tests/support/old_torch``, on
+            the releases that can be imported there, and is left out of the matrix where there is none. For patches
+            with a ``probe``, and for no others.
         note: why something was left out of the comparison, for the record.
     """
 
@@ -51,6 +54,7 @@ class Proof:
     alone: bool = False
     since: str = ""
     fresh: bool = False
+    old_torch: bool = False
     note: str = ""
 
     @property

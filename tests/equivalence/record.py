@@ -80,7 +80,8 @@ def markdown(facts: dict[str, Any], outcomes: Outcomes) -> str:
         "| ? ! | does not show the bug; fails otherwise | | fails |",
         "",
         "So an affected release reads ✗✓✓✓, any other ✓=. The official arm is the first fixed release or, where "
-        "upstream never fixed the bug (*), the usage that its maintainers recommend, on the same release. **Bold** "
+        "upstream never fixed the bug (*), or the fixed release cannot be imported with the torch that shows it, the "
+        "usage that its maintainers recommend, on the same release. **Bold** "
         "disagrees. Both distributions and all cases are in a cell; where they differ, each is named.",
         "",
         "| release | " + " | ".join(_title(patch, outcomes) for patch in patches) + " |",
@@ -99,8 +100,11 @@ def markdown(facts: dict[str, Any], outcomes: Outcomes) -> str:
     for patch in patches:
         for case in dict.fromkeys(o["case"] for o in outcomes if o["patch"] == patch):
             mine = [o for o in outcomes if (o["patch"], o["case"]) == (patch, case)]
+            old = {f" (with torch {o['torch']})" for o in mine if o.get("torch")}
             references = {_reference(o["reference"]) for o in mine if o["reference"]}
-            text.append(f"| {patch} | {case} | {len(mine)} | {', '.join(sorted(references))} |")
+            text.append(f"| {patch} | {case} | {len(mine)} | {', '.join(sorted(references))}{''.join(sorted(old))} |")
+    if facts.get("left_out"):
+        text += ["", "## Left out", "", *(f"- {what}" for what in facts["left_out"])]
     return "\n".join(text).rstrip() + "\n"
 
 

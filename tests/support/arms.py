@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Optional
 
 from tests.support import groups
+from tests.support import old_torch as old
 from tests.support.preload import Preloaded
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -81,6 +82,7 @@ def run(
     environment: Optional[dict[str, str]] = None,
     timeout: float = 150,
     fresh: bool = False,
+    old_torch: bool = False,
 ) -> Result:
     """Run ``tests/scenarios/<scenario>.py`` in ``arm``, with nothing left running afterwards.
 
@@ -95,6 +97,7 @@ def run(
         timeout: in seconds; the run's whole process group is killed after it, and when the program ends.
         fresh: the process is a Python started anew, not one forked from a process that had imported torch (see
             ``tests/support/preload.py``). Always so with another ``PYTHONPATH``.
+        old_torch: run in the Python that ``tests/support/old_torch`` has found.
     """
     on_card = simulated_cuda and os.environ.get(DEVICE) == "cuda"
     if on_card:
@@ -107,7 +110,12 @@ def run(
         variables.update(SCENARIO_CASE=case, SCENARIO_OUT=out, SCENARIO_SHIM="1" if arm.shim else "0")
         variables.update(environment or {})
         program = SCENARIOS / f"{scenario}.py"
-        if fresh or "PYTHONPATH" in (environment or {}):
+        if old_torch:
+            python = old.find().python
+            assert python is not None, old.find().reason
+            variables["PYTHONPATH"] = os.pathsep.join((str(old.SITE), variables["PYTHONPATH"]))
+            status, output = execute([python, str(program)], variables, timeout, cwd=out)
+        elif fresh or "PYTHONPATH" in (environment or {}):
             status, output = execute([sys.executable, str(program)], variables, timeout, cwd=out)
         else:
             status, output = _preloaded(simulated_cuda).execute(program, variables, timeout, cwd=out)

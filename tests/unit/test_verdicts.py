@@ -106,3 +106,21 @@ def test_without_activation(world: World) -> None:
     assert [e.verdict for e in entries(patcher, outlook)] == ["disabled", "pending"]
     world.load()
     assert [e.reason for e in entries(patcher)] == ["not activated in this process"] * 2
+
+
+def test_a_probe_is_asked_about_what_is_in_place(world: World) -> None:
+    world.install()
+    asked, answers = [], [True, False]
+
+    def probe() -> bool:
+        asked.append(True)
+        return answers[len(asked) - 1]
+
+    patcher = world.activate(toy(probe=probe))
+    assert entries(patcher)[0].reason.endswith("is imported; acts only if a probe finds the bug in torch")
+    world.load()
+    assert asked == [], "neither the plan nor the import asks"
+    assert verdicts(patcher) == {("toy", "lightning"): "applied"}
+    (entry,) = entries(patcher)
+    assert entry.verdict == "not-affected"
+    assert entry.reason.startswith("not needed: a probe finds")

@@ -1,0 +1,108 @@
+"""Issue 20644: in mixed precision, a forward under no_grad takes the gradients of the next one. It shows with an old
+torch only, see ``tests/support/old_torch``; with the tests' own torch nothing must change."""
+
+import pytest
+
+from tests.equivalence.proof import Proof, sees
+from tests.support import old_torch
+from tests.support.arms import Arm, run
+
+untrained = sees(lambda rank: rank["body_trained"] is False)
+PROOFS = (
+    Proof("autocast-after-no-grad", untrained, "no_grad", recommended="no_grad_by_hand", old_torch=True),
+    Proof("autocast-after-no-grad", untrained, "inference_mode", recommended="inference_mode_by_hand", old_torch=True),
+    Proof("fabric-autocast-after-no-grad", untrained, "forward", recommended="forward_by_hand", old_torch=True),
+    Proof("fabric-autocast-after-no-grad", untrained, "autocast", recommended="autocast_by_hand", old_torch=True),
+)
+MESSAGE = "element 0 of tensors does not require grad and does not have a grad_fn"
+TRAINER, FABRIC = "autocast_after_no_grad", "fabric_autocast_after_no_grad"
+
+
+@pytest.fixture
+def with_old_torch():
+    if old_torch.find().python is None:
+        pytest.skip(old_torch.find().reason)
+
+
+def both_arms(scenario, distribution, version, case):
+    toggle = scenario.replace("_", "-")
+    stock = run(scenario, Arm(distribution, version), case, old_torch=True)
+    shim = run(scenario, Arm(distribution, version, shim=True), case, toggle=toggle, old_torch=True)
+    return stock, shim
+
+
+@pytest.mark.parametrize(
+    ("scenario", "distribution", "version", "case"),
+    [
+        (TRAINER, "pytorch-lightning", "2.0.0", "decorator"),
+        (TRAINER, "pytorch-lightning", "2.1.0", "switch"),
+        (TRAINER, "lightning", "2.1.1", "enable_grad"),
+        (TRAINER, "lightning", "2.2.5", "checkpoint"),
+        (FABRIC, "pytorch-lightning", "2.0.0", "decorated"),
+        (FABRIC, "lightning", "2.2.5", "forward"),
+    ],
+)
+def test_layers_get_their_gradients(with_old_torch, scenario, distribution, version, case):
+    stock, shim = both_arms(scenario, distribution, version, case)
+    assert stock.ok and untrained(stock), stock
+    assert shim.ok and shim.observations[0]["body_trained"] is True, shim
+    assert shim.observations[0]["torch_as_before"] is True, "hooks were left in torch"
+
+
+def test_training_does_not_end(with_old_torch):
+    stock, shim = both_arms(TRAINER, "lightning", "2.2.5", "all")
+    assert not stock.ok and MESSAGE in stock.output, stock
+    assert shim.ok, shim
+
+
+@pytest.mark.parametrize(
+    ("scenario", "distribution", "version", "case", "observed"),
+    [
+        (TRAINER, "pytorch-lightning", "2.0.0", "no_grad", True),
+        (TRAINER, "lightning", "2.5.4", "inference_mode", True),
+        (FABRIC, "lightning", "2.6.6", "forward", True),
+    ],
+)
+def test_with_a_torch_that_is_right_nothing_changes(scenario, distribution, version, case, observed):
+    stock = run(scenario, Arm(distribution, version), case)
+    shim = run(scenario, Arm(distribution, version, shim=True), case, toggle=scenario.replace("_", "-"))
+    assert stock.ok and shim.ok, (stock, shim)
+    assert stock.observations[0]["body_trained"] is observed
+    assert shim.observations == stock.observations
+
+
+VERDICTS = """
+import sys
+import lightning_patches
+from lightning_patches.catalog import find
+from lightning_patches.patches import autocast_cache
+
+name = "autocast-after-no-grad"
+def entry():
+    (found,) = [e for e in lightning_patches.report() if e.patch == name and e.namespace == "pytorch_lightning"]
+    return found.verdict, found.reason
+
+early = entry()
+assert "torch" not in sys.modules
+import pytorch_lightning, torch
+print(early, autocast_cache._found, entry(), sep="\\n")
+plugin = pytorch_lightning.plugins.MixedPrecision("bf16-mixed", "cpu")
+original = type(plugin).forward_context.__lightning_patches_original__
+assert type(plugin.forward_context()) is type(original(plugin))
+with plugin.forward_context():
+    assert not autocast_cache._watched
+"""
+
+
+def test_the_verdict_says_what_the_probe_found(tmp_path):
+    import sys
+
+    from tests.support.arms import environment_of, execute
+
+    variables = environment_of(Arm("pytorch-lightning", "2.5.4", shim=True), toggle="autocast-after-no-grad")
+    status, output = execute([sys.executable, "-c", VERDICTS], variables, 120, cwd=str(tmp_path))
+    assert status == 0, output
+    early, unasked, verdict = output.strip().splitlines()[-3:]
+    assert "pending" in early and "acts only if a probe finds the bug in torch" in early
+    assert unasked == "None", "the import of Lightning must not run the probe"
+    assert "not-affected" in verdict and "not needed: a probe finds" in verdict

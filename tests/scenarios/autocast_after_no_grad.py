@@ -1,0 +1,77 @@
+"""Issue 20644: a training step in mixed precision that runs a layer without gradients first, and then with them.
+
+Cases: ``no_grad``, ``inference_mode``, ``decorator``, ``switch`` (torch.set_grad_enabled called as a function),
+``enable_grad`` (the training forward stands within no_grad), ``checkpoint`` (a reentrant checkpoint, another one way to
+leave no_grad), ``all`` (the whole model: training ends with an error), and each of the first five with ``_by_hand``:
+the cache is emptied by the program.
+"""
+
+import _scenario as scenario
+import torch
+from torch.utils.checkpoint import checkpoint
+from torch.utils.data import DataLoader
+
+pl = scenario.pytorch()
+KIND = scenario.CASE.replace("_by_hand", "")
+BY_HAND = scenario.CASE.endswith("_by_hand")
+
+
+class Model(pl.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.body = torch.nn.Linear(4, 4)
+        self.head = torch.nn.Linear(4, 1)
+
+    def target(self, batch):
+        return self.body(batch).detach()
+
+    @torch.no_grad()
+    def decorated(self, batch):
+        return self.body(batch)
+
+    def without_grad(self, batch):
+        if KIND == "inference_mode":
+            with torch.inference_mode():
+                return self.target(batch).sum().item()
+        if KIND == "decorator":
+            return self.decorated(batch)
+        if KIND == "switch":
+            torch.set_grad_enabled(False)
+            target = self.target(batch)
+            torch.set_grad_enabled(True)
+            return target
+        if KIND == "checkpoint":
+            return checkpoint(self.body, batch.clone().requires_grad_(), use_reentrant=True).detach()
+        with torch.no_grad():
+            return self.head(self.body(batch)) if KIND == "all" else self.target(batch)
+
+    def with_grad(self, batch, target):
+        if BY_HAND:
+            torch.clear_autocast_cache()
+        return self.head(self.body(batch)).float() - target.sum() if KIND == "all" else self.head(self.body(batch))
+
+    def training_step(self, batch, batch_idx):
+        if KIND == "enable_grad":
+            with torch.no_grad():
+                self.target(batch)
+                with torch.enable_grad():
+                    return self.with_grad(batch, None).pow(2).mean()
+        return self.with_grad(batch, self.without_grad(batch)).pow(2).mean()
+
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.parameters(), lr=0.1)
+
+
+if __name__ == "__main__":
+    pl.seed_everything(3)
+    model = Model()
+    before = model.body.weight.clone()
+    trainer = scenario.trainer(max_epochs=1, accelerator="cpu", precision="bf16-mixed")
+    hooked = [vars(torch.no_grad)["__exit__"], vars(torch.set_grad_enabled)["__init__"]]
+    with scenario.observing_errors():
+        trainer.fit(model, DataLoader(torch.arange(32.0).reshape(8, 4) / 32, batch_size=2))
+    scenario.observe(
+        body_trained=not torch.equal(before, model.body.weight),
+        weights=list(model.parameters()),
+        torch_as_before=hooked == [vars(torch.no_grad)["__exit__"], vars(torch.set_grad_enabled)["__init__"]],
+    )

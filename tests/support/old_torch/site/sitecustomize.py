@@ -1,0 +1,31 @@
+"""Makes Debian 12's torch 1.13.1 usable with Lightning 2.0 and 2.1: first on the path of the Python that has it.
+
+That package says that it is 1.13.0a0, for which Lightning takes names that only torch 1.12 had. And its
+``torch.distributed`` has a dataclass with a default that Python 3.11, which Debian 12 comes with, refuses.
+"""
+
+import dataclasses
+
+_dataclass = dataclasses.dataclass
+
+
+def _hashable(cls=None, **options):
+    if cls is None:
+        return lambda cls: _hashable(cls, **options)
+    made = _dataclass(cls, **options)
+    if made.__name__ == "TensorProperties" and made.__hash__ is None:
+        made.__hash__ = object.__hash__
+    return made
+
+
+dataclasses.dataclass = _hashable
+try:
+    import torch
+    import torch.distributed._shard.sharded_tensor
+except ImportError:
+    pass  # whoever needs torch will say so
+else:
+    if torch.__version__ == "1.13.0a0":
+        torch.__version__ = torch.torch_version.TorchVersion("1.13.1")
+finally:
+    dataclasses.dataclass = _dataclass
