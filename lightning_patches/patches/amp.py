@@ -26,7 +26,45 @@ def _clip_gradients(class_name: str, since: str = "", before: str = "") -> Targe
     return Target(f"{_AMP}:{class_name}.clip_gradients", build, since=since, before=before)
 
 
+def _optimizer_step(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
+    def optimizer_step(self: Any, optimizer: Any, model: Any, closure: Callable[[], Any], **kwargs: Any) -> Any:
+        import torch
+
+        if self.scaler is None or isinstance(optimizer, torch.optim.LBFGS):
+            return original(self, optimizer, model=model, closure=closure, **kwargs)
+        result = closure()
+        if result is None and model.automatic_optimization:  # no backward: there is nothing to unscale, nor to step
+            self._after_closure(model, optimizer)
+            return None
+        return original(self, optimizer, model=model, closure=lambda: result, **kwargs)
+
+    return optimizer_step
+
+
 PATCHES = (
+    Patch(
+        name="amp-skipped-batch",
+        title="training_step may return None in 16-mixed precision",
+        group="crash",
+        affected=(">=2.0.0,<2.0.7",),
+        targets=(Target(f"{_AMP}:MixedPrecisionPlugin.optimizer_step", _optimizer_step),),
+        upstream=Upstream(
+            issues=(17407, 15688, 9352),
+            pull_requests=(18267,),
+            fixed_in="2.0.7",
+            tests=(
+                "tests/tests_pytorch/plugins/precision/test_amp_integration.py::test_skip_training_step_with_grad_scaler",
+            ),
+        ),
+        impact=Impact(
+            "With precision='16-mixed', a training_step that returns None to skip a batch ends the training, at the "
+            "first batch or at the second one in a row.",
+            (
+                "unscale_() has already been called on this optimizer since the last update()",
+                "Attempted unscale_ but _scale is None",
+            ),
+        ),
+    ),
     Patch(
         name="fused-optimizer-clipping",
         title="Fused optimizers allow gradient clipping in bf16-mixed precision",

@@ -1,0 +1,42 @@
+"""PR 18267: training_step returns None for some batches, in 16-mixed precision, here with a gradient scaler on the CPU.
+
+Cases: ``first`` (from the first batch on), ``row`` (two in a row), ``none_skipped``.
+"""
+
+import _scenario as scenario
+import torch
+from torch.utils.data import DataLoader
+
+pl = scenario.pytorch()
+SKIPPED = {"first": (0, 1), "row": (1, 2), "none_skipped": ()}[scenario.CASE]
+
+
+class Model(pl.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(4, 1)
+        self.before_step = []
+
+    def training_step(self, batch, batch_idx):
+        return None if batch_idx in SKIPPED else self.layer(batch).float().pow(2).mean()
+
+    def on_before_optimizer_step(self, optimizer):
+        self.before_step.append(self.layer.weight.grad is not None)
+
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.parameters(), lr=0.1)
+
+
+if __name__ == "__main__":
+    pl.seed_everything(3)
+    model = Model()
+    plugin = pl.plugins.MixedPrecisionPlugin("16-mixed", "cpu", scaler=torch.amp.GradScaler("cpu"))
+    trainer = scenario.trainer(max_epochs=2, accelerator="cpu", plugins=[plugin], gradient_clip_val=1.0)
+    with scenario.observing_errors():
+        trainer.fit(model, DataLoader(torch.arange(16.0).reshape(4, 4) / 16, batch_size=1))
+    scenario.observe(
+        weights=list(model.parameters()),
+        steps=trainer.global_step,
+        before_step=model.before_step,
+        scale=plugin.scaler.get_scale(),
+    )

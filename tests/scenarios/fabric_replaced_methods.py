@@ -1,0 +1,44 @@
+"""PR 19705: methods that are replaced on what ``fabric.setup`` returned.
+
+Cases: ``forward``, ``state_dict`` (which model and wrapper have), ``added`` (an attribute that neither has).
+"""
+
+import _scenario as scenario
+import torch
+
+Fabric = scenario.fabric().Fabric
+
+
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(2, 1)
+
+    def forward(self, x):
+        return self.layer(x)
+
+
+def forward(x):
+    return f"forward got {x.dtype}"
+
+
+def state_dict():
+    return "no state"
+
+
+if __name__ == "__main__":
+    fabric = Fabric(accelerator="cpu", devices=1, precision="bf16-true")
+    model = Model()
+    wrapped = fabric.setup(model)
+    if scenario.CASE == "forward":
+        wrapped.forward = forward
+        seen = wrapped(torch.ones(1, 2))
+    elif scenario.CASE == "state_dict":
+        wrapped.state_dict = state_dict
+        with scenario.observing_errors():
+            seen = wrapped.state_dict()
+    else:
+        wrapped.added = seen = "added"
+    before = {name: name in vars(model) for name in ("forward", "state_dict", "added")}
+    wrapped.layer = torch.nn.Identity()
+    scenario.observe(seen=seen, set_on_model=before, layer_set_on_model=isinstance(model.layer, torch.nn.Identity))
