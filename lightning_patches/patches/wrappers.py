@@ -111,6 +111,6 @@ PATCHES = (
         note="DDP only, and every rank has to run the backward (one that only some ranks run belongs under "
         "`fabric.no_backward_sync` or into `torch.autograd.grad`). Gradients are averaged after the backward, not "
         "during it. With mixed precision a part that is called by itself still runs without autocast: put the call "
-        "under `fabric.autocast()`.",
+        "under `fabric.autocast()`. With torch older than 2.0 nothing is averaged.",
     ),
 )
