@@ -63,9 +63,9 @@ def _join_process_group(trainer: Any) -> None:
     import torch.distributed as dist
 
     set_up = type(trainer.strategy).setup_environment
-    if trainer.world_size > 1 and dist.is_available() and not dist.is_initialized():
-        if set_up.__module__.partition(".")[0] in ROOT_PACKAGES:
-            trainer.strategy.setup_environment()
+    missing = trainer.world_size > 1 and dist.is_available() and not dist.is_initialized()
+    if missing and set_up.__module__.partition(".")[0] in ROOT_PACKAGES:
+        trainer.strategy.setup_environment()
 
 
 @contextlib.contextmanager

@@ -1,0 +1,65 @@
+"""Issue 21703: persistent DataLoader workers that die while they are stopped, at the end of a training that went well.
+
+Their death stands in for that of a library in them, or of torch's own threads: it comes when the process ends. Cases:
+"" (a Trainer), ``plain`` (the same training in a loop without Lightning, which ends well), ``healthy`` (a Trainer, and
+nothing dies).
+"""
+
+import multiprocessing
+import multiprocessing.util
+import os
+
+import _scenario as scenario
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+pl = scenario.pytorch()
+
+
+def die_at_exit(worker_id):
+    multiprocessing.util.Finalize(None, os._exit, args=(3,), exitpriority=0)
+
+
+class Model(pl.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(2, 1)
+
+    def training_step(self, batch, batch_idx):
+        return self.layer(batch[0]).sum()
+
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.parameters(), lr=0.1)
+
+
+class LastHook(pl.Callback):
+    def teardown(self, trainer, pl_module, stage):
+        scenario.observe(torn_down=True)
+
+
+def plain_loop(model, loader):
+    optimizer = model.configure_optimizers()
+    for _ in range(2):
+        for batch_idx, batch in enumerate(loader):
+            optimizer.zero_grad()
+            model.training_step(batch, batch_idx).backward()
+            optimizer.step()
+    scenario.observe(torn_down=True)
+
+
+if __name__ == "__main__":
+    torch.manual_seed(1)
+    model = Model()
+    loader = DataLoader(
+        TensorDataset(torch.arange(16.0).reshape(8, 2)),
+        num_workers=2,
+        persistent_workers=True,
+        worker_init_fn=None if scenario.CASE == "healthy" else die_at_exit,
+    )
+    if scenario.CASE == "plain":
+        plain_loop(model, loader)
+        del loader
+    else:
+        with scenario.observing_warnings():
+            scenario.trainer(accelerator="cpu", devices=1, max_epochs=2, callbacks=[LastHook()]).fit(model, loader)
+    scenario.observe(weights=list(model.parameters()), left=len(multiprocessing.active_children()))
