@@ -230,7 +230,7 @@ class Patcher:
                     state.modules.setdefault(target.module, []).append(target)
         known = [self._states.get((name, patch.name)) for patch in self.catalogue]
         self._in_order[name] = [state for state in known if state is not None]
-        _announce(namespace, sum(state.decision.verdict == "pending" for state in planned))
+        _announce(namespace, sum(s.decision.verdict == "pending" and not s.patch.warns_of for s in planned))
         for state in planned:
             if state.decision.verdict == "drifted":
                 _tell_refusal(state)

@@ -101,6 +101,8 @@ class Patch(NamedTuple):
             The replacement asks at its first use, and steps aside where it is not; the verdict on a patch that is in
             place asks as well. It may import torch. For tests see ``tests/support/old_torch``.
         note: anything a user should know before relying on it.
+        warns_of: for a patch that mends nothing, and only says when a bug without a patch strikes: the bug's name in
+            :mod:`lightning_patches.known_bugs`. It has no diff, and no place in the equivalence.
     """
 
     name: str
@@ -116,6 +118,7 @@ class Patch(NamedTuple):
     equivalent_to: str = ""
     probe: Optional[Callable[[], bool]] = None
     note: str = ""
+    warns_of: str = ""
 
     @property
     def fixed_in(self) -> Optional[str]:
