@@ -46,6 +46,22 @@ class KnownBug:
     symptoms: tuple[str, ...] = ()
 
 
+MID_EPOCH_RESUME = KnownBug(
+    name="mid-epoch-resume",
+    title="A training that is resumed in the middle of an epoch takes one step too many",
+    group="correctness",
+    affected=(">=2.0.0,<2.5.0",),
+    harm="Resumed from a checkpoint that was saved at the end of a batch, as ModelCheckpoint does it with "
+    "every_n_train_steps or train_time_interval, the loops count that batch twice: the run takes one optimizer step "
+    "more than the same run without a break, and its counters are off by one.",
+    why_not="the official fix is a new state machine in five files, which also changes what checkpoints hold",
+    fixed_in="2.5.0",
+    # 2.5.0 and 2.5.0.post0 cannot resume with a validation stream that has no length (PR 20624).
+    move_to="2.5.1",
+    pull_requests=(20379,),
+    symptoms=("global_step is off by one after resuming from a checkpoint in the middle of an epoch",),
+)
+
 KNOWN_BUGS = (
     KnownBug(
         name="compromised-release",
@@ -59,20 +75,7 @@ KNOWN_BUGS = (
         move_to="2.6.4",
         advisories=("GHSA-w37p-236h-pfx3",),
     ),
-    KnownBug(
-        name="mid-epoch-resume",
-        title="A training that is resumed in the middle of an epoch takes one step too many",
-        group="correctness",
-        affected=(">=2.0.0,<2.5.0",),
-        harm="Resumed from a checkpoint that was saved within an epoch, the loops count one batch twice: the run takes "
-        "one optimizer step more than the same run without a break, and its counters are off by one.",
-        why_not="the official fix is a new state machine in five files, which also changes what checkpoints hold",
-        fixed_in="2.5.0",
-        # 2.5.0 and 2.5.0.post0 cannot resume with a validation stream that has no length (PR 20624).
-        move_to="2.5.1",
-        pull_requests=(20379,),
-        symptoms=("global_step is off by one after resuming from a checkpoint in the middle of an epoch",),
-    ),
+    MID_EPOCH_RESUME,
     KnownBug(
         name="fsdp-weights-reset",
         title="Fabric.setup gathers FSDP parameters, and may reset them",

@@ -81,8 +81,8 @@ def as_dict(patch: Patch) -> dict[str, Any]:
     """The whole record as JSON. Keys are only ever added.
 
     ``name title group default affected affected_releases fixed_in issues pull_requests commit tests summary symptoms
-    targets witnesses further_than_upstream equivalent_to note``; ``fixed_in`` is ``null`` for never. A target is
-    ``{"location", "adds", "since", "before"}``.
+    targets witnesses further_than_upstream equivalent_to note warns_of``; ``fixed_in`` is ``null`` for never. A target
+    is ``{"location", "adds", "since", "before"}``.
     """
     releases = gate.affected_releases(patch)
     record = {
@@ -106,6 +106,7 @@ def as_dict(patch: Patch) -> dict[str, Any]:
         "further_than_upstream": patch.further_than_upstream,
         "equivalent_to": patch.equivalent_to,
         "note": patch.note,
+        "warns_of": patch.warns_of,
     }
     plain: dict[str, Any] = json.loads(json.dumps(record))
     return plain

@@ -164,7 +164,7 @@ def audit_installed(selection: toggle.Selection) -> list[Audited]:
 
 
 def _bugs_in(namespace: distributions.Namespace, selection: toggle.Selection) -> Iterator[Bug]:
-    for patch in catalog.all_patches():
+    for patch in _mending():
         decision = gate.decide(patch, namespace)
         if decision.verdict == "pending":
             yield _selected(patch, selection)
@@ -172,6 +172,11 @@ def _bugs_in(namespace: distributions.Namespace, selection: toggle.Selection) ->
             versions = {part.version for part in namespace.parts.values()}
             if any(_in_ranges(version, patch.affected) for version in versions):
                 yield Bug(patch, _cover(patch), False, decision.reason)
+
+
+def _mending() -> list[Patch]:
+    """The patches but for those that only warn of a bug, which is among the known ones."""
+    return [patch for patch in catalog.all_patches() if not patch.warns_of]
 
 
 def audit_requirements(specs: list[str], files: list[str], selection: toggle.Selection) -> list[Audited]:
@@ -233,7 +238,7 @@ def _audit(requirement: Requirement, selection: toggle.Selection) -> Audited:
         if has(bug, distribution, found.version):
             found.bugs.append(Bug(bug, "none", False, bug.why_not))
     if found.version not in distributions.FORBIDDEN:
-        for patch in catalog.all_patches():
+        for patch in _mending():
             parts = {re.split("[.:]", location)[0] for location in patch.locations}
             if parts & set(_SHIPS[distribution]) and _in_ranges(found.version, patch.affected):
                 found.bugs.append(_selected(patch, selection))

@@ -3,7 +3,7 @@
 With --json, an array of records, one for each patch that the name or number stands for. A record has: name, title,
 group, default, affected (version specifiers), affected_releases, fixed_in (null for never), issues, pull_requests,
 commit, tests, summary, symptoms, targets (location, adds, since, before), witnesses, further_than_upstream,
-equivalent_to, note, and diffs (path and text; empty outside a source checkout).
+equivalent_to, note, warns_of, and diffs (path and text; empty outside a source checkout).
 """
 
 from __future__ import annotations

@@ -16,6 +16,7 @@ from lightning_patches import apply, distributions, fingerprints, gate
 from lightning_patches.catalog import all_patches, find
 from lightning_patches.distributions import Namespace, Part
 from lightning_patches.fingerprints import known_releases
+from lightning_patches.known_bugs import KNOWN_BUGS
 from lightning_patches.patch import GROUPS, Patch
 from lightning_patches.toggle import DEFAULT_WORDS, FLAG_WORDS, NOTHING_WORDS, parse
 from tests.support import arms  # noqa: F401  puts scripts/ on the path
@@ -107,6 +108,16 @@ def test_the_history(patch: Patch) -> None:
         assert patch.equivalent_to or patch.upstream.pull_requests or patch.further_than_upstream, (
             "a bug that no release fixes: what is the patch measured by?"
         )
+
+
+@pytest.mark.parametrize("patch", [p for p in PATCHES if p.warns_of], ids=lambda patch: patch.name)
+def test_a_patch_that_only_warns(patch: Patch) -> None:
+    """It says of a bug what its record says, in the same releases."""
+    (bug,) = [bug for bug in KNOWN_BUGS if bug.name == patch.warns_of]
+    assert patch.name == f"warn-{bug.name}"
+    assert (patch.affected, patch.fixed_in, patch.group) == (bug.affected, bug.fixed_in, bug.group)
+    assert patch.impact.summary == bug.harm
+    assert set(patch.numbers) == {*bug.issues, *bug.pull_requests}
 
 
 @each_patch

@@ -1,0 +1,47 @@
+"""PR 20379: a training that is resumed within an epoch takes one step too many. The patch only says so."""
+
+import pytest
+
+from lightning_patches.known_bugs import MID_EPOCH_RESUME
+from tests.support.arms import Arm, run
+
+
+def observed(arm, case):
+    result = run("warn_mid_epoch_resume", arm, case)
+    assert result.ok, result
+    seen = result.observations[0]
+    return seen, seen.pop("warnings", [])
+
+
+@pytest.mark.parametrize(
+    ("distribution", "version", "case"),
+    [
+        ("pytorch-lightning", "2.0.0", "last_batch"),
+        ("pytorch-lightning", "2.4.0", "batch"),
+        ("lightning", "2.4.0", "batch"),
+    ],
+)
+def test_warns_where_one_step_is_taken_twice(distribution, version, case):
+    whole, _ = observed(Arm(distribution, version), "whole")
+    assert whole["steps"] == 8
+    stock, _ = observed(Arm(distribution, version), case)
+    assert stock["steps"] == 9
+    assert stock["weight"] != whole["weight"]
+
+    shim, warnings = observed(Arm(distribution, version, shim=True), case)
+    assert shim == stock
+    (warning,) = warnings
+    batch = 2 if case == "batch" else 4
+    assert f"end of batch {batch} of an epoch" in warning
+    assert MID_EPOCH_RESUME.harm in warning
+    assert "move to Lightning 2.5.1 or later" in warning
+
+
+@pytest.mark.parametrize(
+    ("version", "case"),
+    [("2.0.0", "epoch"), ("2.4.0", "epoch"), ("2.4.0", "validation"), ("2.5.0", "batch"), ("2.5.1", "batch")],
+)
+def test_is_silent_where_no_step_is_taken_twice(version, case):
+    stock, _ = observed(Arm("pytorch-lightning", version), case)
+    assert stock["steps"] == 8
+    assert observed(Arm("pytorch-lightning", version, shim=True), case) == (stock, [])

@@ -1,0 +1,75 @@
+"""PR 20403: a model is evaluated from a checkpoint, with a callback that has a state.
+
+Cases: ``validate``, ``test``, ``predict``, each in a new Trainer; ``fitted`` (test with the Trainer of the fit, from a
+checkpoint in the middle of it).
+"""
+
+import os
+from pathlib import Path
+
+import _scenario as scenario
+import torch
+from torch.utils.data import DataLoader
+
+pl = scenario.pytorch()
+callbacks = scenario.pytorch("callbacks")
+OUT = Path(os.environ.get("SCENARIO_OUT", "."))
+CASE = scenario.CASE
+
+
+class Model(pl.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(1, 1)
+
+    def training_step(self, batch, batch_idx):
+        return self.layer(batch).sum()
+
+    def validation_step(self, batch, batch_idx):
+        pass
+
+    test_step = predict_step = validation_step
+
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.parameters(), lr=0.1)
+
+
+class Calibration(callbacks.Callback):
+    """Learns a threshold in training, and needs it to evaluate."""
+
+    threshold = 0
+    evaluated_with = None
+
+    def on_train_epoch_end(self, trainer, model):
+        self.threshold += 1
+
+    def on_validation_start(self, trainer, model):
+        self.evaluated_with = self.threshold
+
+    on_test_start = on_predict_start = on_validation_start
+
+    def state_dict(self):
+        return {"threshold": self.threshold}
+
+    def load_state_dict(self, state):
+        self.threshold = state["threshold"]
+
+
+def trainer(*more):
+    calibration = Calibration()
+    return calibration, scenario.trainer(
+        enable_checkpointing=bool(more), callbacks=[calibration, *more], max_epochs=3, accelerator="cpu"
+    )
+
+
+if __name__ == "__main__":
+    saving = callbacks.ModelCheckpoint(dirpath=str(OUT / "saved"), filename="{epoch}", save_top_k=-1)
+    model, data = Model(), DataLoader(torch.ones(2, 1))
+    calibration, fitted = trainer(saving)
+    fitted.fit(model, data)
+    used = fitted
+    if CASE != "fitted":
+        calibration, used = trainer()
+    evaluate = used.test if CASE == "fitted" else getattr(used, CASE)
+    evaluate(model, data, ckpt_path=str(OUT / "saved" / "epoch=1.ckpt"))
+    scenario.observe(evaluated_with=calibration.evaluated_with, best=Path(saving.best_model_path).name)
