@@ -8,6 +8,7 @@ nothing dies).
 import multiprocessing
 import multiprocessing.util
 import os
+import time
 
 import _scenario as scenario
 import torch
@@ -17,7 +18,9 @@ pl = scenario.pytorch()
 
 
 def die_at_exit(worker_id):
-    multiprocessing.util.Finalize(None, os._exit, args=(3,), exitpriority=0)
+    """The second worker dies while the first one is still being waited for: it must be seen, not depend on chance."""
+    last, argument = (os._exit, 3) if worker_id else (time.sleep, 2)
+    multiprocessing.util.Finalize(None, last, args=(argument,), exitpriority=0)
 
 
 class Model(pl.LightningModule):
