@@ -1,0 +1,49 @@
+"""Issue 19955: a resume puts Adam's step count on the GPU, and each step waits for the GPU to read it."""
+
+from functools import cache
+
+import pytest
+
+from tests.equivalence.proof import Proof, sees
+from tests.support.arms import Arm, run
+
+PARAMETERS = 2
+
+
+@cache
+def observed(arm, case="adam"):
+    result = run("resumed_optimizer_step_device", arm, case, simulated_cuda=True)
+    assert result.ok and len(result.observations) == 1, result
+    return result.observations[0]
+
+
+def devices(seen):
+    return {device for device, _ in seen["steps"]}
+
+
+@pytest.mark.parametrize(("distribution", "version"), [("pytorch-lightning", "2.0.0"), ("lightning", "2.3.3")])
+def test_the_count_stays_on_the_cpu(distribution, version):
+    stock = observed(Arm(distribution, version))
+    assert devices(stock) == {"cuda:0"} and all(waits >= PARAMETERS for waits in stock["waits"])
+    shim = observed(Arm(distribution, version, shim=True))
+    assert devices(shim) == {"cpu"} and shim["waits"] == [0, 0, 0]
+    assert shim["weights"] == stock["weights"]
+    assert shim == observed(Arm(distribution, "2.4.0"))
+
+
+@pytest.mark.parametrize("case", ["capturable", "vector"])
+def test_a_count_that_belongs_on_the_device_goes_there(case):
+    stock = observed(Arm("lightning", "2.3.3"), case)
+    assert devices(stock) == {"cuda:0"}
+    assert observed(Arm("lightning", "2.3.3", shim=True), case) == stock
+
+
+PROOFS = (
+    Proof(
+        "resumed-optimizer-step-device",
+        sees(lambda seen: "cuda:0" in devices(seen)),
+        case="adam",
+        simulated_cuda=True,
+        one_card=True,
+    ),
+)

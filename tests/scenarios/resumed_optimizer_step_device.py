@@ -1,0 +1,84 @@
+"""Issue 19955: where an optimizer's step count is after a resume, and how often a step waits for the device to read it.
+
+Cases: ``adam``, ``capturable`` (Adam whose step count belongs on the device), ``vector`` (an optimizer of the user's
+own whose step count is a vector). Needs a CUDA device, simulated or real.
+"""
+
+import os
+
+import _scenario as scenario
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.data import DataLoader, TensorDataset
+
+pl = scenario.pytorch()
+
+
+class Waits(TorchDispatchMode):
+    """Counts how often a number is read from the device."""
+
+    count = 0
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        if function is torch.ops.aten._local_scalar_dense.default and args[0].device.type == "cuda":
+            self.count += 1
+        return function(*args, **(kwargs or {}))
+
+
+class Warm(torch.optim.Optimizer):
+    """Steps that grow with their number, which is a vector of one element beside each parameter."""
+
+    def __init__(self, parameters):
+        super().__init__(parameters, {})
+
+    def step(self, closure=None):
+        with torch.enable_grad():
+            loss = closure()
+        for parameter in self.param_groups[0]["params"]:
+            state = self.state[parameter]
+            if not state:
+                state["step"] = torch.zeros(1, device=parameter.device)
+            state["step"] += 1
+            parameter.data.sub_(parameter.grad * torch.log(state["step"] + torch.ones_like(parameter)))
+        return loss
+
+
+class Model(pl.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(2, 1)
+        self.waits = []
+
+    def training_step(self, batch, batch_idx):
+        return self.layer(batch[0]).pow(2).mean()
+
+    def optimizer_step(self, *args, **kwargs):
+        with Waits() as waits:
+            super().optimizer_step(*args, **kwargs)
+        self.waits.append(waits.count)
+
+    def on_train_end(self):
+        states = self.trainer.optimizers[0].state.values()
+        scenario.observe(
+            steps=[(str(state["step"].device), state["step"].tolist()) for state in states], waits=self.waits
+        )
+
+    def configure_optimizers(self):
+        if scenario.CASE == "vector":
+            return Warm(self.parameters())
+        return torch.optim.Adam(self.parameters(), capturable=scenario.CASE == "capturable")
+
+
+def train(max_steps, checkpoint=None):
+    pl.seed_everything(3)
+    model = Model()
+    trainer = scenario.trainer(accelerator="gpu", devices=1, max_steps=max_steps)
+    trainer.fit(model, DataLoader(TensorDataset(torch.arange(12.0).reshape(6, 2)), batch_size=1), ckpt_path=checkpoint)
+    return trainer, model
+
+
+if __name__ == "__main__":
+    path = os.path.join(os.environ.get("SCENARIO_OUT", "."), "half.ckpt")
+    train(3)[0].save_checkpoint(path)
+    _, model = train(6, path)
+    scenario.observe(weights=list(model.parameters()))
