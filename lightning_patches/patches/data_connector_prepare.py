@@ -113,6 +113,8 @@ PATCHES = (
             ),
         ),
         default=False,
+        further_than_upstream="Where torch has no process group (XLA), rank_zero_first waits in Fabric's own barrier, "
+        "which the official fix drops there.",
         note="Opt-in: the ranks wait through a gloo group, which needs host names that the nodes can reach each other "
         "by, and a rank that never comes back is waited for without end. Before 2.2.0, prepare_data ran before there "
         "was a process group; where a strategy of Lightning's makes it, it now runs after, as from 2.2.0 on.",

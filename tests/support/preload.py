@@ -248,9 +248,8 @@ def _become(request: dict[str, Any]) -> str:
     entries = [entry for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry]
     sys.path[:] = [str(program.parent), *entries, *sys.path[1:]]
     sys.argv[:] = request["arguments"]
-    for option in filter(None, reversed(os.environ.get("PYTHONWARNINGS", "").split(","))):
-        action, _, rest = option.partition(":")
-        warnings.filterwarnings(action, message=rest.split(":")[0])  # type: ignore[arg-type]
+    for option in filter(None, os.environ.get("PYTHONWARNINGS", "").split(",")):
+        warnings._setoption(option)  # type: ignore[attr-defined]
     return program.read_text()
 
 

@@ -27,7 +27,7 @@ STOCK, DEFAULT, ALL = "6 6", "60 6", "60 60"
 
 LOADED = "import sys\nbefore = set(sys.modules)\n{}\nprint(*sorted(set(sys.modules) - before))"
 OURS = {"lightning_patches", *(f"lightning_patches.{name}" for name in ("_startup", "errors", "trust"))}
-BUILT_IN = {"__future__", "_thread"}
+BUILT_IN = {"__future__", "_thread", "gc"}
 HEAVY = ("wrapt", "packaging", "importlib.metadata", "rich", "torch", "numpy", "lightning", "pytorch_lightning")
 
 
