@@ -126,6 +126,7 @@ def run(
 @cache
 def _preloaded(simulated_cuda: bool) -> Preloaded:
     cleared = (*LAUNCHER_VARIABLES, "LIGHTNING_PATCHES", "_LIGHTNING_PATCHES_IMPORT_ONLY", "PYTHONPATH")
+    cleared += ("PYTHONDONTWRITEBYTECODE",)
     variables = {name: value for name, value in os.environ.items() if name not in cleared}
     if simulated_cuda:
         variables.update(SIMULATED_CUDA="1", PYTHONPATH=str(SIMULATED_CUDA_SITE))
