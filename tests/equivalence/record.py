@@ -60,10 +60,13 @@ def markdown(facts: dict[str, Any], outcomes: Outcomes) -> str:
     versions = sorted({outcome["version"] for outcome in outcomes}, key=Version, reverse=True)
     scope = "every affected release" if facts["scope"] == "all" else "the boundaries of the affected ranges"
     minutes = facts["seconds"] / 60
+    run = f"{len(outcomes)} cells"
+    if len(outcomes) < facts["planned"]:
+        run = f"Not a whole run: {len(outcomes)} of {facts['planned']} cells"
     text = [
         "# Equivalence",
         "",
-        f"**{len(outcomes)} cells, {len(bad)} disagree.** A cell is one case of one scenario on one release of one "
+        f"**{run}, {len(bad)} disagree.** A cell is one case of one scenario on one release of one "
         f"distribution. Scope: {scope}.",
         "",
         f"Run on {facts['date']} at commit {facts['commit']}, torch {facts['torch']}, Python {facts['python']}, "

@@ -1,0 +1,21 @@
+"""Issue 20276 with ranks that are spawned, where a model with hooks cannot be pickled and is made in each rank."""
+
+import importlib.util
+
+import pytest
+
+from tests.support.arms import Arm, run
+
+NEWEST = ("lightning", "2.6.6")
+
+
+@pytest.mark.distributed
+@pytest.mark.skipif(importlib.util.find_spec("accelerate") is None, reason="needs accelerate (extra `test`)")
+def test_each_rank_trains_as_without_hooks():
+    stock = run("align_devices_spawn", Arm(*NEWEST), "ddp_spawn", simulated_cuda=True, fresh=True)
+    assert not stock.ok and "Expected all tensors to be on the same device" in stock.output, stock
+    reference = run("align_devices_spawn", Arm(*NEWEST), "ddp_spawn_without_hooks", simulated_cuda=True, fresh=True)
+    mended = run("align_devices_spawn", Arm(*NEWEST, shim=True), "ddp_spawn", simulated_cuda=True, fresh=True)
+    assert reference.ok and mended.ok, (reference, mended)
+    assert mended.observations == reference.observations
+    assert [len(rank["losses"]) for rank in mended.observations] == [4, 4]
