@@ -113,6 +113,7 @@ def outcome(arms, agrees=True, **fields):
 GOOD = {"stock": "bug", "shim": "right", "fork": "right", "official": "right"}
 FACTS = {
     "scope": "all",
+    "planned": 3,
     "subject": "s",
     "commit": "c",
     "date": "2026-11-21",
@@ -132,6 +133,7 @@ def test_record_shows_each_arm_and_names_what_disagrees():
     assert "| 2.1.0 | ✗✓✓✓ lightning<br>**✗≠✓✓** pytorch-lightning |" in text
     assert "| 2.4.0 | ✓= |" in text
     assert "- some-patch, pytorch-lightning 2.1.0:\n\n      shim: differs" in text
+    assert "**Not a whole run: 2 of 3 cells, 1 disagree.**" in record.markdown(FACTS, cells[:2])
 
 
 def test_record_is_taken_over_only_under_the_same_circumstances(tmp_path):
