@@ -23,8 +23,11 @@ class LightningPatchesWarning(UserWarning):
 def rank() -> int:
     """This process's rank as its launcher says it, 0 if nothing does. Never imports torch."""
     distributed = getattr(sys.modules.get("torch"), "distributed", None)
-    if distributed is not None and distributed.is_available() and distributed.is_initialized():
-        return int(distributed.get_rank())
+    try:
+        if distributed is not None and distributed.is_available() and distributed.is_initialized():
+            return int(distributed.get_rank())
+    except AttributeError:
+        pass  # another thread is importing it
     for variable in _RANK_VARIABLES:
         value = os.environ.get(variable, "")
         if value.isdigit():
@@ -34,9 +37,19 @@ def rank() -> int:
 
 def is_speaker() -> bool:
     """Rank zero of the job, and not a worker process that some rank started."""
-    process = sys.modules.get("multiprocessing.process")
-    is_child = process is not None and process.parent_process() is not None
-    return rank() == 0 and not is_child
+    return _is_first() and not is_child()
+
+
+def is_child() -> bool:
+    """Whether :mod:`multiprocessing` started this process."""
+    # Not there yet where another thread is importing the module.
+    parent = getattr(sys.modules.get("multiprocessing.process"), "parent_process", None)
+    return parent is not None and parent() is not None
+
+
+def _is_first() -> bool:
+    """Rank zero of the job, also where the launcher has told no more than the node and the rank on it."""
+    return rank() == 0 and ("RANK" in os.environ or os.environ.get("NODE_RANK", "0") in ("", "0"))
 
 
 def notice(message: str, urgent: bool = False) -> None:
@@ -51,7 +64,7 @@ def warn_once(key: str, message: str, all_ranks: bool = False, stacklevel: int =
     if key in _said:
         return
     _said.add(key)
-    if all_ranks or rank() == 0:
+    if all_ranks or _is_first():
         warnings.warn(message, LightningPatchesWarning, stacklevel=stacklevel)
 
 

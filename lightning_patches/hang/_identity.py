@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Any, Optional
 
+from lightning_patches import _runtime
+
 PORT_VARIABLE = "LIGHTNING_PATCHES_HANG_PORT"
 _RANKS = ("RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "JSM_NAMESPACE_RANK")
 _SIZES = ("WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "JSM_NAMESPACE_SIZE")
@@ -59,7 +61,7 @@ def find(frames: list[FrameType]) -> Optional[Identity]:
         ``None`` for a process that is not known to be one of several ranks.
     """
     spawned = _spawned(frames)
-    if spawned is None and is_child():
+    if spawned is None and _runtime.is_child():
         return None  # a DataLoader worker inherits its rank's variables
     rank, size = _initialized() or _initializing(frames) or (None, None)
     local_rank, node = _number("LOCAL_RANK", "SLURM_LOCALID"), _number("GROUP_RANK", "NODE_RANK", "SLURM_NODEID") or 0
@@ -83,12 +85,6 @@ def find(frames: list[FrameType]) -> Optional[Identity]:
         return None
     address = os.environ.get("MASTER_ADDR") or (_slurm_address() if slurm else None) or "127.0.0.1"
     return Identity(rank, local_rank if local_rank is not None else (rank or 0), node, size, address, key)
-
-
-def is_child() -> bool:
-    """Whether :mod:`multiprocessing` started this process."""
-    process = sys.modules.get("multiprocessing.process")
-    return process is not None and process.parent_process() is not None
 
 
 def main_group() -> Any:

@@ -13,6 +13,7 @@ import time
 import traceback
 from typing import Any, ClassVar, Optional
 
+from lightning_patches import _runtime
 from lightning_patches.hang import _evidence, _hub, _identity, _report, _stacks, _wire
 from lightning_patches.hang._identity import Identity
 from lightning_patches.hang._report import STATUS
@@ -21,6 +22,8 @@ __all__ = ["STATUS", "Watch"]
 
 _ATTEMPTS_AS_CHILD = 20
 """A process of :mod:`multiprocessing` that is no rank by then is none (a DataLoader worker), and is let alone."""
+_ERRORS = 5
+"""In a row. Fewer may come of a module that the main thread is importing."""
 
 
 class Watch:
@@ -75,7 +78,7 @@ class Watch:
                 atexit.register(cls._on_exit)
                 os.register_at_fork(after_in_child=cls._after_fork)
             util = sys.modules.get("multiprocessing.util")
-            if util is not None and _identity.is_child():  # where nothing runs what atexit knows
+            if util is not None and _runtime.is_child():  # where nothing runs what atexit knows
                 util.Finalize(None, cls._on_exit, exitpriority=0)
         watch._thread.start()
         return watch
@@ -87,12 +90,12 @@ class Watch:
     # ---------------------------------------------------------------- the thread
 
     def _run(self) -> None:
-        attempts = 0
+        attempts = errors = 0
         while not self._stopped.is_set():
             try:
                 view = self._sampler.look()
                 self._identity = _identity.find(_stacks.main_frames()) or self._identity
-                if self._identity is None and _identity.is_child():
+                if self._identity is None and _runtime.is_child():
                     attempts += 1
                     if attempts > _ATTEMPTS_AS_CHILD:
                         return
@@ -100,10 +103,13 @@ class Watch:
                     self._tell(self._identity, view)
                     self._check_alone(self._identity, view)
                 self._pause()
+                errors = 0
             except Exception as error:  # a bug in here must not be what a training dies of
-                if not self._stopped.is_set():
+                errors += 1
+                if errors == _ERRORS:
                     _report.say(f"the hang watcher gave up in this rank: {type(error).__name__}: {error}")
-                return
+                    return
+                self._stopped.wait(0.2)
 
     def _pause(self) -> None:
         interval = min(max(self.timeout / 15, 0.1), 5.0) * random.uniform(0.8, 1.2)

@@ -58,6 +58,9 @@ def test_the_process_group_knows_best(monkeypatch: pytest.MonkeyPatch) -> None:
     assert _runtime.rank() == 1
     monkeypatch.setitem(sys.modules, "torch", SimpleNamespace())  # torch is being imported
     assert _runtime.rank() == 1
+    begun = SimpleNamespace(is_available=lambda: True)
+    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(distributed=begun))  # by another thread
+    assert _runtime.rank() == 1
 
 
 def test_a_notice_is_one_line_of_rank_zero(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -68,6 +71,26 @@ def test_a_notice_is_one_line_of_rank_zero(capsys: pytest.CaptureFixture[str], m
     assert capsys.readouterr() == ("", "")
     _runtime.notice("an error", urgent=True)
     assert capsys.readouterr() == ("", "lightning_patches: an error\n")
+
+
+def test_a_second_node_says_nothing(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, recwarn: pytest.WarningsRecorder
+) -> None:
+    monkeypatch.setenv("NODE_RANK", "1")
+    _runtime.notice("news")
+    _runtime.warn_once("a", "a warning")
+    assert capsys.readouterr() == ("", "") and not recwarn.list
+    monkeypatch.setenv("NODE_RANK", "0")
+    _runtime.notice("news")
+    assert capsys.readouterr().err
+
+
+def test_a_thread_speaks_while_multiprocessing_is_imported(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "multiprocessing.process", SimpleNamespace())
+    _runtime.notice("news")
+    assert capsys.readouterr().err
 
 
 def test_quiet_leaves_errors(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
