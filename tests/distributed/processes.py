@@ -9,9 +9,12 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Optional
+
+from tests.support.nodes import Node
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = Path(__file__).resolve().parent / "programs"
@@ -53,6 +56,7 @@ def run_ranks(
     timeout: float = 90,
     leave_when: Optional[str] = None,
     memory: bool = False,
+    nodes: Sequence[Node] = (),
 ) -> Ended:
     """Run ``programs/<program>.py`` once per rank, with the variables of torchrun.
 
@@ -63,6 +67,7 @@ def run_ranks(
         timeout: seconds until all that is left is killed.
         leave_when: text that ends the run as soon as a rank has written it.
         memory: measure how much memory the ranks have.
+        nodes: a node for each rank, if they are not all on this one.
     """
     port = str(free_port())
     began = time.monotonic()
@@ -78,10 +83,15 @@ def run_ranks(
                 variables = {k: v for k, v in os.environ.items() if k not in _DROPPED}
                 variables.update(PYTHONPATH=str(ROOT), OMP_NUM_THREADS="1", MASTER_ADDR="127.0.0.1", MASTER_PORT=port)
                 variables.update(RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(len(arguments)), **environment)
+                command = [sys.executable, str(PROGRAMS / f"{program}.py"), *own]
+                if nodes:
+                    command = nodes[rank].command(*command, host=True)
+                    variables.update(NODE_RANK=str(rank), LOCAL_RANK="0", LOCAL_WORLD_SIZE="1")
+                    variables.update(MASTER_ADDR=nodes[0].address, GLOO_SOCKET_IFNAME=nodes[rank].interface)
                 with files[rank].open("w") as output:
                     processes.append(
                         subprocess.Popen(
-                            [sys.executable, str(PROGRAMS / f"{program}.py"), *own],
+                            command,
                             env=variables,
                             cwd=directory,
                             stdin=subprocess.DEVNULL,

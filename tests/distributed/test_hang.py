@@ -15,6 +15,7 @@ import pytest
 
 from tests.distributed.processes import PROGRAMS, ROOT, free_port, run_ranks
 from tests.support.arms import Arm, environment_of, execute
+from tests.support.nodes import two_nodes
 
 distributed = pytest.mark.distributed
 
@@ -25,6 +26,19 @@ def watched(timeout: str) -> dict[str, str]:
 
 def actions(*items: str) -> list:
     return [None if item == "-" else item.split() for item in items]
+
+
+@distributed
+@pytest.mark.parametrize("place", ["before", "after"])
+def test_two_nodes(place: str) -> None:
+    with two_nodes() as nodes:
+        ranks = actions(f"arrives {place}", f"sleeps {place}")
+        ended = run_ranks("hang_ranks", ranks, watched("2:abort"), nodes=nodes)
+        report = ended.outputs[0]
+        assert "1 of 2 ranks have arrived" in report, ended
+        assert f"arrived: rank 0 (host {nodes[0].namespace}" in report, ended
+        assert f"missing: rank 1 (host {nodes[1].namespace}" in report and "time.sleep(100)" in report, ended
+        assert ended.statuses == [124, 124], ended
 
 
 @distributed
