@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
-import signal
 import socket
 import subprocess
 import time
@@ -15,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.activation.conftest import PROGRAMS, WAYS, Environment
+from tests.support import groups
 from tests.support.arms import execute
 
 PATCHES = ["logged-metrics-device", "dataloader-error-unmasked"]
@@ -65,8 +63,7 @@ class World:
                 statuses.append(process.wait(max(0.0, deadline - time.monotonic())))
         finally:
             for process, _ in processes:
-                with contextlib.suppress(ProcessLookupError):
-                    os.killpg(process.pid, signal.SIGKILL)
+                groups.end(process.pid)
                 process.wait()
         for status, (_, log) in zip(statuses, processes):
             self.check_output(status, log.read_text(errors="replace"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import socket
 import subprocess
 import sys
@@ -14,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Optional
 
+from tests.support import groups
 from tests.support.nodes import Node
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -112,10 +112,7 @@ def run_ranks(
         finally:
             for process in processes:
                 if process is not None:
-                    try:
-                        os.killpg(process.pid, signal.SIGKILL)
-                    except ProcessLookupError:
-                        pass
+                    groups.end(process.pid)
                     process.wait()
         outputs = [file.read_text(errors="replace") for file in files]
     return Ended(statuses, outputs, time.monotonic() - began, peak)

@@ -134,7 +134,7 @@ def cells(
     """The cells to run, patch by patch, oldest release first."""
     found = []
     for proof in proofs(names):
-        if proof.old_torch and old_torch.find().python is None:
+        if _lacks_python(proof):
             continue
         for name in NAMESPACES if distribution is None else (distribution,):
             found += boundaries(proof, name) if boundaries_only else whole(proof, name)
@@ -143,11 +143,12 @@ def cells(
 
 def left_out(names: Optional[Iterable[str]] = None) -> list[str]:
     """The cases that have no cells here, with the reason."""
-    return [
-        f"{proof}: {old_torch.find().reason}"
-        for proof in proofs(names)
-        if proof.old_torch and old_torch.find().python is None
-    ]
+    return [f"{proof}: {old_torch.find().reason}" for proof in proofs(names) if _lacks_python(proof)]
+
+
+def _lacks_python(proof: Proof) -> bool:
+    """Whether the case wants an old torch, and there is none here."""
+    return proof.old_torch and old_torch.find().python is None
 
 
 def key(cell: Cell) -> str:

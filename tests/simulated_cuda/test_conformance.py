@@ -2,12 +2,13 @@
 
 import os
 import pathlib
-import signal
 import subprocess
 import sys
 import textwrap
 
 import pytest
+
+from tests.support import groups
 
 HERE = pathlib.Path(__file__).resolve().parent
 SITE = HERE / "site"
@@ -47,18 +48,11 @@ def python(tmp_path):
             except subprocess.TimeoutExpired:
                 pytest.fail(f"not finished after {seconds} s:\n{output.read_text()}")
             finally:
-                kill_group(process)
+                groups.end(process.pid)
+                process.wait()
         return process.returncode, output.read_text()
 
     return run
-
-
-def kill_group(process):
-    try:
-        os.killpg(process.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
-    process.wait()
 
 
 # ---------------------------------------------------------------- the device

@@ -29,6 +29,8 @@ SCENARIOS = ROOT / "tests" / "scenarios"
 SIMULATED_CUDA_SITE = ROOT / "tests" / "simulated_cuda" / "site"
 DEVICE = "LIGHTNING_PATCHES_TEST_DEVICE"
 LAUNCHER_VARIABLES = ("RANK", "LOCAL_RANK", "NODE_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
+DROPPED = (*LAUNCHER_VARIABLES, "LIGHTNING_PATCHES", "_LIGHTNING_PATCHES_IMPORT_ONLY", "PYTHONDONTWRITEBYTECODE")
+"""Variables of the tests' own environment that no scenario gets."""
 
 
 @dataclass(frozen=True)
@@ -125,9 +127,7 @@ def run(
 
 @cache
 def _preloaded(simulated_cuda: bool) -> Preloaded:
-    cleared = (*LAUNCHER_VARIABLES, "LIGHTNING_PATCHES", "_LIGHTNING_PATCHES_IMPORT_ONLY", "PYTHONPATH")
-    cleared += ("PYTHONDONTWRITEBYTECODE",)
-    variables = {name: value for name, value in os.environ.items() if name not in cleared}
+    variables = {name: value for name, value in os.environ.items() if name not in (*DROPPED, "PYTHONPATH")}
     if simulated_cuda:
         variables.update(SIMULATED_CUDA="1", PYTHONPATH=str(SIMULATED_CUDA_SITE))
     return Preloaded(variables)
@@ -146,8 +146,7 @@ def environment_of(arm: Arm, simulated_cuda: bool = False, toggle: Optional[str]
     path = [str(ROOT), str(directory)]
     if simulated_cuda:
         path.insert(0, str(SIMULATED_CUDA_SITE))
-    dropped = (*LAUNCHER_VARIABLES, "LIGHTNING_PATCHES", "_LIGHTNING_PATCHES_IMPORT_ONLY", "PYTHONDONTWRITEBYTECODE")
-    variables = {k: v for k, v in os.environ.items() if k not in dropped}
+    variables = {name: value for name, value in os.environ.items() if name not in DROPPED}
     variables.update(
         PYTHONPATH=os.pathsep.join(path),
         SCENARIO_NAMESPACE=_releases.NAMESPACES[arm.distribution],
