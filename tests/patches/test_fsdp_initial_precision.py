@@ -52,6 +52,7 @@ PROOFS = tuple(
         "fsdp-initial-precision",
         sees(lambda seen: "torch.float32" not in seen["dtypes"]),
         case=case,
+        since="2.1.0",
         simulated_cuda=True,
         one_card=True,
     )

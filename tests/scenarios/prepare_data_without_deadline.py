@@ -1,7 +1,8 @@
 """PR 19448: work of rank zero that takes longer than the timeout of the process group, on two CPU ranks.
 
-The program splits in two after its imports, so that the ranks start level and the timeout can be short. It ends as
-soon as the second rank does, and with the first one where that goes well.
+The program splits in two after its imports, so that the ranks start level and the timeout can be short, and the work
+begins when the second rank is about to wait for it. It ends as soon as the second rank does, and with the first one
+where that goes well.
 
 Cases: ``module``, ``datamodule`` and ``both`` (``prepare_data``), ``fabric`` (``rank_zero_first``), ``quick`` (no such
 work).
@@ -17,7 +18,8 @@ import _scenario as scenario
 import torch
 from torch.utils.data import DataLoader, TensorDataset
 
-TIMEOUT, WORK = 4, 12  # torch waits up to 2.7 times the timeout for the rank that opens the store
+TIMEOUT, WORK = 4, 14  # torch waits up to 2.7 times the timeout for the rank that opens the store
+ARRIVED = os.pipe()
 
 
 def with_trainer():
@@ -25,6 +27,8 @@ def with_trainer():
     work_done = []
 
     def work(owner, seconds=WORK):
+        if seconds:
+            os.read(ARRIVED[0], 1)
         time.sleep(seconds)
         work_done.append(owner)
 
@@ -55,6 +59,8 @@ def with_trainer():
     data = {"datamodule": Data()} if scenario.CASE in ("datamodule", "both") else {"train_dataloaders": loader}
     strategy = scenario.pytorch("strategies").DDPStrategy(timeout=timedelta(seconds=TIMEOUT))
     trainer = scenario.trainer(accelerator="cpu", devices=2, strategy=strategy, max_epochs=1)
+    if os.environ["RANK"] == "1":
+        os.write(ARRIVED[1], b"1")
     trainer.fit(model, **data)
     scenario.observe(worked=work_done, steps=trainer.global_step)
 
