@@ -62,13 +62,13 @@ class Site:
     def files(self) -> dict[Path, bytes]:
         """What belongs into which file.
 
-        Python 3.15 has ``.start`` files, and no longer runs the line of a ``.pth`` that has one beside it; 3.18 never
-        does. A ``.start`` without its package is reported at every start of Python, so it is written only where an
-        uninstallation takes it away: as a line of RECORD. The ``.pth`` that stays is silent, and takes over when the
-        package is upgraded.
+        Python 3.15 has ``.start`` files (PEP 829), and 3.18 runs no line of a ``.pth`` any more. Until then the line
+        is the better one: a ``.start`` has Python 3.15.2 import ``pkgutil`` and ``re`` at every start, asleep as well,
+        which takes longer than half of a bare start, and without its package it is reported at every start. So it is
+        also listed in RECORD, for an uninstallation to take away.
         """
         files = {self.directory / f"{STEM}.pth": PTH.encode()}
-        if self.version >= (3, 18) or (self.version >= (3, 15) and self.record is not None):
+        if self.version >= (3, 18):
             files[self.directory / f"{STEM}.start"] = START.encode()
         return files
 
