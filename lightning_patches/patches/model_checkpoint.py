@@ -32,6 +32,14 @@ def _has_to_stay(filepath: Any, resumed_from: Any, dirpath: Any) -> bool:
     return dirpath is not None and Path(dirpath).absolute() not in path.parents
 
 
+def _file_exists(original: Callable[..., bool], namespace: str) -> Callable[..., bool]:
+    def file_exists(self: Any, filepath: Any, trainer: Any) -> bool:
+        exists = trainer.is_global_zero and self._fs.exists(filepath)
+        return bool(trainer.strategy.reduce_boolean_decision(exists, all=False))
+
+    return file_exists
+
+
 def _remove_remote(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def remove_checkpoint(self: Any, trainer: Any, filepath: Any) -> None:
         if not _has_to_stay_there(str(filepath), trainer.ckpt_path, self.dirpath):
@@ -225,5 +233,29 @@ PATCHES = (
         note="Such a checkpoint is written after the validation, not before it. A save with which no validation "
         "coincides is made at once, by the latest metric that is known, as before. A subclass with an "
         "on_validation_end of its own, and validation by the clock (2.6), are left as they are.",
+    ),
+    Patch(
+        name="checkpoint-exists-on-rank-zero",
+        title="Only rank zero asks the storage whether a checkpoint exists, and no object is broadcast for it",
+        group="crash",
+        affected=(">=2.0.0,<2.6.0",),
+        targets=(Target(f"{_CALLBACK}.file_exists", _file_exists),),
+        upstream=Upstream(
+            issues=(19674,),
+            pull_requests=(21380,),
+            commit="b09e96edb7",
+            fixed_in="2.6.0",
+            tests=(
+                "tests/tests_pytorch/checkpointing/test_checkpoint_callback_frequency.py"
+                "::test_model_checkpoint_ddp_monitor_none",
+            ),
+        ),
+        impact=Impact(
+            "At each save every rank asks the storage whether the file exists, though only rank zero's answer counts: "
+            "a rank without access to it ends the run. The answer is broadcast as a pickled object, through the "
+            "GPU's memory where there is one.",
+            ("CUDA out of memory in broadcast_object_list while a checkpoint is saved",),
+        ),
+        note="Lightning's own method that decides together takes the place of the broadcast: one number is reduced.",
     ),
 )

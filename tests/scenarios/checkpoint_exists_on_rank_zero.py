@@ -1,0 +1,55 @@
+"""PR 21380, issue 19674: every rank asks the storage at each save, and an object is broadcast to agree on the answer.
+
+Cases: ``denied`` (only rank zero may use the storage), ``asked`` (how often each rank asks), ``version`` (two fits
+save under the same name).
+"""
+
+import os
+
+import _scenario as scenario
+import fsspec
+from fsspec.implementations.memory import MemoryFileSystem
+
+ModelCheckpoint = scenario.pytorch("callbacks").ModelCheckpoint
+
+
+class Bucket(MemoryFileSystem):
+    protocol = "bucket"
+    questions = 0
+
+    @classmethod
+    def _strip_protocol(cls, path):
+        return super()._strip_protocol(path.replace("bucket://", "memory://"))
+
+    def exists(self, path, **options):
+        if path.endswith(".ckpt"):
+            Bucket.questions += 1
+            if scenario.CASE == "denied" and scenario.rank() != 0:
+                raise PermissionError(f"rank {scenario.rank()} has no access to {path}")
+        return super().exists(path, **options)
+
+
+def fit():
+    fsspec.register_implementation("bucket", Bucket, clobber=True)
+    callback = ModelCheckpoint(dirpath="bucket://checkpoints", filename="best", every_n_train_steps=1, save_top_k=1)
+    trainer = scenario.trainer(
+        accelerator="cpu",
+        devices=2,
+        strategy="ddp",
+        enable_checkpointing=True,
+        callbacks=[callback],
+        max_steps=2,
+        limit_val_batches=0,
+    )
+    trainer.fit(scenario.pytorch("demos.boring_classes").BoringModel())
+    return os.path.basename(callback.best_model_path)
+
+
+if __name__ == "__main__":
+    names = [fit() for _ in range(2 if scenario.CASE == "version" else 1)]
+    if scenario.CASE == "denied":
+        scenario.observe(saved=bool(names[0]))
+    elif scenario.CASE == "asked":
+        scenario.observe(questions=Bucket.questions)
+    else:
+        scenario.observe(names=names)
