@@ -9,10 +9,12 @@ import sys
 import textwrap
 import threading
 import time
+import types
 from pathlib import Path
 
 import pytest
 
+from lightning_patches.hang import _evidence
 from tests.distributed.processes import PROGRAMS, ROOT, free_port, run_ranks
 from tests.support.arms import Arm, environment_of, execute
 from tests.support.nodes import two_nodes
@@ -119,11 +121,15 @@ def test_nothing_is_said_without_the_variable() -> None:
 
 
 @distributed
-@pytest.mark.parametrize(("version", "strategy"), [("2.2.5", "ddp"), ("2.6.6", "ddp_spawn")])
-def test_trainer(version: str, strategy: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("version", "strategy", "accelerator"),
+    [("2.2.5", "ddp", "cpu"), ("2.6.6", "ddp_spawn", "cpu"), ("2.6.6", "ddp", "gpu")],
+)
+def test_trainer(version: str, strategy: str, accelerator: str, tmp_path: Path) -> None:
     """A report may come while the second rank still imports Lightning, but that ends nothing."""
-    variables = {**environment_of(Arm("lightning", version)), **watched("3:abort")}
-    command = [sys.executable, str(PROGRAMS / "hang_trainer.py"), "sleeps", strategy]
+    arm = environment_of(Arm("lightning", version), simulated_cuda=accelerator == "gpu")  # its backend is "nccl"
+    variables = {**arm, **watched("3:abort")}
+    command = [sys.executable, str(PROGRAMS / "hang_trainer.py"), "sleeps", strategy, accelerator]
     status, output = execute(command, variables, timeout=90, cwd=str(tmp_path))
     assert status not in (0, None), output
     assert "ranks have waited" in output and "1 of 2 ranks have arrived" in output, output
@@ -134,7 +140,7 @@ def test_trainer(version: str, strategy: str, tmp_path: Path) -> None:
 @distributed
 def test_trainer_in_good_health(tmp_path: Path) -> None:
     variables = {**environment_of(Arm("lightning", "2.2.5")), **watched("60")}
-    command = [sys.executable, str(PROGRAMS / "hang_trainer.py"), "works", "ddp"]
+    command = [sys.executable, str(PROGRAMS / "hang_trainer.py"), "works", "ddp", "cpu"]
     status, output = execute(command, variables, timeout=90, cwd=str(tmp_path))
     assert status == 0 and "trained" in output, output
     assert "waited" not in output, output
@@ -297,3 +303,19 @@ def test_nvml(tmp_path: Path) -> None:
     program = "import json; from lightning_patches.hang import _evidence; print(json.dumps(_evidence.gpus()))"
     lines = json.loads(python(program, LD_LIBRARY_PATH=str(tmp_path)))
     assert lines == ["GPU 0 NVIDIA H100, 100 % busy, 1.0 of 80.0 GiB in use", "GPU 1 is lost: NVML error 15"]
+
+
+def test_flight_recorder_of_nccl(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Against a recorder that answers as torch's does for NCCL; the real one is asked in the tests above, for gloo."""
+    done = {"profiling_name": "nccl:broadcast", "collective_seq_id": 1, "state": "completed", "retired": True}
+    begun = {"profiling_name": "nccl:all_reduce", "collective_seq_id": 2, "state": "started", "retired": False}
+    common = {"process_group": ["0", "default_pg"], "input_sizes": [[3]]}
+    entries = [{**done, **common}]
+    recorder = types.SimpleNamespace(_dump_nccl_trace_json=lambda: json.dumps({"entries": entries}).encode())
+    monkeypatch.setitem(sys.modules, "torch._C._distributed_c10d", recorder)
+    assert _evidence.unfinished_collective() == ""
+    assert "nccl:broadcast number 1 of default_pg" in _evidence.last_collective()
+    entries.append({**begun, **common})
+    assert _evidence.unfinished_collective() == "nccl:all_reduce"
+    seen = "nccl:all_reduce number 2 of default_pg, input sizes [[3]], not completed"
+    assert _evidence.last_collective() == seen

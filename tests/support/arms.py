@@ -105,8 +105,6 @@ def run(
     if on_card:
         simulated_cuda, fresh = False, True
         environment = {**(environment or {}), "SCENARIO_ONE_CARD": "1"}
-    if simulated_cuda:
-        _build_simulated_cuda()
     with tempfile.TemporaryDirectory(prefix="scenario-") as out:
         variables = environment_of(arm, simulated_cuda, toggle)
         variables.update(SCENARIO_CASE=case, SCENARIO_OUT=out, SCENARIO_SHIM="1" if arm.shim else "0")
@@ -135,7 +133,7 @@ def _preloaded(simulated_cuda: bool) -> Preloaded:
 
 @cache
 def _build_simulated_cuda() -> None:
-    """Compile the device before the first scenario needs it, outside of that scenario's time limit."""
+    """Compile the device before the first program needs it, outside of that program's time limit."""
     variables = {**os.environ, "SIMULATED_CUDA": "1", "PYTHONPATH": str(SIMULATED_CUDA_SITE)}
     subprocess.run([sys.executable, "-c", "import torch"], env=variables, check=True, timeout=600)
 
@@ -145,6 +143,7 @@ def environment_of(arm: Arm, simulated_cuda: bool = False, toggle: Optional[str]
     directory = arm.directory or _releases.unpacked(arm.distribution, arm.version)
     path = [str(ROOT), str(directory)]
     if simulated_cuda:
+        _build_simulated_cuda()
         path.insert(0, str(SIMULATED_CUDA_SITE))
     variables = {name: value for name, value in os.environ.items() if name not in DROPPED}
     variables.update(

@@ -1,5 +1,5 @@
 """A training on two ranks, started by Lightning's own launchers. Arguments: whether rank one "sleeps" in its third step
-or "works", and the strategy."""
+or "works", the strategy, and the accelerator."""
 
 import sys
 import time
@@ -32,7 +32,7 @@ class Model(pl.LightningModule):
 
 if __name__ == "__main__":
     trainer = pl.Trainer(
-        accelerator="cpu",
+        accelerator=sys.argv[3],
         devices=2,
         strategy=sys.argv[2],
         max_epochs=1,
