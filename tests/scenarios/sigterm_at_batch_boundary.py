@@ -131,7 +131,9 @@ def train():
             trainer.fit(model, loader(length))
             trainer.test(model, loader(500), verbose=False)
     finally:
-        (OUT / f"seen-{rank}.json").write_text(json.dumps(seen))
+        written = OUT / f"seen-{rank}.part"  # the file is there at once or not at all: this rank may be killed here
+        written.write_text(json.dumps(seen))
+        written.replace(written.with_suffix(".json"))
 
 
 def main():
