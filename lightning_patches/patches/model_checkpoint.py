@@ -236,7 +236,7 @@ PATCHES = (
     ),
     Patch(
         name="checkpoint-exists-on-rank-zero",
-        title="Only rank zero asks the storage whether a checkpoint exists, and no object is broadcast for it",
+        title="Only rank zero asks the storage whether a checkpoint exists; no object is broadcast",
         group="crash",
         affected=(">=2.0.0,<2.6.0",),
         targets=(Target(f"{_CALLBACK}.file_exists", _file_exists),),

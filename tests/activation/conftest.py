@@ -1,24 +1,32 @@
-"""Python environments of our own, in which each way to activate the patches can be had without the others."""
+"""Python environments of our own, in which each way to activate the patches can be had without the others, and what is
+started in them."""
 
 from __future__ import annotations
 
 import configparser
 import functools
+import json
 import os
+import socket
 import subprocess
 import sys
+import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Optional
+from typing import Any, Optional
 
 import pytest
 
+from tests.support import groups
 from tests.support.arms import ROOT, Arm, environment_of, execute
 
 OUTSIDE = ROOT / "lightning_patches" / "outside"
 sys.path.append(str(OUTSIDE))
 
 PROGRAMS = Path(__file__).parent / "programs"
+TRAIN = str(PROGRAMS / "train.py")
+PATCHES = ["logged-metrics-device", "dataloader-error-unmasked"]
+"""Those whose life the programs tell of."""
 RELEASE = Arm("lightning", "2.3.3")
 WAYS = ("import", "run", "autostart")
 _LAUNCHERS = ("SLURM_", "TORCHELASTIC_", "PET_", "OMPI_", "PMI_", "_LIGHTNING_PATCHES")
@@ -113,10 +121,91 @@ def install_metadata(environment: Environment) -> Path:
     directory.mkdir()
     (directory / "METADATA").write_text("Metadata-Version: 2.1\nName: lightning-patches\nVersion: 0.0.0\n")
     (directory / "RECORD").write_text("lightning_patches-0.0.0.dist-info/RECORD,,\n")
-    groups = settings["options.entry_points"].items()
-    text = "\n".join(f"[{group}]{lines}" for group, lines in groups)
+    text = "\n".join(f"[{group}]{lines}" for group, lines in settings["options.entry_points"].items())
     (directory / "entry_points.txt").write_text(f"{text}\n")
     return directory
+
+
+class World:
+    """One way to activate the patches.
+
+    Args:
+        way: of ``WAYS``, or ``"none"``.
+        environment: where Python comes from; for ``autostart`` the one in which that is enabled.
+        out: where the processes of the program write what they see.
+    """
+
+    def __init__(self, way: str, environment: Environment, out: Path) -> None:
+        self.way = way
+        self.environment = environment
+        self.out = out
+
+    def launch(self, *command: str, timeout: float = 240, **more: str) -> dict[str, Any]:
+        """Run a command of the environment in this way; returns what was told, by ``<what>-<rank>``."""
+        status, output = execute(self.command(command), self.variables(**more), timeout, cwd=str(self.out))
+        self.check_output(status, output)
+        return self.told()
+
+    def start(self, command: list[str], variables: dict[str, str], log: Path) -> tuple[subprocess.Popen[bytes], Path]:
+        """Start one command of several that need each other."""
+        with open(log, "wb") as output:
+            process = subprocess.Popen(
+                command,
+                env=variables,
+                cwd=self.out,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        return process, log
+
+    def wait(self, processes: list[tuple[subprocess.Popen[bytes], Path]], timeout: float = 240) -> None:
+        """Wait for all of them; nothing of theirs is left running."""
+        deadline = time.monotonic() + timeout
+        statuses = []
+        try:
+            for process, _ in processes:
+                statuses.append(process.wait(max(0.0, deadline - time.monotonic())))
+        finally:
+            for process, _ in processes:
+                groups.end(process.pid)
+                process.wait()
+        for status, (_, log) in zip(statuses, processes):
+            self.check_output(status, log.read_text(errors="replace"))
+
+    def check_output(self, status: int, output: str) -> None:
+        assert status == 0, output
+        assert "is not patched" not in output  # the canary sees what we see
+
+    def variables(self, **more: str) -> dict[str, str]:
+        variables = self.environment.variables(PROBE_WAY=self.way, PROBE_OUT=str(self.out), **more)
+        if self.way == "autostart":
+            variables["LIGHTNING_PATCHES"] = "1"  # what wakes it; the other two ways work without
+        return variables
+
+    def command(self, command: tuple[str, ...]) -> list[str]:
+        started = [self.environment.command(command[0]) if command[0] == "torchrun" else command[0], *command[1:]]
+        if self.way == "run":
+            return [self.environment.command("lightning-patches"), "run", "--", *started]
+        return [self.environment.python, *started] if started[0].endswith(".py") else started
+
+    def told(self) -> dict[str, Any]:
+        return {path.stem: json.loads(path.read_text()) for path in self.out.glob("*.json")}
+
+
+def check(told: dict[str, Any], expected: set[str]) -> None:
+    """The patches live in all of these processes, which are different ones."""
+    assert set(told) == expected
+    for name, seen in told.items():
+        assert seen["live"] == PATCHES, (name, seen)
+        assert seen["verdicts"] == ["applied", "applied"], (name, seen)
+
+
+def free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
 
 
 @pytest.fixture(scope="session")
@@ -141,3 +230,9 @@ def autostarted(tmp_path_factory: pytest.TempPathFactory) -> Environment:
 def fresh_environment(tmp_path: Path) -> Environment:
     """An environment that the test may change."""
     return make_environment(tmp_path / "venv")
+
+
+@pytest.fixture(params=WAYS)
+def world(request: pytest.FixtureRequest, tmp_path: Path) -> World:
+    name = "autostarted" if request.param == "autostart" else "environment"
+    return World(request.param, request.getfixturevalue(name), tmp_path)

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import importlib.util
-from pathlib import Path
 
 import pytest
 
-from tests.activation.conftest import PROGRAMS, WAYS
-from tests.activation.test_launchers import World, check
+from tests.activation.conftest import PROGRAMS, World, check
 
 pytestmark = [
     pytest.mark.distributed,
@@ -18,13 +16,7 @@ pytestmark = [
 ]
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_ray_train(request: pytest.FixtureRequest, tmp_path: Path, way: str) -> None:
-    world = World(way, request.getfixturevalue("autostarted" if way == "autostart" else "environment"), tmp_path)
-    told = world.launch(
-        str(PROGRAMS / "ray_train.py"),
-        timeout=280,
-        RAY_USAGE_STATS_ENABLED="0",
-    )
+def test_ray_train(world: World) -> None:
+    told = world.launch(str(PROGRAMS / "ray_train.py"), timeout=280, RAY_USAGE_STATS_ENABLED="0")
     told = {name: seen for name, seen in told.items() if name.startswith("ray-")}
     check(told, {"ray-0", "ray-1"})

@@ -13,8 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.activation.conftest import WAYS, Environment
-from tests.activation.test_launchers import TRAIN, World, check, free_port
+from tests.activation.conftest import TRAIN, Environment, World, check, free_port
 from tests.support import groups
 
 SERVICES = ("munged", "slurmctld", "slurmd")
@@ -22,6 +21,7 @@ SRUN = ("srun", "--ntasks=2", "--ntasks-per-node=2", "--overcommit", "--job-name
 CONFIGURATION = """
 ClusterName=one
 SlurmctldHost={host}(127.0.0.1)
+FirstJobId={first_job}
 SlurmctldPort={controller_port}
 SlurmdPort={node_port}
 SlurmUser=root
@@ -61,8 +61,10 @@ def cluster() -> Iterator[dict[str, str]]:
         munge_socket = directory / "munge.socket"
         key.write_bytes(secrets.token_bytes(1024))
         key.chmod(0o400)
-        ports = {"controller_port": free_port(), "node_port": free_port()}
-        configuration.write_text(CONFIGURATION.format(host=host, directory=directory, cpus=os.cpu_count(), **ports))
+        numbers = {"controller_port": free_port(), "node_port": free_port(), "cpus": os.cpu_count()}
+        # Lightning's port is 15000 and the last four digits of the job: not that of a test in the process beside us
+        numbers["first_job"] = 1 + os.getpid() % 990 * 10
+        configuration.write_text(CONFIGURATION.format(host=host, directory=directory, **numbers))
         variables = {"SLURM_CONF": str(configuration)}
         own = [f"--{name}={directory / name}" for name in ("pid-file", "seed-file", "log-file")]
         started: list[subprocess.Popen[bytes]] = []
@@ -106,9 +108,7 @@ def _idle(variables: dict[str, str]) -> bool:
     return asked.stdout.strip() == "idle"
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_srun(request: pytest.FixtureRequest, cluster: dict[str, str], tmp_path: Path, way: str) -> None:
-    world = World(way, request.getfixturevalue("autostarted" if way == "autostart" else "environment"), tmp_path)
+def test_srun(world: World, cluster: dict[str, str]) -> None:
     told = world.launch(*SRUN, world.environment.python, TRAIN, "ddp", **cluster)
     check(told, {"ddp-0", "ddp-1"})
     assert told["ddp-0"]["parent"] == told["ddp-1"]["parent"]  # slurmstepd

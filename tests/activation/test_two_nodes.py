@@ -7,11 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.activation.conftest import PROGRAMS, WAYS
-from tests.activation.test_launchers import World, check
+from tests.activation.conftest import TRAIN, World, check
 from tests.support.nodes import Node, two_nodes
 
-TRAIN = str(PROGRAMS / "train.py")
 pytestmark = pytest.mark.distributed
 
 
@@ -21,9 +19,7 @@ def nodes() -> Iterator[tuple[Node, Node]]:
         yield pair
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_two_nodes(request: pytest.FixtureRequest, nodes: tuple[Node, Node], tmp_path: Path, way: str) -> None:
-    world = World(way, request.getfixturevalue("autostarted" if way == "autostart" else "environment"), tmp_path)
+def test_two_nodes(world: World, nodes: tuple[Node, Node], tmp_path: Path) -> None:
     processes = []
     for rank, node in enumerate(nodes):
         torchrun = ["torchrun", "--nnodes", "2", "--nproc_per_node", "1", "--node_rank", str(rank)]

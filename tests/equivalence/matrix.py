@@ -20,6 +20,7 @@ from typing import Any, Iterable, Iterator, Literal, Optional
 
 from packaging.version import Version
 
+from tests.equivalence.content import content, relied_on
 from tests.equivalence.proof import Proof
 from tests.support import old_torch
 from tests.support.arms import ROOT, SCENARIOS, Arm, Result, run
@@ -31,6 +32,7 @@ from lightning_patches import catalog, gate
 from lightning_patches.patch import Patch
 
 TESTS = Path(__file__).resolve().parents[1] / "patches"
+PACKAGE = ROOT / "lightning_patches"
 Role = Literal["before", "affected", "fixed", "newest"]
 NAMESPACES = _releases.NAMESPACES
 MECHANISM = ("__init__", "_runtime", "_startup", "apply", "catalog", "distributions", "fingerprints", "gate", "hooks")
@@ -282,26 +284,46 @@ def digest(proof: Proof, patches: tuple[str, ...], diffs: bool) -> str:
         patches: names of the patches; with none, the shim does not take part.
         diffs: the fork takes part.
     """
-    package = ROOT / "lightning_patches"
+    parts = [repr(patches).encode(), *(relied_on(path, "PROOFS") for path in _stating(proof.patch))]
     files = {SCENARIOS / f"{proof.scenario}.py", SCENARIOS / "_scenario.py"}
     files |= set((ROOT / "tests" / "support" / "old_torch").rglob("*.[pt][yx]*")) if proof.old_torch else set()
-    files |= {path for path in TESTS.glob("test_*.py") if f'"{proof.patch}"' in path.read_text()}
     if proof.simulated_cuda:
         files |= {path for path in (ROOT / "tests" / "simulated_cuda" / "site").rglob("*.[cp]*") if path.is_file()}
     if patches:
-        files |= {package / f"{module}.py" for module in MECHANISM}
-    for patch in map(_diffs.record, patches):
-        for path in {Path(sys.modules[target.build.__module__].__file__ or "") for target in patch.targets}:
-            files.add(path)
-            used = re.findall(r"^ *(?:from|import) lightning_patches[. ](?:import )?(\w+)", path.read_text(), re.M)
-            files |= {package / f"{module}.py" for module in used if (package / f"{module}.py").exists()}
-        if diffs:
-            files |= {diff.path for diff in _diffs.series() if diff.name == patch.name}
-    found = hashlib.sha256(repr(patches).encode())
+        files |= {PACKAGE / f"{module}.py" for module in MECHANISM}
+    for patch in patches:
+        files |= _code(patch)
+        parts += _changes(patch) if diffs else ()
+    found = hashlib.sha256()
     for path in sorted(files):
         if "__pycache__" not in path.parts:
-            found.update(path.relative_to(ROOT).as_posix().encode() + b"\0" + path.read_bytes())
+            parts += (path.relative_to(ROOT).as_posix().encode(), content(path))
+    for part in parts:
+        found.update(part + b"\0")
     return found.hexdigest()[:16]
+
+
+@cache
+def _stating(patch: str) -> list[Path]:
+    """The tests that state a patch's cases."""
+    return [path for path in sorted(TESTS.glob("test_*.py")) if f'"{patch}"' in path.read_text()]
+
+
+@cache
+def _code(patch: str) -> set[Path]:
+    """The modules of the package that a patch is made of."""
+    files = set()
+    for path in {Path(sys.modules[t.build.__module__].__file__ or "") for t in _diffs.record(patch).targets}:
+        files.add(path)
+        used = re.findall(r"^ *(?:from|import) lightning_patches[. ](?:import )?(\w+)", path.read_text(), re.M)
+        files |= {PACKAGE / f"{module}.py" for module in used if (PACKAGE / f"{module}.py").exists()}
+    return files
+
+
+@cache
+def _changes(patch: str) -> list[bytes]:
+    """What a patch's diffs change, and where."""
+    return [repr((d.affected, d.changes)).encode() for d in _diffs.series() if d.name == patch]
 
 
 # -------------------------------------------------------------------- running one
