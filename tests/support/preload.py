@@ -1,8 +1,8 @@
 """Scenario processes that are forked from one that has imported torch, for runs of many arms.
 
 Most of a scenario's time is spent on importing torch, and on taking it to pieces at the end. Each one still gets a
-process of its own, in which Lightning and the shim are imported anew, from the release of its arm; only torch and
-torchmetrics are there already. The ranks that Lightning starts by running the program again are forked likewise.
+process of its own, in which Lightning and the shim are imported anew, from the release of its arm; only what Lightning
+relies on is there already. The ranks that Lightning starts by running the program again are forked likewise.
 
 Run as a program, this file is that parent: ``python preload.py SOCKET``. For each scenario it forks an attendant, the
 leader of the scenario's process group, which forks the main process and then waits for it and for its ranks.
@@ -31,7 +31,7 @@ from typing import Any, Optional, Union
 if __name__ != "__main__":  # run as a program, the package is not in reach, nor needed
     from tests.support import groups
 
-MODULES = ("torch", "torch._dynamo", "torch.distributed.fsdp", "torchmetrics")
+MODULES = ("torch", "torch._dynamo", "torch.distributed.fsdp", "torchmetrics", "rich.progress", "yaml", "fsspec")
 """None of them looks at Lightning or at the shim."""
 
 
