@@ -2,6 +2,7 @@
 
 import json
 import os
+import platform
 import subprocess
 import sys
 
@@ -144,6 +145,28 @@ def test_record_is_taken_over_only_under_the_same_circumstances(tmp_path):
     assert record.load(path, {**FACTS, "torch": "2.14.0"}) == {}
     assert record.load(tmp_path / "missing.json", FACTS) == {}
     assert json.loads(path.read_text())["cells"][0]["patch"] == "some-patch"
+
+
+def test_record_is_put_together_from_parts(tmp_path):
+    cells = matrix.cells(["fit-resets-should-stop"])
+    outcomes = [
+        {**outcome(GOOD, version=c.version, role=c.role, distribution=c.distribution), "patch": c.proof.patch}
+        | {"subject": matrix.subject(c)}
+        for c in cells
+    ]
+    import torch
+
+    device = "CPU; cases that need CUDA on the simulated device"
+    facts = {**FACTS, "torch": torch.__version__, "python": platform.python_version(), "device": device}
+    for name, part in (("one", outcomes[:5]), ("two", outcomes[5:])):
+        (tmp_path / name).mkdir()
+        record.write(tmp_path / name, facts, part)
+    command = ["--all", "--only", "fit-resets-should-stop", "--part", tmp_path / "one", "--part", tmp_path / "two"]
+    done = script("equivalence", *command, "--output", tmp_path / "whole")
+    assert f"{len(cells)} taken over, 0 to run" in done.stdout, done.stdout + done.stderr
+    written = json.loads((tmp_path / "whole" / "equivalence.json").read_text())
+    assert written["cells"] == outcomes
+    assert (written["circumstances"]["runs"], written["circumstances"]["seconds"]) == (18, 240)
 
 
 def test_arm_that_two_cells_ask_for_runs_once(monkeypatch):
