@@ -70,8 +70,8 @@ def markdown(facts: dict[str, Any], outcomes: Outcomes) -> str:
         f"distribution. Scope: {scope}.",
         "",
         f"Run on {facts['date']} at commit {facts['commit']}, torch {facts['torch']}, Python {facts['python']}, "
-        f"{facts['device']}; {facts['runs']} runs, {minutes:.0f} minutes. Written by `scripts/equivalence`. A cell that was "
-        "run at an earlier commit is kept as long as nothing that it depends on has changed.",
+        f"{facts['device']}; {facts['runs']} runs, {minutes:.0f} minutes. Written by `scripts/equivalence`. "
+        "A cell that was run at an earlier commit is kept as long as nothing that it depends on has changed.",
         "",
         "A sign for each of stock, shim, fork, official, in this order:",
         "",
