@@ -41,6 +41,7 @@ PartitionName=all Nodes={host} Default=YES State=UP
 """
 pytestmark = [
     pytest.mark.distributed,
+    pytest.mark.xdist_group("slurm"),  # one cluster
     pytest.mark.skipif(
         os.geteuid() != 0 or not all(shutil.which(name) for name in (*SERVICES, "srun", "sinfo")),
         reason="needs SLURM and munge (Debian: slurm-wlm, munge), and to be root",
