@@ -45,7 +45,7 @@ def test_two_nodes(place: str) -> None:
 
 @distributed
 def test_before_the_process_group_exists() -> None:
-    ranks = actions("arrives before", "sleeps before", "dies before", "raises before")
+    ranks = actions("sleeps_a_while before", "sleeps before", "dies before", "raises before")
     ended = run_ranks("hang_ranks", ranks, watched("2:abort"))
     report = ended.outputs[0]
     assert "in init_process_group (there is no process group yet). 1 of 4 ranks have arrived" in report, ended
