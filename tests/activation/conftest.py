@@ -7,7 +7,6 @@ import configparser
 import functools
 import json
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -200,12 +199,6 @@ def check(told: dict[str, Any], expected: set[str]) -> None:
     for name, seen in told.items():
         assert seen["live"] == PATCHES, (name, seen)
         assert seen["verdicts"] == ["applied", "applied"], (name, seen)
-
-
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
 
 
 @pytest.fixture(scope="session")

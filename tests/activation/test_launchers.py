@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.activation.conftest import PROGRAMS, TRAIN, Environment, World, check, free_port
+from tests.activation.conftest import PROGRAMS, TRAIN, Environment, World, check
+from tests.support.ports import free_port
 
 pytestmark = pytest.mark.distributed
 

@@ -13,8 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.activation.conftest import TRAIN, Environment, World, check, free_port
+from tests.activation.conftest import TRAIN, Environment, World, check
 from tests.support import groups
+from tests.support.ports import free_port
 
 SERVICES = ("munged", "slurmctld", "slurmd")
 SRUN = ("srun", "--ntasks=2", "--ntasks-per-node=2", "--overcommit", "--job-name=train", "--unbuffered")
@@ -63,7 +64,7 @@ def cluster() -> Iterator[dict[str, str]]:
         key.write_bytes(secrets.token_bytes(1024))
         key.chmod(0o400)
         numbers = {"controller_port": free_port(), "node_port": free_port(), "cpus": os.cpu_count()}
-        # Lightning's port is 15000 and the last four digits of the job: not that of a test in the process beside us
+        # Lightning's port is 15000 and the last four digits of the job: not that of a cluster beside this one
         numbers["first_job"] = 1 + os.getpid() % 990 * 10
         configuration.write_text(CONFIGURATION.format(host=host, directory=directory, **numbers))
         variables = {"SLURM_CONF": str(configuration)}

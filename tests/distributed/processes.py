@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
 import sys
 import tempfile
@@ -15,6 +14,7 @@ from typing import Optional
 
 from tests.support import groups
 from tests.support.nodes import Node
+from tests.support.ports import free_port
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = Path(__file__).resolve().parent / "programs"
@@ -41,12 +41,6 @@ class Ended:
         return f"{self.statuses} after {self.seconds:.1f} s\n" + "\n".join(
             f"--- {rank}\n{text}" for rank, text in enumerate(self.outputs)
         )
-
-
-def free_port() -> int:
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        return int(sock.getsockname()[1])
 
 
 def run_ranks(

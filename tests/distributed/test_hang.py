@@ -15,9 +15,10 @@ from pathlib import Path
 import pytest
 
 from lightning_patches.hang import _evidence
-from tests.distributed.processes import PROGRAMS, ROOT, free_port, run_ranks
+from tests.distributed.processes import PROGRAMS, ROOT, run_ranks
 from tests.support.arms import Arm, environment_of, execute
 from tests.support.nodes import two_nodes
+from tests.support.ports import free_port
 
 distributed = pytest.mark.distributed
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import os
+import platform
 from pathlib import Path
 from typing import Any, Iterable
 
@@ -16,6 +18,21 @@ FILES = (("equivalence.json", "EQUIVALENCE.md"), ("equivalence.cuda.json", "EQUI
 """The record of the CPU and of a GPU."""
 SAME = ("torch", "python", "device")
 """What must not have changed for a cell to be taken over from an earlier run."""
+
+
+SIMULATED = "CPU; cases that need CUDA on the simulated device"
+
+
+def surroundings(device: str = SIMULATED) -> dict[str, Any]:
+    """When and with what the scenarios run."""
+    import torch
+
+    return {
+        "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d"),
+        "torch": torch.__version__,
+        "python": platform.python_version(),
+        "device": device,
+    }
 
 
 def key(outcome: dict[str, Any]) -> str:

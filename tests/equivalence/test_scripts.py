@@ -2,7 +2,6 @@
 
 import json
 import os
-import platform
 import subprocess
 import sys
 
@@ -154,10 +153,7 @@ def test_record_is_put_together_from_parts(tmp_path):
         | {"subject": matrix.subject(c)}
         for c in cells
     ]
-    import torch
-
-    device = "CPU; cases that need CUDA on the simulated device"
-    facts = {**FACTS, "torch": torch.__version__, "python": platform.python_version(), "device": device}
+    facts = {**FACTS, **record.surroundings()}
     for name, part in (("one", outcomes[:5]), ("two", outcomes[5:])):
         (tmp_path / name).mkdir()
         record.write(tmp_path / name, facts, part)
