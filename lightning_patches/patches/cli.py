@@ -1,0 +1,165 @@
+"""``pytorch/cli.py``: LightningCLI, where it reads hyperparameters out of a checkpoint.
+
+jsonargparse turns texts into classes, and imports the modules that they name. What a checkpoint says must not do that:
+while its hyperparameters are parsed, a module that they name is there only if it has been imported already.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import sys
+import threading
+from typing import Any, Callable, Iterator, Optional
+
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+_IMPORTER = "import_object"
+"""jsonargparse's function that imports what a value names, whichever way that is written."""
+
+
+def _instantiate_module(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
+    def instantiate_module(class_type: type, config: dict[str, Any]) -> Any:
+        _try_to_parse(class_type, config)
+        return original(class_type, config)
+
+    return instantiate_module
+
+
+def _try_to_parse(class_type: type, config: dict[str, Any]) -> None:
+    """Parse as the original is about to. That makes no instance yet, so what a constructor imports is its own matter.
+
+    Raises:
+        ValueError: the hyperparameters name a module that nobody has imported.
+    """
+    try:
+        from jsonargparse import ArgumentParser
+    except ImportError:  # the original says so
+        return
+    parser = ArgumentParser(exit_on_error=False)
+    path_key = next((key for key in ("_class_path", "class_path") if key in config), None)
+    try:
+        if path_key is None:
+            parser.add_class_arguments(class_type, "module", fail_untyped=False)
+        else:
+            parser.add_subclass_arguments(class_type, "module", fail_untyped=False)
+            arguments = {key: value for key, value in config.items() if key != path_key}
+            config = {"class_path": config[path_key], "dict_kwargs": arguments}
+    except Exception:  # neither can the original
+        return
+    with contextlib.suppress(_NotParsed), _no_new_modules(config):
+        parser.parse_object({"module": config})
+
+
+def _parse_ckpt_path(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
+    def parse_ckpt_path(self: Any) -> None:
+        parser = self.parser
+        parse_object = parser.parse_object
+
+        def parse_what_the_file_says(values: Any, *args: Any, **kwargs: Any) -> Any:
+            try:
+                with _no_new_modules(values):
+                    return parse_object(values, *args, **kwargs)
+            except _NotParsed as error:
+                raise error.__cause__ or error
+
+        parser.parse_object = parse_what_the_file_says
+        try:
+            original(self)
+        finally:
+            del parser.parse_object
+
+    return parse_ckpt_path
+
+
+class _NotParsed(Exception):
+    """Parsing failed, and not because of an import that was refused. The reason is its cause."""
+
+
+@contextlib.contextmanager
+def _no_new_modules(values: Any) -> Iterator[None]:
+    """Meanwhile no module is imported in this thread that ``values`` name; it seems not to exist.
+
+    Raises:
+        ValueError: parsing has failed, and such a module would have been imported.
+        _NotParsed: it has failed otherwise.
+    """
+    finder = _Refusing(set(_modules_named_in(values)))
+    sys.meta_path.insert(0, finder)
+    try:
+        yield
+    except (Exception, SystemExit) as error:
+        if not finder.refused:
+            raise _NotParsed from error
+        raise ValueError(
+            f"The checkpoint's hyperparameters name {finder.refused[0]!r}, a module that has not been imported; it was"
+            " not imported now either, since a file must not decide what is imported. If you know this file, import"
+            " the classes that it names before you load it."
+        ) from None
+    finally:
+        sys.meta_path.remove(finder)
+
+
+class _Refusing:
+    """A finder that knows of no module that it was told of, nor of what jsonargparse imports for a value.
+
+    Args:
+        names: the modules.
+    """
+
+    def __init__(self, names: set[str]) -> None:
+        self.names = names
+        self.thread = threading.get_ident()
+        self.refused: list[str] = []
+
+    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> None:
+        if threading.get_ident() != self.thread or not (fullname in self.names or _importer() == _IMPORTER):
+            return
+        self.refused.append(fullname)
+        raise ModuleNotFoundError(f"{fullname} is named by a checkpoint, and has not been imported", name=fullname)
+
+
+def _importer() -> str:
+    """The name of the function that has asked for an import."""
+    frame: Optional[Any] = sys._getframe(2)
+    while frame is not None and frame.f_globals.get("__name__", "").startswith("importlib"):
+        frame = frame.f_back
+    return frame.f_code.co_name if frame is not None else ""
+
+
+def _modules_named_in(values: Any) -> Iterator[str]:
+    """Each dotted name in the texts of nested values, with its beginnings: ``a.b.C`` gives a, a.b and a.b.C."""
+    if isinstance(values, str):
+        for name in re.findall(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*", values):
+            parts = name.split(".")
+            yield from (".".join(parts[:end]) for end in range(1, len(parts) + 1))
+    elif isinstance(values, dict):
+        for key, value in values.items():
+            yield from _modules_named_in(key)
+            yield from _modules_named_in(value)
+    elif isinstance(values, (list, tuple, set)):
+        for value in values:
+            yield from _modules_named_in(value)
+
+
+PATCHES = (
+    Patch(
+        name="checkpoint-class-imports",
+        title="Hyperparameters in a checkpoint cannot have LightningCLI import a module",
+        group="security",
+        affected=(">=2.3.0,<=2.6.6",),
+        targets=(
+            Target("pytorch.cli:instantiate_module", _instantiate_module),
+            Target("pytorch.cli:LightningCLI._parse_ckpt_path", _parse_ckpt_path, since="2.5.5"),
+        ),
+        upstream=Upstream(issues=(21913,)),
+        impact=Impact(
+            "With LightningCLI and --ckpt_path, and with load_from_checkpoint of a file that LightningCLI wrote, the "
+            "file decides which modules are imported: importing one runs its code, even with weights_only=True.",
+        ),
+        equivalent_to="load_from_checkpoint without what LightningCLI has put into the file, and the classes given in "
+        "the script or on the command line",
+        note="A class that the hyperparameters name must be imported before the file is loaded, as 2.6.6 asks of the "
+        "model's own class. The script's classes are.",
+    ),
+)

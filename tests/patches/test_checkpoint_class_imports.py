@@ -1,0 +1,83 @@
+"""LightningCLI's code imports what the hyperparameters in a checkpoint name."""
+
+import importlib.util
+from typing import Any
+
+import pytest
+
+from tests.equivalence.proof import Observations, Proof, sees
+from tests.support.arms import Arm, run
+
+PATCH = "checkpoint-class-imports"
+NEWEST = "2.6.6"
+REFUSED = "ValueError: The checkpoint's hyperparameters name '_named_in_file', a module that has not been imported"
+pytestmark = pytest.mark.skipif(
+    importlib.util.find_spec("jsonargparse") is None, reason="LightningCLI needs jsonargparse[signatures]"
+)
+SHOWN = [
+    ("lightning", "2.5.5", "part of it"),
+    ("pytorch-lightning", "2.6.0", "command line"),
+    ("lightning", NEWEST, "command line"),
+    ("lightning", NEWEST, "part of it"),
+    ("pytorch-lightning", "2.4.0", "loaded"),
+    ("lightning", NEWEST, "loaded"),
+    ("lightning", NEWEST, "loaded, in other words"),
+]
+
+
+def seen(arm: Arm, case: str) -> dict[str, Any]:
+    result = run("checkpoint_class_imports", arm, case)
+    assert result.ok, result
+    return result.observations[0]
+
+
+@pytest.mark.parametrize(("distribution", "version", "case"), SHOWN)
+def test_a_module_that_the_file_names_is_not_imported(distribution: str, version: str, case: str) -> None:
+    stock = seen(Arm(distribution, version), case)
+    assert stock["imported"], stock
+    shim = seen(Arm(distribution, version, shim=True), case)
+    assert not shim["imported"], shim
+    assert shim["result"].startswith(REFUSED), shim
+
+
+@pytest.mark.parametrize(
+    ("version", "case", "result"),
+    [
+        ("2.6.0", "command line, imported", "Deeper with Linear"),
+        (NEWEST, "command line, imported", "Deeper with Linear"),
+        (NEWEST, "part of it, imported", "Model with Wide"),
+        ("2.4.0", "loaded, imported", "Deeper with Wide"),
+        (NEWEST, "loaded, imported", "Deeper with Wide"),
+    ],
+)
+def test_what_the_script_has_imported_is_made_as_before(version: str, case: str, result: str) -> None:
+    stock, shim = (seen(Arm("lightning", version, shim=shim), case) for shim in (False, True))
+    assert stock == shim == {"result": result, "imported": False}
+
+
+@pytest.mark.parametrize("case", ["constructor", "text", "wrong"])
+def test_other_hyperparameters_are_read_as_before(case: str) -> None:
+    """A constructor may import what a text names, a text need not name a module, and other errors stay theirs."""
+    stock, shim = (seen(Arm("lightning", NEWEST, shim=shim), case) for shim in (False, True))
+    assert stock == shim, shim
+    assert stock["imported"] == (case == "constructor"), stock
+    assert stock["result"].startswith("ArgumentError" if case == "wrong" else "Deeper with Linear"), stock
+
+
+def _refused(observations: Observations) -> Any:
+    """Whether the module was imported; loading ends with an error in any case, as nothing can be made of it."""
+    return [rank["imported"] for rank in observations]
+
+
+PROOFS = tuple(
+    Proof(
+        PATCH,
+        sees(lambda seen: seen["imported"]),
+        case=case,
+        since=since,
+        observed=_refused,
+        recommended=f"{case}, imported",
+        note="how loading ends: with an error, since nothing in the module is of use",
+    )
+    for case, since in (("command line", "2.6.0"), ("part of it", "2.5.5"), ("loaded", "2.4.0"))
+)
