@@ -47,7 +47,7 @@ def _try_to_parse(class_type: type, config: dict[str, Any]) -> None:
             config = {"class_path": config[path_key], "dict_kwargs": arguments}
     except Exception:  # neither can the original
         return
-    with contextlib.suppress(_NotParsed), _no_new_modules(config):
+    with _no_new_modules(config), contextlib.suppress(Exception):  # the original says what else is wrong
         parser.parse_object({"module": config})
 
 
@@ -57,11 +57,8 @@ def _parse_ckpt_path(original: Callable[..., Any], namespace: str) -> Callable[.
         parse_object = parser.parse_object
 
         def parse_what_the_file_says(values: Any, *args: Any, **kwargs: Any) -> Any:
-            try:
-                with _no_new_modules(values):
-                    return parse_object(values, *args, **kwargs)
-            except _NotParsed as error:
-                raise error.__cause__ or error
+            with _no_new_modules(values):
+                return parse_object(values, *args, **kwargs)
 
         parser.parse_object = parse_what_the_file_says
         try:
@@ -72,36 +69,29 @@ def _parse_ckpt_path(original: Callable[..., Any], namespace: str) -> Callable[.
     return parse_ckpt_path
 
 
-class _NotParsed(Exception):
-    """Parsing failed, and not because of an import that was refused. The reason is its cause."""
-
-
 @contextlib.contextmanager
 def _no_new_modules(values: Any) -> Iterator[None]:
     """Meanwhile no module is imported in this thread that ``values`` name; it seems not to exist.
 
     Raises:
-        ValueError: parsing has failed, and such a module would have been imported.
-        _NotParsed: it has failed otherwise.
+        ValueError: a module would have been imported.
     """
     finder = _Refusing(set(_modules_named_in(values)))
     sys.meta_path.insert(0, finder)
     try:
         yield
-    except (Exception, SystemExit) as error:
-        if not finder.refused:
-            raise _NotParsed from error
-        raise ValueError(
-            f"The checkpoint's hyperparameters name {finder.refused[0]!r}, a module that has not been imported; it was"
-            " not imported now either, since a file must not decide what is imported. If you know this file, import"
-            " the classes that it names before you load it."
-        ) from None
     finally:
         sys.meta_path.remove(finder)
+        if finder.refused:
+            raise ValueError(
+                f"The checkpoint's hyperparameters name {finder.refused[0]!r}, a module that has not been imported; it"
+                " was not imported now either, since a file must not decide what is imported. If you know this file,"
+                " import the classes that it names before you load it."
+            ) from None
 
 
 class _Refusing:
-    """A finder that knows of no module that it was told of, nor of what jsonargparse imports for a value.
+    """A finder that finds no module that it was told of, nor what jsonargparse imports for a value.
 
     Args:
         names: the modules.
@@ -111,12 +101,14 @@ class _Refusing:
         self.names = names
         self.thread = threading.get_ident()
         self.refused: list[str] = []
+        """Modules that there are."""
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> None:
         if threading.get_ident() != self.thread or not (fullname in self.names or _importer() == _IMPORTER):
             return
-        self.refused.append(fullname)
-        raise ModuleNotFoundError(f"{fullname} is named by a checkpoint, and has not been imported", name=fullname)
+        if any(finder.find_spec(fullname, path, target) for finder in sys.meta_path if finder is not self):
+            self.refused.append(fullname)
+        raise ModuleNotFoundError(f"No module named {fullname!r}", name=fullname)
 
 
 def _importer() -> str:

@@ -22,6 +22,7 @@ SHOWN = [
     ("pytorch-lightning", "2.4.0", "loaded"),
     ("lightning", NEWEST, "loaded"),
     ("lightning", NEWEST, "loaded, in other words"),
+    ("lightning", NEWEST, "loaded, or a text"),
 ]
 
 

@@ -1,8 +1,8 @@
 """Checkpoints whose hyperparameters name classes that no script has imported, where LightningCLI's code reads them.
 
 Cases: ``command line`` and ``part of it`` (LightningCLI is given the checkpoint; it names the model's class, or that of
-one of its parts), ``loaded`` (load_from_checkpoint, a part; also ``in other words``, as YAML). With ``imported`` behind,
-the class is one of the script's. ``constructor``, ``text`` and ``wrong`` name nothing that is parsed as a class.
+one of its parts), ``loaded`` (load_from_checkpoint, a part; also ``in other words``, as YAML, or where it may be ``or a text``). With ``imported``, the
+class is one of the script's. ``constructor``, ``text`` and ``wrong`` name nothing that is parsed as a class.
 """
 
 import contextlib
@@ -10,6 +10,7 @@ import importlib
 import io
 import os
 import sys
+from typing import Union
 
 import _scenario as scenario
 import torch
@@ -30,7 +31,7 @@ class Wide(Part):
 
 
 class Model(pl.LightningModule):
-    def __init__(self, width: int = 2, layer: Part = None, backend: str = "", **kwargs):
+    def __init__(self, width: int = 2, layer: Part = None, backend: str = "", head: Union[Part, str] = "", **kwargs):
         super().__init__()
         self.save_hyperparameters(ignore=["layer"])
         if backend and scenario.CASE == "constructor":
@@ -104,7 +105,7 @@ if __name__ == "__main__":
     elif COMMAND == "part of it":
         result = command_line(saved(layer=part), subclasses=False)
     elif COMMAND == "loaded":
-        result = load(saved(layer=part, **of_cli))
+        result = load(saved(**({"head": "_named_in_file.Model"} if REST == "or a text" else {"layer": part}), **of_cli))
     else:
         values = {"width": "no number"} if COMMAND == "wrong" else {"backend": "_named_in_file"}
         result = load(saved(**values, **of_cli))
