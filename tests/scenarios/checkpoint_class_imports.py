@@ -1,8 +1,9 @@
 """Checkpoints whose hyperparameters name classes that no script has imported, where LightningCLI's code reads them.
 
 Cases: ``command line`` and ``part of it`` (LightningCLI is given the checkpoint; it names the model's class, or that of
-one of its parts), ``loaded`` (load_from_checkpoint, a part; also ``in other words``, as YAML, or where it may be ``or a text``). With ``imported``, the
-class is one of the script's. ``constructor``, ``text`` and ``wrong`` name nothing that is parsed as a class.
+one of its parts), ``loaded`` (load_from_checkpoint, a part; also ``in other words``, as YAML, and where a class ``or a
+text`` may stand). With ``imported``, the class is one of the script's. ``constructor``, ``text`` and ``wrong`` name
+nothing that is parsed as a class.
 """
 
 import contextlib
