@@ -99,7 +99,7 @@ if __name__ == "__main__":
     part = {"class_path": "__main__.Wide" if ours else "_named_in_file.Model", "init_args": {"width": 2}}
     if REST == "in other words":
         part = r'{class_path: "\x5fnamed_in_file.Model"}'
-    of_cli = {"_instantiator": f"{pl.__name__}.cli.instantiate_module", "_class_path": "__main__.Deeper"}
+    of_cli = {"_instantiator": f"{pl.__name__}.cli.instantiate_module"}
     if COMMAND == "command line":
         named = "__main__.Deeper" if ours else "_named_in_file.Model"
         result = command_line(saved(_class_path=named, width=2), subclasses=True)
