@@ -148,16 +148,7 @@ class World:
     def start(self, command: list[str], variables: dict[str, str], log: Path) -> tuple[subprocess.Popen[bytes], Path]:
         """Start one command of several that need each other."""
         with open(log, "wb") as output:
-            process = subprocess.Popen(
-                command,
-                env=variables,
-                cwd=self.out,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
-        return process, log
+            return groups.start(command, output, variables, self.out), log
 
     def wait(self, processes: list[tuple[subprocess.Popen[bytes], Path]], timeout: float = 240) -> None:
         """Wait for all of them; nothing of theirs is left running."""

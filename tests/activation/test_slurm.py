@@ -89,9 +89,7 @@ def cluster() -> Iterator[dict[str, str]]:
 
 def _start(command: list[str], directory: Path) -> subprocess.Popen[bytes]:
     with open(directory / f"{command[0]}.out", "wb") as output:
-        return subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
-        )
+        return groups.start(command, output)
 
 
 def _wait_for(condition: Callable[[], bool], started: list[subprocess.Popen[bytes]], directory: Path) -> None:

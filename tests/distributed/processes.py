@@ -83,17 +83,7 @@ def run_ranks(
                     variables.update(NODE_RANK=str(rank), LOCAL_RANK="0", LOCAL_WORLD_SIZE="1")
                     variables.update(MASTER_ADDR=nodes[0].address, GLOO_SOCKET_IFNAME=nodes[rank].interface)
                 with files[rank].open("w") as output:
-                    processes.append(
-                        subprocess.Popen(
-                            command,
-                            env=variables,
-                            cwd=directory,
-                            stdin=subprocess.DEVNULL,
-                            stdout=output,
-                            stderr=subprocess.STDOUT,
-                            start_new_session=True,
-                        )
-                    )
+                    processes.append(groups.start(command, output, variables, directory))
             running = [process for process in processes if process is not None]
             peak = 0.0
             while any(process.poll() is None for process in running) and time.monotonic() - began < timeout:

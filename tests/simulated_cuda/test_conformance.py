@@ -32,17 +32,8 @@ def python(tmp_path):
         variables["SIMULATED_CUDA"] = "1" if active else "0"
         variables["PYTHONPATH"] = os.pathsep.join(map(str, [*before, SITE, *after]))
         output = tmp_path / "output.txt"
-        # to a file: a child that survived could keep a pipe open for ever
         with open(output, "w") as file:
-            process = subprocess.Popen(
-                [sys.executable, *map(str, arguments)],
-                stdin=subprocess.DEVNULL,
-                stdout=file,
-                stderr=subprocess.STDOUT,
-                env=variables,
-                cwd=tmp_path,
-                start_new_session=True,
-            )
+            process = groups.start([sys.executable, *map(str, arguments)], file, variables, tmp_path)
             try:
                 process.wait(seconds)
             except subprocess.TimeoutExpired:

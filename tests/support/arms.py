@@ -162,20 +162,9 @@ def environment_of(arm: Arm, simulated_cuda: bool = False, toggle: Optional[str]
 def execute(
     command: list[str], variables: dict[str, str], timeout: float, cwd: Optional[str] = None
 ) -> tuple[int, str]:
-    """Run a command in its own process group; kill the whole group when it ends or runs out of time.
-
-    Output goes to a file, not a pipe: ranks that outlive their parent would keep a pipe open.
-    """
+    """Run a command in its own process group; kill the whole group when it ends or runs out of time."""
     with tempfile.TemporaryFile(mode="w+", errors="replace") as output:
-        process = subprocess.Popen(
-            command,
-            env=variables,
-            cwd=cwd,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
+        process = groups.start(command, output, variables, cwd)
         status = 124
         try:
             status = process.wait(timeout)

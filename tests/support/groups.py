@@ -1,9 +1,35 @@
-"""Ends the process group of a program that has ended, with the ranks that it started."""
+"""Programs in process groups of their own, so that no rank which they have started is left running."""
+
+from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import time
 from pathlib import Path
+from typing import IO, Any, Optional
+
+
+def start(
+    command: list[str], output: IO[Any], environment: Optional[dict[str, str]] = None, cwd: Optional[str | Path] = None
+) -> subprocess.Popen[bytes]:
+    """Start a program that reads nothing; the number of its process group is its own.
+
+    Args:
+        command: the program and its arguments.
+        output: file that takes all that it says; a pipe would be kept open by ranks that outlive it.
+        environment: all of its variables; those of this process if ``None``.
+        cwd: its working directory.
+    """
+    return subprocess.Popen(
+        command,
+        env=environment,
+        cwd=cwd,
+        stdin=subprocess.DEVNULL,
+        stdout=output,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    )
 
 
 def end(group: int, patience: float = 0) -> None:
