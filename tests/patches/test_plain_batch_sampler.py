@@ -1,0 +1,70 @@
+"""A plain BatchSampler loses its batch size where Lightning makes the DataLoader again, as under DDP."""
+
+from typing import Any
+
+import pytest
+
+from tests.equivalence.proof import Proof, ends_with, sees
+from tests.support.arms import Arm, Result, run
+
+pytestmark = pytest.mark.distributed
+OLDEST, NEWEST = Arm("pytorch-lightning", "2.0.0"), Arm("lightning", "2.6.6")
+ERROR = "stack(): argument 'tensors' (position 1) must be tuple of Tensors, not Tensor"
+
+
+def observed(arm: Arm, case: str, shim: bool = False) -> list[dict[str, Any]]:
+    result = run("plain_batch_sampler", Arm(arm.distribution, arm.version, shim=shim), case)
+    assert result.ok, result
+    return result.observations
+
+
+def _single_items(result: Result) -> bool:
+    return sees(lambda seen: {len(batch) for batch in seen["seen"]} == {1})(result)
+
+
+@pytest.mark.parametrize("stock", [OLDEST, NEWEST], ids=str)
+def test_train_dataloader_makes_batches_of_the_size_asked_for(stock: Arm) -> None:
+    assert _single_items(run("plain_batch_sampler", stock, "hook"))
+    assert observed(stock, "hook", shim=True) == observed(stock, "hook, direct")
+
+
+@pytest.mark.parametrize(
+    ("stock", "case"),
+    [
+        (OLDEST, "given"),
+        (NEWEST, "given"),
+        (OLDEST, "weighted"),
+        (NEWEST, "weighted"),
+        (OLDEST, "fabric"),
+        (OLDEST, "fabric ranks"),
+        (NEWEST, "fabric ranks"),
+    ],
+    ids=str,
+)
+def test_other_loaders_do_not_fail_at_the_first_batch(stock: Arm, case: str) -> None:
+    assert ends_with(ERROR)(run("plain_batch_sampler", stock, case))
+    assert observed(stock, case, shim=True) == observed(stock, f"{case}, direct", shim=True)
+
+
+@pytest.mark.parametrize(("stock", "case"), [(OLDEST, "overfit"), (NEWEST, "overfit"), (NEWEST, "fabric")], ids=str)
+def test_what_worked_is_as_before(stock: Arm, case: str) -> None:
+    assert observed(stock, case, shim=True) == observed(stock, case) == observed(stock, f"{case}, direct")
+
+
+@pytest.mark.parametrize("stock", [OLDEST, NEWEST], ids=str)
+def test_a_distributed_sampler_of_the_users_own_is_kept(stock: Arm) -> None:
+    """Each rank is given the other's items, as Lightning's own sampler would not."""
+    for rank, seen in enumerate(observed(stock, "distributed", shim=True)):
+        epoch = [list(range(start, start + 8, 2)) for start in (1 - rank, 9 - rank)]
+        assert seen["seen"] == epoch + epoch, seen
+
+
+def test_a_sampler_without_length_does_not_end_a_training_that_ran() -> None:
+    """It cannot be shared out. As in the stock release, the ranks share the dataset instead."""
+    assert {len(batch) for rank in observed(NEWEST, "unsized", shim=True) for batch in rank["seen"]} == {4}
+
+
+PROOFS = (
+    Proof("plain-batch-sampler", _single_items, case="hook", recommended="hook, direct"),
+    Proof("plain-batch-sampler", ends_with(ERROR), case="fabric ranks", recommended="fabric ranks, direct"),
+)

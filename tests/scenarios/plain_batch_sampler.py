@@ -1,0 +1,70 @@
+"""A DataLoader that was made with torch's own BatchSampler.
+
+Cases: ``given`` (to fit, two CPU ranks), ``hook`` (train_dataloader makes it, two ranks), ``weighted`` (the batch
+sampler draws from a WeightedRandomSampler, two ranks), ``distributed`` (from a DistributedSampler of the user's, two
+ranks), ``unsized`` (from a generator, two ranks), ``overfit`` (overfit_batches, one device), ``fabric``
+(setup_dataloaders on one device), ``fabric ranks`` (on two). With ``direct``, the loader itself is given the sampler
+and the batch size.
+"""
+
+import _scenario as scenario
+import torch
+from torch.utils.data import BatchSampler, DataLoader, DistributedSampler, SequentialSampler, WeightedRandomSampler
+
+KIND, _, REST = scenario.CASE.partition(", ")
+ITEMS = torch.arange(16.0).reshape(-1, 1)
+
+
+def loader():
+    if KIND == "weighted":
+        sampler = WeightedRandomSampler(range(16), 16)
+    elif KIND == "distributed":
+        sampler = DistributedSampler(ITEMS, rank=1 - scenario.rank(), shuffle=False)
+    elif KIND == "unsized":
+        sampler = (index for index in range(16))
+    else:
+        sampler = SequentialSampler(ITEMS)
+    if REST == "direct":
+        return DataLoader(ITEMS, sampler=sampler, batch_size=4, drop_last=True)
+    return DataLoader(ITEMS, batch_sampler=BatchSampler(sampler, batch_size=4, drop_last=True))
+
+
+def fit():
+    pl = scenario.pytorch()
+
+    class Model(pl.LightningModule):
+        def __init__(self):
+            super().__init__()
+            self.layer = torch.nn.Linear(1, 1)
+            self.seen = []
+
+        def training_step(self, batch, batch_idx):
+            self.seen.append([int(item) for item in batch.flatten()])
+            return self.layer(batch).sum()
+
+        def configure_optimizers(self):
+            return torch.optim.SGD(self.parameters(), lr=0.1)
+
+    class ModelWithLoader(Model):
+        def train_dataloader(self):
+            return loader()
+
+    pl.seed_everything(3)
+    made_by_hook = KIND in ("hook", "distributed", "unsized")
+    model = ModelWithLoader() if made_by_hook else Model()
+    on = {"overfit_batches": 2} if KIND == "overfit" else {"devices": 2, "strategy": "ddp"}
+    trainer = scenario.trainer(accelerator="cpu", max_epochs=2, **{"devices": 1, **on})
+    trainer.fit(model, None if made_by_hook else loader())
+    return model.seen
+
+
+def iterate():
+    devices = 2 if KIND == "fabric ranks" else 1
+    fabric = scenario.fabric().Fabric(accelerator="cpu", devices=devices, strategy="ddp" if devices > 1 else "auto")
+    fabric.launch()
+    return [[int(item) for item in batch.flatten()] for batch in fabric.setup_dataloaders(loader())]
+
+
+if __name__ == "__main__":
+    with scenario.observing_errors():
+        scenario.observe(seen=iterate() if KIND.startswith("fabric") else fit())
