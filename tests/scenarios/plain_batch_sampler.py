@@ -62,7 +62,9 @@ def iterate():
     devices = 2 if KIND == "fabric ranks" else 1
     fabric = scenario.fabric().Fabric(accelerator="cpu", devices=devices, strategy="ddp" if devices > 1 else "auto")
     fabric.launch()
-    return [[int(item) for item in batch.flatten()] for batch in fabric.setup_dataloaders(loader())]
+    seen = [[int(item) for item in batch.flatten()] for batch in fabric.setup_dataloaders(loader())]
+    fabric.barrier()  # a rank that ends while others still connect takes the store with it
+    return seen
 
 
 if __name__ == "__main__":
