@@ -76,7 +76,10 @@ PATCHES = (
             ),
         ),
         equivalent_to="a DataLoader that is given the sampler, batch_size and drop_last themselves",
-        note="Concerns torch's own BatchSampler: Lightning knows what to do with a class derived from it. A sampler in "
-        "it that is neither sequential nor random, such as a WeightedRandomSampler, is shared out among the ranks.",
+        default=False,
+        note="Opt-in: upstream closed the report as won't fix, so no release does this, and it changes the batch size "
+        "of a training that runs. Concerns torch's own BatchSampler: Lightning knows what to do with a class derived "
+        "from it. A sampler in it that is neither sequential nor random, such as a WeightedRandomSampler, is shared "
+        "out among the ranks.",
     ),
 )

@@ -8,12 +8,13 @@ from tests.equivalence.proof import Proof, ends_with, sees
 from tests.support.arms import Arm, Result, run
 
 pytestmark = pytest.mark.distributed
+NAME = "plain-batch-sampler"
 OLDEST, NEWEST = Arm("pytorch-lightning", "2.0.0"), Arm("lightning", "2.6.6")
 ERROR = "stack(): argument 'tensors' (position 1) must be tuple of Tensors, not Tensor"
 
 
 def observed(arm: Arm, case: str, shim: bool = False) -> list[dict[str, Any]]:
-    result = run("plain_batch_sampler", Arm(arm.distribution, arm.version, shim=shim), case)
+    result = run("plain_batch_sampler", Arm(arm.distribution, arm.version, shim=shim), case, toggle=f"default,{NAME}")
     assert result.ok, result
     return result.observations
 
@@ -65,6 +66,6 @@ def test_a_sampler_without_length_does_not_end_a_training_that_ran() -> None:
 
 
 PROOFS = (
-    Proof("plain-batch-sampler", _single_items, case="hook", recommended="hook, direct"),
-    Proof("plain-batch-sampler", ends_with(ERROR), case="fabric ranks", recommended="fabric ranks, direct"),
+    Proof(NAME, _single_items, case="hook", recommended="hook, direct"),
+    Proof(NAME, ends_with(ERROR), case="fabric ranks", recommended="fabric ranks, direct"),
 )
