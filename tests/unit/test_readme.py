@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from lightning_patches.fingerprints import DATA_FILE
 from tests.support.arms import ROOT
 
@@ -46,10 +48,9 @@ def test_a_new_file_is_all_that_the_catalogue_needs(tmp_path: Path) -> None:
     assert (tmp_path / "lightning_patches/fingerprints.json").read_text() == Path(DATA_FILE).read_text()
 
 
-def test_patch_table_is_up_to_date() -> None:
-    check = subprocess.run(
-        [sys.executable, "scripts/readme_table", "--check"], cwd=ROOT, capture_output=True, text=True
-    )
+@pytest.mark.parametrize("script", ["readme_table", "known_bugs"])
+def test_tables_are_up_to_date(script: str) -> None:
+    check = subprocess.run([sys.executable, f"scripts/{script}", "--check"], cwd=ROOT, capture_output=True, text=True)
     assert check.returncode == 0, check.stdout + check.stderr
 
 
