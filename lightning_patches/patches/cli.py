@@ -17,38 +17,16 @@ from lightning_patches.patch import Impact, Patch, Target, Upstream
 _IMPORTER = "import_object"
 """jsonargparse's function that imports what a value names, whichever way that is written."""
 
+_INSTANTIATING = "instantiate_classes"
+"""jsonargparse's method that calls constructors, when all is parsed."""
+
 
 def _instantiate_module(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
     def instantiate_module(class_type: type, config: dict[str, Any]) -> Any:
-        _try_to_parse(class_type, config)
-        return original(class_type, config)
+        with _no_new_modules(config):
+            return original(class_type, config)
 
     return instantiate_module
-
-
-def _try_to_parse(class_type: type, config: dict[str, Any]) -> None:
-    """Parse as the original is about to. That makes no instance yet, so what a constructor imports is its own matter.
-
-    Raises:
-        ValueError: the hyperparameters name a module that nobody has imported.
-    """
-    try:
-        from jsonargparse import ArgumentParser
-    except ImportError:  # the original says so
-        return
-    parser = ArgumentParser(exit_on_error=False)
-    path_key = next((key for key in ("_class_path", "class_path") if key in config), None)
-    try:
-        if path_key is None:
-            parser.add_class_arguments(class_type, "module", fail_untyped=False)
-        else:
-            parser.add_subclass_arguments(class_type, "module", fail_untyped=False)
-            arguments = {key: value for key, value in config.items() if key != path_key}
-            config = {"class_path": config[path_key], "dict_kwargs": arguments}
-    except Exception:  # neither can the original
-        return
-    with _no_new_modules(config), contextlib.suppress(Exception):  # the original says what else is wrong
-        parser.parse_object({"module": config})
 
 
 def _parse_ckpt_path(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
@@ -72,6 +50,8 @@ def _parse_ckpt_path(original: Callable[..., Any], namespace: str) -> Callable[.
 @contextlib.contextmanager
 def _no_new_modules(values: Any) -> Iterator[None]:
     """Meanwhile no module is imported in this thread that ``values`` name; it seems not to exist.
+
+    What the constructors of instances import is their own matter.
 
     Raises:
         ValueError: a module would have been imported.
@@ -104,19 +84,25 @@ class _Refusing:
         """Modules that there are."""
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> None:
-        if threading.get_ident() != self.thread or not (fullname in self.names or _importer() == _IMPORTER):
+        if threading.get_ident() != self.thread:
+            return
+        functions = _asking()
+        if functions[:1] != [_IMPORTER] and (fullname not in self.names or _INSTANTIATING in functions):
             return
         if any(finder.find_spec(fullname, path, target) for finder in sys.meta_path if finder is not self):
             self.refused.append(fullname)
         raise ModuleNotFoundError(f"No module named {fullname!r}", name=fullname)
 
 
-def _importer() -> str:
-    """The name of the function that has asked for an import."""
+def _asking() -> list[str]:
+    """The names of the functions that have asked for an import, beginning with the one that did it."""
+    functions: list[str] = []
     frame: Optional[Any] = sys._getframe(2)
-    while frame is not None and frame.f_globals.get("__name__", "").startswith("importlib"):
+    while frame is not None:
+        if functions or not frame.f_globals.get("__name__", "").startswith("importlib"):
+            functions.append(frame.f_code.co_name)
         frame = frame.f_back
-    return frame.f_code.co_name if frame is not None else ""
+    return functions
 
 
 def _modules_named_in(values: Any) -> Iterator[str]:

@@ -23,6 +23,9 @@ SHOWN = [
     ("lightning", NEWEST, "loaded"),
     ("lightning", NEWEST, "loaded, in other words"),
     ("lightning", NEWEST, "loaded, or a text"),
+    ("pytorch-lightning", "2.3.0", "loaded, init_args"),
+    ("pytorch-lightning", "2.3.0", "loaded, a class that is none"),
+    ("lightning", NEWEST, "loaded, a class that is none"),
 ]
 
 

@@ -1,9 +1,9 @@
 """Checkpoints whose hyperparameters name classes that no script has imported, where LightningCLI's code reads them.
 
 Cases: ``command line`` and ``part of it`` (LightningCLI is given the checkpoint; it names the model's class, or that of
-one of its parts), ``loaded`` (load_from_checkpoint, a part; also ``in other words``, as YAML, and where a class ``or a
-text`` may stand). With ``imported``, the class is one of the script's. ``constructor``, ``text`` and ``wrong`` name
-nothing that is parsed as a class.
+one of its parts), ``loaded`` (load_from_checkpoint, a part; also ``in other words``, as YAML, where a class ``or a
+text`` may stand, below the ``init_args`` of the model's class, and beside ``a class that is none``). With ``imported``,
+the class is one of the script's. ``constructor``, ``text`` and ``wrong`` name nothing that is parsed as a class.
 """
 
 import contextlib
@@ -106,7 +106,12 @@ if __name__ == "__main__":
     elif COMMAND == "part of it":
         result = command_line(saved(layer=part), subclasses=False)
     elif COMMAND == "loaded":
-        result = load(saved(**({"head": "_named_in_file.Model"} if REST == "or a text" else {"layer": part}), **of_cli))
+        forms = {
+            "or a text": {"head": "_named_in_file.Model"},
+            "init_args": {"class_path": "__main__.Model", "init_args": {"layer": part}},
+            "a class that is none": {"class_path": "none", "layer": part},
+        }
+        result = load(saved(**forms.get(REST, {"layer": part}), **of_cli))
     else:
         values = {"width": "no number"} if COMMAND == "wrong" else {"backend": "_named_in_file"}
         result = load(saved(**values, **of_cli))
