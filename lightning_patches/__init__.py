@@ -1,31 +1,40 @@
 """Fixes for known bugs of PyTorch Lightning 2.x, applied to the Lightning that is installed.
 
 ``import lightning_patches`` on top of a script is all there is to do. ``LIGHTNING_PATCHES`` in the environment
-selects patches (see :mod:`lightning_patches.toggle`); ``lightning-patches status`` shows what happened and why.
+selects patches (see :mod:`lightning_patches.engine.toggle`); ``lightning-patches status`` shows what happened and why.
 """
 
 from __future__ import annotations
 
-from lightning_patches import _startup
+from lightning_patches.activation import startup
 from lightning_patches.errors import LightningPatchesError, PatchError, ToggleError
-from lightning_patches.trust import trust_checkpoints, trust_instantiator
+from lightning_patches.trust import trust_checkpoints, trust_instantiator, trust_module
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # importing typing would double the time that a bare Python takes to start
     from typing import Optional
 
-    from lightning_patches.verdicts import Entry
+    from lightning_patches.engine.verdicts import Report
+    from lightning_patches.ranks.gradient_sync_check import GradientSyncCheck, GradientSyncError
+    from lightning_patches.ranks.hang import watch_hangs
+    from lightning_patches.ranks.rank_by_rank import RankByRankError, rank_by_rank
 
 __version__ = "0.1.0"
 __all__ = [
+    "GradientSyncCheck",
+    "GradientSyncError",
     "LightningPatchesError",
     "PatchError",
+    "RankByRankError",
     "ToggleError",
     "activate",
     "deactivate",
+    "rank_by_rank",
     "report",
     "trust_checkpoints",
     "trust_instantiator",
+    "trust_module",
+    "watch_hangs",
 ]
 
 
@@ -39,7 +48,7 @@ def activate(spec: Optional[str] = None) -> None:
         ToggleError: ``spec`` names a patch, group or issue that does not exist.
         PatchError: under ``strict``, a wanted patch could not be applied.
     """
-    _startup.activate(spec)
+    startup.activate(spec)
 
 
 def deactivate() -> list[str]:
@@ -48,22 +57,36 @@ def deactivate() -> list[str]:
     Returns:
         The attributes that could not be restored, because other code replaced or wrapped ours in the meantime.
     """
-    return _startup.deactivate()
+    return startup.deactivate()
 
 
-def report() -> list[Entry]:
-    """The verdict on every patch in every installed Lightning, asked of the live objects. Imports no Lightning."""
-    from lightning_patches.verdicts import entries
+def report() -> Report:
+    """The verdict on every patch in every installed Lightning, asked of the live objects. Imports no Lightning.
 
-    return entries(_startup.patcher(), _startup.outlook())
+    Returns:
+        A list of :class:`lightning_patches.engine.verdicts.Entry`, which a notebook shows as a table.
+    """
+    from lightning_patches.engine.verdicts import entries
+
+    return entries(startup.patcher(), startup.outlook())
+
+
+_LAZY = {
+    "GradientSyncCheck": "ranks.gradient_sync_check",
+    "GradientSyncError": "ranks.gradient_sync_check",
+    "RankByRankError": "ranks.rank_by_rank",
+    "rank_by_rank": "ranks.rank_by_rank",
+    "watch_hangs": "ranks.hang",
+}
+"""Loaded when somebody asks for them."""
 
 
 def __getattr__(name: str) -> object:
-    if name in ("GradientSyncCheck", "GradientSyncError"):
-        from lightning_patches import sync_check
+    if name in _LAZY:
+        import importlib
 
-        return getattr(sync_check, name)
+        return getattr(importlib.import_module(f"{__name__}.{_LAZY[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-_startup.on_import()
+startup.on_import()

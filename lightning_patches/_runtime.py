@@ -6,7 +6,6 @@ import os
 import sys
 import warnings
 
-from lightning_patches import _startup
 from lightning_patches.errors import PatchError
 
 strict = False
@@ -56,7 +55,24 @@ def notice(message: str, urgent: bool = False) -> None:
     """One line on stderr, from the speaker only. Never raises: a closed stderr must not end a training."""
     if (quiet and not urgent) or not (urgent or is_speaker()):
         return
-    _startup.say(message)
+    say(message)
+
+
+def say(message: str) -> None:
+    """One line on stderr, if there is one to write to.
+
+    Past the stream's buffer: what cannot be written would stay in there and turn the program's exit status into 120.
+    """
+    stream, line = sys.stderr, f"lightning_patches: {message}\n"
+    try:
+        if stream is sys.__stderr__ and stream is not None:
+            stream.flush()
+            os.write(stream.fileno(), line.encode(stream.encoding or "utf-8", "backslashreplace"))
+        else:
+            stream.write(line)
+            stream.flush()
+    except Exception:
+        pass
 
 
 def warn_once(key: str, message: str, all_ranks: bool = False, stacklevel: int = 3) -> None:

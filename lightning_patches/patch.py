@@ -15,7 +15,7 @@ Builder = Callable[[Any, str], Callable[..., Any]]
 
 ``original`` is the function that stands in the slot (or the layer below, where two patches share a target), and
 ``None`` for a target that the patch adds. ``namespace`` is the root package, ``"lightning"`` or
-``"pytorch_lightning"``; :func:`lightning_patches.distributions.module_name` turns a part of it into a module name.
+``"pytorch_lightning"``; :func:`lightning_patches.engine.distributions.upstream_module` finds a module of it.
 """
 
 
@@ -50,6 +50,24 @@ class Target(NamedTuple):
         return self.location.partition(":")[2]
 
 
+class Need(NamedTuple):
+    """Something of a package that Lightning imports, without which a patch cannot do what it says.
+
+    It is looked for by itself: no version tells what a vendor's build has.
+
+    Args:
+        location: ``"torch.distributed:init_process_group"``.
+        parameter: one that this function has to take ("" for none).
+    """
+
+    location: str
+    parameter: str = ""
+
+    def __str__(self) -> str:
+        name = self.location.replace(":", ".")
+        return f"{name}({self.parameter}=...)" if self.parameter else name
+
+
 class Upstream(NamedTuple):
     """Where the bug and its fix stand in Lightning's own history.
 
@@ -59,6 +77,7 @@ class Upstream(NamedTuple):
         commit: commit of the official fix on master.
         fixed_in: first release whose code carries the fix, ``None`` for never fixed.
         tests: the official tests that came with the fix, as ``path::name``.
+        merged: the fix is on master, and in no release yet.
     """
 
     issues: tuple[int, ...] = ()
@@ -66,6 +85,7 @@ class Upstream(NamedTuple):
     commit: str = ""
     fixed_in: Optional[str] = None
     tests: tuple[str, ...] = ()
+    merged: bool = False
 
 
 class Impact(NamedTuple):
@@ -100,9 +120,17 @@ class Patch(NamedTuple):
         probe: for a bug whose cause is not in Lightning: tells whether it is there, by trying it out, and remembers.
             The replacement asks at its first use, and steps aside where it is not; the verdict on a patch that is in
             place asks as well. It may import torch. For tests see ``tests/support/old_torch``.
+        needs: what has to be there of other packages. Without it the patch is ``not-supported`` and changes nothing.
+        calls: what the replacements call of Lightning beside their originals, and the classes that they ask for, as
+            ``"pytorch.utilities.parsing:lightning_setattr()"``. Where one takes other arguments than in all affected
+            releases the patch is ``drifted``: no version tells what a development version or a vendor's build has.
         note: anything a user should know before relying on it.
+        relied_on: who could rely on what the release does without the patch, and what keeps that program as it is, or
+            how it changes. For each default patch that upstream never fixed, or that goes further than the official
+            fix; see :attr:`asks_who_relied_on_it`.
+        relied_on_tests: the tests of such programs, as ``path::name``.
         warns_of: for a patch that mends nothing, and only says when a bug without a patch strikes: the bug's name in
-            :mod:`lightning_patches.known_bugs`. It has no diff, and no place in the equivalence.
+            :mod:`lightning_patches.unpatched`. It has no diff, and no place in the equivalence.
     """
 
     name: str
@@ -117,12 +145,29 @@ class Patch(NamedTuple):
     further_than_upstream: str = ""
     equivalent_to: str = ""
     probe: Optional[Callable[[], bool]] = None
+    needs: tuple[Need, ...] = ()
+    calls: tuple[str, ...] = ()
     note: str = ""
+    relied_on: str = ""
+    relied_on_tests: tuple[str, ...] = ()
     warns_of: str = ""
 
     @property
     def fixed_in(self) -> Optional[str]:
         return self.upstream.fixed_in
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether the patch counts as a fix, in every figure that we give: it mends a bug, and with any torch.
+
+        Not counted are those that only warn, and those for a bug that a newer torch does not have.
+        """
+        return not self.warns_of and self.probe is None
+
+    @property
+    def asks_who_relied_on_it(self) -> bool:
+        """Whether no release does just what the patch does; the record then says who could rely on the old ways."""
+        return self.default and (self.fixed_in is None or bool(self.further_than_upstream))
 
     @property
     def locations(self) -> tuple[str, ...]:

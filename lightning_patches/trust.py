@@ -6,6 +6,7 @@ import os
 
 _LIGHTNINGS_OWN = frozenset({"lightning.pytorch.cli.instantiate_module", "pytorch_lightning.cli.instantiate_module"})
 _trusted: set[str] = set()
+_trusted_modules: set[str] = set()
 _trusted_directories: set[str] = set()
 
 
@@ -34,11 +35,36 @@ def is_trusted_instantiator(path: object) -> bool:
     return isinstance(path, str) and (path in _LIGHTNINGS_OWN or path in _trusted)
 
 
+def trust_module(name: str) -> None:
+    """Let the hyperparameters in checkpoints have this module imported, in this process.
+
+    Without it only modules that the program has imported already may be named (patch ``checkpoint-class-imports``).
+    Call it in the script, before ``load_from_checkpoint`` or before ``LightningCLI``.
+
+    Args:
+        name: dotted name of the module, such as ``"my_package.networks"``; its packages are imported with it.
+
+    Raises:
+        TypeError: ``name`` is not a string.
+        ValueError: ``name`` is not the name of a module.
+    """
+    if not isinstance(name, str):
+        raise TypeError(f"trust_module() takes the dotted name of a module as a string, not {name!r}")
+    if not all(part.isidentifier() for part in name.split(".")):
+        raise ValueError(f"{name!r} is not the name of a module such as 'my_package.networks'")
+    _trusted_modules.add(name)
+
+
+def is_trusted_module(name: str) -> bool:
+    """Whether checkpoints may have ``name`` imported: a trusted module, or a package that one is in."""
+    return any(trusted == name or trusted.startswith(f"{name}.") for trusted in _trusted_modules)
+
+
 def trust_checkpoints(directory: str | os.PathLike[str]) -> None:
     """Let Lightning below 2.4.0 load any object from the checkpoints of this directory, in this process.
 
     With torch 2.6 and later these releases load tensors and plain values only, and refuse a checkpoint with
-    hyper-parameters of classes of your own. Loading such objects runs code that the file names: trust a directory only
+    hyperparameters of classes of your own. Loading such objects runs code that the file names: trust a directory only
     if nobody else can write to it (patch ``trusted-checkpoint-load``). It counts for the files in it and below it,
     after symbolic links are followed; a link that leads out of it does not. There is no environment variable for it.
 
@@ -51,7 +77,7 @@ def trust_checkpoints(directory: str | os.PathLike[str]) -> None:
     """
     path = os.path.realpath(os.fsdecode(os.fspath(directory)))
     if not os.path.isdir(path):
-        raise ValueError(f"trust_checkpoints() takes an existing directory, and {path!r} is none")
+        raise ValueError(f"trust_checkpoints() takes an existing directory, which {path!r} is not")
     if os.path.dirname(path) == path:
         raise ValueError(f"{path!r} holds every file there is; name the directory that your checkpoints are in")
     _trusted_directories.add(os.path.normcase(path))

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import ast
 import re
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Optional
 
 PACKAGE = Path(__file__).resolve().parents[1] / "lightning_patches"
-DROPPED = {"patch", "distributions"}
 
 PRELUDE = '''\
 class LightningPatchesWarning(UserWarning):
@@ -51,6 +52,10 @@ ROOT_PACKAGES = ("lightning", "pytorch_lightning", "lightning_fabric")
 def module_name(namespace, module):
     part, dot, rest = module.partition(".")
     return _PARTS[part] + dot + rest
+
+
+def upstream_module(namespace, module):
+    return importlib.import_module(module_name(namespace, module))
 '''
 
 EPILOGUE = '''\
@@ -73,7 +78,7 @@ def files(name: str, fields: list[str]) -> dict[str, list[str]]:
 
     Args:
         name: the patch.
-        fields: values of the header field ``Carries``, ``"gradient_sync.py as fabric/utilities/gradient_sync.py"``.
+        fields: values of the header field ``Carries``, ``"_ddp_gradients.py as fabric/utilities/_ddp_gradients.py"``.
 
     Returns:
         Lines of each file, by its path in upstream's source tree.
@@ -82,66 +87,97 @@ def files(name: str, fields: list[str]) -> dict[str, list[str]]:
         ValueError: a field is malformed.
     """
     pairs = []
-    for field in fields:
-        match = re.fullmatch(r"(\S+\.py) as (\S+\.py)", field)
+    for value in fields:
+        match = re.fullmatch(r"(\S+\.py) as (\S+\.py)", value)
         if match is None:
-            raise ValueError(f"Carries: {field!r} is not 'SOURCE.py as TARGET.py'")
+            raise ValueError(f"Carries: {value!r} is not 'SOURCE.py as TARGET.py'")
         pairs.append((match.group(1), match.group(2)))
     modules = {source[:-3].replace("/", "."): target for source, target in pairs}
     return {target: _render(name, source, modules) for source, target in pairs}
 
 
-def _render(name: str, source: str, modules: dict[str, str]) -> list[str]:
+@dataclass
+class _Module:
+    """A module of ``lightning_patches``, taken apart for a diff that carries it.
+
+    Args:
+        tree: its statements.
+        doc: lines of its docstring.
+        imports: lines of what it imports from elsewhere, ``import x`` and ``from x import y``.
+        carried: lines that import what the diff carries beside it.
+        needs_prelude: it uses modules of the package that the prelude stands in for.
+        record: where it defines ``PATCHES``, if it does.
+        body: the lines of all else.
+    """
+
+    tree: ast.Module
+    doc: list[str] = field(default_factory=list)
+    imports: tuple[set[str], list[str]] = field(default_factory=lambda: (set(), []))
+    carried: list[str] = field(default_factory=list)
+    needs_prelude: bool = False
+    record: Optional[ast.Assign] = None
+    body: list[str] = field(default_factory=list)
+
+
+def _take_apart(source: str, modules: dict[str, str]) -> _Module:
     text = (PACKAGE / source).read_text(encoding="utf-8")
-    lines, tree = text.splitlines(), ast.parse(text)
-    dropped: set[int] = set()
-    imports: list[str] = []
-    corrections = ""
+    lines, module = text.splitlines(), _Module(ast.parse(text))
+    plain, froms = module.imports
+    left_out: set[int] = set()
     first_code = len(lines)
-    needs_prelude = False
-    doc: list[str] = []
-    plain: set[str] = set()
-    froms: list[str] = []
-    for node in tree.body:
+    for node in module.tree.body:
         span = range(node.lineno - 1, node.end_lineno or node.lineno)
+        own = [lines[number] for number in span]
         if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "lightning_patches":
-            dropped.update(span)
-            home = (node.module or "").partition(".")[2]
-            for alias in node.names:
-                inner = f"{home}.{alias.name}".strip(".")
-                if inner in modules:
-                    package, _, module = modules[inner][:-3].replace("/", ".").rpartition(".")
-                    imports.append(f"from lightning.{package} import {module}")
-                elif inner == "_runtime" or home == "distributions":
-                    needs_prelude = True
-                elif home != "patch":
-                    raise ValueError(f"{source} needs lightning_patches.{inner}, which the diff does not carry")
+            left_out.update(span)
+            _import_of_ours(module, source, node, modules)
         elif isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "PATCHES":
-            dropped.update(span)
-            corrections = _corrections(name, node, tree)
+            left_out.update(span)
+            module.record = node
         elif isinstance(node, ast.Import):
-            plain.update(lines[number] for number in span)
+            plain.update(own)
         elif isinstance(node, ast.ImportFrom):
-            froms += [lines[number] for number in span] if node.module != "__future__" else []
+            froms += own if node.module != "__future__" else []
         elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
-            doc = doc or [lines[number] for number in span]
+            module.doc = module.doc or own
         else:
             first_code = min(first_code, node.lineno - 1)
-    body = [line for number, line in enumerate(lines) if number >= first_code and number not in dropped]
+    module.body = [line for number, line in enumerate(lines) if number >= first_code and number not in left_out]
+    return module
+
+
+def _import_of_ours(module: _Module, source: str, node: ast.ImportFrom, modules: dict[str, str]) -> None:
+    """What becomes of an import from the package: another carried file, the prelude, or nothing."""
+    home = (node.module or "").partition(".")[2]
+    for alias in node.names:
+        inner = f"{home}.{alias.name}".strip(".")
+        if inner in modules:
+            package, _, file = modules[inner][:-3].replace("/", ".").rpartition(".")
+            called = alias.asname or alias.name
+            module.carried.append(f"from lightning.{package} import {file}" + f" as {called}" * (called != file))
+        elif inner == "_runtime" or home == "engine.distributions":
+            module.needs_prelude = True
+        elif home != "patch":
+            raise ValueError(f"{source} needs lightning_patches.{inner}, which the diff does not carry")
+
+
+def _render(name: str, source: str, modules: dict[str, str]) -> list[str]:
+    module = _take_apart(source, modules)
+    plain, froms = module.imports
+    corrections = _corrections(name, module.record, module.tree) if module.record is not None else ""
     if corrections:
         plain.add("import functools")
-    if needs_prelude:
-        plain.add("import warnings")
-    head = [*doc, "", "from __future__ import annotations", "", *sorted(plain), *froms]
-    head += ["", *imports] if imports else []
-    head.append("")
+    if module.needs_prelude:
+        plain.update(("import importlib", "import warnings"))
+    head = [*module.doc, "", "from __future__ import annotations", "", *sorted(plain), *froms]
+    head += ["", *module.carried] if module.carried else []
     parts = [
         [f"# lightning-patches: {name}", f"# Carried over from lightning_patches/{source}; not to be edited here."],
-        head,
+        [*head, ""],
     ]
-    if needs_prelude:
+    if module.needs_prelude:
         parts.append(["", *PRELUDE.splitlines(), ""])
-    parts.append(["", *_stripped(body)])
+    parts.append(["", *_stripped(module.body)])
     if corrections:
         parts.append(["", "", *corrections.splitlines(), "", "", *EPILOGUE.splitlines()])
     return re.sub(r"\n{4,}", "\n\n\n", "\n".join("\n".join(part) for part in parts)).splitlines()

@@ -10,14 +10,14 @@ other tools (``patch --fuzz=0`` makes the same files out of them) and for the re
 from __future__ import annotations
 
 import ast
+import datetime
 import hashlib
 import os
 import re
 import sys
 from dataclasses import dataclass, field
-from functools import lru_cache
 from pathlib import Path
-from typing import Callable, Iterable, Literal, Optional
+from typing import Callable, Iterable, Iterator, Literal, Optional
 
 ROOT = Path(__file__).resolve().parents[1]
 os.environ.setdefault("_LIGHTNING_PATCHES_IMPORT_ONLY", "1")
@@ -25,11 +25,13 @@ sys.path[:0] = [str(ROOT / "scripts"), str(ROOT)]
 
 import _carried
 
-from lightning_patches import catalog, distributions, gate
-from lightning_patches.fingerprints import MARKER
+from lightning_patches import patches as catalogue
+from lightning_patches.engine import distributions, gate
+from lightning_patches.engine.fingerprints import MARKER
 from lightning_patches.patch import Patch
 
 UPSTREAM = ROOT / "upstream"
+REPOSITORY = "https://github.com/Lightning-AI/pytorch-lightning"
 SERIES = UPSTREAM / "series"
 State = Literal["applied", "applies", "does not apply"]
 Reader = Callable[[str], Optional[str]]
@@ -143,11 +145,11 @@ def read(path: Path) -> Diff:
         if line.startswith(" ") and name:
             header[name][-1] += "\n" + line[1:]
             continue
-        match = re.match(r"([A-Z][A-Za-z-]*): (.*)$", line)
+        match = re.match(r"([A-Z][A-Za-z-]*):(?: (.*))?$", line)
         if match is None:
             raise DiffError(f"{path.name}: {line!r} is not a header field")
         name = match.group(1)
-        header.setdefault(name, []).append(match.group(2))
+        header.setdefault(name, []).append(match.group(2) or "")
     return Diff(path, header, _parse_changes(path, body), hashlib.sha256(text.encode()).hexdigest())
 
 
@@ -305,37 +307,40 @@ def _places(diff: Diff, namespace: str, text: str, where: str, hunks: tuple[Hunk
     return places
 
 
-@lru_cache(maxsize=4096)
 def _extent(text: str, section: str) -> tuple[int, int]:
     """First line and end, counted from 0, of a function or class; of the whole text for ""."""
     if not section:
         return 0, text.count("\n") + 1
-    node: ast.AST = _parsed(text)
-    for name in section.split("."):
-        children = [child for child in ast.walk(node) if child is not node and getattr(child, "name", None) == name]
-        definitions = [c for c in children if isinstance(c, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))]
-        if not definitions:
-            return 0, 0
-        node = definitions[-1]
-    first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])  # type: ignore[attr-defined]
-    return first - 1, node.end_lineno  # type: ignore[attr-defined, return-value]
+    key = hashlib.sha256(text.encode()).digest()
+    if key not in _extents:  # many files are the same in several releases
+        _extents[key] = dict(_definitions(ast.parse(text).body))
+    return _extents[key].get(section, (0, 0))
 
 
-@lru_cache(maxsize=64)
-def _parsed(text: str) -> ast.Module:
-    return ast.parse(text)
+_extents: dict[bytes, dict[str, tuple[int, int]]] = {}
+
+
+def _definitions(statements: Iterable[ast.AST], inside: str = "") -> Iterator[tuple[str, tuple[int, int]]]:
+    """Each function and class by its qualified name, with its extent."""
+    for node in statements:
+        below = inside
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+            yield inside + node.name, (first - 1, node.end_lineno or node.lineno)
+            below = f"{inside}{node.name}."
+        for block in ("body", "handlers", "orelse", "finalbody"):
+            yield from _definitions(getattr(node, block, ()), below)
 
 
 def renewed(diff: Diff, reader: Reader) -> str:
-    """The diff's text with the line numbers that it has in a release of the ``lightning`` layout, and with what it
-    carries as it is now in the package.
+    """The diff's text with the header that the patch's record gives it, the line numbers that it has in a release of
+    the ``lightning`` layout, and what it carries as it is now in the package.
 
     Raises:
         DiffError: it does not apply there.
     """
     carried = _carried.files(diff.name, diff.header.get("Carries", []))
-    text = diff.path.read_text(encoding="utf-8")
-    parts = [text[: text.index("\n---\n")] + "\n---"]
+    parts = [header_text(header_of(diff, record(diff.name))).rstrip("\n")]
     for path, hunks in diff.changes:
         if path in carried:
             continue
@@ -397,29 +402,53 @@ def apply_all(diffs: Iterable[Diff], namespace: str, reader: Reader) -> dict[str
     return changed
 
 
-def disagreements(diff: Diff, patch: Patch) -> list[str]:
-    """Where a diff's header does not say what the patch's record says."""
-    header = {name: "\n".join(values) for name, values in diff.header.items()}
-    upstream = patch.upstream
-    wrong = []
-    for name in ("Description", "Origin", "Bug", "Applied-Upstream", "Last-Update", "Affected"):
-        if name not in header:
-            wrong.append(f"no {name}")
-    if header.get("Description", "").partition("\n")[0] != patch.title:
-        wrong.append(f"Description does not begin with the title {patch.title!r}")
-    origin = header.get("Origin", "")
-    found = {
-        "issues": (_numbers(r"/issues/(\d+)", header.get("Bug", "")), set(upstream.issues)),
-        "pull requests": (_numbers(r"/pull/(\d+)", origin), set(upstream.pull_requests)),
+# -------------------------------------------------------------------- headers
+
+
+def header_of(diff: Diff, patch: Patch) -> dict[str, list[str]]:
+    """The header as the patch's record has it, around what is said in the file only: what is done, in which way the
+    official fix was followed, and which releases this file is for where a patch has several files."""
+    upstream, typed = patch.upstream, {name: "\n".join(values) for name, values in diff.header.items()}
+    pulls = [f"{REPOSITORY}/pull/{number}" for number in upstream.pull_requests]
+    bugs = [f"{REPOSITORY}/issues/{number}" for number in upstream.issues] or pulls[:1]
+    kind = re.match(r"(?:(?:backport|other)\b.*?)?(?=,? ?http|$)", typed.get("Origin", ""), re.DOTALL)
+    way = (kind and kind.group()) or ("backport" if patch.fixed_in else "other")
+    joint = " " if " " in way else ", "
+    origin = joint.join(filter(None, (way, ",\n".join(pulls))))
+    if upstream.commit:
+        origin += f"\n({REPOSITORY}/commit/{upstream.commit})"
+    applied, said = patch.fixed_in or "no", typed.get("Applied-Upstream", "")
+    described = typed.get("Description", "").partition("\n")
+    files = [path for path in diff.path.parent.glob("*.patch") if path.name.partition(".")[0] == diff.name]
+    header = {
+        "Description": ["".join((patch.title, *described[1:]))],
+        "Origin": [origin],
+        "Bug": bugs or diff.header.get("Bug", []),
+        "Forwarded": diff.header.get("Forwarded", [] if pulls else ["no"]),
+        "Applied-Upstream": [said if re.match(rf"{re.escape(applied)}(,|\s|$)", said) else applied],
+        "Last-Update": diff.header.get("Last-Update", [datetime.date.today().isoformat()]),
+        "Affected": list(patch.affected) if len(files) == 1 else diff.header.get("Affected", []),
     }
-    wrong += [f"{what}: {sorted(a)} here, {sorted(b)} in the record" for what, (a, b) in found.items() if a != b]
-    commits = re.findall(r"/commit/([0-9a-f]+)", origin)
-    if commits != ([upstream.commit] if upstream.commit else []):
-        wrong.append(f"commit: {commits} here, {upstream.commit or 'none'} in the record")
-    applied = re.match(r"(no|\d\S*?)(?=,|\s|$)", header.get("Applied-Upstream", ""))
-    if applied is None or applied.group(1) != (patch.fixed_in or "no"):
-        wrong.append(f"Applied-Upstream does not begin with {patch.fixed_in or 'no'}")
-    if not re.fullmatch(r"\d{4}-\d\d-\d\d", header.get("Last-Update", "")):
+    return {**header, **{name: values for name, values in diff.header.items() if name not in header}}
+
+
+def header_text(header: dict[str, list[str]]) -> str:
+    """A header as it stands in a file, up to the line that ends it."""
+    fields = [f"{name}: {value}" for name, values in header.items() for value in values]
+    return "".join(field.replace("\n", "\n ") + "\n" for field in fields) + "---\n"
+
+
+def disagreements(diff: Diff, patch: Patch) -> list[str]:
+    """Where a diff does not say what the patch's record says."""
+    wrong = [
+        f"{name}: {diff.header.get(name, [])} here, {values} by the record"
+        for name, values in header_of(diff, patch).items()
+        if diff.header.get(name, []) != values
+    ]
+    for name in ("Bug", "Affected"):
+        if not diff.header.get(name):
+            wrong.append(f"no {name}")
+    if not re.fullmatch(r"\d{4}-\d\d-\d\d", "".join(diff.header.get("Last-Update", []))):
         wrong.append("Last-Update is not a date")
     marker = MARKER + diff.name
     for path, hunks in diff.changes:
@@ -428,12 +457,8 @@ def disagreements(diff: Diff, patch: Patch) -> list[str]:
     modules = {location.partition(":")[0].replace(".", "/") for location in patch.locations}
     files = {f"{module}{end}" for module in modules for end in (".py", "/__init__.py")}
     if not files & {path for path, _ in diff.changes}:
-        wrong.append("changes none of the files by which the patch recognises a fixed source")
+        wrong.append("changes none of the files by which the patch recognizes a fixed source")
     return wrong
-
-
-def _numbers(pattern: str, text: str) -> set[int]:
-    return {int(number) for number in re.findall(pattern, text)}
 
 
 def record(name: str) -> Patch:
@@ -442,7 +467,7 @@ def record(name: str) -> Patch:
     Raises:
         LookupError: there is none.
     """
-    for patch in catalog.all_patches():
+    for patch in catalogue.all_patches():
         if patch.name == name:
             return patch
     raise LookupError(f"there is no patch {name}")

@@ -4,14 +4,41 @@ from __future__ import annotations
 
 import hashlib
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 VENV = ROOT / ".venv"
 TORCH = "torch==2.13.0"
 """Asked for alone and exactly: the simulated CUDA device is built against this release's headers."""
+
+
+TAKES = (
+    "This takes a few minutes and about 1.3 GB of disk once: torch (about 200 MB to download, the build for CPUs) and "
+    "what the tests import. Old releases of Lightning, 7 to 14 MB each on disk, are fetched when they are needed."
+)
+
+
+def run(command: list[str], **more: Any) -> int:
+    """Run a command to its end. After Ctrl-C it has ten seconds to end by itself, and nothing of it stays.
+
+    Raises:
+        KeyboardInterrupt: by Ctrl-C, when the command has ended.
+    """
+    process = subprocess.Popen(command, start_new_session=True, **more)
+    try:
+        return process.wait()
+    except BaseException:
+        for number, patience in ((signal.SIGINT, 10), (signal.SIGTERM, 3), (signal.SIGKILL, 3)):
+            try:
+                os.killpg(process.pid, number)
+                process.wait(patience)
+            except (ProcessLookupError, subprocess.TimeoutExpired):
+                continue
+        raise
 
 
 def set_up(venv: Path = VENV, torch_index: str = "") -> Path:
@@ -33,6 +60,7 @@ def set_up(venv: Path = VENV, torch_index: str = "") -> Path:
     if python.exists() and stamp.exists() and stamp.read_text() == recipe:
         return python
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    print(TAKES, flush=True)
     if not python.exists():
         print(f"Making {venv}", flush=True)
         if subprocess.run([sys.executable, "-m", "venv", str(venv)], env=environment).returncode:
@@ -44,7 +72,7 @@ def set_up(venv: Path = VENV, torch_index: str = "") -> Path:
         [*pip, "--editable", f"{ROOT}[test]"],
     ):
         print("$", " ".join(command), flush=True)
-        if subprocess.run(command, env=environment).returncode:
+        if run(command, env=environment):
             sys.exit("The installation failed; see pip's message above.")
     stamp.write_text(recipe)
     return python

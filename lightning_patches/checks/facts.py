@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import importlib.machinery
 import importlib.metadata
@@ -17,9 +16,15 @@ import tempfile
 from dataclasses import dataclass, field
 from typing import Any, Optional
 
+from lightning_patches.ranks import nvml
+from lightning_patches.ranks.hang import _files as hang_files
+from lightning_patches.ranks.hang import _identity, _secret
+from lightning_patches.ranks.hang import _settings as hang_settings
+
 TORCH_TIMEOUT = 90.0
 """Seconds that torch may take to be imported and to say what it is."""
 _TOOL_TIMEOUT = 20.0
+_PORT_TIMEOUT = 3.0
 
 PACKAGES = (
     "torch",
@@ -69,7 +74,7 @@ class Torch:
         devices: number of CUDA devices that it sees.
         architectures: compute capabilities that it was built for, ``"sm_90"``.
         no_peer_access: pairs of devices that cannot reach each other's memory.
-        initialised_by_import: ``import torch`` alone left CUDA initialised.
+        initialized_by_import: ``import torch`` alone left CUDA initialized.
     """
 
     version: str
@@ -80,7 +85,7 @@ class Torch:
     devices: int = 0
     architectures: tuple[str, ...] = ()
     no_peer_access: tuple[tuple[int, int], ...] = ()
-    initialised_by_import: bool = False
+    initialized_by_import: bool = False
 
 
 @dataclass(frozen=True)
@@ -119,6 +124,8 @@ class Facts:
         addresses: host -> whether its name is resolved, for ``MASTER_ADDR`` and this host's own name.
         busy_port: ``MASTER_PORT`` is taken by another program on this machine.
         network_paths: directory -> type of its file system, for those that matter here and lie on the network.
+        unwritable: variable -> directory, of those that name one in which no file can be made.
+        hang_ports: ``"host:port"`` -> what is wrong, of the ports that the hang watch would use.
         script: findings in the user's script; each is ``(kind, line, text)``.
         unknown: what could not be found out, and why.
     """
@@ -144,6 +151,8 @@ class Facts:
     addresses: dict[str, bool] = field(default_factory=dict)
     busy_port: bool = False
     network_paths: dict[str, str] = field(default_factory=dict)
+    unwritable: dict[str, str] = field(default_factory=dict)
+    hang_ports: dict[str, str] = field(default_factory=dict)
     script: tuple[tuple[str, int, str], ...] = ()
     unknown: tuple[str, ...] = ()
 
@@ -185,6 +194,8 @@ def gather(ask_torch: bool = True, script: Optional[str] = None, torch_timeout: 
         addresses=_addresses(environment),
         busy_port=_is_busy(environment.get("MASTER_PORT", "")),
         network_paths=_network_paths(environment),
+        unwritable=_unwritable(environment),
+        hang_ports=_hang_ports(environment),
         script=_script(script, unknown),
         unknown=tuple(unknown),
     )
@@ -201,9 +212,9 @@ def _version(distribution: str) -> str:
 
 
 def _lightnings() -> tuple[Lightning, ...]:
-    from lightning_patches.cli import status
+    from lightning_patches.engine.installed import find_installed
 
-    return tuple(Lightning(one.distribution, one.version, one.forbidden, one.note) for one in status.find_installed())
+    return tuple(Lightning(one.distribution, one.version, one.forbidden, one.note) for one in find_installed())
 
 
 def _pinned() -> dict[str, str]:
@@ -219,8 +230,8 @@ def _pinned() -> dict[str, str]:
 _QUESTIONS = """
 import json, sys, warnings
 import torch
-facts = {"version": torch.__version__, "cuda": torch.version.cuda, "initialised_by_import": False}
-facts["initialised_by_import"] = bool(torch.cuda.is_initialized())
+facts = {"version": torch.__version__, "cuda": torch.version.cuda, "initialized_by_import": False}
+facts["initialized_by_import"] = bool(torch.cuda.is_initialized())
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
     try:
@@ -297,47 +308,29 @@ def _gpus(unknown: list[str]) -> tuple[tuple[Gpu, ...], str, Optional[tuple[int,
     return (), "", None
 
 
-class _Memory(ctypes.Structure):
-    _fields_ = (("total", ctypes.c_ulonglong), ("free", ctypes.c_ulonglong), ("used", ctypes.c_ulonglong))
-
-
 def _ask_nvml() -> Optional[tuple[tuple[Gpu, ...], str, Optional[tuple[int, int]]]]:
     try:
-        nvml = ctypes.CDLL("libnvidia-ml.so.1")
+        library = nvml.Library()
     except OSError:
         return None
-
-    def call(name: str, *arguments: Any) -> None:
-        status = getattr(nvml, name)(*arguments)
-        if status:
-            raise OSError(f"{name} failed with NVML error {status}")
-
-    call("nvmlInit_v2")
-    try:
-        text = ctypes.create_string_buffer(96)
-        number, second = ctypes.c_int(), ctypes.c_int()
-        call("nvmlSystemGetDriverVersion", text, len(text))
-        driver = text.value.decode()
-        call("nvmlSystemGetCudaDriverVersion_v2", ctypes.byref(number))
-        driver_cuda = (number.value // 1000, number.value % 1000 // 10)
-        count = ctypes.c_uint()
-        call("nvmlDeviceGetCount_v2", ctypes.byref(count))
+    with library:
+        driver, driver_cuda = library.versions()
         gpus = []
-        for index in range(count.value):
-            device, memory = ctypes.c_void_p(), _Memory()
-            call("nvmlDeviceGetHandleByIndex_v2", ctypes.c_uint(index), ctypes.byref(device))
-            call("nvmlDeviceGetName", device, text, len(text))
-            name = text.value.decode()
-            call("nvmlDeviceGetMemoryInfo", device, ctypes.byref(memory))
-            call("nvmlDeviceGetCudaComputeCapability", device, ctypes.byref(number), ctypes.byref(second))
-            capability = (number.value, second.value)
-            call("nvmlDeviceGetComputeMode", device, ctypes.byref(number))
+        for device in library.devices():
+            if device.error is not None:
+                raise device.error
+            total, used = device.total or 0, device.used or 0
             gpus.append(
-                Gpu(index, name, memory.total >> 20, memory.used >> 20, capability, exclusive=number.value != 0)
+                Gpu(
+                    device.index,
+                    device.name,
+                    total >> 20,
+                    used >> 20,
+                    device.capability,
+                    exclusive=bool(device.compute_mode),
+                )
             )
         return tuple(gpus), driver, driver_cuda
-    finally:
-        nvml.nvmlShutdown()
 
 
 def _ask_smi() -> Optional[tuple[tuple[Gpu, ...], str, Optional[tuple[int, int]]]]:
@@ -444,6 +437,47 @@ def _is_busy(port: str) -> bool:
     return False
 
 
+def _unwritable(environment: dict[str, str]) -> dict[str, str]:
+    """Directories that variables name and in which no file can be made; what is not there yet counts if it can be."""
+    found = {}
+    for variable in ("TMPDIR", "HOME", hang_files.VARIABLE):
+        path = environment.get(variable, "")
+        there = os.path.abspath(path)
+        while variable == hang_files.VARIABLE and not os.path.lexists(there):  # the watch makes it
+            there = os.path.dirname(there)
+        if path and not (os.path.isdir(there) and os.access(there, os.W_OK | os.X_OK)):
+            found[variable] = path
+    return found
+
+
+def _hang_ports(environment: dict[str, str]) -> dict[str, str]:
+    """What is wrong with the port that rank zero's watch listens on, if it is known and there are several nodes.
+
+    A port that nobody listens on yet refuses at once: what does not answer at all is closed by a firewall.
+    """
+    identity = _identity.find([])
+    secret = _secret.of_user()
+    if not environment.get(hang_settings.VARIABLE) or identity is None or identity.one_node:
+        return {}
+    ports = [_secret.port_of_user()] if secret is None else _secret.ports(secret, identity)
+    found = {}
+    for port in filter(None, ports):
+        if identity.node == 0:
+            if _is_busy(str(port)):
+                found[f"{identity.address}:{port}"] = "is in use on this machine"
+        elif identity.address:
+            try:
+                socket.create_connection((identity.address, port), timeout=_PORT_TIMEOUT).close()
+            except ConnectionRefusedError:
+                pass
+            except (OSError, UnicodeError) as error:
+                said = (
+                    "no answer" if isinstance(error, TimeoutError) else getattr(error, "strerror", None) or str(error)
+                )
+                found[f"{identity.address}:{port}"] = f"can't be reached from this node: {said}"
+    return found if len(found) == len(ports) else {}  # one is enough
+
+
 _NETWORK = re.compile(
     r"nfs\d?|cifs|smb\w*|lustre|gpfs|beegfs\w*|ceph|afs|9p|glusterfs|fuse\.(?!overlay|lxcfs).*|wekafs"
 )
@@ -488,5 +522,5 @@ def _script(path: Optional[str], unknown: list[str]) -> tuple[tuple[str, int, st
             source = file.read()
         return tuple(script.look_through(source))
     except (OSError, SyntaxError, ValueError) as error:
-        unknown.append(f"script {path}: {error}")
+        unknown.append(f"script {path}: {getattr(error, 'strerror', None) or error}")
         return ()

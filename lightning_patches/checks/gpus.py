@@ -180,17 +180,17 @@ def foreign_nccl(facts: Facts) -> Iterator[Finding]:
 
 
 def cuda_before_fork(facts: Facts) -> Iterator[Finding]:
-    """CUDA is initialised in a process that is forked afterwards."""
+    """CUDA is initialized in a process that is forked afterwards."""
     why = (
-        'A process that was forked after CUDA was initialised cannot use it: "Cannot re-initialize CUDA in forked '
+        'A process that was forked after CUDA was initialized cannot use it: "Cannot re-initialize CUDA in forked '
         'subprocess", or a hang. That is how strategy="ddp_fork" and "ddp_notebook" start ranks, and DataLoaders '
         "their workers."
     )
-    if facts.torch is not None and facts.torch.initialised_by_import:
+    if facts.torch is not None and facts.torch.initialized_by_import:
         yield Finding(
             "cuda-before-fork",
             "error",
-            "`import torch` alone leaves CUDA initialised in this environment",
+            "`import torch` alone leaves CUDA initialized in this environment",
             why,
             "Something that Python runs at its start (sitecustomize, a .pth file) uses CUDA: take it out.",
         )

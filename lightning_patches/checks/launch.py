@@ -8,6 +8,9 @@ from typing import Iterator, Optional
 
 from lightning_patches.checks import Finding
 from lightning_patches.checks.facts import Facts, rendezvous_file
+from lightning_patches.ranks.hang import _files as hang_files
+from lightning_patches.ranks.hang import _secret as hang_secret
+from lightning_patches.ranks.hang import _settings as hang_settings
 
 _INTEGERS = ("RANK", "LOCAL_RANK", "NODE_RANK", "GROUP_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_PORT")
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
@@ -251,6 +254,27 @@ def _integer(env: Mapping[str, str], name: str) -> Optional[int]:
     return int(value) if value.isdigit() else None
 
 
+def hang_watch(facts: Facts) -> Iterator[Finding]:
+    """Variables of the hang watch that it does not understand, or that do not work here."""
+    wrong = hang_settings.problems(facts.environment)
+    if hang_files.VARIABLE in facts.unwritable:
+        wrong.append(f"No file can be made in {hang_files.VARIABLE}={facts.unwritable[hang_files.VARIABLE]}.")
+    wrong += [f"The watch's port {port} {problem}." for port, problem in facts.hang_ports.items()]
+    try:
+        hang_settings.parse(facts.environment.get(hang_settings.VARIABLE, ""))
+    except ValueError as error:
+        wrong.append(str(error))
+    if wrong:
+        yield Finding(
+            "hang-watch",
+            "warning",
+            " ".join(wrong),
+            "Ranks are not watched as was meant, and a hang stays a frozen terminal.",
+            f"Set {hang_settings.VARIABLE} to {hang_settings.FORMS}, and the other variables as said; for a port, "
+            f"{hang_secret.PORT_VARIABLE} to one that is free and that no firewall closes, the same in all ranks.",
+        )
+
+
 CHECKS = (
     launcher_numbers,
     leftover_rank,
@@ -261,4 +285,5 @@ CHECKS = (
     visible_devices,
     shared_rendezvous,
     silent_failures,
+    hang_watch,
 )

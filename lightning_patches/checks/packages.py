@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Iterator
 
-from lightning_patches import catalog, gate
+from lightning_patches import patches as catalogue
 from lightning_patches.checks import Finding
 from lightning_patches.checks.facts import Facts
+from lightning_patches.engine import gate
+from lightning_patches.unpatched import ADVICE, ADVISORY
 
 NO_PKG_RESOURCES_SINCE = "2.4.0"
 """First release that imports without ``pkg_resources``."""
@@ -20,10 +22,8 @@ def compromised_release(facts: Facts) -> Iterator[Finding]:
                 "compromised-release",
                 "error",
                 f"{one.distribution} {one.version} is installed",
-                "2.6.2 and 2.6.3 were compromised on PyPI and run hostile code when they are imported "
-                "(GHSA-w37p-236h-pfx3).",
-                "Do not import it. Uninstall it, take 2.6.1 or 2.6.4, and treat every secret that this machine could "
-                "read as known to others.",
+                f"2.6.2 and 2.6.3 were compromised on PyPI and run hostile code when they are imported ({ADVISORY}).",
+                f"{ADVICE[0].upper()}{ADVICE[1:]}.",
             )
 
 
@@ -48,7 +48,7 @@ def pkg_resources(facts: Facts) -> Iterator[Finding]:
         return
     for one in facts.lightnings:
         if _older(one.version, NO_PKG_RESOURCES_SINCE):
-            patched = any("pkg_resources" in symptom for p in catalog.all_patches() for symptom in p.impact.symptoms)
+            patched = any("pkg_resources" in symptom for p in catalogue.all_patches() for symptom in p.impact.symptoms)
             help_ = "`import lightning_patches` before it, install" if patched else "Install"
             yield Finding(
                 "pkg-resources",
@@ -96,7 +96,7 @@ def model_hooks(facts: Facts) -> Iterator[Finding]:
     present = [f"{name} {facts.packages[name]}" for name in ("accelerate", "bitsandbytes") if name in facts.packages]
     if not present:
         return
-    patches = " and ".join(patch.name for patch in catalog.find("20276"))
+    patches = " and ".join(patch.name for patch in catalogue.find("20276"))
     patched = f" (patch {patches} re-aims the hooks)" if patches else ""
     yield Finding(
         "model-hooks",

@@ -31,7 +31,7 @@ def look_through(source: bytes) -> Iterator[tuple[str, int, str]]:
     started = min((call.lineno for call in calls if _starts(call)), default=1 << 30)
     for node in _outside(tree):
         if isinstance(node, ast.Call) and node.lineno < started and _touches_cuda(node):
-            yield TOUCHES_CUDA, node.lineno, ast.unparse(node)
+            yield TOUCHES_CUDA, node.lineno, _text(source, node)
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
             for keyword in node.keywords:
@@ -41,9 +41,14 @@ def look_through(source: bytes) -> Iterator[tuple[str, int, str]]:
             if _name(node.func).endswith("set_start_method") and node.args:
                 method = node.args[0]
                 if isinstance(method, ast.Constant) and method.value == "fork":
-                    yield FORKS, node.lineno, ast.unparse(node)
+                    yield FORKS, node.lineno, _text(source, node)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.startswith("file:///"):
             yield FILE_RENDEZVOUS, node.lineno, node.value
+
+
+def _text(source: bytes, node: ast.AST) -> str:
+    """The node as it stands in the script, in one line."""
+    return " ".join((ast.get_source_segment(source.decode("utf-8", "replace"), node) or "").split())
 
 
 def _outside(node: ast.AST) -> Iterator[ast.AST]:

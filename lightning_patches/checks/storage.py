@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Iterator
 
 from lightning_patches.checks import Finding
@@ -56,7 +57,7 @@ def limits(facts: Facts) -> Iterator[Finding]:
 
 
 def temporary_directory(facts: Facts) -> Iterator[Finding]:
-    """Temporary files lie on the network."""
+    """Temporary files lie on the network, nowhere, or elsewhere for each rank."""
     from lightning_patches.checks.facts import rendezvous_file
 
     rendezvous = rendezvous_file(facts.environment)
@@ -70,6 +71,40 @@ def temporary_directory(facts: Facts) -> Iterator[Finding]:
                 "slowly, and sockets may not work at all.",
                 "Set TMPDIR to a local disk.",
             )
+    path = facts.environment.get("TMPDIR", "")
+    if "TMPDIR" in facts.unwritable:
+        yield Finding(
+            "temporary-directory",
+            "warning",
+            f"no file can be made in TMPDIR={path}",
+            "Python silently takes another directory, often the small /tmp; other programs fail.",
+            "Make the directory on every node before training starts, or unset TMPDIR.",
+        )
+    ranks = {facts.environment.get(name, "") for name in ("RANK", "LOCAL_RANK", "SLURM_PROCID", "SLURM_LOCALID")}
+    own = re.search(r"(?:rank|task|proc|local)[^/\d]*(\d+)/*$", path, re.IGNORECASE)
+    if own is not None and own[1] in ranks:
+        yield Finding(
+            "temporary-directory",
+            "note",
+            f"TMPDIR={path} looks like this rank's own",
+            "What ranks of a node share by way of temporary files, such as torch.compile's cache or a rendezvous by a "
+            "file, each rank makes for itself, or waits for in vain. (Nothing of lightning_patches depends on it.)",
+            "Set the same TMPDIR in all ranks of a node.",
+        )
 
 
-CHECKS = (shared_memory, limits, temporary_directory)
+def home_directory(facts: Facts) -> Iterator[Finding]:
+    """The home directory can't be written to."""
+    if "HOME" in facts.unwritable:
+        yield Finding(
+            "home-directory",
+            "warning",
+            f"no file can be made in HOME={facts.unwritable['HOME']}",
+            "Caches of torch.hub, Triton, transformers and matplotlib lie there: a rank ends at the first use, and the "
+            "others wait for it.",
+            "Set HOME to a directory of your own, or XDG_CACHE_HOME, TORCH_HOME, TRITON_CACHE_DIR, HF_HOME and "
+            "MPLCONFIGDIR.",
+        )
+
+
+CHECKS = (shared_memory, limits, temporary_directory, home_directory)

@@ -6,6 +6,8 @@ of them. It defines:
 
 ``HELP``
     one line for the list of commands; the module's docstring is the text of ``lightning-patches COMMAND --help``.
+``PROGRAM_METAVAR``
+    for a command that also takes a program to run: what stands behind ``--`` is in ``args.program``, a list.
 ``add_arguments(parser)``
     adds its options to an :class:`argparse.ArgumentParser`.
 ``run(args)``
@@ -20,6 +22,7 @@ from __future__ import annotations
 import argparse
 import difflib
 import importlib
+import os
 import pkgutil
 import sys
 from collections.abc import Sequence
@@ -33,18 +36,35 @@ from lightning_patches.errors import LightningPatchesError
 OK = 0
 NOT_APPLIED = 1
 USAGE = 2
+UNKNOWN = 3
 
 PROGRAM = "lightning-patches"
 _EPILOG = """\
 exit status:
   0  all is well
-  1  something that was wanted is not so: a patch that will not be applied to the Lightning that is
-     installed, or a finding of a command that looks for some
-  2  the command line, or LIGHTNING_PATCHES, asks for something that does not exist"""
+  1  something that was wanted is not so: a patch that will not be applied to the Lightning that is installed, or a
+     finding of a command that looks for some
+  2  the command line, or LIGHTNING_PATCHES, asks for something that does not exist
+  3  `audit` was asked about a release that it does not know"""
+_COMPLETION = """
+
+completion, with `pip install "lightning-patches[completion]"`; in bash and zsh, and in fish:
+  eval "$(register-python-argcomplete lightning-patches)"
+  register-python-argcomplete --shell fish lightning-patches | source"""
 
 
 class UsageError(LightningPatchesError):
     """The command line asks for something that does not exist; ends with status 2."""
+
+
+class _Help(argparse.RawDescriptionHelpFormatter):
+    """Help texts keep their paragraphs, lists and commands, and fit the terminal."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        return _output.fitted(text, min(width, _output.MAX_TEXT_WIDTH))
+
+    def _split_lines(self, text: str, width: int) -> list[str]:
+        return _output.wrapped(text, width).splitlines()
 
 
 def commands() -> tuple[str, ...]:
@@ -65,19 +85,25 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
     _output.prepare()
     arguments = list(sys.argv[1:] if argv is None else argv)
     try:
+        if "_ARGCOMPLETE" in os.environ:
+            _complete()
         parser = _parser(arguments)
         if not arguments:
             parser.print_help(sys.stderr)
             return USAGE
         if not arguments[0].startswith("-") and arguments[0] not in commands():
             parser.error(_unknown(arguments[0]))
+        arguments, program = _split(arguments)
         args = parser.parse_args(arguments)
+        args.program = program
         status: int = args.run(args)
         return status
     except SystemExit as ended:  # argparse: --help, --version, or a wrong option
         return ended.code if isinstance(ended.code, int) else USAGE
     except LightningPatchesError as error:
-        print(f"{PROGRAM}: {error}", file=sys.stderr)
+        _output.complain(f"{PROGRAM}: {error}")
+        if isinstance(error, UsageError):
+            print(f"See `{PROGRAM} {arguments[0]} --help`.", file=sys.stderr)
         return USAGE
     except BrokenPipeError:
         return OK  # whoever read our output has seen enough
@@ -87,30 +113,46 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
         _output.finish()
 
 
-def _parser(arguments: list[str]) -> argparse.ArgumentParser:
+def _complete() -> None:
+    """Answer the shell, if the extra ``completion`` is installed."""
+    try:
+        argcomplete = importlib.import_module("argcomplete")
+    except ModuleNotFoundError:
+        return
+    argcomplete.autocomplete(_parser([], completing=True))
+
+
+def _parser(arguments: list[str], completing: bool = False) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=PROGRAM,
         description="Fixes for known bugs of PyTorch Lightning 2.x: what they are, and what they do here.",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog=_EPILOG + _COMPLETION,
+        formatter_class=_Help,
     )
     version = f"{PROGRAM} {lightning_patches.__version__}"
-    parser.add_argument("--version", action="version", version=version)
+    parser.add_argument("-V", "--version", action="version", version=version)
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     known = commands()
-    first = arguments[0] if arguments else ""
+    first = arguments[0] if arguments and not completing else ""
     for name in (first,) if first in known else known:
         module = _load(name)
         subparser = subparsers.add_parser(
             name,
             help=module.HELP,
             description=module.__doc__,
-            epilog=_EPILOG,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
+            formatter_class=_Help,
         )
         module.add_arguments(subparser)
         subparser.set_defaults(run=module.run)
     return parser
+
+
+def _split(arguments: list[str]) -> tuple[list[str], list[str]]:
+    """What is ours, and the program behind ``--`` for a command that takes one: argparse would look into it."""
+    if "--" not in arguments or not hasattr(_load(arguments[0]), "PROGRAM_METAVAR"):
+        return arguments, []
+    at = arguments.index("--")
+    return arguments[:at], arguments[at + 1 :]
 
 
 def _load(name: str) -> ModuleType:

@@ -5,15 +5,18 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import shutil
 import sys
 import textwrap
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, Optional
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 MAX_TEXT_WIDTH = 100
-MIN_PROSE_WIDTH = 24
-MAX_FACT_WIDTH = 18
+MIN_PROSE_WIDTH = 20
 
 
 def prepare() -> None:
@@ -49,15 +52,81 @@ def paragraph(text: str, indent: str = "") -> str:
     """``text`` wrapped to the terminal, or on one line when piped, so that ``grep`` sees whole sentences."""
     if not sys.stdout.isatty():
         return indent + " ".join(text.split())
-    width = min(shutil.get_terminal_size().columns, MAX_TEXT_WIDTH)
-    return textwrap.fill(text, width, initial_indent=indent, subsequent_indent=indent, break_long_words=False)
+    return wrapped(text, min(shutil.get_terminal_size().columns, MAX_TEXT_WIDTH), indent)
+
+
+def complain(text: str) -> None:
+    """Write a message to stderr, each of its lines wrapped to the terminal."""
+    if sys.stderr.isatty():
+        width = min(shutil.get_terminal_size().columns, MAX_TEXT_WIDTH)
+        text = "\n".join(_hanging(line, width) for line in text.splitlines())
+    print(text, file=sys.stderr)
+
+
+def wrapped(text: str, width: int, indent: str = "") -> str:
+    """``text`` in lines of at most ``width``. No word is broken, and nothing between backticks, which is to be copied:
+    it has a line of its own where it is too long."""
+    return _filled(" ".join(text.split()), width, indent, indent)
+
+
+def _filled(line: str, width: int, first: str, others: str) -> str:
+    whole = re.sub(r"`[^`]*`|PR #\d+", lambda copied: copied.group().replace(" ", "\0"), line)
+    lines = textwrap.fill(
+        whole, width, initial_indent=first, subsequent_indent=others, break_long_words=False, break_on_hyphens=False
+    )
+    return lines.replace("\0", " ")
+
+
+def fitted(text: str, width: int) -> str:
+    """``text`` of several paragraphs in lines of at most ``width``. A line that is indented more than the one before
+    belongs to it, as do lines of prose to each other; what stands in a second column stays there."""
+    lines: list[str] = []
+    for line in text.strip("\n").splitlines():
+        indent, before = _indent(line), _indent(lines[-1]) if lines else 0
+        belongs = bool(line.strip() and lines and lines[-1].strip()) and (indent > before or indent == before == 0)
+        if belongs and not lines[-1].endswith(":"):
+            lines[-1] += f" {line.strip()}"
+        else:
+            lines.append(line.rstrip())
+    return "\n".join(_hanging(line, width) for line in lines)
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+def _hanging(line: str, width: int) -> str:
+    column = re.match(r" +\S+(?: \S+)*? {2,}", line)
+    indent = " " * (len(column.group()) if column else _indent(line))
+    return _filled(line, width, "", indent)
+
+
+def styled(text: str, style: str) -> str:
+    """``text`` in a ``rich`` style on a terminal, and as it is everywhere else."""
+    if not sys.stdout.isatty():
+        return text
+    from rich.text import Text
+
+    console = _console()
+    with console.capture() as capture:
+        console.print(Text(text, style=style), soft_wrap=True, end="")
+    return capture.get()
+
+
+def _console() -> Console:
+    from rich.console import Console
+
+    # NO_COLOR (no-color.org) stands for no escape sequences at all: rich by itself keeps bold and dim.
+    plain = bool(os.environ.get("NO_COLOR"))
+    size = shutil.get_terminal_size().columns  # rich takes a dumb terminal for one of 80 columns
+    return Console(width=size, highlight=False, color_system=None if plain else "auto", no_color=plain)
 
 
 def write_table(header: Sequence[str], rows: Sequence[Sequence[str]], styles: Sequence[str] = ()) -> None:
     """Draw a table: with ``rich`` on a terminal, plain aligned columns of full width everywhere else.
 
     Args:
-        header: the columns' titles.
+        header: the columns' titles. The last column is prose, and takes what width there is.
         rows: one text for each column.
         styles: a ``rich`` style for each row, used on a terminal only.
     """
@@ -72,32 +141,55 @@ def write_table(header: Sequence[str], rows: Sequence[Sequence[str]], styles: Se
 
 def _draw(header: Sequence[str], rows: Sequence[Sequence[str]], styles: Sequence[str]) -> None:
     from rich import box
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    widths = [max(len(line[column]) for line in [header, *rows]) for column in range(len(header))]
-    prose = max(range(1, len(header)), key=widths.__getitem__)
-    broken = {index for index in range(1, len(header)) if index == prose or widths[index] > MAX_FACT_WIDTH}
-    for index in broken:  # what may be broken over lines needs only so much; everything else stays whole
-        widths[index] = min(widths[index], MIN_PROSE_WIDTH if index == prose else MAX_FACT_WIDTH)
-    console = Console(highlight=False)
+    console = _console()
+    widths = _column_widths(header, rows, console.width)
     with console.capture() as capture:
-        if sum(widths) + 2 * len(widths) <= console.width:
-            table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
-            for index, title in enumerate(header):
-                table.add_column(title, no_wrap=index not in broken, min_width=widths[index])
+        if widths is not None:
+            table = Table(
+                box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold"
+            )
+            for title, width in zip(header, widths):
+                table.add_column(wrapped(title, width), no_wrap=True, min_width=width, max_width=width)
             for index, row in enumerate(rows):
-                table.add_row(*(Text(cell) for cell in row), style=styles[index] if styles else None)
+                cells = (Text(wrapped(cell, width)) for cell, width in zip(row, widths))
+                table.add_row(*cells, style=styles[index] if styles else None)
             console.print(table)
         else:  # too narrow for columns
             for index, row in enumerate(rows):
-                style = styles[index] if styles else ""
-                facts = [f"{header[i].lower()} {row[i]}" for i in range(1, len(row)) if i != prose and row[i]]
+                facts = [f"{header[i].lower()}: {row[i]}" for i in range(1, len(row) - 1) if row[i]]
                 console.print(Text(row[0], style="bold"), soft_wrap=True)
-                for text in (", ".join(facts), row[prose]):
+                for text, style in ((", ".join(facts), styles[index] if styles else ""), (row[-1], "")):
                     console.print(Text(paragraph(text, "  "), style=style), soft_wrap=True)
-    write(capture.get().rstrip("\n"))
+    write(capture.get().strip("\n"))
+
+
+def _column_widths(header: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> Optional[list[int]]:
+    """Widths of the columns in which no word is broken; ``None`` if there are none on a terminal of this width.
+
+    The last column is prose and takes what is left; the others are cut down to their longest word from the widest on.
+    """
+    lines = [header, *rows]
+    longest = [max(len(line[column]) for line in lines) for column in range(len(header))]
+    words = [max(_longest_word(line[column]) for line in lines) for column in range(len(header))]
+    left = width - len(header) + 1  # between two columns the box has one more
+    least = [*words[:-1], max(words[-1], min(MIN_PROSE_WIDTH, longest[-1]))]
+    if sum(least) + len(least) > left:
+        return None
+    widths = [*longest[:-1], least[-1]]
+    for column in sorted(range(len(header) - 1), key=lambda column: -longest[column]):
+        if sum(widths) + len(widths) > left:
+            excess = sum(widths) + len(widths) - left
+            widths[column] = max(words[column], widths[column] - excess)
+    widths[-1] = min(longest[-1], left - len(widths) - sum(widths[:-1]))
+    return widths
+
+
+def _longest_word(text: str) -> int:
+    words = wrapped(text, 1).split("\n")
+    return max(map(len, words), default=0)
 
 
 def _discard() -> None:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import argparse
 import difflib
 import json
+import re
 from pathlib import Path
-from typing import Any, Optional
+from typing import Any, Optional, Union
 
-from lightning_patches import catalog, fingerprints, gate
+from lightning_patches import patches as catalogue
 from lightning_patches.cli import UsageError
-from lightning_patches.patch import Patch
+from lightning_patches.engine import fingerprints, gate
+from lightning_patches.patch import GROUPS, Patch
+from lightning_patches.unpatched import Unpatched
 
 UPSTREAM = "https://github.com/Lightning-AI/pytorch-lightning"
 
@@ -29,8 +33,8 @@ def affected(patch: Patch) -> str:
     return ", ".join(" to ".join(span) for span in spans) or " or ".join(patch.affected)
 
 
-def fixed_in(patch: Patch) -> str:
-    return patch.fixed_in or "never"
+def fixed_in(record: Union[Patch, Unpatched]) -> str:
+    return record.fixed_in or ("merged, unreleased" if record.upstream.merged else "never")
 
 
 def numbers(patch: Patch) -> str:
@@ -45,15 +49,31 @@ def find(key: str) -> tuple[Patch, ...]:
     Raises:
         UsageError: there is none; the message names the closest ones.
     """
-    found = catalog.find(key.strip().lower())
+    # As people write them and as our own tables do: "PR 21056", "#19813", "issue 19813", an address on GitHub.
+    number = re.fullmatch(
+        r"(?:\S+/(?:issues|pull)/|(?:pr|pull|issue|gh)?[\s#-]*)(\d+)(?:[#/?].*)?", key.strip().lower()
+    )
+    found = catalogue.find(number[1] if number else key.strip().lower())
     if found:
         return found
-    patches = catalog.all_patches()
+    patches = catalogue.all_patches()
     words = [*(patch.name for patch in patches), *{str(number) for patch in patches for number in patch.numbers}]
     close = difflib.get_close_matches(key.lower().lstrip("#"), words, n=3, cutoff=0.5)
     close += [word for word in words if len(key) > 2 and key.lower() in word and word not in close][:3]
     hint = f"Did you mean {' or '.join(close)}?" if close else "`lightning-patches list` shows what there is."
     raise UsageError(f"there is no patch, issue or pull request {key!r}. {hint}")
+
+
+def add_group(parser: argparse.ArgumentParser) -> None:
+    """``--group``, of the commands that tell of several patches."""
+    parser.add_argument(
+        "--group", choices=GROUPS, metavar="GROUP", help=f"only the patches of a group: {', '.join(GROUPS)}"
+    )
+
+
+def complete(argument: argparse.Action) -> None:
+    """Have a shell complete the names of patches for an argument."""
+    setattr(argument, "completer", lambda **_: [patch.name for patch in catalogue.all_patches()])  # noqa: B010
 
 
 def checkout() -> Optional[Path]:
@@ -67,7 +87,7 @@ def diffs(patch: Patch) -> list[Path]:
     root = checkout()
     if root is None:
         return []
-    names = [other.name for other in catalog.all_patches()]
+    names = [other.name for other in catalogue.all_patches()]
     found = []
     for path in sorted((root / "upstream").glob(f"{patch.name}*.patch")):
         # "a-b.patch" belongs to the patch "a-b" if there is one, and to "a" otherwise.
@@ -80,9 +100,10 @@ def diffs(patch: Patch) -> list[Path]:
 def as_dict(patch: Patch) -> dict[str, Any]:
     """The whole record as JSON. Keys are only ever added.
 
-    ``name title group default affected affected_releases fixed_in issues pull_requests commit tests summary symptoms
-    targets witnesses further_than_upstream equivalent_to note warns_of``; ``fixed_in`` is ``null`` for never. A target
-    is ``{"location", "adds", "since", "before"}``.
+    ``name title group default affected affected_releases fixed_in merged issues pull_requests commit tests summary
+    symptoms targets witnesses further_than_upstream equivalent_to note relied_on relied_on_tests warns_of``;
+    ``fixed_in`` is ``null`` for never, and for a fix that is ``merged`` and in no release yet. A target is
+    ``{"location", "adds", "since", "before"}``.
     """
     releases = gate.affected_releases(patch)
     record = {
@@ -93,6 +114,7 @@ def as_dict(patch: Patch) -> dict[str, Any]:
         "affected": patch.affected,
         "affected_releases": [release for release in fingerprints.known_releases() if release in releases],
         "fixed_in": patch.fixed_in,
+        "merged": patch.upstream.merged,
         "issues": patch.upstream.issues,
         "pull_requests": patch.upstream.pull_requests,
         "commit": patch.upstream.commit,
@@ -106,6 +128,8 @@ def as_dict(patch: Patch) -> dict[str, Any]:
         "further_than_upstream": patch.further_than_upstream,
         "equivalent_to": patch.equivalent_to,
         "note": patch.note,
+        "relied_on": patch.relied_on,
+        "relied_on_tests": patch.relied_on_tests,
         "warns_of": patch.warns_of,
     }
     plain: dict[str, Any] = json.loads(json.dumps(record))

@@ -1,45 +1,74 @@
 """Which known bugs the installed Lightning has, or one that is about to be installed, and which the patches mend.
 
-Nothing is imported to find out. Without options the Lightnings of this environment are looked at: their version, and
-the code that each patch is for. With --requirement or -r only the release's number is looked at, also of releases
-that are not installed. Of a range, it is the newest known release in it, which is what pip takes.
+  lightning-patches audit                      the Lightnings of this environment: their version and their code
+  lightning-patches audit lightning==2.2.5     a release, by its number; it need not be installed
+  lightning-patches audit uv.lock              what a project asks for: requirements files of pip, pyproject.toml,
+                                               uv.lock, poetry.lock, pdm.lock, pylock.toml, Pipfile, Pipfile.lock,
+                                               environment.yml
+
+Nothing is imported to find out. Of a range it is the newest known release in it, which is what pip takes. About a
+release that is not known here nothing can be said, and the exit status says so.
 
 With --json, one object; keys are only ever added:
   schema     1
   toggle     {value (null: not set), selected: [patch names]}
-  audited    [{requirement (null: installed), distribution, version (null: cannot be told), notes: [text], bugs}]
+  audited    [{requirement (null: installed), file, line, distribution, version (null: cannot be told), known (the
+              release is known here), headline, notes: [text], bugs, upstream: {patched, open, not patchable,
+              nothing to patch, left out}}]
   fail_on    the option
   ok         the exit status is 0
 A bug is {name, title, group, harm, affected, fixed_in (null: never), drop_at, move_to, cover, covered, reason, issues,
-pull_requests, advisories}. cover is "default" or "opt-in" (how the patch is had) or "none" (there is no patch); covered
-says if it will be applied with the LIGHTNING_PATCHES that is set now, and reason why not.
+pull_requests, advisories}. cover is "default" or "opt-in" (how the patch is enabled) or "none" (no patch); covered
+says if it will be applied with the LIGHTNING_PATCHES that is set now, and reason why not. upstream
+counts the fixes that upstream has made since that release, by what became of them here.
+
+--format github writes annotations for a workflow of GitHub Actions, sarif a document for code scanning, markdown a
+table for a summary or a comment.
+
+exit status:
+  0  no bug that --fail-on asks about
+  1  there are such bugs
+  2  the command line is wrong, or a file cannot be read or understood
+  3  a release is not known here, or the requirement does not tell it, and there is no reason for status 1
 """
 
 from __future__ import annotations
 
 import argparse
+import difflib
 import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Optional
+from typing import Any, Optional
 
-from lightning_patches import catalog, distributions, fingerprints, gate, toggle
-from lightning_patches.cli import NOT_APPLIED, OK, UsageError, _output, status
-from lightning_patches.known_bugs import KNOWN_BUGS, KnownBug
+from lightning_patches import patches as catalogue
+from lightning_patches.cli import (
+    NOT_APPLIED,
+    OK,
+    UNKNOWN,
+    UsageError,
+    _audit_formats,
+    _coverage,
+    _output,
+    _records,
+    _requirements,
+    _settings,
+)
+from lightning_patches.engine import distributions, fingerprints, gate, toggle
+from lightning_patches.engine.installed import find_installed
 from lightning_patches.patch import GROUPS, Patch
-
-if TYPE_CHECKING:
-    from packaging.requirements import Requirement
+from lightning_patches.unpatched import UNPATCHED, Unpatched
 
 HELP = "which known bugs this environment has, or a requirement such as lightning==2.2.5"
 
 FAIL_ON = ("any", "opt-in", "uncovered", "never")
+FORMATS = ("text", "json", "github", "markdown", "sarif")
 
 
 @dataclass(frozen=True)
 class Bug:
-    """A known bug in an audited release; ``record`` is a :class:`Patch` or, where there is none, a KnownBug."""
+    """A known bug in an audited release; ``record`` is a :class:`Patch` or, where there is none, a Unpatched."""
 
     record: Any
     cover: str
@@ -53,7 +82,7 @@ class Bug:
             "name": record.name,
             "title": record.title,
             "group": record.group,
-            "harm": record.impact.summary if is_patch else record.harm,
+            "harm": record.impact.summary,
             "affected": list(record.affected),
             "fixed_in": record.fixed_in,
             "drop_at": record.fixed_in if is_patch else None,
@@ -61,30 +90,50 @@ class Bug:
             "cover": self.cover,
             "covered": self.covered,
             "reason": self.reason,
-            "issues": list(record.upstream.issues if is_patch else record.issues),
-            "pull_requests": list(record.upstream.pull_requests if is_patch else record.pull_requests),
+            "issues": list(record.upstream.issues),
+            "pull_requests": list(record.upstream.pull_requests),
             "advisories": [] if is_patch else list(record.advisories),
         }
 
 
 @dataclass
 class Audited:
-    """One release and its known bugs; ``version`` is ``None`` where the requirement does not tell it."""
+    """One release and its known bugs.
+
+    Args:
+        distribution: ``"lightning"``, ``"pytorch-lightning"`` or ``"lightning-fabric"``.
+        version: ``None`` where the requirement does not tell it.
+        requirement: as it was asked for; ``None`` for what is installed.
+        file: where it was asked for, "" for the command line.
+        line: on which line of that file.
+        known: the release is one of those that the patches and the known bugs were compared with.
+        notes: what the reader has to know.
+        bugs: the known bugs of the release.
+    """
 
     distribution: str
     version: Optional[str]
     requirement: Optional[str] = None
+    file: str = ""
+    line: int = 0
+    known: bool = True
     notes: list[str] = field(default_factory=list)
     bugs: list[Bug] = field(default_factory=list)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
+        "what",
+        nargs="*",
+        metavar="WHAT",
+        help="a requirement such as lightning==2.2.5, or a file that has some; nothing: this environment",
+    )
+    parser.add_argument(
         "--requirement",
         action="append",
         default=[],
         metavar="SPEC",
-        help="a release that need not be installed, such as lightning==2.2.5; may be repeated",
+        help="the same as WHAT; may be repeated",
     )
     parser.add_argument(
         "-r",
@@ -92,11 +141,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="FILE",
-        help="a file of requirements, in which all but Lightning is passed over; may be repeated",
+        help="the same as WHAT, for a file; may be repeated",
     )
     parser.add_argument(
         "--fail-on",
         choices=FAIL_ON,
+        metavar="WHICH",
         default="uncovered",
         help="which bugs end with status 1: any; opt-in: those that LIGHTNING_PATCHES as it is set now does not "
         "select; uncovered: of these only the ones that no opt-in patch mends (the default); never",
@@ -104,39 +154,61 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--ignore", action="append", default=[], metavar="BUG", help="a bug that is known and accepted; may be repeated"
     )
-    parser.add_argument("--group", choices=GROUPS, help="only the bugs of this group")
-    parser.add_argument("--json", action="store_true", help="as JSON")
+    parser.add_argument("--fixes", action="store_true", help="also list upstream's later fixes that have no patch")
+    parser.add_argument(
+        "--group", choices=GROUPS, metavar="GROUP", help=f"only the bugs of a group: {', '.join(GROUPS)}"
+    )
+    parser.add_argument(
+        "--format", choices=FORMATS, metavar="FORMAT", default="text", help=f"{', '.join(FORMATS)} (default: text)"
+    )
+    parser.add_argument("--json", action="store_const", const="json", dest="format", help="the same as --format json")
 
 
 def run(args: argparse.Namespace) -> int:
-    setting = status.read_toggle()
+    setting = _settings.read_toggle()
     if setting.selection is None:
         raise UsageError(str(setting.error))
-    names = {patch.name for patch in catalog.all_patches()} | {bug.name for bug in KNOWN_BUGS}
+    names = {patch.name for patch in catalogue.all_patches()} | {bug.name for bug in UNPATCHED}
     for name in args.ignore:
         if name not in names:
             raise UsageError(f"there is no bug {name!r} to ignore; `lightning-patches audit` shows their names.")
-    if args.requirement or args.requirements_file:
-        audited = audit_requirements(args.requirement, args.requirements_file, setting.selection)
+    specs, files = [*args.requirement], [*args.requirements_file]
+    for what in args.what:
+        (files if os.path.exists(what) or _requirements.parse(what) is None else specs).append(what)
+    if specs or files:
+        audited = audit_requirements(specs, files, setting.selection)
     else:
         audited = audit_installed(setting.selection)
     for one in audited:
         one.bugs = [b for b in one.bugs if b.record.name not in args.ignore and args.group in (None, b.record.group)]
         one.bugs.sort(key=lambda bug: (bug.covered, GROUPS.index(bug.record.group)))
-    ended = NOT_APPLIED if any(fails(bug, args.fail_on) for one in audited for bug in one.bugs) else OK
-    if args.json:
+    ended = _exit_status(audited, args.fail_on)
+    if args.format == "json":
         _output.write_json(
             {
                 "schema": 1,
                 "toggle": {"value": setting.value, "selected": sorted(setting.selection.names)},
-                "audited": [{**vars(one), "bugs": [bug.as_dict() for bug in one.bugs]} for one in audited],
+                "audited": [_as_dict(one) for one in audited],
                 "fail_on": args.fail_on,
                 "ok": ended == OK,
             }
         )
+    elif args.format == "text":
+        _write(audited, setting, args.fixes)
     else:
-        _write(audited, setting)
+        _output.write(_audit_formats.FORMATS[args.format]([_as_dict(one) for one in audited]))
     return ended
+
+
+def _exit_status(audited: list[Audited], fail_on: str) -> int:
+    if any(fails(bug, fail_on) for one in audited for bug in one.bugs):
+        return NOT_APPLIED
+    return UNKNOWN if fail_on != "never" and not all(one.known for one in audited) else OK
+
+
+def _as_dict(one: Audited) -> dict[str, Any]:
+    bugs = [bug.as_dict() for bug in one.bugs]
+    return {**vars(one), "headline": headline(one), "bugs": bugs, "upstream": _coverage.counts(one.version)}
 
 
 def fails(bug: Bug, fail_on: str) -> bool:
@@ -149,9 +221,10 @@ def fails(bug: Bug, fail_on: str) -> bool:
 def audit_installed(selection: toggle.Selection) -> list[Audited]:
     """The Lightnings of this environment. What decides is the code that is installed, not the number alone."""
     audited = []
-    for one in status.find_installed():
+    for one in find_installed():
         found = Audited(one.distribution, one.version, notes=[one.note] if one.note else [])
-        for bug in KNOWN_BUGS:
+        found.known = is_known(one.version)
+        for bug in UNPATCHED:
             hit = one.forbidden if bug.name == "compromised-release" else has(bug, one.distribution, one.version)
             if hit:
                 found.bugs.append(Bug(bug, "none", False, bug.why_not))
@@ -168,7 +241,7 @@ def _bugs_in(namespace: distributions.Namespace, selection: toggle.Selection) ->
         decision = gate.decide(patch, namespace)
         if decision.verdict == "pending":
             yield _selected(patch, selection)
-        elif decision.verdict == "drifted":
+        elif decision.verdict in gate.REFUSED:
             versions = {part.version for part in namespace.parts.values()}
             if any(_in_ranges(version, patch.affected) for version in versions):
                 yield Bug(patch, _cover(patch), False, decision.reason)
@@ -176,7 +249,7 @@ def _bugs_in(namespace: distributions.Namespace, selection: toggle.Selection) ->
 
 def _mending() -> list[Patch]:
     """The patches but for those that only warn of a bug, which is among the known ones."""
-    return [patch for patch in catalog.all_patches() if not patch.warns_of]
+    return [patch for patch in catalogue.all_patches() if not patch.warns_of]
 
 
 def audit_requirements(specs: list[str], files: list[str], selection: toggle.Selection) -> list[Audited]:
@@ -187,22 +260,46 @@ def audit_requirements(specs: list[str], files: list[str], selection: toggle.Sel
     """
     requirements = []
     for spec in specs:
-        requirement = _parse(spec)
+        requirement = _requirements.parse(spec)
         if requirement is None:
             raise UsageError(f"{spec!r} is not a requirement such as lightning==2.2.5.")
-        if _distribution(requirement) is None:
-            raise UsageError(f"{spec!r} is not a requirement of {', '.join(_SHIPS)}.")
-        requirements.append(requirement)
+        if _requirements.distribution(requirement) is None:
+            raise UsageError(_not_lightning(spec))
+        requirements.append(_requirements.Found(requirement))
     for path in files:
-        requirements += [found for found in _read(path, set()) if _distribution(found) is not None]
-    audited = [_audit(requirement, selection) for requirement in requirements]
+        requirements += _requirements.read(path)
+    audited = [_audit(found, selection) for found in requirements]
+    locked = {found.file for found in requirements if found.locked}
     named = {one.distribution for one in audited}
     for one in audited:
-        if one.distribution == "lightning" and "pytorch-lightning" not in named:
+        if one.distribution == "lightning" and "pytorch-lightning" not in named and one.file not in locked:
             one.notes.append(
                 "installing lightning also installs pytorch-lightning, in its newest release unless something pins it"
             )
     return audited
+
+
+def _not_lightning(spec: str) -> str:
+    if re.fullmatch(r"\d+(?:\.\w+)+", spec):
+        return f"{spec!r} names no package: lightning=={spec}?"
+    name = re.split(r"[^\w.-]", spec)[0]
+    close = difflib.get_close_matches(name.lower(), _requirements.NAMES, n=1)
+    if close:
+        return f"{spec!r} is not a requirement of Lightning. Did you mean {spec.replace(name, close[0], 1)}?"
+    is_file = re.search(r"\.(?:txt|in|toml|lock|ya?ml)$", spec)
+    missing = f"there is no file {spec!r}, and it" if is_file else repr(spec)
+    return f"{missing} is not a requirement of {', '.join(_requirements.NAMES)}."
+
+
+def is_known(version: str) -> bool:
+    """Whether a release is one of those that patches and bugs were compared with. A local label does not matter."""
+    from packaging.version import InvalidVersion, Version
+
+    try:
+        public = Version(version).public
+    except InvalidVersion:
+        return False
+    return public in fingerprints.known_releases() or public in distributions.FORBIDDEN
 
 
 _SHIPS = {
@@ -213,20 +310,23 @@ _SHIPS = {
 """Distribution -> the parts of upstream's source tree that it brings."""
 
 
-def _audit(requirement: Requirement, selection: toggle.Selection) -> Audited:
-    distribution = _distribution(requirement)
+def _audit(asked: _requirements.Found, selection: toggle.Selection) -> Audited:
+    requirement = asked.requirement
+    distribution = _requirements.distribution(requirement)
     assert distribution is not None
-    found = Audited(distribution, None, str(requirement))
+    text = requirement.name if requirement.url else str(requirement)
+    found = Audited(distribution, None, text, asked.file, asked.line, known=False)
     if requirement.url:
-        found.notes.append("the requirement is an address: install it, and audit the environment")
+        found.notes.append("it comes from an address or a directory: install it, and audit the environment")
         return found
     known = fingerprints.known_releases()
     matching = list(requirement.specifier.filter([*known, *sorted(distributions.FORBIDDEN)]))
     pinned = [s.version for s in requirement.specifier if s.operator in ("==", "===") and "*" not in s.version]
     if pinned:
         found.version = pinned[0]
-        if found.version not in matching:
-            found.notes.append(f"{found.version} is not a known release of Lightning 2.x; told by its number alone")
+        if not is_known(found.version):
+            found.notes.append(f"known are the releases {known[0]} to {known[-1]}")
+            return found
     else:
         allowed = [release for release in known if release in matching]
         if not allowed:
@@ -234,7 +334,8 @@ def _audit(requirement: Requirement, selection: toggle.Selection) -> Audited:
             return found
         found.version = allowed[-1]
         found.notes.append(f"not pinned; {allowed[-1]} is the newest known release that matches")
-    for bug in KNOWN_BUGS:
+    found.known = True
+    for bug in UNPATCHED:
         if has(bug, distribution, found.version):
             found.bugs.append(Bug(bug, "none", False, bug.why_not))
     if found.version not in distributions.FORBIDDEN:
@@ -257,7 +358,7 @@ def _cover(patch: Patch) -> str:
     return "default" if patch.default else "opt-in"
 
 
-def has(bug: KnownBug, distribution: str, version: str) -> bool:
+def has(bug: Unpatched, distribution: str, version: str) -> bool:
     """Whether a release of a distribution has a bug, by its number."""
     return (not bug.distributions or distribution in bug.distributions) and _in_ranges(version, bug.affected)
 
@@ -271,56 +372,14 @@ def _in_ranges(version: str, ranges: tuple[str, ...]) -> bool:
         return False
 
 
-def _distribution(requirement: Requirement) -> Optional[str]:
-    """The Lightning distribution that is required here; ``None`` for anything else."""
-    from packaging.utils import canonicalize_name
-
-    name = canonicalize_name(requirement.name)
-    if name not in _SHIPS or (requirement.marker is not None and not requirement.marker.evaluate({"extra": ""})):
-        return None
-    return name
-
-
-def _parse(text: str) -> Optional[Requirement]:
-    from packaging.requirements import InvalidRequirement, Requirement
-
-    try:
-        return Requirement(text)
-    except InvalidRequirement:
-        return None
-
-
-def _read(path: str, seen: set[str]) -> Iterator[Requirement]:
-    """The requirements of a file, and of those that it includes. Lines that are none are passed over, as paths and
-    pip's options are."""
-    real = os.path.realpath(path)
-    if real in seen:
-        return
-    seen.add(real)
-    try:
-        with open(path, encoding="utf-8-sig") as file:
-            text = file.read()
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path} cannot be read: {error}") from None
-    for line in re.sub(r"\\\r?\n", " ", text).splitlines():
-        line = re.sub(r"(^|\s)#.*$", "", line).strip()
-        included = re.match(r"(?:-r|-c|--requirement|--constraint)[\s=]*(\S+)$", line)
-        if included:
-            yield from _read(os.path.join(os.path.dirname(path), included[1]), seen)
-            continue
-        requirement = _parse(re.split(r"\s--", line)[0].strip())
-        if requirement is not None:
-            yield requirement
-
-
-def _write(audited: list[Audited], setting: status.Toggle) -> None:
+def _write(audited: list[Audited], setting: _settings.Toggle, fixes: bool) -> None:
     if not audited:
         _output.write("There is no Lightning here: nothing to audit.")
         return
     for number, one in enumerate(audited):
         if number:
             _output.write()
-        _output.write(_output.paragraph(_headline(one)))
+        _output.write(_output.paragraph(headline(one)))
         for note in one.notes:
             _output.write(_output.paragraph(f"note: {note}."))
         if one.bugs:
@@ -328,7 +387,7 @@ def _write(audited: list[Audited], setting: status.Toggle) -> None:
             _output.write_table(
                 ("BUG", "GROUP", "COVERED", "FIXED IN", "HARM"),
                 [_row(bug) for bug in one.bugs],
-                ["" if bug.covered else "bold" for bug in one.bugs],
+                ["green" if bug.covered else "yellow" if bug.cover == "opt-in" else "bold red" for bug in one.bugs],
             )
         for bug in one.bugs:
             if bug.cover == "none":
@@ -336,6 +395,8 @@ def _write(audited: list[Audited], setting: status.Toggle) -> None:
                 _output.write(
                     _output.paragraph(f"{bug.record.name}: no patch, {bug.reason}. Move to {bug.record.move_to}.")
                 )
+        if one.known:
+            _coverage.write(one.version, fixes)
     _output.write()
     when = "is not set: the default set counts as applied" if setting.value is None else f"is {setting.value!r}"
     _output.write(
@@ -346,21 +407,27 @@ def _write(audited: list[Audited], setting: status.Toggle) -> None:
     )
 
 
-def _headline(one: Audited) -> str:
+def headline(one: Audited) -> str:
+    """What was found, in one sentence."""
     what = f"{one.distribution} {one.version}" if one.version else str(one.requirement)
     if one.version is None:
-        return f"{what}: cannot be told."
+        return f"{what}: which release that is cannot be told, and so nothing about its bugs."
+    if not one.known and not one.bugs:
+        return f"{what} is not a release that is known here: nothing can be said about its bugs."
+    counted = [bug for bug in one.bugs if getattr(bug.record, "is_counted", True)]
     counts = [
-        (sum(bug.covered for bug in one.bugs), "mended by the patches"),
-        (sum(not bug.covered and bug.cover == "opt-in" for bug in one.bugs), "by an opt-in patch"),
-        (sum(not bug.covered and bug.cover != "opt-in" for bug in one.bugs), "not mended"),
+        (sum(bug.covered for bug in counted), "mended by the patches"),
+        (sum(not bug.covered and bug.cover == "opt-in" for bug in counted), "by an opt-in patch"),
+        (sum(not bug.covered and bug.cover != "opt-in" for bug in counted), "not mended"),
     ]
-    total = f"{len(one.bugs)} known bug{'s' if len(one.bugs) != 1 else ''}"
+    total = f"{len(counted)} known bug{'s' if len(counted) != 1 else ''}"
     parts = [f"{count} {words}" for count, words in counts if count]
-    return f"{what} has {total}" + (f": {', '.join(parts)}." if parts else ".")
+    more = len(one.bugs) - len(counted)
+    rest = f" {more} more {'is' if more == 1 else 'are'} there with an older torch only." if more else ""
+    return f"{what} has {total}" + (f": {', '.join(parts)}." if parts else ".") + rest
 
 
 def _row(bug: Bug) -> tuple[str, str, str, str, str]:
     data = bug.as_dict()
     covered = "yes" if bug.covered else "opt-in" if bug.cover == "opt-in" else "NO"
-    return data["name"], data["group"], covered, data["fixed_in"] or "never", data["harm"]
+    return data["name"], data["group"], covered, _records.fixed_in(bug.record), data["harm"]

@@ -5,8 +5,19 @@
   disable  take it away again
   status   the file, its exact bytes and their sha256
 
-The line says nothing and does nothing when this package is uninstalled. Nothing else is ever written, and installing
-the package does not write it.
+The file is listed among those of the installed package: uninstalling or upgrading the package takes it away, and it is
+to be enabled again after an upgrade. A line that stays behind all the same says nothing and does nothing. Nothing else
+is ever written, and installing the package does not write it.
+
+In an image, a conda environment or a cluster's module, three lines do it for all users:
+
+  pip install /path/to/this/checkout    # beside the Lightning that is there
+  lightning-patches autostart enable    # refused in a system Python and in a read-only directory
+  export LIGHTNING_PATCHES=1            # ENV in a Dockerfile, `conda env config vars set`, setenv in a module
+
+Users opt out with LIGHTNING_PATCHES=off. Who may not write to the environment starts the job with
+`lightning-patches run -- srun python train.py`. For Ray: `runtime_env={"env_vars": {"LIGHTNING_PATCHES": "1"}}`, or the
+import inside of the train function. A tracer goes outside: `opentelemetry-instrument lightning-patches run train.py`.
 
 exit status of `status`:
   0  enabled, and the file is what `enable` writes
@@ -26,7 +37,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Optional
 
-from lightning_patches import _startup
+from lightning_patches.activation import startup
 from lightning_patches.cli import NOT_APPLIED, OK, UsageError, _output
 
 HELP = "have the patches on in every program of this environment that runs with LIGHTNING_PATCHES set"
@@ -64,8 +75,7 @@ class Site:
 
         Python 3.15 has ``.start`` files (PEP 829), and 3.18 runs no line of a ``.pth`` any more. Until then the line
         is the better one: a ``.start`` has Python 3.15.2 import ``pkgutil`` and ``re`` at every start, asleep as well,
-        which takes longer than half of a bare start, and without its package it is reported at every start. So it is
-        also listed in RECORD, for an uninstallation to take away.
+        which takes longer than half of a bare start, and without its package it is reported at every start.
         """
         files = {self.directory / f"{STEM}.pth": PTH.encode()}
         if self.version >= (3, 18):
@@ -91,6 +101,12 @@ def this_site() -> Site:
     """The site directory of this Python environment."""
     directory = Path(sysconfig.get_path("purelib"))
     return Site(directory, sys.version_info[:2], _record(directory))
+
+
+def is_enabled() -> bool:
+    """Whether programs of this environment look at LIGHTNING_PATCHES when they start."""
+    site = this_site()
+    return all(path.is_file() and path.read_bytes() == content for path, content in site.files.items())
 
 
 def why_refused(site: Site) -> str:
@@ -129,7 +145,7 @@ def _enable(site: Site) -> int:
             f"line away again. Install the package into this environment ({sys.prefix})."
         )
     _output.write("Programs of this environment that run with LIGHTNING_PATCHES set have the patches on.")
-    if not os.environ.get(_startup.VARIABLE):
+    if not os.environ.get(startup.VARIABLE):
         _output.write("It is not set now: `export LIGHTNING_PATCHES=1`.")
     return OK
 
@@ -204,9 +220,9 @@ def _write(path: Path, content: bytes) -> None:
 
 def _works() -> bool:
     """Whether a fresh Python of this environment comes up with the package loaded. It is run where nothing lies."""
-    environment = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", _startup.SLEEPING)}
-    environment[_startup.VARIABLE] = "1"
-    code = "import sys; sys.exit('lightning_patches._startup' not in sys.modules)"
+    environment = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", startup.SLEEPING)}
+    environment[startup.VARIABLE] = "1"
+    code = "import sys; sys.exit('lightning_patches.activation.startup' not in sys.modules)"
     with tempfile.TemporaryDirectory() as empty:
         return subprocess.run([sys.executable, "-c", code], env=environment, cwd=empty).returncode == 0
 
@@ -217,14 +233,18 @@ def _record(directory: Path) -> Optional[Path]:
 
 
 def _set_record_entry(site: Site, present: bool) -> None:
-    """List the ``.start`` file among the files that an uninstallation removes, or take it off that list."""
-    name = f"{STEM}.start"
-    if site.record is None or (present and site.directory / name not in site.files):
+    """List our files among those that an uninstallation removes, or take them off that list.
+
+    Otherwise they would outlive the package, and come back to life with its next installation.
+    """
+    if site.record is None:
         return
+    names = [path.name for path in site.files]
     content = site.record.read_bytes()
     lines = content.splitlines(keepends=True)
-    kept = [line for line in lines if line.partition(b",")[0] != name.encode()]
+    ours = {f"{STEM}.pth".encode(), f"{STEM}.start".encode()}
+    kept = [line for line in lines if line.partition(b",")[0] not in ours]
     end = b"\r\n" if content.endswith(b"\r\n") else b"\n"
-    wanted = b"".join([*kept, f"{name},,".encode() + end] if present else kept)
+    wanted = b"".join([*kept, *(f"{name},,".encode() + end for name in names)] if present else kept)
     if wanted != content:
         _write(site.record, wanted)

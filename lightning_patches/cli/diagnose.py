@@ -1,124 +1,153 @@
-"""Read a traceback or a log, and tell which known bugs of Lightning it shows and what to do about each.
+"""Read a traceback or a log, and tell which known bug of Lightning it shows and what to do about it.
 
-FILE is a text file, or - for standard input. Colours, rank prefixes, time stamps, frames of boxes, paths, line
-numbers and device numbers make no difference. A short description in words, such as "gradients differ between ranks",
-is compared as well.
+  lightning-patches diagnose train.log rank1.log.gz  logs and tracebacks; - is standard input
+  lightning-patches diagnose -- python train.py      run it, and explain its end
+  lightning-patches diagnose "epoch 0 is too short"  in words: many bugs have no message
+  lightning-patches diagnose hangs/                  reports of the hang watch
+
+Colours, rank prefixes, time stamps, progress bars, frames of boxes, paths, line numbers and device numbers make no
+difference. A bug is found when message, traceback and release agree; otherwise it is possible, and what would tell is
+said. Of several errors the first one of a chain is the cause; what followed from it is only named.
 
 What is found is held against the Lightning that is installed here, or against --requirement where the log comes from
 another machine. A bug that this release does not have is named, and does not count as a match.
 
 With --json, one object; keys are only ever added:
   schema   1
-  file     the name, or "-"
-  matches  [{name, title, group, summary, symptom, line (number in the file), text (of that line), certain, ruled_out,
-           verdicts: [{distribution, version, verdict, reason}], advice, fixed_in (null: never), patched (there is a
-           patch), issues, pull_requests}]
+  file     the name, or "-"; files has all of them
+  matches  [{name, title, group, summary, symptom, file, line (number in the file), text (of that line), kind ("found",
+           "possible", "follows" from another error, "ruled out"), cause (it is the one), certain, ruled_out,
+           verdicts [{distribution, version, verdict, reason}], would_tell, advice, fixed_in (null: never), patched
+           (there is a patch), issues, pull_requests}], the cause first
+  error    the first error of the log, if that is no known bug and what is found followed from it
+  hangs    [{file, verdict, do, count (of reports in the file), ranks}], the last report of each file of the hang watch
+  closing  the last line: what to do
   ok       the exit status is 0
 
-exit status: 0 something matches, 1 nothing does, 2 the command line or the file is wrong.
+exit status: 0 something matches, 1 nothing does, 2 the command line or the file is wrong; with -- the program's own.
 """
 
 from __future__ import annotations
 
 import argparse
-import bisect
 import os
 import re
+import shlex
+import signal
+import subprocess
 import sys
+import tempfile
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, Optional, Union
+from functools import lru_cache
+from typing import IO, Any, Optional, Union
 
-from lightning_patches import catalog
-from lightning_patches.cli import NOT_APPLIED, OK, UsageError, _output, _records, audit, status
-from lightning_patches.known_bugs import KNOWN_BUGS, KnownBug
+from lightning_patches import patches as catalogue
+from lightning_patches.cli import (
+    NOT_APPLIED,
+    OK,
+    UsageError,
+    _describe,
+    _log,
+    _output,
+    _records,
+    _settings,
+    audit,
+    autostart,
+)
+from lightning_patches.cli._log import Raised, Text, prepare
+from lightning_patches.engine import gate
+from lightning_patches.engine.installed import find_installed
 from lightning_patches.patch import Patch
+from lightning_patches.ranks.hang import _files as hang_files
+from lightning_patches.unpatched import UNPATCHED, Unpatched
 
 HELP = "find the known bug in a traceback or a log, and what to do about it"
+PROGRAM_METAVAR = "-- COMMAND ..."
+USAGE = f"""\
+lightning-patches diagnose [--requirement SPEC] [--json] FILE|WORDS ...
+       lightning-patches diagnose [--requirement SPEC] [--json] {PROGRAM_METAVAR}"""
 
-MAX_BYTES = 64 * 1024 * 1024
-"""Of a longer file only this much is read, from its end."""
 MAX_PROSE = 600
-"""Characters up to which a text without a traceback may be somebody's description of what happened."""
-MIN_OVERLAP = 0.8
-"""Share of a symptom's words that a description has to contain."""
-MAX_GAP = 300
-"""Characters that ``...`` in a symptom may stand for."""
+"""Characters up to which a text without an error may be somebody's description of what happened."""
+SOME_PROGRAM = "train.py"
+MAX_OCCURRENCES = 50
+"""Places of one symptom that are looked at."""
 
-_ANSI = re.compile(r"\x1b(?:\[[0-9;:?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
-_PREFIXES = re.compile(
-    r"""\s*(?:
-        \[(?:default|rank|)\s?\d+\]:?              # [rank0]:  torch; [default0]: torchrun's tee
-      | \[\d+,\d+\]<std(?:err|out)>:?              # mpirun --tag-output
-      | \([\w:.<>-]*\s?(?:pid|rank)=[^)]*\)        # (RayTrainWorker pid=12, ip=10.0.0.1)
-      | \d{1,5}:\s                                 # srun --label
-      | \w+-\d+\s+\|                               # docker compose
-      | \[?\d{4}-\d\d-\d\d[T\s]\d\d:\d\d:\d\d[.,\d]*(?:Z|[+-]\d\d:?\d\d)?\]?
-      | \[?(?:INFO|WARNING|WARN|ERROR|CRITICAL|DEBUG)\]?[:\s]
-      | [│┃|║]
-    )\s*""",
-    re.VERBOSE,
-)
-_BOX = re.compile(r"[─-╿❱]+")
-_QUOTES = str.maketrans('‘’´`"“”', "'" * 7)
-_VARYING = (
-    (re.compile(r"\b(cuda|xpu|mps|npu|hpu):\d+"), r"\1:n"),
-    (re.compile(r"0x[0-9a-f]+"), "0xn"),
-    (re.compile(r"\bline \d+\b"), "line n"),
-)
-_FRAME = re.compile(r'File "([^"\n]+)", line \d+|^(?:\s*[│┃|]?\s*)(/[^\s:]+\.py):\d+ in \w+', re.MULTILINE)
 _NAMESPACE_PATHS = {
     "lightning": re.compile(r"(?:^|[/\\])lightning[/\\](?:pytorch|fabric)[/\\]"),
     "pytorch_lightning": re.compile(r"(?:^|[/\\])(?:pytorch_lightning|lightning_fabric)[/\\]"),
 }
+_INSTALLED = re.compile(r"[/\\](?:(?:site|dist)-packages|lib[/\\]python[\d.]*)[/\\]|^<")
+_ADVISORY = re.compile(r"(?:CVE|GHSA|PYSEC)-")
 _ERROR = re.compile(r"\w(?:error|exception):")
-_WORDS = re.compile(r"[a-z0-9_.]+")
-_FILLERS = frozenset(
+_FRAMES = {
+    "align-devices": ("accelerate/hooks.py", "bitsandbytes/"),
+    "init-module-data": ("torch/utils/_device.py",),
+    "prepare-data-without-deadline": (" in prepare_data", "rank_zero_first", "_InfiniteBarrier"),
+    "process-group-device-id": (" in barrier",),
+    "worker-shutdown-error": ("_shutdown_workers_and_reset_iterator",),
+    "autocast-after-no-grad": ("/plugins/precision/amp.py",),
+    "fabric-autocast-after-no-grad": ("/plugins/precision/amp.py",),
+    "optimizer-closure-grad": ("/plugins/precision/precision",),
+    "compiled-log": ("torch/_dynamo/",),
+    "amp-skipped-batch": ("/plugins/precision/amp.py",),
+    "resume-infinite-validation": ("/loops/",),
+    "trusted-checkpoint-load": ("/fabric/utilities/cloud_io.py",),
+    "tuner-temporary-checkpoint": ("/tuner/lr_finder.py", "/tuner/batch_size_scaling.py"),
+}
+"""Frames, one of which a traceback of the bug runs through, where they are not in the files that the patch is for."""
+_WOULD_TELL = {
+    "align-devices": "a frame of accelerate's hooks or of bitsandbytes in the traceback. Without one, some tensor was "
+    "not moved to the model's device by the script",
+    "init-module-data": "whether data was made, or `fit` called, inside of `trainer.init_module()`",
+    "prepare-data-without-deadline": "which rank was missing, and what it was doing: run it again with "
+    "LIGHTNING_PATCHES_HANG_TIMEOUT=300. It is this bug only if that rank was in prepare_data or in a rank_zero_first "
+    "block",
+    "process-group-device-id": "which rank was missing, and what it was doing: run it again with "
+    "LIGHTNING_PATCHES_HANG_TIMEOUT=300. Without a hang the warning means nothing",
+}
+_ON_HANGS = (
     (
-        "a",
-        "an",
-        "and",
-        "at",
-        "by",
-        "for",
-        "in",
-        "is",
-        "it",
-        "its",
-        "my",
-        "not",
-        "of",
-        "on",
-        "or",
-        "the",
-        "to",
-        "was",
-        "when",
-    )
+        ("OOM killer",),
+        "Give the job more memory, or let it need less: fewer workers, ranks that load in turns (`rank_by_rank`).",
+    ),
+    ((" died (",), "Look at what that rank itself has printed last, and at its node's kernel log (`dmesg`)."),
+    (("ended with an error",), "Mend that error: the other ranks only wait for the rank."),
+    (("never began",), "Look at the launcher: no process was started for that rank, or it ended at once."),
+    (
+        ("is not watched", "are not watched"),
+        "Start every rank with LIGHTNING_PATCHES_HANG_TIMEOUT, and look at that one by hand.",
+    ),
+    (
+        ("do not answer", "does not answer"),
+        "That process runs no Python: its state and its stack in the report say why.",
+    ),
+    (("at the program's end",), "Something that runs at exit does not come back: the report has its stack."),
+    (
+        ("has left", "have left"),
+        "That rank's program came to its end before the others: it had less data, or left a loop early.",
+    ),
+    (
+        ("nobody is missing",),
+        "All ranks are there: look at the network between them (interfaces, firewalls, NCCL_DEBUG=INFO).",
+    ),
+    (
+        ("has not moved", "have not moved", "made no progress"),
+        "Look at the line where it stands: the report has its whole "
+        "stack, and those of the processes that it has started.",
+    ),
+    (("works", "work,"), "That rank only takes long. Let the others wait longer, or share the work out."),
+    (("",), "Ranks are in different collectives: look for a branch that not all of them take."),
+)
+_WITHOUT_ERROR = (
+    " There is no traceback in it: were the errors written to it as well (`2>&1`)? If the program ends well and does "
+    'something wrong, say what in words, such as `lightning-patches diagnose "epoch 0 is too short"`.'
 )
 _ELSEWHERE = ("not-affected", "fixed-upstream")
+_KINDS = ("found", "possible", "follows", "ruled out")
 
-Record = Union[Patch, KnownBug]
-
-
-@dataclass
-class Text:
-    """A log, ready to be searched.
-
-    Args:
-        lines: the original lines.
-        searched: all lines without what varies, in one.
-        starts: where each line starts in ``searched``.
-        files: the files of the tracebacks' frames.
-    """
-
-    lines: list[str]
-    searched: str
-    starts: list[int]
-    files: list[str]
-
-    def line_at(self, position: int) -> int:
-        """Number of the line, from 0, at a position of ``searched``."""
-        return bisect.bisect_right(self.starts, position) - 1
+Record = Union[Patch, Unpatched]
 
 
 @dataclass
@@ -127,11 +156,15 @@ class Match:
 
     Args:
         record: the patch, or the bug without one.
-        symptom: as the record has it.
+        symptom: as the record has it; "" where somebody's words come close to the record.
         line: number of the line where it shows, from 1.
         text: that line.
-        certain: it is the error message itself, and not a description or a line that is there without the bug, too.
+        certain: it is what an error said whose traceback runs through code of this bug.
+        error: that error, ``None`` for what stands outside of one.
+        file: the log.
         verdicts: what the releases in question have of it.
+        cause: it is the one to begin with.
+        program: what is to be run again, as one types it.
     """
 
     record: Record
@@ -139,15 +172,31 @@ class Match:
     line: int
     text: str
     certain: bool
+    error: Optional[Raised] = None
+    file: str = ""
     verdicts: list[dict[str, str]] = field(default_factory=list)
+    cause: bool = False
+    program: str = SOME_PROGRAM
 
     @property
     def ruled_out(self) -> bool:
         return bool(self.verdicts) and all(verdict["verdict"] in _ELSEWHERE for verdict in self.verdicts)
 
+    @property
+    def kind(self) -> str:
+        """``"found"`` needs message, traceback and release."""
+        if self.ruled_out:
+            return "ruled out"
+        if self.error is not None and self.error.before is not None:
+            return "follows"
+        return "found" if self.certain and self.verdicts else "possible"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", metavar="FILE", help="a traceback or log; - reads standard input")
+    parser.usage = USAGE
+    parser.add_argument(
+        "file", nargs="*", metavar="FILE", help="tracebacks or logs, also .gz; - reads standard input; or some words"
+    )
     parser.add_argument(
         "--requirement",
         metavar="SPEC",
@@ -157,110 +206,225 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    setting = status.read_toggle()
+    setting = _settings.read_toggle()
     if setting.selection is None:
         raise UsageError(str(setting.error))
-    text = prepare(_read(args.file))
-    matches = find(text)
+    if args.program and args.file:
+        raise UsageError("diagnose takes files, or a command behind --, not both.")
+    if not args.program and not args.file:
+        raise UsageError("diagnose needs a FILE, - for standard input, or -- and a command.")
+    ended = None
+    if args.program:
+        ended, texts = _run_program(args.program)
+    else:
+        texts = _texts(args.file)
+    hangs = _hangs([] if args.program else args.file)
+    matches = []
+    for name, text in texts:
+        for match in find(text):
+            match.file = name
+            match.program = _as_typed(args.program) if args.program else _script(text)
+            matches.append(match)
+        if args.requirement is None:
+            _judge_installed(matches, text, setting)
     if args.requirement is not None:
         releases = audit.audit_requirements([args.requirement], [], setting.selection)
         for match in matches:
-            match.verdicts = [_verdict_by_number(match.record, one) for one in releases if one.version is not None]
-    else:
-        _judge_installed(matches, text, setting)
-    matches.sort(key=lambda match: (match.ruled_out, not match.certain))
-    ended = OK if any(not match.ruled_out for match in matches) else NOT_APPLIED
+            match.verdicts = [_verdict_by_number(match.record, one) for one in releases if one.known and one.version]
+    matches = _ordered(matches)
+    unknown = _unknown_cause(matches)
+    status = OK if hangs or any(not match.ruled_out for match in matches) else NOT_APPLIED
+    closing = _closing(matches, unknown) if matches or not hangs else hangs[0]["do"]
+    if not matches and not hangs and not any(text.raised for _, text in texts):
+        closing += _WITHOUT_ERROR
     if args.json:
-        _output.write_json(
-            {"schema": 1, "file": args.file, "matches": [_as_dict(match) for match in matches], "ok": ended == OK}
-        )
+        names = [name for name, _ in texts]
+        document = {"schema": 1, "file": names[0], "files": names, "matches": [_as_dict(match) for match in matches]}
+        error = unknown.words if unknown is not None else None
+        _output.write_json({**document, "error": error, "hangs": hangs, "closing": closing, "ok": status == OK})
     else:
-        _write(matches)
-    return ended
+        if ended:
+            _output.write(f"{args.program[0]} ended with status {ended}.")
+        _write_hangs(hangs)
+        if matches or not hangs:
+            _write(matches, unknown, closing, several=len(texts) > 1)
+    return status if ended is None else ended
 
 
-def prepare(text: str) -> Text:
-    """Take a log apart."""
-    text = _ANSI.sub("", text)
-    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-    starts: list[int] = []
-    parts: list[str] = []
-    position = 0
-    for line in lines:
-        starts.append(position)
-        part = _normalise(_without_prefixes(line))
-        if part:
-            parts.append(part)
-            position += len(part) + 1
-    files = [first or second for first, second in _FRAME.findall("\n".join(map(_without_prefixes, lines)))]
-    return Text(lines, " ".join(parts), starts, files)
+# ---------------------------------------------------------------- what is looked through
+
+
+def _texts(names: list[str]) -> list[tuple[str, Text]]:
+    words = " ".join(names)
+    is_prose = " " in words.strip() and not re.search(r"[/\\]|\.(?:log|txt|out|err|gz)(?:\s|$)", words)
+    if is_prose and not any(name == "-" or os.path.exists(name) for name in names):
+        return [("", prepare(words))]
+    return [(name, prepare("") if os.path.isdir(name) and _reports(name) else _read(name)) for name in names]
+
+
+def _reports(name: str) -> list[dict[str, Any]]:
+    """The reports of the hang watch in a file or directory; none if it is something else."""
+    try:
+        return hang_files.load(name) if os.path.isdir(name) or os.path.isfile(name) else []
+    except OSError:
+        return []
+
+
+def _hangs(names: list[str]) -> list[dict[str, Any]]:
+    """The last report of each file of the hang watch, with what to do."""
+    last: dict[str, dict[str, Any]] = {}
+    for report in (report for name in names for report in _reports(name)):
+        count = last[report["file"]]["count"] + 1 if report["file"] in last else 1
+        last[report["file"]] = {
+            "file": report["file"],
+            "verdict": report["verdict"],
+            "do": _advice_on_hang(report["verdict"]),
+            "count": count,
+            "ranks": report["ranks"],
+        }
+    return list(last.values())
+
+
+def _advice_on_hang(verdict: str) -> str:
+    return next(advice for words, advice in _ON_HANGS if any(word in verdict for word in words))
+
+
+def _write_hangs(hangs: list[dict[str, Any]]) -> None:
+    for hang in hangs:
+        _output.write(_output.paragraph(f"{hang['file']}: {hang['verdict']}."))
+        _output.write(_output.paragraph(f"do:  {hang['do']}", "  "))
+        _output.write()
+
+
+def _read(name: str) -> Text:
+    try:
+        with _log.opened(name) as stream:
+            text, numbers, size = _log.excerpt(stream, _anchors(), _Progress(name))
+            if size <= MAX_PROSE and not text and stream.seekable():
+                stream.seek(0)
+                return prepare(stream.read().decode("utf-8", "replace"))
+    except (OSError, EOFError) as error:
+        raise UsageError(f"{name} cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    return prepare(text, numbers)
+
+
+class _Progress:
+    """How much of a large log was looked through, on a terminal."""
+
+    def __init__(self, name: str) -> None:
+        known = name != "-" and not name.endswith(".gz") and os.path.isfile(name)
+        self.size = os.path.getsize(name) if known else 0
+        self.name = name
+
+    def __call__(self, done: int) -> None:
+        if sys.stderr.isatty() and (self.size or done) > 4 * _log.BLOCK:
+            of = f" of {self.size >> 20}" if self.size else ""
+            end = "\r\x1b[K" if done >= self.size > 0 else "\r"
+            print(f"{self.name}: {done >> 20}{of} MB{end}", end="", file=sys.stderr, flush=True)
+
+
+def _run_program(command: list[str]) -> tuple[int, list[tuple[str, Text]]]:
+    """Run a command, with what it says on standard error shown and kept. Its standard output is its own."""
+    with tempfile.TemporaryFile() as kept:
+        try:
+            process = subprocess.Popen(command, stderr=subprocess.PIPE)
+        except OSError as error:
+            raise UsageError(f"diagnose: {command[0]}: {error.strerror}") from None
+        before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is for the program, and we explain what it does
+        try:
+            assert process.stderr is not None
+            _tee(process.stderr, kept)
+            status = process.wait()
+        finally:
+            signal.signal(signal.SIGINT, before)
+        kept.seek(0)
+        text, numbers, size = _log.excerpt(kept, _anchors(), lambda done: None)
+    status = 128 - status if status < 0 else status
+    return status, [(shlex.join(command), prepare(text, numbers))]
+
+
+def _as_typed(command: list[str]) -> str:
+    """A command as `lightning-patches run` takes it, which has a Python of its own for a script or a module."""
+    by_python = re.fullmatch(r"python[\d.]*", os.path.basename(command[0])) and len(command) > 1
+    if by_python and (command[1] == "-m" or not command[1].startswith("-")):
+        return shlex.join(command[1:])
+    return f"-- {shlex.join(command)}"
+
+
+def _script(text: Text) -> str:
+    """The script that raised the errors of a log: it is where their tracebacks come from."""
+    for error in text.raised:
+        for frame in error.frames:
+            path, _, function = frame.partition(" in ")
+            if function == "<module>" and not _INSTALLED.search(path) and path.endswith(".py"):
+                here = os.path.relpath(path)
+                path = os.path.basename(path) if not os.path.isfile(path) else min(path, here, key=len)
+                return shlex.quote(path)
+    return SOME_PROGRAM
+
+
+def _tee(source: IO[bytes], kept: IO[bytes]) -> None:
+    while True:
+        block = os.read(source.fileno(), 65536)
+        if not block:
+            return
+        kept.write(block)
+        try:
+            sys.stderr.buffer.write(block)
+            sys.stderr.buffer.flush()
+        except OSError:
+            pass  # nobody reads it any more
+
+
+# ---------------------------------------------------------------- what is found
+
+
+def _all_records() -> tuple[Record, ...]:
+    return (*catalogue.all_patches(), *UNPATCHED)
+
+
+@lru_cache(maxsize=None)
+def _anchors() -> _log.Anchors:
+    return _log.Anchors(symptom for record in _all_records() for symptom in _symptoms(record))
 
 
 def find(text: Text) -> list[Match]:
-    """The known bugs whose symptoms are in a text, each once."""
+    """The known bugs whose symptoms are in a text, each once: where it is certain, or else where it shows first."""
     matches = []
-    records: tuple[Record, ...] = (*catalog.all_patches(), *KNOWN_BUGS)
-    for record in records:
-        found = [match for symptom in _symptoms(record) if (match := _match(record, symptom, text)) is not None]
+    for record in _all_records():
+        found = [match for symptom in _symptoms(record) for match in _matches(record, symptom, text)]
         if found:
-            matches.append(max(found, key=lambda match: (match.certain, len(match.symptom))))
+            matches.append(min(found, key=lambda match: (not match.certain, match.line)))
+    if not matches and len(text.searched) <= MAX_PROSE and not text.raised and not _ERROR.search(text.searched):
+        matches = _from_words(text)
     return matches
 
 
-def _read(name: str) -> str:
-    try:
-        if name == "-":
-            data = sys.stdin.buffer.read()
-        else:
-            with open(name, "rb") as file:
-                if os.fstat(file.fileno()).st_size > MAX_BYTES:
-                    file.seek(-MAX_BYTES, os.SEEK_END)
-                data = file.read(MAX_BYTES)
-    except OSError as error:
-        raise UsageError(f"{name} cannot be read: {error.strerror or error}") from None
-    return data[-MAX_BYTES:].decode("utf-8", errors="replace")
-
-
-def _without_prefixes(line: str) -> str:
-    while True:
-        prefix = _PREFIXES.match(line)
-        if prefix is None or not prefix.group().strip():
-            return line
-        line = line[prefix.end() :]
-
-
-def _normalise(text: str) -> str:
-    text = _BOX.sub(" ", text).translate(_QUOTES).lower()
-    for pattern, replacement in _VARYING:
-        text = pattern.sub(replacement, text)
-    return " ".join(text.split())
+def _from_words(text: Text) -> list[Match]:
+    records = {record.name: record for record in _all_records()}
+    known = [(name, [*r.impact.symptoms, r.title, r.impact.summary]) for name, r in records.items()]
+    names = _describe.compare(text.searched, known)
+    line = _shown(text.lines[0]) if text.lines else ""
+    return [Match(records[name], "", 1, line, False) for name in names]
 
 
 def _symptoms(record: Record) -> tuple[str, ...]:
-    return record.impact.symptoms if isinstance(record, Patch) else (*record.symptoms, *record.advisories)
+    return (*record.impact.symptoms, *getattr(record, "advisories", ()))
 
 
-def _match(record: Record, symptom: str, text: Text) -> Optional[Match]:
-    wanted = _normalise(symptom)
-    pieces = [re.escape(piece.strip()) for piece in re.split(r"\.\.\.|…", wanted) if piece.strip()]
-    if not pieces:
-        return None
-    gap = rf".{{0,{MAX_GAP}}}?"
-    edges = (r"(?<!\w)" if wanted[0].isalnum() else "", r"(?![\w.]*\w)" if wanted[-1].isalnum() else "")
-    found = re.search(edges[0] + gap.join(pieces) + edges[1], text.searched)
-    if found is not None:
-        told_by_frames = _in_frames(record, text)
-        if _is_common(wanted) and not told_by_frames:
-            return None
-        number = text.line_at(found.start())
-        is_message = told_by_frames or _is_message(symptom)
-        return Match(record, symptom, number + 1, _shown(text.lines[number]), is_message)
-    if len(text.searched) <= MAX_PROSE and not text.files and _ERROR.search(text.searched) is None:
-        words = set(_WORDS.findall(wanted)) - _FILLERS
-        said = set(_WORDS.findall(text.searched))
-        if len(words) > 3 and len(words & said) >= MIN_OVERLAP * len(words):
-            return Match(record, symptom, 1, _shown(text.lines[0]), False)
-    return None
+def _matches(record: Record, symptom: str, text: Text) -> Iterable[Match]:
+    wanted = _log.normalised(symptom)
+    pieces = _log.pieces(symptom)
+    if not pieces or not all(piece in text.searched for piece in pieces):
+        return  # as the pattern below finds out, in a hundredth of its time
+    for number, found in enumerate(re.finditer(_log.pattern_of(symptom), text.searched)):
+        if number == MAX_OCCURRENCES:
+            return
+        line = text.line_at(found.start())
+        error = text.error_at(line)
+        certain = _ADVISORY.match(symptom) is not None or (error is not None and _runs_through(record, error))
+        if certain or not _is_common(wanted):
+            yield Match(record, symptom, text.numbers[line], _shown(text.lines[line]), certain, error)
 
 
 def _is_common(wanted: str) -> bool:
@@ -268,27 +432,37 @@ def _is_common(wanted: str) -> bool:
     return len(wanted) < 16 or re.fullmatch(r"\w+(?:error|exception):.{0,6}", wanted) is not None
 
 
-def _is_message(symptom: str) -> bool:
-    """Whether a symptom is what an error says. A description is in plain lower case, without an error's marks."""
-    marks = ("'", "`", '"', "()", "Error", "Exception", "CVE-", "GHSA-")
-    return any(mark in symptom for mark in marks) or (symptom[:1].isupper() and len(symptom.split()) > 4)
+def _runs_through(record: Record, error: Raised) -> bool:
+    """Whether an error's traceback runs through Lightning and the code of the bug."""
+    return any(map(_is_lightning, error.frames)) and bool(_own_frames(record, error))
 
 
-def _in_frames(record: Record, text: Text) -> bool:
-    """Whether a traceback in the text runs through a file that the patch is for."""
-    if not isinstance(record, Patch):
-        return False
-    suffixes = tuple(
-        "/" + location.partition(":")[0].replace(".", "/") + ending
-        for location in record.locations
-        for ending in (".py", "/__init__.py")
-    )
-    for name in text.files:
-        # pytorch_lightning/x.py and lightning_fabric/x.py stand for lightning/pytorch/x.py and lightning/fabric/x.py
-        path = name.replace("\\", "/").replace("pytorch_lightning/", "lightning/pytorch/")
-        if path.replace("lightning_fabric/", "lightning/fabric/").endswith(suffixes):
-            return True
-    return False
+def _own_frames(record: Record, error: Raised) -> list[int]:
+    """Indices of the frames that tell of this bug."""
+    modules = {location.partition(":")[0].replace(".", "/") for location in getattr(record, "locations", ())}
+    ends = tuple(f"/lightning/{module}{end}" for module in modules for end in (".py", "/__init__.py"))
+    special = _FRAMES.get(record.name, ())
+    frames = map(_upstream_path, error.frames)
+    return [
+        index
+        for index, frame in enumerate(frames)
+        if any(part in frame for part in special) or (not special and ("/" + frame.partition(" in ")[0]).endswith(ends))
+    ]
+
+
+def _outermost(match: Match) -> int:
+    frames = _own_frames(match.record, match.error) if match.error is not None else []
+    return frames[0] if frames else 0
+
+
+def _is_lightning(frame: str) -> bool:
+    return any(path.search(frame) for path in _NAMESPACE_PATHS.values())
+
+
+def _upstream_path(frame: str) -> str:
+    """A path in ``pytorch_lightning`` or ``lightning_fabric`` as it is in ``lightning``."""
+    path = frame.replace("\\", "/").replace("pytorch_lightning/", "lightning/pytorch/")
+    return path.replace("lightning_fabric/", "lightning/fabric/")
 
 
 def _shown(line: str) -> str:
@@ -296,11 +470,44 @@ def _shown(line: str) -> str:
     return line if len(line) <= 300 else line[:297] + "..."
 
 
-def _judge_installed(matches: list[Match], text: Text, setting: status.Toggle) -> None:
+def _ordered(matches: list[Match]) -> list[Match]:
+    """One match for each bug, the cause first: what is found before what is possible, the first error before others."""
+    order = sorted(matches, key=lambda match: (_KINDS.index(match.kind), match.line if match.error else 0))
+    once = list({match.record.name: match for match in reversed(order)}.values())
+    once.sort(key=order.index)
+    # Several bugs may say the same in one error: meant is the one whose code the traceback comes to first.
+    found = [match for match in once if match.kind == "found"]
+    if found:
+        first = [match for match in found if match.error is found[0].error]
+        best = min(first, key=_outermost)
+        best.cause = True
+        for match in first:
+            match.certain = match.cause
+        once.sort(key=lambda match: not match.cause)
+    elif once and once[0].kind == "follows" and _unknown_cause(once) is None:
+        once[0].cause = True
+    return once
+
+
+def _unknown_cause(matches: list[Match]) -> Optional[Raised]:
+    """The first error of the log, if that is no known bug, and what was found followed from it."""
+    if any(match.kind in ("found", "possible") and match.error is not None for match in matches):
+        return None
+    return next((m.error.root for m in matches if m.kind == "follows" and m.error is not None), None)
+
+
+# ---------------------------------------------------------------- the release
+
+
+def _judge_installed(matches: list[Match], text: Text, setting: _settings.Toggle) -> None:
+    if not matches:
+        return
     used = {name for name, path in _NAMESPACE_PATHS.items() if any(path.search(file) for file in text.files)}
-    entries = [entry for entry in status.verdicts(setting) if not used or entry.namespace in used]
-    installed = [one for one in status.find_installed() if not used or one.namespace in used]
+    entries = [entry for entry in _settings.verdicts(setting) if not used or entry.namespace in used]
+    installed = [one for one in find_installed() if not used or one.namespace in used]
     for match in matches:
+        if match.verdicts:
+            continue
         if isinstance(match.record, Patch):
             match.verdicts = [
                 {
@@ -330,74 +537,146 @@ def _verdict_by_number(record: Record, one: audit.Audited) -> dict[str, str]:
     return {"distribution": one.distribution, "version": one.version, "verdict": verdict, "reason": reason}
 
 
+# ---------------------------------------------------------------- what to do
+
+
+def _would_tell(match: Match) -> str:
+    """What would make a possible bug a found one, or rule it out."""
+    record = match.record
+    if not match.symptom:
+        return f"whether this is what happens there. `lightning-patches show {record.name}` tells more"
+    if record.name in _WOULD_TELL:
+        return _WOULD_TELL[record.name]
+    if not match.verdicts:
+        return "which Lightning wrote this: add for instance --requirement lightning==2.2.5"
+    if match.error is None and (record.group == "correctness" or not _is_message(match.symptom)):
+        return f"whether it is what happens there, see `lightning-patches show {record.name}`"
+    places = _FRAMES.get(record.name) or sorted(
+        {location.partition(":")[0].replace(".", "/") + ".py" for location in getattr(record, "locations", ())}
+    )
+    if not places:
+        return f"whether it is what happens there: {record.impact.summary}"
+    return f"the error's traceback: if it is this bug, it runs through {' or '.join(place.strip() for place in places)}"
+
+
+def _is_message(symptom: str) -> bool:
+    """Whether a symptom is what an error says. A description is in plain lower case, without an error's marks."""
+    marks = ("'", "`", '"', "()", "Error", "Exception", "CVE-", "GHSA-")
+    return any(mark in symptom for mark in marks) or symptom[:1].isupper()
+
+
 def _advice(match: Match) -> str:
     record = match.record
     if match.ruled_out:
         where = ", ".join(f"{verdict['distribution']} {verdict['version']}" for verdict in match.verdicts)
         return f"{where} does not have this bug: here the cause is another one, unless the log is of another release"
-    if isinstance(record, KnownBug):
+    if match.kind == "possible":
+        return f"what would tell: {_would_tell(match)}"
+    if isinstance(record, Unpatched):
         return f"there is no patch ({record.why_not}); move to {record.move_to}"
     kinds = {verdict["verdict"] for verdict in match.verdicts}
     leave = f"or move to Lightning {record.fixed_in}" if record.fixed_in else "no release has the fix yet"
-    name = record.name if record.default else f"default,{record.name}"
-    if kinds & {"drifted", "failed"}:
-        return f"the patch is not applied here, see `lightning-patches status`; {leave}"
+    if kinds & set(gate.REFUSED):
+        return f"the patch is not applied here, see `lightning-patches status {record.name}`; {leave}"
     if not record.default and "pending" not in kinds:
-        return f"the patch is opt-in: `import lightning_patches` with LIGHTNING_PATCHES={name}; {leave}"
+        return f"the patch is opt-in, {_how(f'default,{record.name}', match.program)} has it; {leave}"
     if "disabled" in kinds:
         return f"LIGHTNING_PATCHES leaves the patch out; let it in, {leave}"
-    return f"`import lightning_patches` on top of the script, or `lightning-patches run script.py`; {leave}"
+    return f"{_how('1', match.program)} mends it; {leave}"
+
+
+def _how(spec: str, program: str = SOME_PROGRAM) -> str:
+    """The shortest way to have the patches on here."""
+    if autostart.is_enabled():
+        return f"`LIGHTNING_PATCHES={spec}`"
+    option = "" if spec == "1" else f"--patches {spec} "
+    return f"`lightning-patches run {option}{program}` (or `import lightning_patches` on top of the script)"
+
+
+def _closing(matches: list[Match], unknown: Optional[Raised]) -> str:
+    """The last line: one cause, one piece of advice."""
+    if unknown is not None:
+        return f"The cause is the first error, which is no known bug of Lightning: {_shown(unknown.words)}"
+    cause = next((match for match in matches if match.cause), None)
+    if cause is not None:
+        advice = _advice(cause)
+        return f"{cause.record.name}: {advice}."
+    if any(not match.symptom and match.kind == "possible" and isinstance(match.record, Patch) for match in matches):
+        return f"If it is one of these, {_how('1')} mends it; an opt-in patch has to be named."
+    if any(match.kind == "possible" for match in matches):
+        return "Nothing is certain: see above what would tell. A patch is no remedy for a guess."
+    if matches:
+        return "No known bug of this release shows in it. `lightning-patches doctor` looks at the environment."
+    return (
+        "No known bug of Lightning shows in it. `lightning-patches doctor` looks at the environment, "
+        "`lightning-patches list` has all bugs that are patched."
+    )
 
 
 def _as_dict(match: Match) -> dict[str, Any]:
     record = match.record
-    is_patch = isinstance(record, Patch)
-    numbers: Any = record.upstream if isinstance(record, Patch) else record
     return {
         "name": record.name,
         "title": record.title,
         "group": record.group,
-        "summary": record.impact.summary if isinstance(record, Patch) else record.harm,
+        "summary": record.impact.summary,
         "symptom": match.symptom,
+        "file": match.file,
         "line": match.line,
         "text": match.text,
-        "certain": match.certain,
+        "kind": match.kind,
+        "cause": match.cause,
+        "certain": match.kind == "found",
         "ruled_out": match.ruled_out,
         "verdicts": match.verdicts,
+        "would_tell": _would_tell(match) if match.kind == "possible" else "",
         "advice": _advice(match),
         "fixed_in": record.fixed_in,
-        "patched": is_patch,
-        "issues": list(numbers.issues),
-        "pull_requests": list(numbers.pull_requests),
+        "patched": isinstance(record, Patch),
+        "issues": list(record.upstream.issues),
+        "pull_requests": list(record.upstream.pull_requests),
     }
 
 
-def _write(matches: list[Match]) -> None:
-    if not matches:
-        _output.write(
-            _output.paragraph(
-                "No known bug of Lightning shows in it. `lightning-patches doctor` looks at the environment, "
-                "`lightning-patches list` has all bugs that are patched."
-            )
-        )
-        return
-    for number, match in enumerate(matches):
-        if number:
+def _write(matches: list[Match], unknown: Optional[Raised], closing: str, several: bool) -> None:
+    has_cause = any(match.cause for match in matches)
+    briefly = []
+    for match in matches:
+        if match.cause or (not has_cause and unknown is None and match.kind != "ruled out"):
+            _write_match(match, several)
             _output.write()
-        data = _as_dict(match)
-        kind = "not this one" if match.ruled_out else "found" if match.certain else "possible"
-        _output.write(_output.paragraph(f"{kind}: {data['name']} ({data['group']})"))
-        _output.write(_output.paragraph(f"line {match.line}: {match.text}", "  "))
-        _output.write(_output.paragraph(f"what: {data['summary']}", "  "))
-        if isinstance(match.record, Patch):
-            fixed = _records.fixed_in(match.record)
-            _output.write(_output.paragraph(f"releases: {_records.affected(match.record)}; fixed in: {fixed}", "  "))
-        for verdict in match.verdicts:
-            words = status.WORDS.get(verdict["verdict"], verdict["verdict"])
-            reason = f" ({verdict['reason']})" if verdict["reason"] else ""
-            _output.write(
-                _output.paragraph(f"here: {verdict['distribution']} {verdict['version']}: {words}{reason}", "  ")
-            )
-        _output.write(_output.paragraph(f"do: {data['advice']}.", "  "))
-        if isinstance(match.record, Patch):
-            _output.write(_output.paragraph(f"more: lightning-patches show {match.record.name}", "  "))
+        else:
+            briefly.append(match)
+    for kind, words in (
+        ("follows", "Followed from the first error"),
+        ("found", "Also found"),
+        ("possible", "Also possible, and no reason to act yet"),
+        ("ruled out", "Not this one, which the release does not have"),
+    ):
+        names = [match.record.name for match in briefly if match.kind == kind]
+        if names:
+            _output.write(_output.paragraph(f"{words}: {', '.join(names)}."))
+    if briefly:
+        _output.write()
+    _output.write(_output.styled(_output.paragraph(closing), "bold"))
+
+
+def _write_match(match: Match, several: bool) -> None:
+    record = match.record
+    kind = "found" if match.kind == "follows" else match.kind
+    heading = _output.paragraph(f"{kind}: {record.name} ({record.group})")
+    _output.write(_output.styled(heading, {"found": "bold red", "possible": "bold yellow"}.get(kind, "dim")))
+    place = f"{match.file}, line {match.line}" if several else f"line {match.line}"
+    if match.symptom:
+        _output.write(_output.paragraph(f"{place}: {match.text}", "  "))
+    _output.write(_output.paragraph(f"what: {record.impact.summary}", "  "))
+    if isinstance(record, Patch):
+        fixed = _records.fixed_in(record)
+        _output.write(_output.paragraph(f"releases: {_records.affected(record)}; fixed in: {fixed}", "  "))
+    for verdict in match.verdicts:
+        words = _settings.in_words(verdict["verdict"], verdict["reason"])
+        _output.write(_output.paragraph(f"here: {verdict['distribution']} {verdict['version']}: {words}", "  "))
+    if not match.cause:
+        _output.write(_output.paragraph(f"{_advice(match)}.", "  "))
+    if isinstance(record, Patch) and match.symptom:
+        _output.write(_output.paragraph(f"more: `lightning-patches show {record.name}`", "  "))

@@ -34,6 +34,9 @@ _SHOWN_VARIABLES = (
 )  # fmt: skip
 
 
+_STYLES = {"error": "bold red", "warning": "bold yellow", "note": "bold"}
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("script", nargs="?", metavar="SCRIPT", help="a training script to look through")
     parser.add_argument("--no-torch", action="store_true", help="do not start a Python that imports torch")
@@ -97,7 +100,8 @@ def _write(found: facts.Facts, findings: list[Finding]) -> None:
         _output.write(_output.paragraph(f"could not be found out: {line}"))
     for finding in findings:
         _output.write()
-        _output.write(_output.paragraph(f"{finding.severity.upper()} {finding.check}: {finding.what}"))
+        heading = _output.paragraph(f"{finding.severity.upper()} {finding.check}: {finding.what}")
+        _output.write(_output.styled(heading, _STYLES[finding.severity]))
         _output.write(_output.paragraph(f"why: {finding.why}", "  "))
         _output.write(_output.paragraph(f"do:  {finding.do}", "  "))
     _output.write()

@@ -7,20 +7,19 @@ from __future__ import annotations
 
 import argparse
 
-from lightning_patches import catalog
+from lightning_patches import patches as catalogue
 from lightning_patches.cli import OK, _output, _records
-from lightning_patches.patch import GROUPS
 
 HELP = "all patches there are"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--group", choices=GROUPS, help="only the patches of this group")
+    _records.add_group(parser)
     parser.add_argument("--json", action="store_true", help="as JSON")
 
 
 def run(args: argparse.Namespace) -> int:
-    patches = [patch for patch in catalog.all_patches() if args.group in (None, patch.group)]
+    patches = [patch for patch in catalogue.all_patches() if args.group in (None, patch.group)]
     if args.json:
         _output.write_json([_records.as_dict(patch) for patch in patches])
         return OK

@@ -1,8 +1,8 @@
 """Run a program with the patches on, in every process that it starts.
 
-  lightning-patches run [--patches SPEC] [--] train.py ARGS...
-  lightning-patches run [--patches SPEC] [--] -m package.train ARGS...
-  lightning-patches run [--patches SPEC] [--] torchrun --nproc_per_node 2 train.py ARGS...
+  lightning-patches run train.py ARGS...
+  lightning-patches run -m package.train ARGS...
+  lightning-patches run -- torchrun --nproc-per-node 2 train.py ARGS...
 
 What ends in .py, and a directory or archive with a __main__, is run by this Python; anything else is a command that is
 looked for on PATH. It takes the place of this process: exit status and signals are its own.
@@ -30,14 +30,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NoReturn, Optional
 
-from lightning_patches import _startup
-from lightning_patches.catalog import all_patches
+from lightning_patches import _runtime
+from lightning_patches.activation import startup
 from lightning_patches.cli import OK, UsageError
-from lightning_patches.toggle import VARIABLE, parse
+from lightning_patches.engine.toggle import VARIABLE, parse
+from lightning_patches.patches import all_patches
 
 HELP = "run a program with the patches on, in every process that it starts"
-USAGE = "lightning-patches run [--patches SPEC] [--] {SCRIPT | -m MODULE | COMMAND} ..."
-LAUNCHER = Path(os.path.abspath(__file__)).parents[1] / "launcher"
+USAGE = "lightning-patches run [--patches SPEC] [--] SCRIPT|-m MODULE|COMMAND ..."
+LAUNCHER = Path(os.path.abspath(__file__)).parents[1] / "activation" / "launcher"
 NOT_EXECUTABLE = 126
 NOT_FOUND = 127
 
@@ -71,7 +72,7 @@ def run(args: argparse.Namespace) -> int:
     environment = child_environment(os.environ, directory, options.patches)
     foreign = _foreign_python(command[0])
     if foreign:
-        _startup.say(
+        _runtime.say(
             f"{os.path.basename(command[0])} runs {foreign}, which is not of this environment ({sys.prefix}): "
             "it will not be patched. Use the `lightning-patches` of that Python."
         )
@@ -115,12 +116,12 @@ def child_environment(base: Mapping[str, str], directory: Path, patches: Optiona
         ToggleError: the patches that are asked for do not exist.
     """
     environment = dict(base)
-    environment.pop(_startup.SLEEPING, None)
+    environment.pop(startup.SLEEPING, None)
     wanted = patches if patches is not None else environment.get(VARIABLE, "")
     environment[VARIABLE] = wanted.strip() or "1"
     parse(environment[VARIABLE], all_patches())
     major, minor = sys.version_info[:2]
-    environment[_startup.LAUNCHED_FOR] = f"{major}.{minor} {os.path.realpath(sys.prefix)}"
+    environment[startup.LAUNCHED_FOR] = f"{major}.{minor} {os.path.realpath(sys.prefix)}"
     # What the user has stays as it is. An empty PYTHONPATH is none, and must not become an empty item, which is the
     # current directory.
     others = environment.get("PYTHONPATH", "")

@@ -1,23 +1,29 @@
 """Show everything about a patch: what it does and why, the official fix, the diff, and when to drop it.
 
 With --json, an array of records, one for each patch that the name or number stands for. A record has: name, title,
-group, default, affected (version specifiers), affected_releases, fixed_in (null for never), issues, pull_requests,
-commit, tests, summary, symptoms, targets (location, adds, since, before), witnesses, further_than_upstream,
-equivalent_to, note, warns_of, and diffs (path and text; empty outside a source checkout).
+group, default, affected (version specifiers), affected_releases, fixed_in (null for none), merged (fixed on upstream's
+master, in no release yet), issues, pull_requests, commit, tests, summary, symptoms, targets (location, adds, since,
+before), witnesses, further_than_upstream, equivalent_to, note, relied_on, relied_on_tests, warns_of, and diffs (path
+and text; empty outside a source checkout).
+
+exit status: 0 there is such a patch, 2 there is none.
 """
 
 from __future__ import annotations
 
 import argparse
 
-from lightning_patches.cli import OK, _output, _records
+from lightning_patches.cli import OK, _output, _records, _settings
 from lightning_patches.patch import Patch, Target
 
 HELP = "all about one patch"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("key", metavar="NAME|NUMBER", help="a patch's name, or the number of an issue or pull request")
+    key = parser.add_argument(
+        "key", metavar="NAME|NUMBER", help="a patch's name, or the number or address of an issue or pull request"
+    )
+    _records.complete(key)
     parser.add_argument("--json", action="store_true", help="as JSON")
     parser.add_argument("--no-diff", action="store_true", help="leave the diff out")
 
@@ -56,8 +62,10 @@ def _page(patch: Patch, with_diff: bool) -> str:
         ("Goes further than the official fix", [patch.further_than_upstream]),
         ("Does the same as", [patch.equivalent_to]),
         ("Good to know", [patch.note]),
+        ("Who could rely on the old behaviour", [patch.relied_on, *(f"test: {t}" for t in patch.relied_on_tests)]),
         ("What it replaces", [_target(target) for target in patch.targets]),
-        ("How to have it", [_toggle(patch)]),
+        ("How to enable it", [_toggle(patch)]),
+        ("Here", _here(patch)),
     ]
     blocks = [f"{patch.name}\n{_output.paragraph(patch.title)}"]
     for title, lines in sections:
@@ -70,6 +78,8 @@ def _page(patch: Patch, with_diff: bool) -> str:
 
 
 def _drop(patch: Patch) -> str:
+    if patch.upstream.merged:
+        return "With the next release of Lightning that holds the official fix, which is merged and unreleased."
     if patch.fixed_in is None:
         return "No release has the fix yet."
     return f"With Lightning {patch.fixed_in} or newer, which has the official fix; there the patch does nothing."
@@ -81,6 +91,17 @@ def _toggle(patch: Patch) -> str:
             f"In the default set: `import lightning_patches` applies it; LIGHTNING_PATCHES=-{patch.name} leaves it out."
         )
     return f"It is opt-in: LIGHTNING_PATCHES=default,{patch.name} adds it to the default set."
+
+
+def _here(patch: Patch) -> list[str]:
+    """What becomes of it in this environment, with the LIGHTNING_PATCHES that is set now."""
+    setting = _settings.read_toggle()
+    if setting.error is not None:
+        return [setting.error]
+    found = [entry for entry in _settings.verdicts(setting) if entry.patch == patch.name]
+    return [f"{e.distribution} {e.version}: {_settings.in_words(e.verdict, e.reason)}" for e in found] or [
+        "There is no Lightning in this environment."
+    ]
 
 
 def _target(target: Target) -> str:

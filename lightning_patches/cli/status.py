@@ -9,162 +9,73 @@ With --json, one object; keys are only ever added:
   python             {version, executable}
   toggle             {variable, value (null: not set), error (null: none), strict, quiet, selected: [patch names]}
   distributions      [{distribution, version, namespace, packages: {package: path}, forbidden, note}]
-  patches            [{patch, namespace, distribution, version, verdict, reason, drop_at, title, group, default}];
-                     all of them, whatever --all says; empty if the toggle is in error
+  patches            [{patch, namespace, distribution, version, verdict, reason, drop_at, title, group, default,
+                     counted}]; all that are asked for; empty if the toggle is in error
   summary            {namespace: {verdict: count}}
+  fixes              {release: count}; what only warns does not count, nor what only some torch needs
   ok                 the exit status is 0
 A verdict is one of: pending (will be applied on import), disabled (not selected by the toggle), not-affected,
-fixed-upstream, drifted (code that no known release ships; left alone), failed, applied.
+fixed-upstream, not-supported (another package lacks what the patch needs), drifted (code that no known release
+ships; left alone), failed, applied.
+
+exit status: 0 all that is wanted will be applied; 1 a wanted patch has drifted or failed, or a compromised release is
+installed; 2 LIGHTNING_PATCHES or the command line asks for something that does not exist.
 """
 
 from __future__ import annotations
 
 import argparse
-import importlib.metadata
 import os
 import sys
-from dataclasses import dataclass, field
-from typing import Any, Optional
+from typing import Any
 
 import lightning_patches
-from lightning_patches import catalog, distributions, toggle
-from lightning_patches.apply import Patcher
-from lightning_patches.cli import NOT_APPLIED, OK, USAGE, _output
-from lightning_patches.errors import ToggleError
-from lightning_patches.verdicts import Entry, entries
+from lightning_patches import patches as catalogue
+from lightning_patches.cli import NOT_APPLIED, OK, USAGE, _output, _records
+from lightning_patches.cli._settings import WORDS, Toggle, read_toggle, verdicts
+from lightning_patches.engine import toggle
+from lightning_patches.engine.installed import Installed, find_installed
+from lightning_patches.engine.verdicts import Entry, by_release, count_fixes
 
 HELP = "what the patches do in this environment, and why"
 
-WORDS = {
-    "pending": "will be applied",
-    "applied": "applied",
-    "disabled": "disabled",
-    "drifted": "NOT APPLIED",
-    "failed": "FAILED",
-    "fixed-upstream": "fixed upstream",
-    "not-affected": "not affected",
-}
-"""A verdict in the user's words, in the order in which verdicts are counted."""
-
 _ELSEWHERE = ("fixed-upstream", "not-affected")
-_STYLES = {"drifted": "red", "failed": "bold red", "disabled": "dim", "fixed-upstream": "dim", "not-affected": "dim"}
-_ADVISORY = "GHSA-w37p-236h-pfx3"
-
-
-@dataclass
-class Installed:
-    """One distribution of Lightning in this environment.
-
-    Args:
-        distribution: ``"lightning"``, ``"pytorch-lightning"`` or ``"lightning-fabric"``.
-        version: what its code says, or its metadata where there is no code.
-        namespace: ``"lightning"`` or ``"pytorch_lightning"``.
-        packages: its packages and their directories.
-        forbidden: it is a release that was compromised on PyPI.
-        note: what the user must know about it, "" for nothing.
-    """
-
-    distribution: str
-    version: str
-    namespace: str
-    packages: dict[str, str] = field(default_factory=dict)
-    forbidden: bool = False
-    note: str = ""
-
-
-@dataclass(frozen=True)
-class Toggle:
-    """``LIGHTNING_PATCHES`` as this environment has it; ``selection`` is ``None`` if it is in error."""
-
-    value: Optional[str]
-    selection: Optional[toggle.Selection]
-    error: Optional[str] = None
+_STYLES = {
+    "pending": "green",
+    "applied": "green",
+    "not-supported": "yellow",
+    "drifted": "bold red",
+    "failed": "bold red",
+    "disabled": "yellow",
+    "fixed-upstream": "dim",
+    "not-affected": "dim",
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    names = parser.add_argument("name", nargs="*", metavar="NAME", help="only these patches, by name or number")
+    _records.complete(names)
+    _records.add_group(parser)
+    parser.add_argument(
+        "--verdict", choices=tuple(WORDS), metavar="VERDICT", help=f"only those with a verdict: {', '.join(WORDS)}"
+    )
     parser.add_argument("--all", action="store_true", help="also what is not affected, or fixed upstream")
-    parser.add_argument("--json", action="store_true", help="as JSON, always complete")
+    parser.add_argument("--json", action="store_true", help="as JSON, with --all")
 
 
 def run(args: argparse.Namespace) -> int:
+    for key in args.name:
+        _records.find(key)
     installed = find_installed()
     setting = read_toggle()
     found = verdicts(setting)
     status = _exit_status(setting, installed, found)
     if args.json:
-        _output.write_json(_document(installed, setting, found, status))
+        chosen = _shown(found, argparse.Namespace(**{**vars(args), "all": True}))
+        _output.write_json(_document(installed, setting, chosen, status))
     else:
-        _write(installed, setting, found, args.all)
+        _write(installed, setting, found, args)
     return status
-
-
-def read_toggle() -> Toggle:
-    value = os.environ.get(toggle.VARIABLE)
-    try:
-        return Toggle(value, toggle.parse(value, catalog.all_patches()))
-    except ToggleError as error:
-        return Toggle(value, None, str(error))
-
-
-def verdicts(setting: Toggle) -> list[Entry]:
-    """The verdict on each patch in each installed namespace; empty if the toggle is in error."""
-    if setting.selection is None:
-        return []
-    patcher = Patcher(catalog.all_patches())
-    patcher.selection = setting.selection  # read by the verdicts; nothing gets hooked in this process
-    return entries(patcher)
-
-
-def find_installed() -> list[Installed]:
-    """The Lightning distributions of this environment, found on disk. Forbidden ones are found by metadata alone."""
-    found: dict[str, Installed] = {}
-    for name in distributions.PARTS:
-        namespace = distributions.find(name)
-        for part in namespace.parts.values() if namespace is not None else ():
-            entry = Installed(part.distribution, part.version, name)
-            found.setdefault(part.distribution, entry).packages[part.package] = part.directory
-    for distribution, namespace_name in _NAMES.items():
-        version = _metadata_version(distribution)
-        if version in distributions.FORBIDDEN and distribution not in found:
-            found[distribution] = Installed(distribution, version, namespace_name)
-        if distribution in found:
-            _judge(found[distribution], version)
-    return list(found.values())
-
-
-_NAMES = {"lightning": "lightning", "pytorch-lightning": "pytorch_lightning", "lightning-fabric": "pytorch_lightning"}
-
-
-def _metadata_version(distribution: str) -> str:
-    try:
-        return importlib.metadata.version(distribution)
-    except importlib.metadata.PackageNotFoundError:
-        return ""
-
-
-def _judge(installed: Installed, metadata_version: str) -> None:
-    hit = sorted({installed.version, metadata_version} & distributions.FORBIDDEN)
-    if not hit:
-        return
-    if _from_source(installed.distribution):
-        # Upstream's master still carries the number 2.6.2.
-        installed.note = f"built from source; the release {hit[0]} on PyPI was compromised ({_ADVISORY})"
-        return
-    installed.forbidden = True
-    installed.note = (
-        f"{installed.distribution} {hit[0]} from PyPI was compromised and runs hostile code when it is imported "
-        f"({_ADVISORY}). Do not import it: uninstall it, take 2.6.1 or 2.6.4, and treat every secret that this "
-        "machine could read as known to others"
-    )
-
-
-def _from_source(distribution: str) -> bool:
-    """pip leaves ``direct_url.json`` beside what it built from a repository or a directory, not from PyPI."""
-    try:
-        origin = importlib.metadata.distribution(distribution).read_text("direct_url.json") or ""
-    except (importlib.metadata.PackageNotFoundError, OSError):
-        return False
-    return '"vcs_info"' in origin or '"dir_info"' in origin
 
 
 def _exit_status(setting: Toggle, installed: list[Installed], found: list[Entry]) -> int:
@@ -176,7 +87,7 @@ def _exit_status(setting: Toggle, installed: list[Installed], found: list[Entry]
 
 
 def _document(installed: list[Installed], setting: Toggle, found: list[Entry], status: int) -> dict[str, Any]:
-    patches = {patch.name: patch for patch in catalog.all_patches()}
+    patches = {patch.name: patch for patch in catalogue.all_patches()}
     selection = setting.selection
     return {
         "schema": 1,
@@ -201,6 +112,7 @@ def _document(installed: list[Installed], setting: Toggle, found: list[Entry], s
             for entry in found
         ],
         "summary": _counts(found),
+        "fixes": {release: count_fixes(of_release) for release, of_release in by_release(found).items()},
         "ok": status == OK,
     }
 
@@ -213,8 +125,8 @@ def _counts(found: list[Entry]) -> dict[str, dict[str, int]]:
     return counts
 
 
-def _write(installed: list[Installed], setting: Toggle, found: list[Entry], everything: bool) -> None:
-    rows = [("lightning-patches", lightning_patches.__version__, os.path.dirname(lightning_patches.__file__))]
+def _write(installed: list[Installed], setting: Toggle, found: list[Entry], args: argparse.Namespace) -> None:
+    rows = [("lightning-patches", lightning_patches.__version__, _parent(os.path.dirname(lightning_patches.__file__)))]
     rows.append(("Python", _python_version(), sys.executable))
     for one in installed:
         rows.append((one.distribution, one.version, ", ".join(_roots(one)) or "metadata only"))
@@ -228,20 +140,41 @@ def _write(installed: list[Installed], setting: Toggle, found: list[Entry], ever
         _output.write("There is no Lightning in this environment: nothing to patch.")
     _output.write()
     _output.write(_output.paragraph(_toggle_text(setting)))
-    if not found:
-        return
-    shown = [entry for entry in found if everything or entry.verdict not in _ELSEWHERE]
+    for release, of_release in by_release(found).items():
+        _output.write(_output.paragraph(f"{release}: {_summary(of_release)}."))
+    shown = _shown(found, args)
     if shown:
         _output.write()
-        _output.write_table(
-            ("PATCH", "IN", "VERDICT", "WHAT IT DOES, OR WHY NOT", "DROP IT AT"),
-            [_row(entry) for entry in shown],
-            [_STYLES.get(entry.verdict, "") for entry in shown],
+        several = len(by_release(found)) > 1
+        header = ("PATCH", *(("IN",) if several else ()), "VERDICT", "DROP IT AT", "WHAT IT DOES, OR WHY NOT")
+        styles = [_STYLES.get(entry.verdict, "") for entry in shown]
+        _output.write_table(header, [_row(entry, several) for entry in shown], styles)
+        if any(entry.verdict == "disabled" for entry in shown):
+            _output.write(_output.paragraph("`LIGHTNING_PATCHES=default,NAME` adds an opt-in patch."))
+    elif found:
+        _output.write("None of them is asked for.")
+    if len(shown) < len(found) and not _is_selective(args):
+        _output.write(
+            _output.paragraph("`lightning-patches status --all` also shows what does not concern this release.")
         )
-    _output.write()
-    for namespace, counts in _counts(found).items():
-        label = ", ".join(f"{one.distribution} {one.version}" for one in installed if one.namespace == namespace)
-        _output.write(f"{label}: {_summary(counts, everything)}")
+
+
+def _is_selective(args: argparse.Namespace) -> bool:
+    return bool(args.name or args.group or args.verdict)
+
+
+def _shown(found: list[Entry], args: argparse.Namespace) -> list[Entry]:
+    """The entries that are asked for; nothing asked for leaves out what does not concern the installed release."""
+    names = {patch.name for key in args.name for patch in _records.find(key)}
+    groups = {patch.name: patch.group for patch in catalogue.all_patches()}
+    return [
+        entry
+        for entry in found
+        if (not names or entry.patch in names)
+        and args.group in (None, groups[entry.patch])
+        and (args.verdict in (None, entry.verdict))
+        and (args.all or _is_selective(args) or entry.verdict not in _ELSEWHERE)
+    ]
 
 
 def _python_version() -> str:
@@ -249,8 +182,14 @@ def _python_version() -> str:
 
 
 def _roots(one: Installed) -> list[str]:
-    """Directories of the top-level packages: ``.../lightning`` for ``lightning.pytorch`` and ``lightning.fabric``."""
-    return sorted({os.path.dirname(path) if "." in package else path for package, path in one.packages.items()})
+    """The directories that the top-level packages are in: ``.../site-packages``."""
+    return sorted({_parent(path, package.count(".") + 1) for package, path in one.packages.items()})
+
+
+def _parent(path: str, levels: int = 1) -> str:
+    for _ in range(levels):
+        path = os.path.dirname(path)
+    return path
 
 
 def _toggle_text(setting: Toggle) -> str:
@@ -266,22 +205,33 @@ def _toggle_text(setting: Toggle) -> str:
         return f"{variable} is not set: the default set, in programs that `import lightning_patches`."
     if not selection.names:
         return f"{variable}={selection.spec}: nothing is applied.{extra}"
-    total = len(catalog.all_patches())
+    total = len(catalogue.all_patches())
     return f"{variable}={selection.spec}: {len(selection.names)} of {total} patches are selected.{extra}"
 
 
-def _row(entry: Entry) -> tuple[str, str, str, str, str]:
-    patch = next(patch for patch in catalog.all_patches() if patch.name == entry.patch)
+def _row(entry: Entry, several: bool) -> tuple[str, ...]:
+    patch = next(patch for patch in catalogue.all_patches() if patch.name == entry.patch)
     why = entry.reason
     if entry.verdict in ("pending", "applied"):
         why = patch.title
     elif entry.verdict == "disabled" and not patch.default:
-        why = f"opt-in, {why}: LIGHTNING_PATCHES=default,{patch.name} adds it"
+        why = f"opt-in, {why}"
     drop = entry.drop_at or "" if entry.verdict not in _ELSEWHERE else ""
-    return entry.patch, f"{entry.distribution} {entry.version}", WORDS[entry.verdict], why, drop
+    where = (f"{entry.distribution} {entry.version}",) if several else ()
+    return (entry.patch, *where, WORDS[entry.verdict], drop, why)
 
 
-def _summary(counts: dict[str, int], everything: bool) -> str:
-    parts = [f"{counts[verdict]} {word}" for verdict, word in WORDS.items() if counts[verdict]]
-    hidden = not everything and any(counts[verdict] for verdict in _ELSEWHERE)
-    return ", ".join(parts) + (" (--all shows them too)" if hidden else "")
+def _summary(found: list[Entry]) -> str:
+    """What is done in one release, counted as everywhere: fixes first, then what is not one, see ``is_counted``."""
+    done = [entry for entry in found if entry.verdict in ("pending", "applied")]
+    patches = {patch.name: patch for patch in catalogue.all_patches()}
+    probed = sum(patches[entry.patch].probe is not None for entry in done)
+    warning = sum(bool(patches[entry.patch].warns_of) for entry in done)
+    parts = [f"{count_fixes(found)} fixes will be applied"]
+    parts += [f"{probed} more if torch has the bug"] if probed else []
+    parts += [f"{warning} only warns"] if warning else []
+    for verdict, word in WORDS.items():
+        count = sum(entry.verdict == verdict for entry in found)
+        if count and verdict not in ("pending", "applied"):
+            parts.append(f"{count} {word}")
+    return ", ".join(parts)

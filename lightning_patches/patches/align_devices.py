@@ -306,6 +306,13 @@ PATCHES = (
             Target("fabric.strategies.single_device:SingleDeviceStrategy.module_to_device", _module_to_device),
             Target("fabric.strategies.fsdp:FSDPStrategy.setup_module", _fsdp_setup_module),
         ),
+        calls=(
+            "fabric.strategies.ddp:DDPStrategy.root_device()",
+            "fabric.strategies.parallel:ParallelStrategy.world_size()",
+            "pytorch.strategies.ddp:DDPStrategy.root_device()",
+            "pytorch.strategies.parallel:ParallelStrategy.world_size()",
+            "pytorch.strategies.strategy:Strategy.model()",
+        ),
         upstream=Upstream(issues=(20276,)),
         impact=Impact(
             "A model loaded with accelerate's device_map, in 8 or 4 bits or below PEFT, trains on one GPU and dies on "
@@ -324,5 +331,9 @@ PATCHES = (
         "error before the training says which modules lie where, and what to pass instead. On one device it is "
         "gathered there, as Lightning always did, and now it runs. A model with accelerate's hooks cannot be pickled "
         "for ddp_spawn; make it in configure_model.",
+        relied_on="A training on the device where accelerate put the model, and a spread or offloaded model that is "
+        "not moved: both are left alone. What several ranks cannot train ended in an error before, and still does, "
+        "only sooner and in other words.",
+        relied_on_tests=("tests/patches/test_align_devices.py::test_what_works_is_left_alone",),
     ),
 )

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import Any, Callable
 
-from lightning_patches.distributions import module_name
+from lightning_patches.engine.distributions import upstream_module
 from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 _AMP = "pytorch.plugins.precision.amp"
@@ -18,7 +17,7 @@ def _clip_gradients(class_name: str, since: str = "", before: str = "") -> Targe
                 original(self, *args, **kwargs)
                 return
             # Without a scaler nothing is unscaled, and the guard against optimizers that do so has nothing to guard.
-            plugin = getattr(importlib.import_module(module_name(namespace, _AMP)), class_name)
+            plugin = getattr(upstream_module(namespace, _AMP), class_name)
             super(plugin, self).clip_gradients(*args, **kwargs)
 
         return clip_gradients
@@ -48,6 +47,11 @@ PATCHES = (
         group="crash",
         affected=(">=2.0.0,<2.0.7",),
         targets=(Target(f"{_AMP}:MixedPrecisionPlugin.optimizer_step", _optimizer_step),),
+        calls=(
+            "pytorch.core.module:LightningModule.automatic_optimization()",
+            "pytorch.loops.optimization.automatic:Closure.__call__()",
+            "pytorch.plugins.precision.precision_plugin:PrecisionPlugin._after_closure()",
+        ),
         upstream=Upstream(
             issues=(17407, 15688, 9352),
             pull_requests=(18267,),
@@ -74,6 +78,7 @@ PATCHES = (
             _clip_gradients("MixedPrecisionPlugin", before="2.1.1"),
             _clip_gradients("MixedPrecision", since="2.1.1"),
         ),
+        calls=("pytorch.plugins.precision.precision:Precision.clip_gradients()",),
         upstream=Upstream(
             issues=(21435,),
             pull_requests=(21436,),
@@ -81,12 +86,16 @@ PATCHES = (
             tests=(
                 "tests/tests_pytorch/plugins/precision/test_amp.py::test_optimizer_amp_scaling_support_in_step_method",
             ),
+            merged=True,
         ),
         impact=Impact(
             "With precision='bf16-mixed', gradient_clip_val and a fused optimizer, training ends at its first step "
-            "although nothing speaks against it.",
+            "for no reason.",
             ("does not allow for gradient clipping because it performs unscaling of gradients internally",),
         ),
         equivalent_to="clipping by hand, in configure_gradient_clipping",
+        relied_on="A script that clips by hand, because gradient_clip_val is refused, trains as before. One that "
+        "catches the refusal in order to take another optimizer no longer gets it, and trains with the fused one.",
+        relied_on_tests=("tests/patches/test_fused_optimizer_clipping.py::test_clipping_by_hand_stays",),
     ),
 )

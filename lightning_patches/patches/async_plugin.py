@@ -72,7 +72,7 @@ def _teardown(original: Callable[..., None], namespace: str) -> Callable[..., No
 PATCHES = (
     Patch(
         name="async-checkpoint-snapshot",
-        title="AsyncCheckpointIO saves the state of the moment at which it was asked to",
+        title="AsyncCheckpointIO saves the state as it was when the save was requested",
         group="correctness",
         affected=(">=2.0.0,<2.5.4",),
         targets=(Target(f"{_PLUGIN}.save_checkpoint", _save_checkpoint),),
@@ -95,6 +95,12 @@ PATCHES = (
         "they are.",
         note="The copy is made where the tensors are, as in the official fix: saving needs the size of one checkpoint "
         "in free memory of the device.",
+        relied_on="A program that reads the file finds tied weights still one tensor and the versions of its modules "
+        "still there; the values are those of another moment, which is the fix. A training that fills its device to "
+        "the brim may not have the memory for the copy.",
+        relied_on_tests=(
+            "tests/patches/test_async_checkpoint_snapshot.py::test_checkpoint_holds_the_moment_of_saving",
+        ),
     ),
     Patch(
         name="async-checkpoint-reuse",

@@ -156,7 +156,7 @@ PATCHES = (
     ),
     Patch(
         name="fabric-autocast-after-no-grad",
-        title="The same for Fabric: a forward under no_grad does not take the next one's gradients",
+        title="A forward under no_grad does not take the gradients of the next one in Fabric",
         group="correctness",
         affected=(">=2.0.0,<=2.6.6",),
         targets=(Target(f"{_FABRIC}:MixedPrecision.forward_context", _forward_context),),
@@ -169,5 +169,11 @@ PATCHES = (
         probe=keeps_casts_without_grad,
         equivalent_to="torch.clear_autocast_cache() after the block under no_grad",
         note="The official fix is for the Trainer only. The cause lies in torch, see autocast-after-no-grad.",
+        relied_on="With a torch that is right, and where no layer runs under no_grad first, nothing changes. With an "
+        "affected torch, layers train that did not: a script that was content with that has to freeze them with "
+        "requires_grad_(False).",
+        relied_on_tests=(
+            "tests/patches/test_autocast_after_no_grad.py::test_with_a_torch_that_is_right_nothing_changes",
+        ),
     ),
 )

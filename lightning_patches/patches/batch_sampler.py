@@ -6,10 +6,9 @@ and nothing uses. Lightning asks it for both.
 
 from __future__ import annotations
 
-import importlib
 from typing import Any, Callable
 
-from lightning_patches.distributions import module_name
+from lightning_patches.engine.distributions import upstream_module
 from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 
@@ -42,7 +41,7 @@ def _with_sampler(batch_sampler: Any, unused: Any, sampler: Any, namespace: str)
         return batch_sampler
     to_share = hasattr(own, "__len__") and not isinstance(own, (RandomSampler, SequentialSampler))
     if to_share and isinstance(sampler, DistributedSampler):
-        wrapper = importlib.import_module(module_name(namespace, "fabric.utilities.distributed"))
+        wrapper = upstream_module(namespace, "fabric.utilities.distributed")
         sampler = wrapper.DistributedSamplerWrapper(
             own,
             num_replicas=sampler.num_replicas,
@@ -66,6 +65,7 @@ PATCHES = (
             Target(f"fabric.{_FUNCTION}", _resolve_sampler),
             Target(f"pytorch.{_FUNCTION}", _resolve_sampler),
         ),
+        calls=("fabric.utilities.distributed:DistributedSamplerWrapper()",),
         upstream=Upstream(issues=(3455,)),
         impact=Impact(
             "With DataLoader(batch_sampler=BatchSampler(...)) under DDP the batch size is lost: a loader that "

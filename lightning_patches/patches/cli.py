@@ -12,6 +12,7 @@ import sys
 import threading
 from typing import Any, Callable, Iterator, Optional
 
+from lightning_patches import trust
 from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 _IMPORTER = "import_object"
@@ -66,7 +67,8 @@ def _no_new_modules(values: Any) -> Iterator[None]:
             raise ValueError(
                 f"The checkpoint's hyperparameters name {finder.refused[0]!r}, a module that has not been imported; it"
                 " was not imported now either, since a file must not decide what is imported. If you know this file,"
-                " import the classes that it names before you load it."
+                " import the classes that it names before you load it, or call"
+                f" lightning_patches.trust_module({finder.module_of(finder.refused[0])!r})."
             ) from None
 
 
@@ -83,10 +85,17 @@ class _Refusing:
         self.refused: list[str] = []
         """Modules that there are."""
 
+    def module_of(self, refused: str) -> str:
+        """The module of the class whose path begins with ``refused``."""
+        path = max((name for name in self.names if name.startswith(f"{refused}.")), key=len, default=refused)
+        return path if path == refused else path.rpartition(".")[0]
+
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> None:
         if threading.get_ident() != self.thread:
             return
         functions = _asking()
+        if trust.is_trusted_module(fullname):
+            return
         if functions[:1] != [_IMPORTER] and (fullname not in self.names or _INSTANTIATING in functions):
             return
         if any(finder.find_spec(fullname, path, target) for finder in sys.meta_path if finder is not self):
@@ -137,7 +146,10 @@ PATCHES = (
         ),
         equivalent_to="load_from_checkpoint without what LightningCLI has put into the file, and the classes given in "
         "the script or on the command line",
-        note="A class that the hyperparameters name must be imported before the file is loaded, as 2.6.6 asks of the "
-        "model's own class. The script's classes are.",
+        # Every official release loads them, and a script that evaluates need not import what it trained with.
+        default=False,
+        note="Opt-in: the group `security` switches it on (LIGHTNING_PATCHES=default,security). A class that the "
+        "hyperparameters name must then be imported before the file is loaded, as 2.6.6 asks of the model's own "
+        "class, or its module be named to lightning_patches.trust_module(...).",
     ),
 )

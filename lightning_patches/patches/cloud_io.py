@@ -1,12 +1,18 @@
-"""``fabric/utilities/cloud_io.py``: reading checkpoints."""
+"""``fabric/utilities/cloud_io.py``: reading and writing checkpoints."""
 
 from __future__ import annotations
 
+import errno
+import io
 import pickle
 from typing import Any, Callable
 
 from lightning_patches import _runtime, trust
+from lightning_patches.engine.distributions import upstream_module
 from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patches import _beside
+
+_CLOUD_IO = "fabric.utilities.cloud_io"
 
 
 def _load(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
@@ -30,21 +36,103 @@ def _load(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
     return load
 
 
+def _atomic_save(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    # The original has the error in hand and drops it: nothing around it can tell. So it is done here as it is there.
+    pipes = "pipe" in original.__code__.co_names  # since 2.6.5
+
+    def _atomic_save(checkpoint: Any, filepath: Any) -> None:
+        module = upstream_module(namespace, _CLOUD_IO)
+        buffer = io.BytesIO()
+        module.log.debug(f"Saving checkpoint: {filepath}")
+        module.torch.save(checkpoint, buffer)
+        fs, path = module.fsspec.core.url_to_fs(str(filepath))
+        try:
+            with fs.transaction:
+                if pipes and module._is_object_storage(fs) and type(fs).__name__ != "AzureBlobFileSystem":
+                    fs.pipe(path, buffer.getvalue())
+                else:
+                    with fs.open(path, "wb") as file:
+                        file.write(buffer.getvalue())
+        except PermissionError as error:
+            if isinstance(error.__context__, OSError) and error.__context__.errno == errno.EXDEV:
+                raise RuntimeError(
+                    f"{filepath} is on another device than the temporary directory, for which this fsspec is too old:"
+                    ' pip install "fsspec[http]>=2025.5.0"'
+                ) from error
+            raise
+
+    return _atomic_save
+
+
+def _write_beside(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def _atomic_save(checkpoint: Any, filepath: Any) -> None:
+        if not _beside.is_possible(filepath):
+            original(checkpoint, filepath)
+            return
+        import torch
+
+        with _beside.written(filepath) as file:
+            torch.save(checkpoint, file)
+
+    return _atomic_save
+
+
 PATCHES = (
     Patch(
         name="trusted-checkpoint-load",
         title="Checkpoints with objects of your own load from a directory that the script trusts",
         group="compat",
         affected=(">=2.0.0,<2.4.0",),
-        targets=(Target("fabric.utilities.cloud_io:_load", _load),),
+        targets=(Target(f"{_CLOUD_IO}:_load", _load),),
         upstream=Upstream(pull_requests=(20010,), commit="bf25167bbf", fixed_in="2.4.0"),
         impact=Impact(
-            "With torch 2.6 and later a checkpoint whose hyper-parameters hold objects of your own classes cannot be "
+            "With torch 2.6 and later a checkpoint whose hyperparameters hold objects of your own classes cannot be "
             "loaded, neither to resume nor with load_from_checkpoint.",
             ("Weights only load failed", "Unsupported global", "weights_only"),
         ),
         note="Does nothing until the script says lightning_patches.trust_checkpoints(directory): loading objects runs "
         "code that the file names. Local files only, symbolic links are followed. The official fix loads every file "
         "in this way, downloads included.",
+    ),
+    Patch(
+        name="checkpoint-permission-error",
+        title="A checkpoint that may not be written is an error",
+        group="correctness",
+        affected=(">=2.5.2,<=2.6.6",),
+        targets=(Target(f"{_CLOUD_IO}:_atomic_save", _atomic_save),),
+        calls=("fabric.utilities.cloud_io:_is_object_storage()",),
+        upstream=Upstream(issues=(21800,), pull_requests=(21799,), merged=True),
+        impact=Impact(
+            "Where a checkpoint may not be written (a read-only directory, storage that refuses it), nothing "
+            "says so: the training goes on, there is no file, and its result is lost.",
+            ("no checkpoint is saved and there is no error", "PermissionError is swallowed in _atomic_save"),
+        ),
+        equivalent_to="the PermissionError that the file system raises when the same file is opened without Lightning",
+        note="A program that trains on where it may not write its "
+        "checkpoints ends at the first of them, as with 2.5.1 and before.",
+        relied_on="A program that may write its checkpoints writes them as before. One that trains on where it may "
+        "not, and can do without the files, ends at the first of them, as with 2.5.1 and before: it has to say "
+        "enable_checkpointing=False.",
+        relied_on_tests=("tests/patches/test_checkpoint_permission_error.py::test_what_may_be_written_is_written",),
+    ),
+    Patch(
+        name="checkpoint-written-once",
+        title="A checkpoint goes from the model to its directory, without copies in memory and in TMPDIR",
+        group="performance",
+        affected=(">=2.4.0,<=2.6.6",),
+        targets=(Target(f"{_CLOUD_IO}:_atomic_save", _write_beside),),
+        upstream=Upstream(issues=(21253,), pull_requests=(21824,), commit="7b57f9c65b", merged=True),
+        impact=Impact(
+            "Saving a checkpoint takes as much memory again as the checkpoint has, and as much space in the temporary "
+            "directory: large ones end in out of memory, or in no space left on a small /tmp.",
+            ("out of memory while saving a checkpoint", "No space left on device in /tmp while saving a checkpoint"),
+        ),
+        further_than_upstream="The official fix ends the copy in memory. Here the file is also written in its own "
+        "directory, and takes its name when it is complete, so that nothing is left for another device to copy.",
+        note="Local files only. An error while saving leaves the checkpoint that was there.",
+        relied_on="Programs that count on links, the files' rights, or on the old file where saving fails find all "
+        "of it as before. To replace a checkpoint, its directory needs room for the old file and the new one for a "
+        "moment.",
+        relied_on_tests=("tests/patches/test_checkpoint_written_once.py::test_everything_else_is_as_before",),
     ),
 )

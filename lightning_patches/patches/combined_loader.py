@@ -40,6 +40,7 @@ PATCHES = (
                 "tests/tests_pytorch/utilities/test_combined_loader.py"
                 "::test_combined_loader_reset_uses_del_not_shutdown_workers",
             ),
+            merged=True,
         ),
         impact=Impact(
             "With persistent workers, a worker that dies while it is being stopped makes fit() or predict() fail at "
@@ -53,5 +54,8 @@ PATCHES = (
         equivalent_to="the same training in a loop without Lightning, where torch lets the error pass",
         note="The official fix is merged and in no release. It deletes the iterator and counts on nobody else holding "
         "it; here the workers are stopped at once, as before, and a warning tells of the error.",
+        relied_on="A training whose workers end well is as before. A script that takes the error at the end for a "
+        "sign that a worker died gets a warning in its place, and the exit status of a training that succeeded.",
+        relied_on_tests=("tests/patches/test_worker_shutdown_error.py::test_workers_that_end_well",),
     ),
 )

@@ -1,11 +1,10 @@
-"""``pytorch/trainer/connectors/data_connector.py``: what the Trainer makes of the user's DataLoaders."""
+"""``pytorch/trainer/connectors/data_connector.py``: DataLoaders on their way into the loops."""
 
 from __future__ import annotations
 
-import sys
 from typing import Any, Callable
 
-from lightning_patches.distributions import module_name
+from lightning_patches.engine.distributions import upstream_module
 from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 
@@ -16,7 +15,7 @@ def _distributed_sampler(original: Callable[..., Any], namespace: str) -> Callab
         from torch.utils.data import DistributedSampler, RandomSampler
 
         sampler = original(dataloader, shuffle, overfit_batches, mode=mode, **kwargs)
-        shards = sys.modules[module_name(namespace, "fabric.utilities.distributed")].DistributedSamplerWrapper
+        shards = upstream_module(namespace, "fabric.utilities.distributed").DistributedSamplerWrapper
         if not isinstance(sampler, shards):
             return sampler
         # It takes each rank's share of an order that each rank draws for itself. The order that DistributedSampler
@@ -32,13 +31,25 @@ def _distributed_sampler(original: Callable[..., Any], namespace: str) -> Callab
 
 _TESTS = "tests/tests_pytorch/trainer/test_dataloaders.py"
 
+
+def _check_dataloader_iterable(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def check_dataloader_iterable(dataloader: object, *args: Any, **kwargs: Any) -> None:
+        from torch.utils.data import DataLoader
+
+        if not isinstance(dataloader, DataLoader):
+            original(dataloader, *args, **kwargs)
+
+    return check_dataloader_iterable
+
+
 PATCHES = (
     Patch(
         name="distributed-sampler-without-seed",
-        title="Without a global seed, too, the ranks share out one shuffled order",
+        title="The ranks share one shuffled order without a global seed, too",
         group="correctness",
         affected=(">=2.0.0,<2.0.3",),
         targets=(Target("pytorch.trainer.connectors.data_connector:_get_distributed_sampler", _distributed_sampler),),
+        calls=("fabric.utilities.distributed:DistributedSamplerWrapper()",),
         upstream=Upstream(
             pull_requests=(17713,),
             commit="53815e6635",
@@ -53,5 +64,22 @@ PATCHES = (
         note="Ranks that are seeded alike are given the order of the later releases as well: it is another one than "
         "before, as random. A RandomSampler with a generator, with replacement or with num_samples is left alone: the "
         "later releases replace that as well, and pass over what it was asked for.",
+    ),
+    Patch(
+        name="dataloader-check-without-iterating",
+        title="A DataLoader is not started once more only to see whether it can be iterated over",
+        group="correctness",
+        affected=(">=2.0.0,<2.0.8",),
+        targets=(
+            Target("pytorch.trainer.connectors.data_connector:_check_dataloader_iterable", _check_dataloader_iterable),
+        ),
+        upstream=Upstream(pull_requests=(18415,), commit="", fixed_in="2.0.8"),
+        impact=Impact(
+            "Before every run, Lightning makes an iterator of each DataLoader and throws it away: worker processes "
+            "start twice, a stream loses what they had loaded, and the random state moves on.",
+            ("dataloader workers are started twice", "iter called twice on the dataloader"),
+        ),
+        note="The iterator that is no longer made drew random numbers: a shuffled epoch comes in the order of the "
+        "fixed releases.",
     ),
 )

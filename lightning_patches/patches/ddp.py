@@ -8,6 +8,7 @@ from lightning_patches import _runtime
 from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 _SETTLED = "_lightning_patches_static_graph_settled"
+_BATCH = "_lightning_patches_static_graph_batch"
 _BUCKET_BYTES = 250 * 1024 * 1024
 """Size of one broadcast: what DistributedDataParallel uses when it is made."""
 
@@ -25,7 +26,20 @@ def _pre_backward(original: Callable[..., None], namespace: str) -> Callable[...
             return
         if not getattr(model, "static_graph", False) or self.lightning_module.automatic_optimization:
             return
-        if getattr(model, _SETTLED, False) or not closure_loss.requires_grad:
+        batch = self.lightning_module.trainer.fit_loop.epoch_loop.total_batch_idx
+        if getattr(model, _SETTLED, False):
+            if vars(model).get(_BATCH) == batch and closure_loss.requires_grad:
+                _runtime.warn_once(
+                    "ddp-static-graph-two-backwards",
+                    "DDPStrategy(static_graph=True): this training_step runs a second backward, for which torch ends "
+                    "the program now ('Your training graph has changed in this iteration'), as with Lightning 2.6. "
+                    "Releases before it got through, but never averaged the gradients: each rank trained a model of "
+                    "its own. Leave out static_graph=True. To go on without averaging: "
+                    "LIGHTNING_PATCHES=-ddp-static-graph-manual.",
+                    all_ranks=True,
+                )
+            return
+        if not closure_loss.requires_grad:
             return
         if not model.require_backward_grad_sync:
             setattr(model, _SETTLED, True)
@@ -38,6 +52,7 @@ def _pre_backward(original: Callable[..., None], namespace: str) -> Callable[...
             return
         if hasattr(self, "_pl_static_graph_delay_done"):
             self._pl_static_graph_delay_done = True  # the official way, which is once per Trainer
+        setattr(model, _BATCH, batch)
         _flush_with(closure_loss, model)
 
     return pre_backward
@@ -90,6 +105,13 @@ PATCHES = (
         group="correctness",
         affected=(">=2.0.0,<=2.6.6",),
         targets=(Target("pytorch.strategies.ddp:DDPStrategy.pre_backward", _pre_backward),),
+        calls=(
+            "pytorch.core.module:LightningModule.automatic_optimization()",
+            "pytorch.core.module:LightningModule.trainer()",
+            "pytorch.loops.training_epoch_loop:_TrainingEpochLoop.total_batch_idx()",
+            "pytorch.strategies.strategy:Strategy.lightning_module()",
+            "pytorch.strategies.strategy:Strategy.model()",
+        ),
         upstream=Upstream(
             pull_requests=(21251,),
             commit="10675b49d6",
@@ -106,7 +128,16 @@ PATCHES = (
         "autograd, as torch does it.",
         equivalent_to="the same training without static_graph",
         note="torch does not support a static graph whose first backward is under no_sync(): a warning says so, and "
-        "the gradients stay as they are without this patch.",
+        "the gradients stay as they are without this patch. Nor does it support a second backward in the same step (a "
+        "GAN): such a training, which ran without averaging before, ends with torch's error, as from 2.6.0 on; a "
+        "warning says what to do.",
+        relied_on="A training with two backwards in a step, such as a GAN, ran without averaging: it changes, and "
+        "ends with torch's error, as from 2.6.0 on, after a warning that says what to do. A first backward under "
+        "no_sync() stays unsynchronized, with a warning.",
+        relied_on_tests=(
+            "tests/patches/test_ddp_static_graph_manual.py::test_two_backwards_in_a_step_end_as_in_the_fixed_release_and_it_is_said",
+            "tests/patches/test_ddp_static_graph_manual.py::test_what_torch_cannot_do_is_said",
+        ),
     ),
     Patch(
         name="ddp-evaluation-same-weights",
@@ -114,6 +145,7 @@ PATCHES = (
         group="correctness",
         affected=(">=2.0.0,<2.0.2",),
         targets=(Target("pytorch.strategies.ddp:DDPStrategy.setup", _setup),),
+        calls=("pytorch.strategies.strategy:Strategy.model()",),
         upstream=Upstream(
             pull_requests=(17370,),
             commit="97a61868fb",

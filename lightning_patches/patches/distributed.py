@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any, Callable
 
-from lightning_patches.distributions import module_name
+from lightning_patches.engine.distributions import upstream_module
 from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 
@@ -14,7 +13,7 @@ def _set_epoch(module: str, wrapper: str) -> Callable[[Any, str], Callable[..., 
 
     def build(original: None, namespace: str) -> Callable[..., None]:
         def set_epoch(self: Any, epoch: int) -> None:
-            owner = getattr(sys.modules[module_name(namespace, module)], wrapper)
+            owner = getattr(upstream_module(namespace, module), wrapper)
             super(owner, self).set_epoch(epoch)
             inner = getattr(self.dataset._sampler, "set_epoch", None)
             if callable(inner):
@@ -32,7 +31,7 @@ def _target(module: str, wrapper: str, before: str = "") -> Target:
 PATCHES = (
     Patch(
         name="sampler-set-epoch",
-        title="A sampler of one's own is told the epoch under DDP",
+        title="A custom sampler is told the epoch under DDP",
         group="correctness",
         affected=(">=2.0.0,<=2.6.6",),
         targets=(
@@ -53,5 +52,9 @@ PATCHES = (
         further_than_upstream="The official fix (2.6.1) leaves out the wrapper that predict uses. On one device the "
         "sampler is told the epoch in predict as well, in every release.",
         equivalent_to="the same sampler on one device",
+        relied_on="A script that tells its sampler the epoch by itself, because Lightning does not, has the last "
+        "word and sees the same data; a sampler without set_epoch is left alone. One that has it, and is to give the "
+        "order of epoch 0 in all epochs under DDP, changes to what it does on one device.",
+        relied_on_tests=("tests/patches/test_sampler_set_epoch.py::test_what_a_script_says_itself_stays",),
     ),
 )

@@ -53,6 +53,10 @@ PATCHES = (
         group="correctness",
         affected=(">=2.0.0,<2.1.0",),
         targets=(Target(f"{_LOOP}.on_run_start", _on_run_start),),
+        calls=(
+            "pytorch.loops.fit_loop:_FitLoop._should_accumulate()",
+            "pytorch.trainer.trainer:Trainer.lightning_module()",
+        ),
         upstream=Upstream(
             pull_requests=(18710,),
             commit="a26424e89e",
@@ -71,6 +75,7 @@ PATCHES = (
         group="crash",
         affected=(">=2.5.0,<2.5.1",),
         targets=(Target(f"{_LOOP}.increment_progress_to_evaluation_end", _increment_progress),),
+        calls=("pytorch.loops.evaluation_loop:_EvaluationLoop.max_batches()",),
         upstream=Upstream(
             issues=(20565,),
             pull_requests=(20624,),

@@ -24,6 +24,15 @@ def _on_fit_start(original: Callable[..., None], namespace: str) -> Callable[...
     return on_fit_start
 
 
+def _freeze_before_training(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def freeze_before_training(self: Any, pl_module: Any) -> None:
+        original(self, pl_module)
+        if not self.train_bn:
+            self.freeze(pl_module.backbone, train_bn=False)
+
+    return freeze_before_training
+
+
 PATCHES = (
     Patch(
         name="finetuning-with-lr-finder",
@@ -31,6 +40,7 @@ PATCHES = (
         group="crash",
         affected=(">=2.0.0,<2.6.0",),
         targets=(Target("pytorch.callbacks.finetuning:BaseFinetuning.on_fit_start", _on_fit_start),),
+        calls=("pytorch.trainer.trainer:Trainer.optimizers()",),
         upstream=Upstream(
             pull_requests=(21224,),
             commit="b3e0df03eb",
@@ -42,5 +52,26 @@ PATCHES = (
             "before its first step.",
             ("KeyError: 0",),
         ),
+    ),
+    Patch(
+        name="frozen-batch-norm",
+        title="BackboneFinetuning(train_bn=False) freezes batch norm with the rest of the backbone",
+        group="correctness",
+        affected=(">=2.0.0,<=2.6.6",),
+        targets=(
+            Target("pytorch.callbacks.finetuning:BackboneFinetuning.freeze_before_training", _freeze_before_training),
+        ),
+        calls=("pytorch.callbacks.finetuning:BaseFinetuning.freeze()",),
+        upstream=Upstream(issues=(21531, 20629), pull_requests=(21652,)),
+        impact=Impact(
+            "BackboneFinetuning(train_bn=False) trains the batch norm layers of the backbone all the same for as long "
+            "as it is frozen: their weights and running statistics change.",
+            ("batch norm is trained with train_bn=False", "running_mean of the frozen backbone changes"),
+        ),
+        equivalent_to="a callback derived from it that calls self.freeze(pl_module.backbone, train_bn=self.train_bn)",
+        relied_on="With train_bn=True, the default, and in callbacks with a freeze_before_training of their own "
+        "nothing changes. Who says train_bn=False, and counts on batch norm to be trained while the rest is frozen, "
+        "has to say train_bn=True.",
+        relied_on_tests=("tests/patches/test_frozen_batch_norm.py::test_everybody_else_trains_as_before",),
     ),
 )

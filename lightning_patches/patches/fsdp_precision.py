@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any, Callable
 
-from lightning_patches.distributions import module_name
+from lightning_patches.engine.distributions import upstream_module
 from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 
@@ -13,7 +12,7 @@ def _module_init_context(original: Callable[..., Any], namespace: str) -> Callab
     def module_init_context(self: Any) -> Any:
         # What mixed_precision_config has to say is what FSDP computes in. What it shards, and the optimizer steps, is
         # made with full precision if the precision is mixed.
-        utils = sys.modules[module_name(namespace, "fabric.plugins.precision.utils")]
+        utils = upstream_module(namespace, "fabric.plugins.precision.utils")
         return utils._DtypeContextManager(self._desired_input_dtype)
 
     return module_init_context
@@ -31,6 +30,7 @@ PATCHES = (
             Target(f"{part}.plugins.precision.fsdp:FSDPPrecision.module_init_context", _module_init_context)
             for part in ("fabric", "pytorch")
         ),
+        calls=("fabric.plugins.precision.utils:_DtypeContextManager.__init__()",),
         upstream=Upstream(
             pull_requests=(21586,),
             commit="6c92678453",

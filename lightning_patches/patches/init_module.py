@@ -13,11 +13,11 @@ from __future__ import annotations
 import contextlib
 import sys
 import threading
-from functools import cache
+from functools import lru_cache
 from typing import Any, Callable, Iterator
 
 from lightning_patches import _runtime
-from lightning_patches.distributions import ROOT_PACKAGES
+from lightning_patches.engine.distributions import ROOT_PACKAGES
 from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 _COMBINED = "pytorch.utilities.combined_loader"
@@ -41,11 +41,38 @@ _blocks = _Blocks()
 def _init_block(name: str) -> Callable[[Any, str], Callable[..., Any]]:
     def build(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
         def init_block(self: Any, *args: Any, **kwargs: Any) -> Any:
-            return _opened(original(self, *args, **kwargs), name)
+            return _Block(original(self, *args, **kwargs), name)
 
         return init_block
 
     return build
+
+
+class _Block(contextlib.ContextDecorator):
+    """The original's block, with all that it can be: a decorator, entered more than once, or an ExitStack."""
+
+    def __init__(self, block: Any, name: str) -> None:
+        self._block, self._name = block, name
+        self._entered: list[Any] = []
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self._block, name)
+
+    def _recreate_cm(self) -> _Block:
+        """For ``ContextDecorator``: each call of a decorated function opens a block of its own."""
+        recreate = getattr(self._block, "_recreate_cm", None)
+        return self if recreate is None else _Block(recreate(), self._name)
+
+    def __enter__(self) -> Any:
+        opened = _opened(self._block, self._name)
+        value = opened.__enter__()
+        self._entered.append(opened)
+        return value
+
+    def __exit__(self, *error: Any) -> Any:
+        return self._entered.pop().__exit__(*error)
 
 
 @contextlib.contextmanager
@@ -78,7 +105,7 @@ def _default_device() -> Any:
     return torch.device("cpu")
 
 
-@cache
+@lru_cache(maxsize=None)
 def _generator_mode() -> Any:
     """The mode's class, made when the first block opens: nothing here imports torch before that."""
     import torch
@@ -276,6 +303,11 @@ PATCHES = (
             Target("fabric.fabric:Fabric.init_tensor", _init_block("init_tensor")),
             Target("fabric.wrappers:_FabricDataLoader.__iter__", _fabric_loader_iter),
         ),
+        calls=(
+            "fabric.utilities.init:_EmptyInit.__torch_function__()",
+            "pytorch.overrides.distributed:_IndexBatchSamplerWrapper.__iter__()",
+            "pytorch.overrides.distributed:_IndexBatchSamplerWrapper.__next__()",
+        ),
         upstream=Upstream(issues=(19373,)),
         impact=Impact(
             "A script that makes its data, or calls fit, inside of `with trainer.init_module():` ends on a GPU in "
@@ -288,5 +320,12 @@ PATCHES = (
         "error says so). A sampler of the user's own that draws without a generator draws from the GPU's random "
         "numbers inside of the block; torch's own samplers draw from the CPU's, also where stock gets through with "
         "the GPU's (SubsetRandomSampler). All of it ends when the data is made after the block, as a warning says.",
+        relied_on="Data that gets through inside of the block, by a generator on the GPU or a sampler of one's own, "
+        "and blocks that are used as decorators or entered twice: as before. Only a SubsetRandomSampler without a "
+        "generator draws other random numbers, the CPU's.",
+        relied_on_tests=(
+            "tests/patches/test_init_module_data.py::test_what_works_in_stock_goes_on_working",
+            "tests/patches/test_init_module_data.py::test_blocks_are_decorators_and_open_twice_as_before",
+        ),
     ),
 )

@@ -6,11 +6,11 @@ the order in which the official releases do the same work.
 
 from __future__ import annotations
 
-import importlib
 import inspect
-from typing import Any, Callable
+from typing import Any, Callable, Optional
 
-from lightning_patches.distributions import module_name
+from lightning_patches import _runtime
+from lightning_patches.engine.distributions import upstream_module
 from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 _LR_FINDER = "pytorch.tuner.lr_finder"
@@ -61,17 +61,40 @@ def _apply_suggestion(original: Callable[..., Any], namespace: str) -> Callable[
             return finder
         # The suggestion was computed, announced and set before the initial state came back from the checkpoint.
         learning_rate = finder.results["lr"][finder._optimal_idx]
-        attribute = importlib.import_module(module_name(namespace, _LR_FINDER))._determine_lr_attr_name(
-            model, options.get("attr_name", "")
-        )
-        parsing = importlib.import_module(module_name(namespace, "pytorch.utilities.parsing"))
+        attribute = upstream_module(namespace, _LR_FINDER)._determine_lr_attr_name(model, options.get("attr_name", ""))
+        parsing = upstream_module(namespace, "pytorch.utilities.parsing")
         parsing.lightning_setattr(model, attribute, learning_rate)
-        for optimizer in trainer.optimizers:
-            for group in optimizer.param_groups:
-                group["lr"] = learning_rate
+        groups = [group for optimizer in trainer.optimizers for group in optimizer.param_groups]
+        rates = {float(group["lr"]) for group in groups}
+        for group in groups:
+            group["lr"] = learning_rate
+        if len(rates) > 1:
+            _runtime.warn_once(
+                "lr-finder-applies-lr",
+                f"The learning rate finder has set all parameter groups to {learning_rate:g}, as from Lightning 2.5.4 "
+                f"on; they had {', '.join(f'{rate:g}' for rate in sorted(rates))}. To keep them apart, let "
+                "Tuner.lr_find search before the fit, or switch this off: LIGHTNING_PATCHES=-lr-finder-applies-lr.",
+            )
         return finder
 
     return _lr_find
+
+
+def _suggestion(original: Callable[..., Optional[float]], namespace: str) -> Callable[..., Optional[float]]:
+    def suggestion(self: Any, skip_begin: int = 10, skip_end: int = 1) -> Optional[float]:
+        import torch
+
+        losses = torch.tensor(self.results["loss"][skip_begin:-skip_end])
+        usable = torch.isfinite(losses).nonzero().flatten()
+        if len(usable) < 2:
+            return original(self, skip_begin, skip_end)  # which says that these are too few
+        rates = torch.tensor(self.results["lr"][skip_begin:-skip_end])
+        (slopes,) = torch.gradient(losses[usable], spacing=[rates[usable]])
+        self._optimal_idx = skip_begin + int(usable[slopes.argmin()])
+        best: float = self.results["lr"][self._optimal_idx]
+        return best
+
+    return suggestion
 
 
 PATCHES = (
@@ -81,6 +104,7 @@ PATCHES = (
         group="correctness",
         affected=(">=2.0.0,<2.3.0",),
         targets=(Target(f"{_LR_FINDER}:_lr_find", _clear_restarting),),
+        calls=("pytorch.loops.loop:_Loop.restarting()",),
         upstream=Upstream(
             issues=(19818,),
             pull_requests=(19819,),
@@ -118,6 +142,7 @@ PATCHES = (
         group="correctness",
         affected=(">=2.1.0,<2.5.3",),
         targets=(Target(f"{_LR_FINDER}:_lr_find", _renew_train_loader),),
+        calls=("pytorch.loops.fit_loop:_FitLoop.setup_data()",),
         upstream=Upstream(
             pull_requests=(21056,),
             commit="2676332eac",
@@ -139,6 +164,11 @@ PATCHES = (
         group="correctness",
         affected=(">=2.0.0,<2.5.4",),
         targets=(Target(f"{_LR_FINDER}:_lr_find", _apply_suggestion),),
+        calls=(
+            "pytorch.trainer.trainer:Trainer.optimizers()",
+            "pytorch.tuner.lr_finder:_determine_lr_attr_name()",
+            "pytorch.utilities.parsing:lightning_setattr()",
+        ),
         upstream=Upstream(
             pull_requests=(21068,),
             commit="3ed9d4edb7",
@@ -150,7 +180,35 @@ PATCHES = (
             "set, but the optimizer trains with the old learning rate.",
             ("Learning rate set to", "the optimizer does not use the suggested learning rate"),
         ),
-        note="As in the official releases, a scheduler that computes from its own base rate (LambdaLR, OneCycleLR) "
-        "returns to that rate at its first step.",
+        note="As in the official releases, parameter groups with rates of their own all get the one that was found; a "
+        "warning says so. The search itself runs with one rate for all, and such runs are to come out as those of "
+        "2.5.4: so their ratio is not kept. With Tuner.lr_find before the fit it is. A scheduler that computes from "
+        "its own base rate (LambdaLR, OneCycleLR) returns to that rate at its first step.",
+    ),
+    Patch(
+        name="lr-finder-slope",
+        title="The learning rate finder looks for the steepest descent per learning rate, not per step",
+        group="correctness",
+        affected=(">=2.0.0,<2.5.3",),
+        targets=(Target("pytorch.tuner.lr_finder:_LRFinder.suggestion", _suggestion),),
+        upstream=Upstream(
+            pull_requests=(21055,),
+            commit="105bb20e48",
+            fixed_in="2.5.3",
+            tests=(
+                f"{_TESTS}::test_gradient_correctness",
+                f"{_TESTS}::test_exponential_vs_linear_mode_gradient_difference",
+            ),
+        ),
+        impact=Impact(
+            "In its default exponential mode, the learning rate finder suggests the point at which the loss falls most "
+            "from one trial to the next, not where it falls most for the change of the learning rate.",
+            ("lr_find suggests a learning rate that is too large",),
+        ),
+        # Which learning rate is a good one is a matter of taste, and tuned configurations depend on what this release
+        # suggests. The attribute that 2.5.3 renames at the same time keeps its name.
+        default=False,
+        note="Opt-in, because it suggests other learning rates than the release did before: in exponential mode "
+        "usually much smaller ones.",
     ),
 )

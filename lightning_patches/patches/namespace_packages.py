@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import builtins
-from types import SimpleNamespace
+import sys
+from types import FrameType, SimpleNamespace
 from typing import Any, Callable
 
 from lightning_patches.patch import Impact, Patch, Target, Upstream
@@ -14,13 +15,25 @@ def _import_statement_apart(original: None, namespace: str) -> Callable[..., Any
     # by the one call that declares the package a namespace package, and by nobody else: sys.modules stays honest.
     def import_module(name: str, *args: Any, **kwargs: Any) -> Any:
         try:
-            return builtins.__import__(name, *args, **kwargs)
+            return _import_as(sys._getframe(1), name, args, kwargs)
         except Exception:  # it is not there, or too old for this Python to be imported
             if name != "pkg_resources":
                 raise
             return SimpleNamespace(declare_namespace=_declare_nothing)
 
     return import_module
+
+
+def _import_as(caller: FrameType, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Import a module in the name of Lightning's line that asks for it.
+
+    pkg_resources warns whoever imports it that it is deprecated. Without the shim that is Lightning, and so it is here:
+    the call is evaluated below Lightning's file, line and names.
+    """
+    source = "\n" * (caller.f_lineno - 1) + "__import__(name, *args, **kwargs)"
+    call = compile(source, caller.f_code.co_filename, "eval")
+    names = {"__import__": builtins.__import__, "name": name, "args": args, "kwargs": kwargs}
+    return eval(call, caller.f_globals, names)
 
 
 def _declare_nothing(package: str) -> None:
@@ -47,5 +60,10 @@ PATCHES = (
         "Python that runs: the official fix does not import it at all",
         note="Where pkg_resources can be imported it is imported and called as before. Works only if lightning_patches "
         "comes before the first import of Lightning.",
+        relied_on="A program that has pkg_resources, and looks there for the namespace packages that Lightning "
+        "declares, finds them: it is imported and called as before.",
+        relied_on_tests=(
+            "tests/patches/test_import_without_pkg_resources.py::test_the_real_one_is_asked_where_it_is_there",
+        ),
     ),
 )

@@ -50,7 +50,7 @@ def _names(ignore: Any) -> list[str]:
 
 
 def _drop(obj: Any, ignore: Any) -> None:
-    """Take names out of the hyper-parameters that are saved so far. A configuration of the user's own is left alone."""
+    """Take names out of the hyperparameters that are saved so far. A configuration of the user's own is left alone."""
     for saved in (vars(obj).get("_hparams"), vars(obj).get("_hparams_initial")):
         if isinstance(saved, dict):
             for name in _names(ignore):
@@ -70,7 +70,7 @@ PATCHES = (
         ),
         impact=Impact(
             "A LightningModule or datamodule that is a dataclass and has a field(init=False) cannot save its "
-            "hyper-parameters before that field is set.",
+            "hyperparameters before that field is set.",
             ("object has no attribute",),
         ),
         note="Where every such field is set beforehand the affected releases save it, too, and go on doing so.",
@@ -92,7 +92,7 @@ PATCHES = (
         ),
         impact=Impact(
             "An argument that a subclass ignores is logged and saved all the same, because the base class saves its "
-            "hyper-parameters as well.",
+            "hyperparameters as well.",
             ("ignored hyperparameter is in the checkpoint", "ignore has no effect in subclass"),
         ),
         note="Opt-in: self.hparams no longer has the ignored name, and load_from_checkpoint needs it as an argument. "

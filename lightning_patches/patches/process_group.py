@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Impact, Need, Patch, Target, Upstream
 
 
 def _init_dist_connection(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -20,7 +20,7 @@ def _init_dist_connection(original: Callable[..., None], namespace: str) -> Call
             frame = inspect.currentframe()
             caller = frame.f_back if frame is not None else None
             device = _root_device(caller.f_locals.get("self") if caller is not None else None)
-            if device is not None and _takes_device_id():
+            if device is not None:
                 kwargs["device_id"] = device
         original(cluster_environment, torch_distributed_backend, global_rank, world_size, **kwargs)
 
@@ -33,12 +33,6 @@ def _root_device(strategy: Any) -> Any:
     if device is None or device.type != "cuda" or device.index is None:
         return None
     return device
-
-
-def _takes_device_id() -> bool:
-    import torch
-
-    return "device_id" in inspect.signature(torch.distributed.init_process_group).parameters
 
 
 def _setup_environment(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -62,6 +56,11 @@ PATCHES = (
         affected=(">=2.0.0,<2.5.5",),
         targets=(Target("fabric.utilities.distributed:_init_dist_connection", _init_dist_connection),),
         witnesses=("fabric.strategies.ddp:DDPStrategy._setup_distributed",),
+        needs=(Need("torch.distributed:init_process_group", "device_id"),),
+        calls=(
+            "fabric.strategies.ddp:DDPStrategy.root_device()",
+            "pytorch.strategies.ddp:DDPStrategy.root_device()",
+        ),
         upstream=Upstream(
             pull_requests=(21105,),
             commit="6fc44c9254",
@@ -95,6 +94,10 @@ PATCHES = (
             Target("fabric.strategies.fsdp:FSDPStrategy.setup_environment", _setup_environment),
             Target("pytorch.strategies.ddp:DDPStrategy.setup_environment", _setup_environment),
             Target("pytorch.strategies.fsdp:FSDPStrategy.setup_environment", _setup_environment),
+        ),
+        calls=(
+            "fabric.strategies.ddp:DDPStrategy.root_device()",
+            "pytorch.strategies.ddp:DDPStrategy.root_device()",
         ),
         upstream=Upstream(
             pull_requests=(19184,),

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
+from lightning_patches.engine.distributions import upstream_module
 from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 _RESULT = "pytorch.trainer.connectors.logger_connector.result"
+_CONNECTOR = "pytorch.trainer.connectors.logger_connector.logger_connector:_LoggerConnector"
+_TEST = "tests/tests_pytorch/core/test_metric_result_integration.py::test_metric_result_precision_no_lower_than_float32"
 
 
 def _update_metrics(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -42,7 +45,82 @@ def _is_on(metric: Any, device: Any) -> bool:
     return batch_size is None or bool(batch_size.device == device)
 
 
+def _update(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def update(self: Any, value: Any, batch_size: int) -> None:
+        import torch
+
+        if self.is_tensor and value.dtype not in (torch.float32, torch.float64):
+            dtype = torch.promote_types(torch.get_default_dtype(), torch.float32)
+            if torch.is_floating_point(value):
+                value = value.to(dtype)
+            elif dtype != torch.get_default_dtype():  # else the original does the same, and says so
+                upstream_module(namespace, _RESULT).warning_cache.warn(
+                    f"The value of `self.log({self.meta.name!r}, ...)` in `{self.meta.fx}` is {value.dtype}; logged"
+                    f" values are kept as floating point numbers, this one as {dtype}."
+                )
+                value = value.to(dtype)
+        original(self, value, batch_size)
+
+    return update
+
+
+def _compute(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
+    def compute(self: Any) -> Any:
+        if not (self.is_tensor and self.meta.is_mean_reduction):
+            return original(self)
+        # The mean of the ranks' batch sizes is taken in place, and in whole numbers if the sizes are whole.
+        sizes = self.cumulated_batch_size
+        self.cumulated_batch_size = sizes.to(self.value.dtype, copy=True)
+        try:
+            return original(self)
+        finally:
+            self.cumulated_batch_size = sizes
+
+    return compute
+
+
+def _metrics(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
+    def metrics(self: Any, on_step: bool) -> Any:
+        shown = [metric for metric in self.values() if metric.meta.prog_bar]
+        for metric in shown:
+            metric.meta.prog_bar = False  # or the original reads each from the device
+        try:
+            found = original(self, on_step)
+        finally:
+            for metric in shown:
+                metric.meta.prog_bar = True
+        for _, metric in self.valid_items():
+            value = self._get_cache(metric, on_step) if metric.meta.prog_bar else None
+            if value is not None:
+                found["pbar"][self._forked_name(metric, on_step)[1]] = value
+        return found
+
+    return metrics
+
+
+def _progress_bar_metrics(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
+    def progress_bar_metrics(self: Any) -> Any:
+        found = original(self)
+        found.update({name: value.item() for name, value in found.items() if hasattr(value, "item")})
+        return found
+
+    return progress_bar_metrics
+
+
 PATCHES = (
+    Patch(
+        name="logged-tensor-precision",
+        title="Logged values are averaged in float32, also in half precision",
+        group="correctness",
+        affected=(">=2.0.0,<2.1.0",),
+        targets=(Target(f"{_RESULT}:_ResultMetric.update", _update),),
+        upstream=Upstream(pull_requests=(18686,), commit="b69f3c6d10", fixed_in="2.1.0", tests=(_TEST,)),
+        impact=Impact(
+            "While torch's default dtype is bfloat16 or float16, the mean that self.log reports for an epoch is far "
+            "too small: 1000 losses of 1 are logged as 0.256.",
+            ("logged epoch loss is wrong in bf16", "epoch metric too small in half precision"),
+        ),
+    ),
     Patch(
         name="logged-metrics-device",
         title="Logged metrics follow the device of the logged value",
@@ -50,6 +128,7 @@ PATCHES = (
         affected=(">=2.1.0,<2.4.0",),
         targets=(Target(f"{_RESULT}:_ResultCollection.update_metrics", _update_metrics),),
         witnesses=(f"{_RESULT}:_ResultCollection.log",),
+        calls=("pytorch.trainer.connectors.logger_connector.result:_ResultMetric.to()",),
         upstream=Upstream(
             issues=(19813, 18803),
             pull_requests=(19814,),
@@ -79,5 +158,60 @@ PATCHES = (
             ("self.log is slow since 2.4.0", "training slower after upgrade to 2.4"),
         ),
         equivalent_to="the same training without the move that moves nothing",
+        relied_on="A program whose metrics lie on another device than what is logged, as after an earlier fit or a "
+        "search, needs the move: there it is made as before.",
+        relied_on_tests=(
+            "tests/patches/test_log_metrics_without_move.py::test_metrics_of_an_earlier_run_are_still_moved",
+        ),
+    ),
+    Patch(
+        name="synced-mean-batch-sizes",
+        title="The mean that sync_dist logs is right where ranks have unequal numbers of samples",
+        group="correctness",
+        affected=(">=2.0.7,<=2.6.6",),
+        targets=(Target(f"{_RESULT}:_ResultMetric.compute", _compute),),
+        calls=(
+            "pytorch.trainer.connectors.logger_connector.result:_Metadata.is_mean_reduction()",
+            "pytorch.trainer.connectors.logger_connector.result:_ResultMetric.__setattr__()",
+        ),
+        upstream=Upstream(issues=(21838, 12354), pull_requests=(21839,)),
+        impact=Impact(
+            "With self.log(..., on_epoch=True, sync_dist=True) and ranks that saw unequal numbers of samples, the mean "
+            "of an epoch is too large: 1.25 where each value was 1.",
+            ("epoch mean is wrong with sync_dist and uneven batches", "sync_dist mean too large"),
+        ),
+        equivalent_to="logging a torchmetrics.MeanMetric that is updated with the batch sizes as weights",
+        note="The ranks' numbers of samples are averaged before they divide; the average of whole numbers was cut off "
+        "to a whole number.",
+        relied_on="Ranks with equal numbers of samples log the same means as before. With unequal ones the mean "
+        "changes to the right one, and with it what monitors it: a threshold that was tuned to the wrong one has to "
+        "be set anew.",
+        relied_on_tests=("tests/patches/test_synced_mean_batch_sizes.py::test_equal_numbers_stay_as_they_are",),
+    ),
+    Patch(
+        name="progress-bar-without-wait",
+        title="A metric for the progress bar is read from the GPU when it is shown, not at each step",
+        group="performance",
+        affected=(">=2.0.0,<=2.6.6",),
+        targets=(
+            Target(f"{_RESULT}:_ResultCollection.metrics", _metrics),
+            Target(f"{_CONNECTOR}.progress_bar_metrics", _progress_bar_metrics),
+        ),
+        calls=(
+            "fabric.utilities.apply_func:convert_tensors_to_scalars()",
+            "pytorch.trainer.connectors.logger_connector.result:_ResultCollection._forked_name()",
+            "pytorch.trainer.connectors.logger_connector.result:_ResultCollection._get_cache()",
+            "pytorch.trainer.connectors.logger_connector.result:_ResultCollection.valid_items()",
+        ),
+        upstream=Upstream(issues=(21232,)),
+        impact=Impact(
+            "self.log(..., prog_bar=True) makes every training step wait for the GPU several times, also where there "
+            "is no progress bar, or one that is refreshed less often.",
+            ("low GPU utilization with prog_bar=True", "cudaStreamSynchronize in self.log"),
+        ),
+        equivalent_to="self.log(..., prog_bar=False), where no progress bar is shown",
+        relied_on="trainer.progress_bar_metrics and the progress bar show the same numbers at the same time. A program "
+        "that takes Lightning's own reading for the end of the GPU's work, to measure it, has to synchronize itself.",
+        relied_on_tests=("tests/patches/test_progress_bar_without_wait.py::test_the_same_numbers_are_shown",),
     ),
 )

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any, Callable
 
-from lightning_patches import distributions
+from lightning_patches.engine.distributions import upstream_module
 from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 _RICH = "pytorch.callbacks.progress.rich_progress"
@@ -15,7 +14,7 @@ def _init_progress(original: Callable[..., None], namespace: str) -> Callable[..
     def init_progress(self: Any, trainer: Any) -> None:
         # The original makes a new console, asks for it by this name, and has it forget the live display that it does
         # not have yet. Since rich 14.1 a console keeps a stack of those, and cannot take one off an empty stack.
-        module = sys.modules[distributions.module_name(namespace, _RICH)]
+        module = upstream_module(namespace, _RICH)
         get_console = vars(module)["get_console"]
 
         def with_something_to_forget() -> Any:
@@ -34,6 +33,16 @@ def _init_progress(original: Callable[..., None], namespace: str) -> Callable[..
     return init_progress
 
 
+def _on_train_batch_end(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def on_train_batch_end(self: Any, trainer: Any, *args: Any, **kwargs: Any) -> None:
+        if self.progress is not None and self.is_enabled and self.train_progress_bar_id is None:
+            description = self._get_train_description(trainer.current_epoch)
+            self.train_progress_bar_id = self._add_task(self.total_train_batches, description)
+        original(self, trainer, *args, **kwargs)
+
+    return on_train_batch_end
+
+
 PATCHES = (
     Patch(
         name="rich-progress-bar",
@@ -45,6 +54,26 @@ PATCHES = (
         impact=Impact(
             "Every fit, validate, test or predict with a RichProgressBar ends before its first batch.",
             ("IndexError: pop from empty list",),
+        ),
+    ),
+    Patch(
+        name="rich-progress-bar-resumed",
+        title="RichProgressBar shows a training that is resumed within an epoch",
+        group="crash",
+        affected=(">=2.5.0,<2.5.3",),
+        targets=(Target(f"{_RICH}:RichProgressBar.on_train_batch_end", _on_train_batch_end),),
+        calls=(
+            "pytorch.callbacks.progress.progress_bar:ProgressBar.total_train_batches()",
+            "pytorch.callbacks.progress.rich_progress:RichProgressBar._add_task()",
+            "pytorch.callbacks.progress.rich_progress:RichProgressBar._get_train_description()",
+            "pytorch.callbacks.progress.rich_progress:RichProgressBar.is_enabled()",
+            "pytorch.trainer.trainer:Trainer.current_epoch()",
+        ),
+        upstream=Upstream(pull_requests=(21000,), commit="c1e4c225e9", fixed_in="2.5.3"),
+        impact=Impact(
+            "With a RichProgressBar, a training that is resumed from a checkpoint within an epoch, or at the end of "
+            "one, ends after its first batch.",
+            ("assert progress_bar_id is not None", "AssertionError in rich_progress.py"),
         ),
     ),
 )

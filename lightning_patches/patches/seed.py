@@ -1,4 +1,4 @@
-"""``fabric/utilities/seed.py``: the random numbers of DataLoader workers after ``seed_everything(workers=True)``."""
+"""``fabric/utilities/seed.py``: the random numbers of DataLoader workers, and the states that are kept."""
 
 from __future__ import annotations
 
@@ -49,6 +49,17 @@ def _announce() -> None:
         )
 
 
+def _collect_rng_states(original: Callable[..., dict[str, Any]], namespace: str) -> Callable[..., dict[str, Any]]:
+    def collect_rng_states(include_cuda: bool = True) -> dict[str, Any]:
+        import torch
+
+        if not include_cuda or torch.cuda.is_available():
+            return original(include_cuda)
+        return {**original(False), "torch.cuda": []}
+
+    return collect_rng_states
+
+
 PATCHES = (
     Patch(
         name="worker-seed-sequence",
@@ -61,7 +72,7 @@ PATCHES = (
         ),
         upstream=Upstream(
             issues=(20412,),
-            pull_requests=(21399,),
+            pull_requests=(21399, 20369),
             commit="49772c3d80",
             fixed_in="2.6.1",
             tests=("tests/tests_fabric/utilities/test_seed.py::test_generate_seed_sequence_no_collision",),
@@ -74,5 +85,23 @@ PATCHES = (
         note="Random numbers in the workers change against earlier runs of the same release: torch's and Python's "
         "become those of 2.6.1. NumPy's change in 2.4.0 only, which takes them from the same sequence; they vary as "
         "they should, but are not those of 2.6.1.",
+    ),
+    Patch(
+        name="cpu-beside-broken-cuda",
+        title="Training on the CPU does not ask a CUDA driver that does not work",
+        group="crash",
+        affected=(">=2.0.0,<2.1.4",),
+        targets=(Target("fabric.utilities.seed:_collect_rng_states", _collect_rng_states),),
+        upstream=Upstream(
+            pull_requests=(19234,),
+            commit="ddd596a827",
+            fixed_in="2.1.4",
+            tests=("tests/tests_fabric/utilities/test_seed.py::test_collect_rng_states_if_cuda_init_fails",),
+        ),
+        impact=Impact(
+            "On a machine whose CUDA driver is too old or broken, training with accelerator='cpu' ends before the "
+            "sanity check: the random state of the GPUs is asked for.",
+            ("RuntimeError: The NVIDIA driver on your system is too old",),
+        ),
     ),
 )

@@ -20,13 +20,12 @@ import itertools
 import logging
 import os
 import signal
-import sys
 import threading
 import time
 from typing import Any, Callable, Optional
 
 from lightning_patches import _runtime
-from lightning_patches.distributions import module_name
+from lightning_patches.engine.distributions import module_name, upstream_module
 from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 _CONNECTOR = "pytorch.trainer.connectors.signal_connector"
@@ -44,7 +43,8 @@ class StopAgreement:
     """The batch before which all ranks leave, once one of them was asked to. One per ``fit``, ``validate``, ...
 
     Args:
-        store: the process group's store. Only the thread talks to it.
+        store: the process group's store, of which ``set``, ``get`` and ``add`` are used: below torch 2.3 it has no
+            ``check``, and ``compare_set`` is a segmentation fault. Only the thread talks to it.
         rank: this rank.
         world_size: number of ranks.
         run: which run of the Trainer this is, the same number in all ranks.
@@ -140,17 +140,17 @@ class StopAgreement:
 
     def _agree(self) -> None:
         store, prefix = self._store, self._prefix
-        while not (self.requested or store.check([prefix + "request"])):
+        while not (self.requested or store.add(prefix + "requests", 0)):
             if self._ended.wait(self.poll_every):
                 break
         if not self._ended.is_set():
-            store.set(prefix + "request", "1")
+            store.add(prefix + "requests", 1)
             self._publish_limit()
-        while not store.check([prefix + "stop"]):
+        while not store.add(prefix + "stops", 0):
             if self._ended.is_set():
                 # Nobody will hear from this rank again: if the others still count on it, this is what they go by.
                 if self._limit is None or self._rank == 0:
-                    store.compare_set(prefix + "stop", "", self._last_word)
+                    self._publish_stop(self._last_word)
                 return
             if self._rank == 0:
                 self._decide()
@@ -189,7 +189,12 @@ class StopAgreement:
         if len(sizes) > 1 or "[]" in sizes or "inf" in "".join(sizes):
             # An evaluation that may be longer on some ranks has no batch to which all of them come.
             training, evaluated = training + 1, 0
-        self._store.compare_set(self._prefix + "stop", "", f"{training} {evaluated}")
+        self._publish_stop(f"{training} {evaluated}")
+
+    def _publish_stop(self, stop: str) -> None:
+        """The first rank that comes by decides."""
+        if self._store.add(self._prefix + "stops", 1) == 1:
+            self._store.set(self._prefix + "stop", stop)
 
 
 def _position(text: str) -> tuple[float, int]:
@@ -198,7 +203,8 @@ def _position(text: str) -> tuple[float, int]:
 
 
 def _begin(trainer: Any) -> Optional[StopAgreement]:
-    """An agreement for the run that begins, where there are several ranks with a store that they share."""
+    """An agreement for the run that begins, where there are several ranks with a store that they share. Without one
+    Lightning does what it did."""
     import torch.distributed as dist
 
     if not (dist.is_available() and dist.is_initialized() and trainer.world_size > 1):
@@ -208,7 +214,7 @@ def _begin(trainer: Any) -> Optional[StopAgreement]:
         return None
     try:
         store = dist.distributed_c10d._get_default_store()
-        store.check(["lightning_patches/sigterm"])
+        store.add("lightning_patches/sigterm", 0)
     except Exception:  # a backend without a store, such as MPI
         return None
 
@@ -231,7 +237,7 @@ def _of(trainer: Any) -> Optional[StopAgreement]:
 
 def _leave(trainer: Any, namespace: str) -> None:
     trainer._signal_connector.received_sigterm = True
-    raise sys.modules[module_name(namespace, "pytorch.utilities.exceptions")].SIGTERMException(_STATUS)
+    raise upstream_module(namespace, "pytorch.utilities.exceptions").SIGTERMException(_STATUS)
 
 
 # ---------------------------------------------------------------- where Lightning comes by
@@ -266,8 +272,10 @@ def _notify(original: Callable[..., None], namespace: str) -> Callable[..., None
 
     def _sigterm_notifier_fn(self: Any, signum: int, _: Any) -> None:
         trainer = self.trainer
-        log.info(f"[rank: {trainer.local_rank}] Received SIGTERM: {signum}")
         agreement = _of(trainer)
+        if agreement is None and trainer.world_size > 1:
+            return original(self, signum, _)
+        log.info(f"[rank: {trainer.local_rank}] Received SIGTERM: {signum}")
         is_first = not (self.received_sigterm or (agreement is not None and agreement.requested))
         launcher = trainer.strategy.launcher
         if is_first and launcher is not None:
@@ -281,7 +289,9 @@ def _notify(original: Callable[..., None], namespace: str) -> Callable[..., None
 def _before_batch(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def _broadcast_sigterm_tensor(self: Any) -> None:
         agreement = _of(self.trainer)
-        if agreement is not None and agreement.before_batch():
+        if agreement is None:
+            original(self)
+        elif agreement.before_batch():
             _leave(self.trainer, namespace)
 
     return _broadcast_sigterm_tensor
@@ -321,6 +331,14 @@ PATCHES = (
             Target(f"{_FIT_LOOP}:_FitLoop.on_advance_end", _after_epoch),
             Target(f"{_EVALUATION_LOOP}:_EvaluationLoop._evaluation_step", _after_evaluation_batch),
         ),
+        calls=(
+            "pytorch.strategies.launchers.subprocess_script:_SubprocessScriptLauncher.kill()",
+            "pytorch.strategies.strategy:Strategy.launcher()",
+            "pytorch.trainer.trainer:Trainer.local_rank()",
+            "pytorch.trainer.trainer:Trainer.strategy()",
+            "pytorch.trainer.trainer:Trainer.world_size()",
+            "pytorch.utilities.exceptions:SIGTERMException()",
+        ),
         upstream=Upstream(issues=(21487,), pull_requests=(20825,)),
         impact=Impact(
             "SIGTERM to ranks that were started by torchrun or a scheduler makes the training hang until SIGKILL, "
@@ -338,5 +356,8 @@ PATCHES = (
         note="trainer.received_sigterm becomes true at the batch before which all ranks leave, up to a second after "
         "the signal. A validation whose length is unknown or differs between ranks is brought to its end first. A "
         "signal after the last batch is kept for the next fit or test of the process. With one device nothing changes.",
+        relied_on="A training in one process is as before. With several ranks, code that polls "
+        "trainer.received_sigterm sees it when all ranks leave, up to a second after the signal, not at once.",
+        relied_on_tests=("tests/patches/test_sigterm_at_batch_boundary.py::test_one_process_is_as_before",),
     ),
 )

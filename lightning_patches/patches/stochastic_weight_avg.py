@@ -24,7 +24,7 @@ def _on_fit_start(original: Callable[..., None], namespace: str) -> Callable[...
         if trainer.max_epochs == _ENDLESS and isinstance(self._swa_epoch_start, float):
             _runtime.report_misuse(
                 "swa-infinite-epochs",
-                f"StochasticWeightAveraging(swa_epoch_start={self._swa_epoch_start}) stands for a part of all epochs,"
+                f"StochasticWeightAveraging(swa_epoch_start={self._swa_epoch_start}) is a fraction of all epochs,"
                 " and max_epochs is -1 (the Trainer's default next to max_steps or max_time): no weights are averaged"
                 " in this run. Pass the number of an epoch as swa_epoch_start.",
             )
@@ -65,6 +65,10 @@ PATCHES = (
             Target(f"{_CALLBACK}.on_fit_start", _on_fit_start),
             Target(f"{_CALLBACK}.on_train_end", _on_train_end),
         ),
+        calls=(
+            "pytorch.callbacks.stochastic_weight_avg:StochasticWeightAveraging.transfer_weights()",
+            "pytorch.trainer.trainer:Trainer.max_epochs()",
+        ),
         upstream=Upstream(
             pull_requests=(21396,),
             commit="f3f6605e1a",
@@ -84,6 +88,12 @@ PATCHES = (
         "averaging, as before, where the official fix ends the program.",
         note="Statistics of batch norm layers stay those of the last epoch, as in the official fix: there is no epoch "
         "left to update them in.",
+        relied_on="A run that ends before swa_epoch_start, or gives it as a fraction, trains the same weights as "
+        "before. One that goes further ends with the average that it asked for: who wants the trained weights leaves "
+        "the callback out.",
+        relied_on_tests=(
+            "tests/patches/test_swa_infinite_epochs.py::test_without_an_average_the_weights_are_those_of_stock",
+        ),
     ),
     Patch(
         name="swa-keeps-trained-weights",
@@ -99,5 +109,8 @@ PATCHES = (
         ),
         equivalent_to="the same training without StochasticWeightAveraging, which has averaged nothing",
         note="The bug came with the official fix of swa-infinite-epochs.",
+        relied_on="A run that goes on beyond swa_epoch_start ends with the same average as before. Nobody trains in "
+        "order to have the initial weights at the end.",
+        relied_on_tests=("tests/patches/test_swa_keeps_trained_weights.py::test_an_average_is_left_alone",),
     ),
 )

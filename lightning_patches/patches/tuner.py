@@ -8,7 +8,6 @@ from the finder itself, from its local variable, because a name alone proves not
 from __future__ import annotations
 
 import copy
-import importlib
 import inspect
 import os
 import sys
@@ -16,7 +15,7 @@ from types import FrameType
 from typing import Any, Callable, Iterator, Optional
 
 from lightning_patches import _runtime
-from lightning_patches.distributions import module_name
+from lightning_patches.engine.distributions import module_name, upstream_module
 from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 _LR_FINDER = "pytorch.tuner.lr_finder"
@@ -77,7 +76,7 @@ def _read(path: Any, namespace: str, map_location: Any = "cpu") -> dict[str, Any
     """
     import torch
 
-    cloud_io = importlib.import_module(module_name(namespace, "fabric.utilities.cloud_io"))
+    cloud_io = upstream_module(namespace, "fabric.utilities.cloud_io")
     options = {"weights_only": False} if "weights_only" in inspect.signature(torch.load).parameters else {}
     with cloud_io.get_filesystem(path).open(path, "rb") as file:
         checkpoint: dict[str, Any] = torch.load(file, map_location=map_location, **options)
@@ -128,7 +127,7 @@ class _Before:
         ]
         model = trainer.lightning_module
         self.modes = [(module, module.training) for module in model.modules()]
-        parsing = importlib.import_module(module_name(namespace, "pytorch.utilities.parsing"))
+        parsing = upstream_module(namespace, "pytorch.utilities.parsing")
         self.hyperparameters = [
             (holder, name, _get(holder, name))
             for name in attributes
@@ -164,12 +163,12 @@ class _Before:
 
     def _initial_state(self, path: Optional[str]) -> None:
         trainer, strategy = self.trainer, self.trainer.strategy
-        base = importlib.import_module(module_name(self.namespace, "pytorch.strategies.strategy")).Strategy
+        base = upstream_module(self.namespace, "pytorch.strategies.strategy").Strategy
         loads = ("load_checkpoint", "load_model_state_dict", "load_optimizer_state_dict")
         as_base = all(getattr(type(strategy), name) is getattr(base, name) for name in loads)
         if path is None or not (as_base or trainer.world_size == 1):
             return  # a sharded model comes back only if all ranks take part
-        io = importlib.import_module(module_name(self.namespace, "fabric.plugins.io.torch_io")).TorchCheckpointIO
+        io = upstream_module(self.namespace, "fabric.plugins.io.torch_io").TorchCheckpointIO
         try:
             if as_base and type(strategy.checkpoint_io) is io:
                 checkpoint = _read(path, self.namespace)
@@ -295,6 +294,7 @@ PATCHES = (
         affected=(">=2.0.0,<2.4.0", ">=2.6.0,<=2.6.6"),
         targets=(Target("fabric.utilities.cloud_io:_load", _load),),
         witnesses=(f"{_LR_FINDER}:_lr_find", f"{_BATCH_SIZE}:_scale_batch_size"),
+        calls=("fabric.utilities.cloud_io:get_filesystem()",),
         upstream=Upstream(
             pull_requests=(21758,),
             commit="fe6b1cc4e8",
@@ -310,6 +310,11 @@ PATCHES = (
         equivalent_to="the same search with a model whose hyperparameters are plain values",
         note="Only the file that a running finder has written for itself is read so; every other checkpoint is loaded "
         "as before.",
+        relied_on="Who counts on torch to refuse a foreign checkpoint still can, also where its name is like that of "
+        "a finder's: only the file that the running finder wrote is read so.",
+        relied_on_tests=(
+            "tests/patches/test_tuner_temporary_checkpoint.py::test_no_other_file_is_trusted_for_its_name",
+        ),
     ),
     Patch(
         name="tuner-cleanup-on-error",
@@ -326,6 +331,24 @@ PATCHES = (
                 _restore,
                 since="2.5.5",
             ),
+        ),
+        calls=(
+            "fabric.plugins.io.torch_io:TorchCheckpointIO()",
+            "fabric.utilities.cloud_io:get_filesystem()",
+            "pytorch.loops.loop:_Loop.load_state_dict()",
+            "pytorch.loops.loop:_Loop.state_dict()",
+            "pytorch.strategies.strategy:Strategy()",
+            "pytorch.strategies.strategy:Strategy.checkpoint_io()",
+            "pytorch.strategies.strategy:Strategy.optimizers()",
+            "pytorch.strategies.strategy:Strategy.remove_checkpoint()",
+            "pytorch.trainer.connectors.checkpoint_connector:_CheckpointConnector.restore_datamodule()",
+            "pytorch.trainer.connectors.checkpoint_connector:_CheckpointConnector.restore_model()",
+            "pytorch.trainer.connectors.checkpoint_connector:_CheckpointConnector.restore_training_state()",
+            "pytorch.trainer.trainer:Trainer._active_loop()",
+            "pytorch.trainer.trainer:Trainer.lightning_module()",
+            "pytorch.trainer.trainer:Trainer.loggers()",
+            "pytorch.trainer.trainer:Trainer.strategy()",
+            "pytorch.utilities.parsing:_lightning_get_all_attr_holders()",
         ),
         upstream=Upstream(
             pull_requests=(21162,),
@@ -351,5 +374,9 @@ PATCHES = (
         "error of the DataLoader replace the first one, and hangs when a single rank fails.",
         note="Sharded strategies (FSDP, DeepSpeed, model parallel) on several devices do not get their weights back, "
         "because a rank that fails cannot count on the others; all the rest is put back.",
+        relied_on="A search that succeeds, and the fit after it, are the same to the last bit. A script that catches "
+        "a search's error, and goes on with the weights and settings of the trial that failed, finds those from "
+        "before the search.",
+        relied_on_tests=("tests/patches/test_tuner_cleanup_on_error.py::test_a_search_that_succeeds_is_the_same",),
     ),
 )

@@ -19,8 +19,8 @@ import pytest
 from tests.support import groups
 from tests.support.arms import ROOT, Arm, environment_of, execute
 
-OUTSIDE = ROOT / "lightning_patches" / "outside"
-sys.path.append(str(OUTSIDE))
+CANARY = ROOT / "lightning_patches" / "activation" / "canary"
+sys.path.append(str(CANARY))
 
 PROGRAMS = Path(__file__).parent / "programs"
 TRAIN = str(PROGRAMS / "train.py")
@@ -28,6 +28,17 @@ PATCHES = ["logged-metrics-device", "dataloader-error-unmasked"]
 """Those whose life the programs tell of."""
 RELEASE = Arm("lightning", "2.3.3")
 WAYS = ("import", "run", "autostart")
+HEAVY = {
+    "wrapt",
+    "packaging",
+    "importlib.metadata",
+    "rich",
+    "torch",
+    "typing",
+    "inspect",
+    "lightning_patches.engine.patcher",
+}
+"""What must not be loaded before Lightning is wanted."""
 _LAUNCHERS = ("SLURM_", "TORCHELASTIC_", "PET_", "OMPI_", "PMI_", "_LIGHTNING_PATCHES")
 
 
@@ -89,7 +100,7 @@ def make_environment(directory: Path) -> Environment:
     environment = Environment(directory)
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(directory)], check=True)
     outer = [path for path in sys.path if path.endswith(("site-packages", "dist-packages"))]
-    (environment.site / "0_checkout.pth").write_text(f"{ROOT}\n{OUTSIDE}\n")
+    (environment.site / "0_checkout.pth").write_text(f"{ROOT}\n{CANARY}\n")
     (environment.site / "1_outer.pth").write_text("".join(f"{path}\n" for path in outer))
     settings = configparser.ConfigParser()
     settings.read(ROOT / "setup.cfg")

@@ -118,7 +118,9 @@ def test_armed_by_the_variable_only(autostarted: Environment, toggle: Any, armed
 
 def test_explicit_import_in_an_environment_where_autostart_sleeps(autostarted: Environment, tmp_path: Path) -> None:
     program = tmp_path / "program.py"
-    program.write_text("import lightning_patches\nfrom lightning_patches import _startup\nprint(_startup.alive())\n")
+    program.write_text(
+        "import lightning_patches\nfrom lightning_patches.activation import startup\nprint(startup.alive())\n"
+    )
     assert autostarted.run("python", str(program)) == (0, "True\n")
 
 
@@ -254,7 +256,8 @@ class TestStartFile:
         monkeypatch.setattr(autostart, "_works", lambda: True)
         for _ in range(2):
             assert autostart._enable(site) == 0
-            assert record.read_bytes() == before + b"lightning_patches_autostart.start,,\r\n"
+            added = b"lightning_patches_autostart.pth,,\r\nlightning_patches_autostart.start,,\r\n"
+            assert record.read_bytes() == before + added
             assert autostart._status(site, as_json=False) == 0
         assert autostart._disable(site) == 0
         assert record.read_bytes() == before
@@ -266,9 +269,16 @@ class TestStartFile:
         assert autostart._status(site, as_json=False) == 1
 
 
-def test_pip_uninstall(fresh_environment: Environment) -> None:
-    """What pip finds in the environment does not hold the line, and the line does not need the package."""
+def test_pip_uninstall_takes_the_line_away(fresh_environment: Environment) -> None:
+    """Otherwise it would come back to life with the next installation."""
     metadata = install_metadata(fresh_environment)
     command(fresh_environment, "enable")
-    listed = (metadata / "RECORD").read_text()
-    assert "autostart.start" in listed if sys.version_info >= (3, 18) else "autostart" not in listed
+    assert "lightning_patches_autostart.pth,," in (metadata / "RECORD").read_text().splitlines()
+    code = (
+        "import importlib.metadata as m; d = m.distribution('lightning-patches'); "
+        "[d.locate_file(f).unlink() for f in d.files]"
+    )
+    status, output = fresh_environment.run("python", "-c", code)
+    assert status == 0, output
+    assert not line_of(fresh_environment).exists()
+    assert look(fresh_environment, LIGHTNING_PATCHES="1")["loaded"] is False

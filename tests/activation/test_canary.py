@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import configparser
 import os
-import re
 import sys
 import types
 
 import pytest
 
-from lightning_patches import _runtime, _startup, toggle
+from lightning_patches import _runtime
+from lightning_patches.activation import startup
 from lightning_patches.cli import run as run_command
+from lightning_patches.engine import toggle, words
 from tests.activation.conftest import Environment  # puts the directory of _lightning_patches on the path
 from tests.support.arms import ROOT, Arm, environment_of, execute
 
@@ -95,8 +96,8 @@ class TestWithoutLightning:
     @pytest.fixture(autouse=True)
     def _fresh(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(_lightning_patches, "_told", False)
-        monkeypatch.delitem(sys.modules, "lightning_patches._startup", raising=False)
-        for name in (*_lightning_patches._RANK_VARIABLES, _startup.LAUNCHED_FOR):
+        monkeypatch.delitem(sys.modules, "lightning_patches.activation.startup", raising=False)
+        for name in (*_lightning_patches._RANK_VARIABLES, startup.LAUNCHED_FOR):
             monkeypatch.delenv(name, raising=False)
 
     @pytest.mark.parametrize("value", [None, "", " ", "0", "off", "False", "none", "no"])
@@ -122,7 +123,7 @@ class TestWithoutLightning:
         self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:
         monkeypatch.setenv("LIGHTNING_PATCHES", "1")
-        monkeypatch.setenv(_startup.LAUNCHED_FOR, "3.9 /elsewhere")
+        monkeypatch.setenv(startup.LAUNCHED_FOR, "3.9 /elsewhere")
         _lightning_patches.callbacks()
         assert "this Python is of another" in capsys.readouterr().err
 
@@ -131,7 +132,7 @@ class TestWithoutLightning:
     ) -> None:
         monkeypatch.setenv("LIGHTNING_PATCHES", "1")
         environment = run_command.child_environment({}, run_command.LAUNCHER, None)
-        monkeypatch.setenv(_startup.LAUNCHED_FOR, environment[_startup.LAUNCHED_FOR])
+        monkeypatch.setenv(startup.LAUNCHED_FOR, environment[startup.LAUNCHED_FOR])
         _lightning_patches.callbacks()
         assert "another tool's sitecustomize came first" in capsys.readouterr().err
 
@@ -144,7 +145,7 @@ class TestWithoutLightning:
         monkeypatch.setenv("LIGHTNING_PATCHES", "1")
         for alive, said in ((True, 0), (False, 1)):
             stand_in = types.SimpleNamespace(alive=lambda alive=alive: alive)
-            monkeypatch.setitem(sys.modules, "lightning_patches._startup", stand_in)
+            monkeypatch.setitem(sys.modules, "lightning_patches.activation.startup", stand_in)
             _lightning_patches.callbacks()
             assert capsys.readouterr().err.count("not patched") == said
 
@@ -162,15 +163,24 @@ def test_all_groups_of_all_releases_are_served() -> None:
         assert target == "_lightning_patches:callbacks"
 
 
+@pytest.mark.parametrize("value", ["", " ", ",", " off ", "0,", "OFF", "1", "quiet", "no-crash", "off,crash", "0 1"])
+def test_all_agree_on_whether_patches_are_asked_for(
+    value: str, monkeypatch: pytest.MonkeyPatch, environment: Environment
+) -> None:
+    """The canary, what Python starts by itself, and `status`: a blank is as good as nothing."""
+    monkeypatch.setenv("LIGHTNING_PATCHES", value)
+    asked = _lightning_patches._wanted()
+    assert words.asks_for_patches(value) is asked
+    program = "import sys; sys.modules['site'].__spec__._initializing = True\n"
+    program += "from lightning_patches.activation import startup; print(startup.alive())"
+    assert environment.run("python", "-c", program, LIGHTNING_PATCHES=value) == (0, f"{asked}\n")
+
+
 def test_words_for_nothing_and_names_are_the_same_everywhere() -> None:
     """They are written down anew where importing them would cost, or activate."""
-    assert _startup._NOTHING == toggle.NOTHING_WORDS
-    assert _lightning_patches._NOTHING - {""} == toggle.NOTHING_WORDS
-    assert _lightning_patches.LAUNCHED_FOR == _startup.LAUNCHED_FOR
-    assert {_lightning_patches.VARIABLE, _startup.VARIABLE} == {toggle.VARIABLE}
-    source = (ROOT / "lightning_patches" / "launcher" / "sitecustomize.py").read_text()
-    words = re.search(r"lower\(\) in \((.*)\)", source)
-    assert words is not None
-    assert {word.strip(' "') for word in words.group(1).split(",")} == toggle.NOTHING_WORDS | {""}
-    assert f'"{_startup.LAUNCHED_FOR}"' in source
-    assert {"RANK", "LOCAL_RANK"} <= set(_lightning_patches._RANK_VARIABLES) & set(_runtime._RANK_VARIABLES)
+    assert _lightning_patches._NOTHING == words.NOTHING_WORDS
+    assert _lightning_patches.LAUNCHED_FOR == startup.LAUNCHED_FOR
+    assert {_lightning_patches.VARIABLE, startup.VARIABLE, toggle.VARIABLE} == {words.VARIABLE}
+    source = (ROOT / "lightning_patches" / "activation" / "launcher" / "sitecustomize.py").read_text()
+    assert f'"{startup.LAUNCHED_FOR}"' in source
+    assert _lightning_patches._RANK_VARIABLES == _runtime._RANK_VARIABLES

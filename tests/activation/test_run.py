@@ -18,11 +18,11 @@ import pytest
 
 from lightning_patches.cli import UsageError
 from lightning_patches.cli import run as run_command
-from tests.activation.conftest import PROGRAMS, Environment
+from tests.activation.conftest import HEAVY, PROGRAMS, Environment
 from tests.support.arms import ROOT, execute
 
 PLAIN = str(PROGRAMS / "plain.py")
-LAUNCHER = str(ROOT / "lightning_patches" / "launcher")
+LAUNCHER = str(ROOT / "lightning_patches" / "activation" / "launcher")
 
 
 def launch(environment: Environment, *arguments: str, cwd: Optional[Path] = None, **more: str) -> tuple[int, str]:
@@ -54,7 +54,7 @@ def test_the_program_is_armed_and_gets_its_arguments(environment: Environment, p
     assert found["armed"]
     assert found["argv"] == ["--patches", "-m", "--", "-h", "a b"]
     assert found["variables"] == {"LIGHTNING_PATCHES": "1", "PYTHONPATH": LAUNCHER}
-    assert found["heavy"] == []
+    assert not HEAVY & set(found["modules"])
 
 
 def test_directories_and_archives_with_a_main_are_run_by_this_python(environment: Environment, tmp_path: Path) -> None:
@@ -91,7 +91,16 @@ def test_toggle(
     options = () if option is None else ("--patches", option)
     found = seen(launch(environment, *options, PLAIN, **more))
     assert found["variables"]["LIGHTNING_PATCHES"] == expected
-    assert found["armed"] is found["loaded"] is armed
+    assert found["armed"] is armed
+
+
+def test_import_in_a_child_without_the_variable(environment: Environment) -> None:
+    """The child finds our sitecustomize, and not what it is told by: the import in its script is what counts."""
+    child = "import sys, lightning_patches; print(any(type(f).__name__ == '_Finder' for f in sys.meta_path))"
+    run_it = f"subprocess.call([sys.executable, '-c', {child!r}])"
+    program = environment.directory.parent / "parent.py"
+    program.write_text(f"import os, subprocess, sys; del os.environ['LIGHTNING_PATCHES']; {run_it}")
+    assert launch(environment, str(program)) == (0, "True\n")
 
 
 @pytest.mark.parametrize(
@@ -218,7 +227,7 @@ class TestWhyUnsafe:
 
     @pytest.fixture
     def launcher(self, tmp_path: Path) -> Path:
-        directory = tmp_path / "lightning_patches" / "launcher"
+        directory = tmp_path / "lightning_patches" / "activation" / "launcher"
         directory.mkdir(parents=True)
         (directory / "sitecustomize.py").write_text("")
         for place in (directory, directory.parent, tmp_path):

@@ -117,6 +117,6 @@ def test_without_a_neighbour_ours_stays_in_its_place(environment: Environment) -
 def test_run_below_autostart_and_import_is_one_activation(autostarted: Environment, tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(
-        "import sys, lightning_patches\nprint(sum(type(finder).__name__ == '_Armed' for finder in sys.meta_path))\n"
+        "import sys, lightning_patches\nprint(sum(type(finder).__name__ == '_Finder' for finder in sys.meta_path))\n"
     )
     assert launch(autostarted, str(program)) == (0, "1\n")

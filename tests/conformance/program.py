@@ -18,11 +18,12 @@ import pickle
 import pkgutil
 import sys
 import types
+import typing
 import warnings
 from dataclasses import dataclass
 from typing import Any, Callable, Iterator, Optional
 
-NAMESPACE = sys.argv[1] if __name__ == "__main__" else "lightning"
+NAMESPACE = (sys.argv[1:] or [os.environ.get("SCENARIO_NAMESPACE", "lightning")])[0]
 
 os.environ["LIGHTNING_PATCHES"] = "all,quiet"
 warnings.simplefilter("ignore")
@@ -30,9 +31,9 @@ logging.disable(logging.CRITICAL)
 META_PATH = [finder for finder in sys.meta_path if not type(finder).__module__.startswith("lightning_patches")]
 
 import lightning_patches
-from lightning_patches import apply, distributions, gate
-from lightning_patches.catalog import all_patches
+from lightning_patches.engine import distributions, gate, slots
 from lightning_patches.patch import Patch, Target
+from lightning_patches.patches import all_patches
 
 ABSENT: Any = "(absent)"
 FAILURES: list[dict[str, str]] = []
@@ -101,6 +102,40 @@ def names_and_docstring_are_kept(swapped: Swapped) -> Optional[str]:
         if getattr(swapped.function, name) != value:
             return f"{name} is {getattr(swapped.function, name)!r}, not {value!r}"
     return None
+
+
+@CHECKS.append
+def type_hints_are_kept(swapped: Swapped) -> Optional[str]:
+    if not swapped.replaces:
+        return None
+    ours, theirs = hints(swapped.function), hints(swapped.original_function)
+    return None if ours == theirs else f"{ours} in place of {theirs}"
+
+
+def hints(function: Any) -> Any:
+    try:
+        return typing.get_type_hints(function)
+    except Exception as error:
+        return type(error).__name__
+
+
+@CHECKS.append
+def defaults_are_kept(swapped: Swapped) -> Optional[str]:
+    """Where that changes no call: the parameters are the same, or passed on as they come."""
+    code = getattr(swapped.original_function, "__code__", None)
+    if not swapped.replaces or code is None:
+        return None
+    if parameters(swapped.function.__code__) not in (parameters(code), (), ("self",), ("cls",)):
+        return None
+    ours, theirs = (
+        (getattr(function, "__defaults__", None), getattr(function, "__kwdefaults__", None))
+        for function in (swapped.function, swapped.original_function)
+    )
+    return None if ours == theirs else f"{ours} in place of {theirs}"
+
+
+def parameters(code: types.CodeType) -> tuple[str, ...]:
+    return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
 
 
 @CHECKS.append
@@ -258,7 +293,7 @@ def find_swapped() -> list[Swapped]:
 
 def check_aliases(when: str, swapped: list[Swapped]) -> None:
     """Nothing in Lightning may still hold an original: it would be called in place of the patch."""
-    originals = {id(getattr(one.function, apply.ORIGINAL, ABSENT)): one for one in swapped}
+    originals = {id(getattr(one.function, slots.ORIGINAL, ABSENT)): one for one in swapped}
     for name, value in snapshot().items():
         one = originals.get(id(function_of(value)))
         if one is not None and value is not ABSENT:
@@ -285,11 +320,11 @@ def main() -> None:
         one.original = vars(one.owner).get(one.name, ABSENT)
         if one.replaces == one.target.adds:
             fail("undo is exact", "left behind" if one.replaces else "gone", one.patch.name, one.target.location)
-        if one.replaces and getattr(one.function, apply.ORIGINAL, None) is not one.original_function:
+        if one.replaces and getattr(one.function, slots.ORIGINAL, None) is not one.original_function:
             fail("undo is exact", "not the object that stood there", one.patch.name, one.target.location)
     stock = snapshot()
     for name, value in stock.items():
-        if hasattr(function_of(value), apply.NAMES):
+        if hasattr(function_of(value), slots.NAMES):
             fail("undo is exact", f"{name} is still patched")
     for one, error in zip(swapped, pickles):
         for check in CHECKS:
@@ -308,7 +343,7 @@ def main() -> None:
     check_aliases("patched after import", again)
     for name in difference(stock, snapshot()):
         value = function_of(snapshot()[name])
-        if not hasattr(value, apply.NAMES):
+        if not hasattr(value, slots.NAMES):
             fail("only targets and their aliases are changed", name)
     undo("patched after import")
     for name in difference(stock, snapshot()):

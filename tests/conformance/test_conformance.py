@@ -6,20 +6,19 @@ What is checked stands in ``program.py``. One process checks all patches of a re
 from __future__ import annotations
 
 import json
+import tempfile
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from lightning_patches import gate
-from lightning_patches.catalog import all_patches
-from lightning_patches.fingerprints import known_releases
+from lightning_patches.engine import gate
+from lightning_patches.engine.fingerprints import known_releases
 from lightning_patches.patch import Patch
-from tests.support import arms  # noqa: F401  puts scripts/ on the path
+from lightning_patches.patches import all_patches
+from tests.support import arms
 from tests.unit.fakes import AFFECTED, check, python, write_lightning
-
-import _releases  # isort: skip
 
 PROGRAM = Path(__file__).with_name("program.py")
 
@@ -46,6 +45,11 @@ def choose() -> list[tuple[str, str, str]]:
     return sorted(chosen)
 
 
+def on_one_worker(*chosen: str) -> Any:
+    """The tests of a release share its process."""
+    return pytest.param(*chosen, id="-".join(chosen), marks=pytest.mark.xdist_group("-".join(chosen[:2])))
+
+
 CHOSEN = choose()
 GROUPS = sorted({(distribution, release) for distribution, release, _ in CHOSEN})
 
@@ -53,9 +57,10 @@ GROUPS = sorted({(distribution, release) for distribution, release, _ in CHOSEN}
 @cache
 def conformance(distribution: str, release: str) -> dict[str, Any]:
     """What ``program.py`` found in a release."""
-    text = f"import sys; sys.argv[1:] = [{_releases.NAMESPACES[distribution]!r}]\n" + "__name__ = '__main__'\n"
-    text += f"exec(compile(open({str(PROGRAM)!r}).read(), {str(PROGRAM)!r}, 'exec'))"
-    printed = check(text, _releases.unpacked(distribution, release), timeout=280, OMP_NUM_THREADS="1")
+    variables = arms.environment_of(arms.Arm(distribution, release))
+    with tempfile.TemporaryDirectory() as directory:
+        status, printed = arms.preloaded().execute(PROGRAM, variables, timeout=280, cwd=directory)
+    assert status == 0, printed
     found: dict[str, Any] = json.loads(printed.splitlines()[-1])
     return found
 
@@ -64,7 +69,7 @@ def told(failures: list[dict[str, str]], where: str) -> str:
     return "".join(f"\n{one['patch']} in {where}, {one['target']}: {one['check']}: {one['detail']}" for one in failures)
 
 
-@pytest.mark.parametrize(("distribution", "release", "patch"), CHOSEN, ids=map("-".join, CHOSEN))
+@pytest.mark.parametrize(("distribution", "release", "patch"), [on_one_worker(*chosen) for chosen in CHOSEN])
 def test_patch(distribution: str, release: str, patch: str) -> None:
     found = conformance(distribution, release)
     failures = [one for one in found["failures"] if one["patch"] == patch]
@@ -72,7 +77,7 @@ def test_patch(distribution: str, release: str, patch: str) -> None:
     assert patch in found["checked"]
 
 
-@pytest.mark.parametrize(("distribution", "release"), GROUPS, ids=map("-".join, GROUPS))
+@pytest.mark.parametrize(("distribution", "release"), [on_one_worker(*chosen) for chosen in GROUPS])
 def test_release(distribution: str, release: str) -> None:
     """What all patches of a release do together: undo, activation twice."""
     failures = [one for one in conformance(distribution, release)["failures"] if not one["patch"]]
@@ -85,7 +90,7 @@ SABOTAGE = """
 import os, runpy, sys, types
 os.environ["_LIGHTNING_PATCHES_IMPORT_ONLY"] = "1"
 from tests.unit.fakes import *
-from lightning_patches import apply
+from lightning_patches.engine import hooks, patcher, slots
 
 def without_source(original, namespace):
     space = {{"original": original}}
@@ -95,7 +100,7 @@ def without_source(original, namespace):
 def copied(original):
     return types.FunctionType(original.__code__, original.__globals__, original.__name__)
 
-dress, like, compose, slot = apply._dress, apply._like, apply._compose, apply._Slot
+dress, compose = slots._dress, slots.Slot.compose
 build = times_ten
 {sabotage}
 use_catalogue(toy(
@@ -103,8 +108,8 @@ use_catalogue(toy(
     Target("pytorch.subject:Child.added", added, adds=True),
 ))
 del os.environ["_LIGHTNING_PATCHES_IMPORT_ONLY"]
-from lightning_patches import _startup
-_startup.on_import()
+from lightning_patches.activation import startup
+startup.on_import()
 sys.argv[1:] = ["lightning"]
 runpy.run_path({program!r}, run_name="__main__")
 """
@@ -117,11 +122,11 @@ def is_overridden(name, instance, parent):
 '''
 
 
-DRESSED = "apply._dress = lambda r, s, n: (dress(r, s, n), {})[0]"
+DRESSED = "slots._dress = lambda r, s, n: (dress(r, s, n), {})[0]"
 FAULTS = {
     "none": ("", set()),
     "a trace to the original": (
-        DRESSED.format("s.original is apply.MISSING or setattr(r, '__wrapped__', apply._function_of(s.original))"),
+        DRESSED.format("s.original is slots.MISSING or setattr(r, '__wrapped__', slots.function_of(s.original))"),
         {"torch compile does not look through it", "Lightning does not take it for an override"},
     ),
     "another signature": (DRESSED.format("vars(r).pop('__signature__', None)"), {"signature is kept"}),
@@ -131,32 +136,38 @@ FAULTS = {
     ),
     "another docstring": (DRESSED.format("setattr(r, '__doc__', '?')"), {"names and docstring are kept"}),
     "another descriptor": (
-        "apply._like = lambda raw, function: function",
+        "slots._like = lambda raw, function: function",
         {"it is a plain function in the same descriptor"},
     ),
     "no source": ("build = without_source", {"source can be shown"}),
     "aliases left": (
-        "swap = apply._swap_aliases\n"
-        "apply._swap_aliases = lambda s, old, new: swap(s, old, new) if new is s.original else None",
+        "follow = slots.follow\n"
+        "slots.follow = lambda moved, modules: follow(moved, [] if any(s.layers for s in moved) else modules)",
         {"no alias of the original is left (patched after import)"},
     ),
     "an addition left": (
-        "apply._compose = lambda s, n='': compose(s, n) if s.layers or s.original is not apply.MISSING else True",
+        "slots.Slot.compose = lambda s: compose(s) if s.layers or s.original is not slots.MISSING else True",
         {"undo is exact"},
     ),
     "a copy put back": (
-        "def undo(s, n=''):\n"
+        "def undo(s):\n"
         "    if not s.layers and isinstance(s.original, types.FunctionType): s.original = copied(s.original)\n"
-        "    return compose(s, n)\n"
-        "apply._compose = undo",
-        {"undo is exact", "signature is kept", "names and docstring are kept"},
+        "    return compose(s)\n"
+        "slots.Slot.compose = undo",
+        {
+            "undo is exact",
+            "signature is kept",
+            "names and docstring are kept",
+            "type hints are kept",
+            "defaults are kept",
+        },
     ),
     "applied anew each time": (
-        "activate = apply.Patcher.activate\n"
-        "apply.Patcher.activate = lambda self, s: (self.active and self.deactivate(), activate(self, s))[0]",
+        "activate = patcher.Patcher.activate\n"
+        "patcher.Patcher.activate = lambda self, s, **k: (self.active and self.deactivate(), activate(self, s))[0]",
         {"activation twice is once"},
     ),
-    "a finder left": ("apply.hooks.unwatch_all = lambda: None", {"undo restores sys.meta_path"}),
+    "a finder left": ("hooks.remove = lambda: None", {"undo restores sys.meta_path"}),
 }
 
 
@@ -186,8 +197,8 @@ from tests.unit.fakes import *
 targets = [Target(f"pytorch.subject:{name}", times_ten) for name in ("f", "M.method", "M.static", "M.klass", "M.prop")]
 use_catalogue(toy(*targets), releases={"2.3.3": open(SUBJECT).read()})
 del os.environ["_LIGHTNING_PATCHES_IMPORT_ONLY"]
-from lightning_patches import _startup
-_startup.on_import()
+from lightning_patches.activation import startup
+startup.on_import()
 from lightning.pytorch.subject import M, f
 
 def program(x):

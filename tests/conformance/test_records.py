@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import ast
+import json
 import re
 import sys
 import types
 import zipfile
 from collections import Counter
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from lightning_patches import apply, distributions, fingerprints, gate
-from lightning_patches.catalog import all_patches, find
-from lightning_patches.distributions import Namespace, Part
-from lightning_patches.fingerprints import known_releases
-from lightning_patches.known_bugs import KNOWN_BUGS
+from lightning_patches.engine import distributions, fingerprints, gate, patcher
+from lightning_patches.engine.distributions import Namespace, Part
+from lightning_patches.engine.fingerprints import known_releases
+from lightning_patches.engine.toggle import DEFAULT_WORDS, FLAG_WORDS, NOTHING_WORDS, parse
 from lightning_patches.patch import GROUPS, Patch
-from lightning_patches.toggle import DEFAULT_WORDS, FLAG_WORDS, NOTHING_WORDS, parse
+from lightning_patches.patches import all_patches, find
+from lightning_patches.unpatched import UNPATCHED
 from tests.support import arms  # noqa: F401  puts scripts/ on the path
 from tests.unit.fakes import ROOT, check
 
@@ -32,7 +35,7 @@ each_patch = pytest.mark.parametrize("patch", PATCHES, ids=lambda patch: patch.n
 def releases(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], Namespace]:
     """Every release of both distributions, with those of its files that the patches look at."""
     directory = tmp_path_factory.mktemp("releases")
-    modules = {location.partition(":")[0] for patch in PATCHES for location in patch.locations}
+    modules = {location.partition(":")[0] for patch in PATCHES for location in (*patch.locations, *patch.calls)}
     return {
         (distribution, release): _extract(distribution, release, directory, modules)
         for distribution in _releases.DISTRIBUTIONS
@@ -110,14 +113,27 @@ def test_the_history(patch: Patch) -> None:
         )
 
 
+@each_patch
+def test_who_could_rely_on_it(patch: Patch) -> None:
+    """Where no release does what the patch does, the record says whose program it could change; the tests exist."""
+    assert bool(patch.relied_on) == patch.asks_who_relied_on_it
+    assert patch.relied_on or not patch.relied_on_tests
+    for test in patch.relied_on_tests:
+        path, _, name = test.partition("::")
+        functions = [
+            node.name for node in ast.parse((ROOT / path).read_text()).body if isinstance(node, ast.FunctionDef)
+        ]
+        assert name.startswith("test_") and functions.count(name) == 1, test
+
+
 @pytest.mark.parametrize("patch", [p for p in PATCHES if p.warns_of], ids=lambda patch: patch.name)
 def test_a_patch_that_only_warns(patch: Patch) -> None:
     """It says of a bug what its record says, in the same releases."""
-    (bug,) = [bug for bug in KNOWN_BUGS if bug.name == patch.warns_of]
+    (bug,) = [bug for bug in UNPATCHED if bug.name == patch.warns_of]
     assert patch.name == f"warn-{bug.name}"
     assert (patch.affected, patch.fixed_in, patch.group) == (bug.affected, bug.fixed_in, bug.group)
-    assert patch.impact.summary == bug.harm
-    assert set(patch.numbers) == {*bug.issues, *bug.pull_requests}
+    assert patch.impact.summary == bug.impact.summary
+    assert set(patch.numbers) == set(bug.numbers)
 
 
 @each_patch
@@ -134,7 +150,7 @@ def test_the_ranges(patch: Patch) -> None:
 
 @each_patch
 def test_the_targets(patch: Patch) -> None:
-    locations = [target.location for target in patch.targets]
+    locations = [(target.location, target.since) for target in patch.targets]
     assert len(set(locations)) == len(locations)
     for location in patch.locations:
         assert re.fullmatch(r"(pytorch|fabric)(\.\w+)*:\w+(\.\w+)*", location), location
@@ -144,24 +160,94 @@ def test_the_targets(patch: Patch) -> None:
         assert any(gate.in_ranges(release, (",".join(ranges),)) for release in affected(patch)), target.location
 
 
+@cache
+def imported_by_builders() -> dict[str, list[str]]:
+    """What the builders of each patch import first, in one process for all."""
+    program = """
+import json, sys
+from lightning_patches.patches import all_patches
+imported = {}
+for patch in all_patches():
+    before = set(sys.modules)
+    for target in patch.targets:
+        def original(*args, **kwargs):
+            raise AssertionError("the original was called while building")
+        for namespace in ("lightning", "pytorch_lightning"):
+            built = target.build(None if target.adds else original, namespace)
+            assert type(built).__name__ == "function" and built is not original, target.location
+    imported[patch.name] = sorted({name.partition(".")[0] for name in set(sys.modules) - before})
+print(json.dumps(imported))
+"""
+    found: dict[str, list[str]] = json.loads(check(program, _LIGHTNING_PATCHES_IMPORT_ONLY="1"))
+    return found
+
+
+@each_patch
+def test_the_calls(patch: Patch) -> None:
+    assert len(set(patch.calls)) == len(patch.calls)
+    assert not {call[:-2] for call in patch.calls} & set(patch.locations), (
+        "its code is known, not only how it is called"
+    )
+    for call in patch.calls:
+        assert re.fullmatch(r"(pytorch|fabric)(\.\w+)*:\w+(\.\w+)*\(\)", call), call
+
+
+def test_what_patches_ask_lightning_for_by_name_is_in_their_records() -> None:
+    """What their replacements call besides is noted whenever a cell of the equivalence is run."""
+    missing = []
+    for path in sorted((ROOT / "lightning_patches" / "patches").glob("*.py")):
+        module = sys.modules[f"lightning_patches.patches.{path.stem}"] if path.stem != "__init__" else None
+        records: tuple[Patch, ...] = getattr(module, "PATCHES", ())
+        declared = {name.rstrip("()") for patch in records for name in (*patch.locations, *patch.calls)}
+        # A method of a class that is declared comes with the class.
+        declared |= {name.rpartition(".")[0] for name in declared if "." in name.partition(":")[2]}
+        for name in _asked_for(ast.parse(path.read_text()), vars(module) if module else {}):
+            if name not in declared and _is_callable(name):
+                missing.append(f"{path.name}: {name}()")
+    assert missing == []
+
+
+def _asked_for(tree: ast.Module, constants: dict[str, Any]) -> set[str]:
+    """``pytorch.trainer.call:_call``, of ``upstream_module(namespace, "pytorch.trainer.call")._call`` and of variables
+    that hold such a module."""
+
+    def module(node: Any) -> str:
+        if not (isinstance(node, ast.Call) and getattr(node.func, "id", "") == "upstream_module"):
+            return ""
+        name = node.args[1]
+        return str(name.value if isinstance(name, ast.Constant) else constants.get(getattr(name, "id", ""), ""))
+
+    found = set()
+    for function in (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)):
+        assigned = [node for node in ast.walk(function) if isinstance(node, (ast.Assign, ast.AnnAssign))]
+        held = {
+            getattr(node.targets[0] if isinstance(node, ast.Assign) else node.target, "id", ""): module(node.value)
+            for node in assigned
+        }
+        for node in ast.walk(function):
+            if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
+                home = module(node.value) or held.get(getattr(node.value, "id", ""), "")
+                if home:
+                    found.add(f"{home}:{node.attr}")
+    return found
+
+
+def _is_callable(name: str) -> bool:
+    """Whether the module defines it, in some release, as a class or a function: neither a constant nor an import."""
+    module, _, attribute = name.partition(":")
+    for release in reversed(known_releases()):
+        with zipfile.ZipFile(_releases.wheel("lightning", release)) as archive:
+            stem = distributions.module_name("lightning", module).replace(".", "/")
+            for file in {f"{stem}.py", f"{stem}/__init__.py"} & set(archive.namelist()):
+                return fingerprints.function_digest(archive.read(file).decode(), f"{attribute}()") is not None
+    return False
+
+
 @each_patch
 def test_builders_build_without_lightning_or_torch(patch: Patch) -> None:
     """They run inside of the user's import: what they import is imported too early."""
-    program = f"""
-import sys
-from lightning_patches.catalog import find
-(patch,) = find({patch.name!r})
-before = set(sys.modules)
-for target in patch.targets:
-    def original(*args, **kwargs):
-        raise AssertionError("the original was called while building")
-    for namespace in ("lightning", "pytorch_lightning"):
-        built = target.build(None if target.adds else original, namespace)
-        assert type(built).__name__ == "function" and built is not original, target.location
-print(*{{name.partition(".")[0] for name in set(sys.modules) - before}})
-"""
-    imported = set(check(program, _LIGHTNING_PATCHES_IMPORT_ONLY="1").split())
-    assert not imported & {"torch", "numpy", "wrapt", "packaging", *distributions.ROOT_PACKAGES}
+    unwanted = {"torch", "numpy", "wrapt", "packaging", *distributions.ROOT_PACKAGES}
+    assert not unwanted & set(imported_by_builders()[patch.name])
 
 
 # ---------------------------------------------------------------- the record against the releases
@@ -231,8 +317,8 @@ def test_no_two_patches_share_an_addition() -> None:
 
 
 def test_every_file_of_patches_takes_part() -> None:
-    files = {path.stem for path in (ROOT / "lightning_patches" / "patches").glob("*.py")} - {"__init__"}
+    files = {path.stem for path in (ROOT / "lightning_patches" / "patches").glob("[a-z]*.py")}
     modules: dict[str, Any] = {name: sys.modules.get(f"lightning_patches.patches.{name}") for name in files}
     assert {name for name, module in modules.items() if not isinstance(module, types.ModuleType)} == set()
     assert {patch for module in modules.values() for patch in module.PATCHES} == set(PATCHES)
-    assert apply.Patcher(PATCHES).catalogue == PATCHES
+    assert patcher.Patcher(PATCHES).catalogue == PATCHES

@@ -47,7 +47,7 @@ def run_ranks(
     program: str,
     arguments: list[Optional[list[str]]],
     environment: dict[str, str],
-    timeout: float = 90,
+    timeout: float = 180,
     leave_when: Optional[str] = None,
     memory: bool = False,
     nodes: Sequence[Node] = (),
@@ -79,7 +79,7 @@ def run_ranks(
                 variables.update(RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(len(arguments)), **environment)
                 command = [sys.executable, str(PROGRAMS / f"{program}.py"), *own]
                 if nodes:
-                    command = nodes[rank].command(*command, host=True)
+                    command = nodes[rank].command(*command, host=not nodes[rank].own_pids)
                     variables.update(NODE_RANK=str(rank), LOCAL_RANK="0", LOCAL_WORLD_SIZE="1")
                     variables.update(MASTER_ADDR=nodes[0].address, GLOO_SOCKET_IFNAME=nodes[rank].interface)
                 with files[rank].open("w") as output:

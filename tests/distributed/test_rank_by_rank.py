@@ -7,7 +7,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Optional
+from typing import Any, Optional
 
 import pytest
 
@@ -18,9 +18,9 @@ distributed = pytest.mark.distributed
 
 
 @pytest.fixture
-def environment(tmp_path: Path) -> dict[str, str]:
-    """Locks in a directory of this test."""
-    return {"TMPDIR": str(tmp_path)}
+def environment() -> dict[str, str]:
+    """Nothing beyond what each rank gets: the name of the locks follows from ``MASTER_PORT``."""
+    return {}
 
 
 def most_at_once(ended: Ended) -> int:
@@ -95,6 +95,22 @@ def test_a_job_does_not_suffer_from_the_one_before(environment: dict[str, str]) 
 
 
 @distributed
+@pytest.mark.parametrize("what", ["thread", "child"])
+def test_a_thread_or_child_within_a_turn_has_the_turn(what: str, environment: dict[str, str]) -> None:
+    ended = run_ranks("turns", ranks(f"has_a_{what}", f"has_a_{what}"), environment)
+    assert ended.statuses == [0, 0], ended
+    assert all(output.count(f"inside of a {what}") == (2 if what == "thread" else 1) for output in ended.outputs), ended
+    assert most_at_once(ended) == 1
+
+
+@distributed
+def test_a_temporary_directory_for_each_rank_lets_no_two_in(tmp_path: Path) -> None:
+    actions = ranks("makes_tmpdir_and_loads", "makes_tmpdir_and_loads")
+    ended = run_ranks("turns", actions, {})
+    assert ended.statuses == [0, 0] and most_at_once(ended) == 1, ended
+
+
+@distributed
 @pytest.mark.parametrize(("version", "turns"), [("2.2.5", False), ("2.2.5", True), ("2.6.6", True)])
 def test_the_variable_puts_load_from_checkpoint_into_turns(
     version: str, turns: bool, environment: dict[str, str], tmp_path: Path
@@ -122,23 +138,25 @@ def python(program: str, **variables: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_nothing_happens_in_a_single_process(tmp_path: Path) -> None:
-    program = "from lightning_patches.rank_by_rank import rank_by_rank\nwith rank_by_rank(): print('inside')"
+    program = "from lightning_patches.ranks.rank_by_rank import rank_by_rank\nwith rank_by_rank(): print('inside')"
     done = python(program, TMPDIR=str(tmp_path))
     assert done.stdout == "inside\n" and not list(tmp_path.iterdir())
 
 
-def test_a_directory_that_others_can_write_to_is_refused(tmp_path: Path) -> None:
-    directory = tmp_path / f"lightning_patches-{os.getuid()}"
-    directory.mkdir()
-    directory.chmod(0o777)
-    program = "from lightning_patches.rank_by_rank import rank_by_rank\nwith rank_by_rank(): print('inside')"
-    rank = {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "2", "MASTER_PORT": "29401"}
-    done = python(program, TMPDIR=str(tmp_path), **rank)
-    assert done.returncode == 1 and "PermissionError" in done.stderr and "inside" not in done.stdout
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"at_once": 0},
+        {"at_once": 1.5},
+        {"at_once": "2"},
+        {"at_once": True},
+        {"timeout": float("nan")},
+        {"timeout": -1},
+        {"timeout": None},
+    ],
+)
+def test_arguments(arguments: dict[str, Any]) -> None:
+    from lightning_patches.ranks.rank_by_rank import rank_by_rank
 
-
-def test_at_once_must_be_positive() -> None:
-    from lightning_patches.rank_by_rank import rank_by_rank
-
-    with pytest.raises(ValueError, match="at least 1"), rank_by_rank(0):
+    with pytest.raises(ValueError, match="must be a"), rank_by_rank(**arguments):
         pass

@@ -9,7 +9,10 @@ import ast
 from functools import cache
 from pathlib import Path
 
-SAID_OF_A_PATCH = {"title", "impact", "note", "further_than_upstream", "equivalent_to"}
+SAID_OF_A_PATCH = {
+    *("title", "impact", "note", "further_than_upstream", "equivalent_to"),
+    *("relied_on", "relied_on_tests"),
+}
 """What a patch's record tells people; see :class:`lightning_patches.patch.Patch`."""
 
 

@@ -39,6 +39,8 @@ class Proof:
         old_torch: torch has mended the bug by itself: the case runs with the Python of ``tests/support/old_torch``, on
             the releases that can be imported there, and is left out of the matrix where there is none. For patches
             with a ``probe``, and for no others.
+        right: whether a cured run is right, beyond observing what the reference does; gets its result. For what the
+            comparison leaves out, and for what the reference is to be right about.
         note: why something was left out of the comparison, for the record.
     """
 
@@ -55,6 +57,7 @@ class Proof:
     since: str = ""
     fresh: bool = False
     old_torch: bool = False
+    right: Optional[Callable[[Any], bool]] = None
     note: str = ""
 
     @property
@@ -74,11 +77,16 @@ def ends_with(message: str) -> Callable[[Any], bool]:
     return shows_bug
 
 
+def observes(*ranks: dict[str, Any]) -> Callable[[Any], bool]:
+    """The ranks observed just this."""
+    return lambda result: result.observations == list(ranks)
+
+
 def only(*names: str) -> Callable[[Observations], Any]:
     """These observations, of every rank."""
     return lambda observations: [{name: rank[name] for name in names} for rank in observations]
 
 
 def sees(check: Callable[[dict[str, Any]], bool]) -> Callable[[Any], bool]:
-    """What the first rank observed shows the bug; a program that observed nothing does not."""
+    """What the first rank observed is so; of a program that observed nothing it is not."""
     return lambda result: bool(result.observations) and check(result.observations[0])

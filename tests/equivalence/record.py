@@ -6,6 +6,7 @@ import datetime
 import json
 import os
 import platform
+from collections import Counter
 from pathlib import Path
 from typing import Any, Iterable
 
@@ -46,7 +47,8 @@ def load(path: Path, facts: dict[str, Any]) -> dict[str, dict[str, Any]]:
     earlier = json.loads(path.read_text(encoding="utf-8"))
     if any(earlier["circumstances"].get(name) != facts[name] for name in SAME):
         return {}
-    return {key(outcome): outcome for outcome in earlier["cells"]}
+    commit = earlier["circumstances"]["commit"]
+    return {key(outcome): {"commit": commit, **outcome} for outcome in earlier["cells"]}
 
 
 def spent(path: Path) -> tuple[int, int]:
@@ -72,24 +74,45 @@ def _replace(path: Path, text: str) -> None:
 
 def markdown(facts: dict[str, Any], outcomes: Outcomes) -> str:
     """The table: releases down, patches across, each cell with its four arms."""
+    parts = [_heading(facts, outcomes), _legend(), _table(outcomes), _disagreements(outcomes), _cases(outcomes)]
+    if facts.get("left_out"):
+        parts.append(["## Left out", "", *(f"- {what}" for what in facts["left_out"])])
+    return "\n\n".join("\n".join(part) for part in parts if part).rstrip() + "\n"
+
+
+def _heading(facts: dict[str, Any], outcomes: Outcomes) -> list[str]:
     bad = [outcome for outcome in outcomes if not outcome["agrees"]]
-    patches = list(dict.fromkeys(outcome["patch"] for outcome in outcomes))
-    versions = sorted({outcome["version"] for outcome in outcomes}, key=Version, reverse=True)
     scope = "every affected release" if facts["scope"] == "all" else "the boundaries of the affected ranges"
-    minutes = facts["seconds"] / 60
     run = f"{len(outcomes)} cells"
     if len(outcomes) < facts["planned"]:
         run = f"Not a whole run: {len(outcomes)} of {facts['planned']} cells"
-    text = [
+    stale = Counter(outcome["commit"] for outcome in outcomes if outcome.get("stale"))
+    stood_for = sum(bool(outcome.get("by")) for outcome in outcomes)
+    lines = [
         "# Equivalence",
         "",
         f"**{run}, {len(bad)} disagree.** A cell is one case of one scenario on one release of one "
         f"distribution. Scope: {scope}.",
         "",
         f"Run on {facts['date']} at commit {facts['commit']}, torch {facts['torch']}, Python {facts['python']}, "
-        f"{facts['device']}; {facts['runs']} runs, {minutes:.0f} minutes. Written by `scripts/equivalence`. "
-        "A cell that was run at an earlier commit is kept as long as nothing that it depends on has changed.",
-        "",
+        f"{facts['device']}; {facts['runs']} runs, {facts['seconds'] / 60:.0f} minutes. Written by "
+        "`scripts/equivalence`. A cell that was run at an earlier commit is kept as long as nothing that it depends on "
+        "has changed.",
+    ]
+    if stood_for:
+        lines += [
+            "",
+            f"For {stood_for} cells another release stands that is the same source in every function that the arms "
+            "executed; `by` in `equivalence.json` says which.",
+        ]
+    if stale:
+        lines += ["", f"**{sum(stale.values())} cells are stale**: something that they depend on has changed since."]
+        lines += [f"Last run at commit {commit}: {count}." for commit, count in stale.most_common()]
+    return lines
+
+
+def _legend() -> list[str]:
+    return [
         "A sign for each of stock, shim, fork, official, in this order:",
         "",
         "| sign | stock | shim, fork | official |",
@@ -104,29 +127,38 @@ def markdown(facts: dict[str, Any], outcomes: Outcomes) -> str:
         "upstream never fixed the bug (*), or the fixed release cannot be imported with the torch that shows it, the "
         "usage that its maintainers recommend, on the same release. **Bold** "
         "disagrees. Both distributions and all cases are in a cell; where they differ, each is named.",
-        "",
-        "| release | " + " | ".join(_title(patch, outcomes) for patch in patches) + " |",
-        "| --- |" + " --- |" * len(patches),
     ]
+
+
+def _table(outcomes: Outcomes) -> list[str]:
+    patches = list(dict.fromkeys(outcome["patch"] for outcome in outcomes))
+    versions = sorted({outcome["version"] for outcome in outcomes}, key=Version, reverse=True)
+    titles = [_title(patch, outcomes) for patch in patches]
+    lines = ["| release | " + " | ".join(titles) + " |", "| --- |" + " --- |" * len(patches)]
     for version in versions:
         row = [_cell([o for o in outcomes if o["patch"] == patch and o["version"] == version]) for patch in patches]
-        text.append(f"| {version} | " + " | ".join(row) + " |")
-    if bad:
-        text += ["", "## What disagrees", ""]
-        for outcome in bad:
+        lines.append(f"| {version} | " + " | ".join(row) + " |")
+    return lines
+
+
+def _disagreements(outcomes: Outcomes) -> list[str]:
+    lines = []
+    for outcome in outcomes:
+        if not outcome["agrees"]:
             case = f" ({outcome['case']})" if outcome["case"] else ""
-            text += [f"- {outcome['patch']}{case}, {outcome['distribution']} {outcome['version']}:", ""]
-            text += [f"      {line}" for line in outcome["details"].splitlines()] + [""]
-    text += ["", "## Cases", "", "| patch | case | cells | official arm |", "| --- | --- | --- | --- |"]
-    for patch in patches:
-        for case in dict.fromkeys(o["case"] for o in outcomes if o["patch"] == patch):
-            mine = [o for o in outcomes if (o["patch"], o["case"]) == (patch, case)]
-            old = {f" (with torch {o['torch']})" for o in mine if o.get("torch")}
-            references = {_reference(o["reference"]) for o in mine if o["reference"]}
-            text.append(f"| {patch} | {case} | {len(mine)} | {', '.join(sorted(references))}{''.join(sorted(old))} |")
-    if facts.get("left_out"):
-        text += ["", "## Left out", "", *(f"- {what}" for what in facts["left_out"])]
-    return "\n".join(text).rstrip() + "\n"
+            lines += ["", f"- {outcome['patch']}{case}, {outcome['distribution']} {outcome['version']}:", ""]
+            lines += [f"      {line}" for line in outcome["details"].splitlines()]
+    return ["## What disagrees", *lines] if lines else []
+
+
+def _cases(outcomes: Outcomes) -> list[str]:
+    lines = ["## Cases", "", "| patch | case | cells | official arm |", "| --- | --- | --- | --- |"]
+    for patch, case in dict.fromkeys((o["patch"], o["case"]) for o in outcomes):
+        mine = [o for o in outcomes if (o["patch"], o["case"]) == (patch, case)]
+        old = {f" (with torch {o['torch']})" for o in mine if o.get("torch")}
+        references = {_reference(o["reference"]) for o in mine if o["reference"]}
+        lines.append(f"| {patch} | {case} | {len(mine)} | {', '.join(sorted(references))}{''.join(sorted(old))} |")
+    return lines
 
 
 def _reference(text: str) -> str:

@@ -49,7 +49,12 @@ def written(tmp_path: Path) -> Callable[[str], Path]:
     return write
 
 
-@pytest.mark.parametrize("old, new", [("About", "Of"), ("much", "many"), ("  # so far", ""), ("Does it", "Mends it")])
+ANSWERED = ('"Does it",', '"Does it", relied_on="Nobody.", relied_on_tests=("test.py::test",),')
+
+
+@pytest.mark.parametrize(
+    "old, new", [("About", "Of"), ("much", "many"), ("  # so far", ""), ("Does it", "Mends it"), ANSWERED]
+)
 def test_a_text(written: Callable[[str], Path], old: str, new: str) -> None:
     assert content(written(MODULE.replace(old, new))) == content(written(MODULE))
 

@@ -1,5 +1,6 @@
 """The diffs in upstream/ fit every release that they are for, to the letter, and say what the records say."""
 
+import datetime
 import os
 import re
 import subprocess
@@ -7,7 +8,8 @@ import zipfile
 
 import pytest
 
-from lightning_patches import catalog, gate
+from lightning_patches import patches as catalogue
+from lightning_patches.engine import gate
 from tests.support import arms
 
 import _diffs  # isort: skip
@@ -77,14 +79,44 @@ def test_line_numbers_are_those_of_the_newest_affected_release():
         assert diff.path.read_text() == _diffs.renewed(diff, reader("lightning", newest)), diff.path.name
 
 
-def test_a_header_that_disagrees_is_found(tmp_path):
-    source = next(diff for diff in SERIES if diff.name == "logged-metrics-device").path.read_text()
-    file = tmp_path / "logged-metrics-device.patch"
-    file.write_text(source.replace("/19814", "/1").replace("2.4.0\n", "2.5.0\n", 1).replace("19813", "7"))
-    wrong = " ".join(_diffs.disagreements(_diffs.read(file), catalog.find("logged-metrics-device")[0]))
-    assert "pull requests: [1] here" in wrong
-    assert "issues: [7, 18803] here" in wrong
-    assert "Applied-Upstream" in wrong
+def test_a_header_that_disagrees_is_found_and_mended(tmp_path):
+    patch = catalogue.find("logged-metrics-device")[0]
+    source = next(diff for diff in SERIES if diff.name == patch.name).path.read_text()
+    file = tmp_path / f"{patch.name}.patch"
+    wrong = {
+        "/19814": "/1",
+        "/19813": "/7",
+        patch.title: "Another title",
+        "<2.4.0": "<2.5.0",
+        "Upstream: 2.4": "Upstream: 2.5",
+    }
+    text = source
+    for right, typed in wrong.items():
+        assert right in text
+        text = text.replace(right, typed, 1)
+    file.write_text(text)
+    found = _diffs.disagreements(_diffs.read(file), patch)
+    assert [line.partition(":")[0] for line in found] == [
+        "Description",
+        "Origin",
+        "Bug",
+        "Applied-Upstream",
+        "Affected",
+    ]
+    assert _diffs.renewed(_diffs.read(file), reader("lightning", "2.3.3")) == source
+
+
+def test_a_header_needs_only_what_is_not_in_the_record(tmp_path):
+    patch = catalogue.find("fit-resets-should-stop")[0]
+    whole = next(diff for diff in SERIES if diff.name == patch.name)
+    file = tmp_path / f"{patch.name}.patch"
+    said = whole.header["Description"][0].partition("\n")[2].replace("\n", "\n ")
+    body = whole.path.read_text().partition("\n---\n")[2]
+    file.write_text(f"Description:\n {said}\nDifference: {whole.header['Difference'][0]}\n---\n{body}")
+    header = _diffs.header_of(_diffs.read(file), patch)
+    today = datetime.date.today().isoformat()
+    assert header == {**whole.header, "Forwarded": [], "Last-Update": [today]}
+    assert _diffs.read(file).header.get("Bug") is None
 
 
 FILE = """\

@@ -1,14 +1,22 @@
-"""The promise, at the boundaries: the first and last affected release of each case, and those around them.
+"""The standard tests of every patch, made from its ``PROOFS`` in ``tests/patches``.
 
-scripts/equivalence runs every affected release.
+At the boundaries, the first and last affected release of each case and those around them: on an affected one stock
+shows the bug; shim and fork observe what the fixed release does, or the recommended usage, and are right. Any other has
+no bug, and is left alone. scripts/equivalence runs every affected release. What its record proves is not run again
+here, but for a sample.
 """
+
+from dataclasses import replace
 
 import pytest
 
-from lightning_patches import catalog
-from tests.equivalence import matrix
+from lightning_patches import patches as catalogue
+from tests.equivalence import matrix, record
+from tests.equivalence.prover import Prover
+from tests.support.arms import ROOT, Arm, Result
 
-RUNNER = matrix.Runner()
+KNOWN = record.load(ROOT / "upstream" / record.FILES[False][0], record.surroundings())
+PROVER = Prover(matrix.Runner(note_executed=True), KNOWN)
 
 
 def boundaries():
@@ -22,8 +30,53 @@ def boundaries():
 @pytest.mark.distributed
 @pytest.mark.parametrize("cell", list(boundaries()))
 def test_the_arms_agree(cell):
-    outcome = matrix.evaluate(cell, RUNNER)
+    if matrix.holds(cell, KNOWN) and not matrix.in_sample(cell):
+        pytest.skip("its proof holds: nothing that it depends on has changed since it was recorded")
+    outcome = PROVER(cell)
     assert outcome.agrees, f"{cell}: {outcome.arms}\n{outcome.details}"
+
+
+def by_default():
+    """Each case of a default patch, in the newest release that it affects."""
+    for proof in matrix.proofs():
+        cell = matrix.newest_affected(proof)
+        if catalogue.find(proof.patch)[0].default and cell is not None and not proof.old_torch:
+            yield pytest.param(cell, id=str(proof), marks=[pytest.mark.xdist_group(proof.patch)])
+
+
+@pytest.mark.equivalence
+@pytest.mark.distributed
+@pytest.mark.parametrize("cell", list(by_default()))
+def test_the_default_set_cures_it_too(cell):
+    """The cells above have the patches that their reference has. What all default patches do together is counted by
+    scripts/known_bugs, case by case and release by release; here a sample of that."""
+    if not matrix.in_sample(cell, share=10):
+        pytest.skip("not in the sample")
+    result = PROVER.runner(cell.proof, Arm(cell.distribution, cell.version, shim=True))
+    assert result.ok and not cell.proof.shows_bug(result), result
+
+
+@pytest.mark.parametrize(
+    ("stock", "cured", "right", "arms"),
+    [
+        ([2, 2], [2, 10], True, {"stock": "bug", "official": "right", "shim": "right", "fork": "right"}),
+        ([2, 10], [2, 10], True, {"stock": "no bug", "official": "right", "shim": "right", "fork": "right"}),
+        ([2, 2], [2, 9], True, {"stock": "bug", "official": "right", "shim": "differs", "fork": "differs"}),
+        ([2, 2], [2, 2], True, {"stock": "bug", "official": "right", "shim": "bug", "fork": "bug"}),
+        ([2, 2], [2, 10], False, {"stock": "bug", "official": "right", "shim": "differs", "fork": "differs"}),
+    ],
+)
+def test_a_cell_agrees_only_if_stock_shows_the_bug_and_the_cured_runs_are_right(stock, cured, right, arms):
+    (proof,) = matrix.proofs(["fit-resets-should-stop"])
+    cell = matrix.Cell(replace(proof, right=lambda result: right), "lightning", "2.5.0.post0", "affected")
+
+    def runner(proof, arm, *_, **__):
+        steps = [2, 10] if arm.version == "2.5.1" else cured if arm.shim or arm.directory else stock
+        return Result(0, "", [{"steps": steps}])
+
+    outcome = matrix.evaluate(cell, runner)
+    assert outcome.arms == arms
+    assert outcome.agrees is (set(arms.values()) == {"bug", "right"} and arms["shim"] == arms["fork"] == "right")
 
 
 def test_every_patch_is_proven():
@@ -31,7 +84,7 @@ def test_every_patch_is_proven():
 
 
 def test_boundaries_stand_around_the_affected_range():
-    patch = catalog.find("logged-metrics-device")[0]
+    patch = catalogue.find("logged-metrics-device")[0]
     proof = next(proof for proof in matrix.proofs() if proof.patch == patch.name)
     assert [(cell.version, cell.role) for cell in matrix.boundaries(proof, "pytorch-lightning")] == [
         ("2.0.9.post0", "before"),
@@ -45,9 +98,11 @@ def test_boundaries_stand_around_the_affected_range():
 
 
 def test_shim_and_fork_get_the_fixes_that_the_official_release_has():
-    patch = catalog.find("logged-metrics-device")[0]
+    patch = catalogue.find("logged-metrics-device")[0]
     names = matrix.companions(patch, "2.3.3")
     assert patch.name in names
     assert "dataloader-error-unmasked" not in names, "no official release has it"
-    never_fixed = catalog.find("dataloader-error-unmasked")[0]
-    assert set(names) < set(matrix.companions(never_fixed, "2.3.3"))
+    never_fixed = catalogue.find("dataloader-error-unmasked")[0]
+    assert matrix.companions(never_fixed, "2.3.3") == [never_fixed.name]
+    sharing = catalogue.find("fabric-submodule-sync")[0]
+    assert {sharing.name, "fabric-compiled-module"} <= set(matrix.companions(sharing, "2.2.5")), "both change __init__"

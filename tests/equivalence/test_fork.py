@@ -1,4 +1,4 @@
-"""The fork is a wheel like any other: installable, consistent, reproducible, and recognised by the shim."""
+"""The fork is a wheel like any other: installable, consistent, reproducible, and recognized by the shim."""
 
 import base64
 import csv
@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from lightning_patches import catalog, gate
+from lightning_patches import patches as catalogue
+from lightning_patches.engine import gate
 from tests.support.arms import ROOT, Arm, environment_of, execute
 
 import _diffs  # isort: skip
@@ -116,7 +117,7 @@ print(json.dumps({{"version": pl.__version__, "file": pl.__file__, "entries": en
 """
 
 
-def test_installed_fork_is_recognised_and_nothing_is_applied_twice(tmp_path):
+def test_installed_fork_is_recognized_and_nothing_is_applied_twice(tmp_path):
     """pip installs it, finds no broken requirement, and removes it again; in between, the shim looks at it."""
     wheel = _fork.write_wheel(_fork.make("pytorch-lightning", "2.2.5"), tmp_path)
     home = tmp_path / "venv"
@@ -144,7 +145,7 @@ def test_installed_fork_is_recognised_and_nothing_is_applied_twice(tmp_path):
     assert facts["file"].startswith(str(site))
     verdicts = {entry["patch"]: entry["verdict"] for entry in facts["entries"]}
     with_diff = {diff.name for diff in _diffs.selected("2.2.5")}
-    for patch in catalog.all_patches():
+    for patch in catalogue.all_patches():
         if patch.name in with_diff:
             assert verdicts[patch.name] == "fixed-upstream", facts
         elif "2.2.5" not in gate.affected_releases(patch):

@@ -1,4 +1,4 @@
-"""The maintainer's scripts that compare with upstream: compare_code, upstream_tests, and the record of the matrix."""
+"""The maintainer's scripts that compare with upstream: compare_code, and the record of the matrix."""
 
 import json
 import os
@@ -33,78 +33,6 @@ def test_compare_code_shows_the_lines():
     assert "+    self[key].to(value.device)" in done.stdout, done.stdout + done.stderr
 
 
-LIBRARY = """\
-class _DataFetcher:
-    def reset(self):
-        return "fixed" if {patched} else "bug"
-"""
-TEST_FILE = """\
-from lightning.pytorch.loops.fetchers import _DataFetcher
-import pytest, sys, warnings
-
-def test_needs_the_fix():
-    assert ("lightning_patches" in sys.modules) and _DataFetcher().reset()
-
-def test_the_shim_breaks_this():
-    assert "lightning_patches" not in sys.modules
-
-def test_both():
-    warnings.warn("from a newer torch", FutureWarning)
-    assert _DataFetcher
-
-def test_neither():
-    assert False
-
-@pytest.mark.skip(reason="needs a GPU")
-def test_skipped():
-    assert False
-"""
-
-
-def checkout(tmp_path, pieces=TEST_FILE):
-    """A repository laid out as upstream's, with one test file that touches a target and one that does not."""
-    package = tmp_path / "src" / "lightning" / "pytorch" / "loops"
-    package.mkdir(parents=True)
-    for directory in (package, package.parent, package.parent.parent):
-        (directory / "__init__.py").write_text("")
-    (package / "fetchers.py").write_text(LIBRARY.format(patched=False))
-    (tmp_path / "src" / "version.info").write_text("2.3.3\n")
-    (package.parent.parent / "version.info").write_text("2.3.3\n")
-    tests = tmp_path / "tests" / "tests_pytorch" / "loops"
-    tests.mkdir(parents=True)
-    (tests / "test_fetchers.py").write_text(pieces)
-    (tests / "test_other.py").write_text("def test_other():\n    assert True\n")
-    (tmp_path / "pyproject.toml").write_text('[tool.pytest.ini_options]\nfilterwarnings = ["error::FutureWarning"]\n')
-    return tmp_path
-
-
-def test_upstream_tests_reports_what_the_shim_changes(tmp_path):
-    report = tmp_path / "report.md"
-    done = script("upstream_tests", checkout(tmp_path / "checkout"), "--output", report, LIGHTNING_PATCHES="default")
-    assert done.returncode == 1, done.stdout + done.stderr
-    text = report.read_text()
-    assert "on 2.3.3" in text
-    for line in (
-        "| regression | 1 |",
-        "| improvement | 1 |",
-        "| fails in both | 1 |",
-        "| passes in both | 1 |",
-        "| skipped | 1 |",
-        "- `tests.tests_pytorch.loops.test_fetchers::test_the_shim_breaks_this`",
-        "- `tests.tests_pytorch.loops.test_fetchers::test_needs_the_fix`",
-    ):
-        assert line in text, text
-    assert "test_other" not in text
-
-
-def test_upstream_tests_lists_files_and_refuses_what_is_no_checkout(tmp_path):
-    done = script("upstream_tests", checkout(tmp_path / "checkout"), "--list")
-    assert done.stdout.split() == ["tests/tests_pytorch/loops/test_fetchers.py"], done.stdout + done.stderr
-    done = script("upstream_tests", tmp_path)
-    assert done.returncode == 2
-    assert "has no src/" in done.stderr
-
-
 def outcome(arms, agrees=True, **fields):
     facts = {"patch": "some-patch", "case": "", "distribution": "lightning", "version": "2.1.0", "role": "affected"}
     return {**facts, "arms": arms, "reference": "lightning 2.4.0", "agrees": agrees, "details": "", **fields}
@@ -136,6 +64,14 @@ def test_record_shows_each_arm_and_names_what_disagrees():
     assert "**Not a whole run: 2 of 3 cells, 1 disagree.**" in record.markdown(FACTS, cells[:2])
 
 
+def test_record_says_what_stands_for_what_and_what_is_stale():
+    cells = [outcome(GOOD, by="lightning 2.1.1"), outcome(GOOD, version="2.1.1", stale=True, commit="abc")]
+    text = record.markdown(FACTS, cells)
+    assert "For 1 cells another release stands" in text
+    assert "**1 cells are stale**" in text and "Last run at commit abc: 1." in text
+    assert "stale" not in record.markdown(FACTS, [outcome(GOOD)])
+
+
 def test_record_is_taken_over_only_under_the_same_circumstances(tmp_path):
     record.write(tmp_path, FACTS, [outcome(GOOD)])
     path = tmp_path / "equivalence.json"
@@ -161,7 +97,7 @@ def test_record_is_put_together_from_parts(tmp_path):
     done = script("equivalence", *command, "--output", tmp_path / "whole")
     assert f"{len(cells)} taken over, 0 to run" in done.stdout, done.stdout + done.stderr
     written = json.loads((tmp_path / "whole" / "equivalence.json").read_text())
-    assert written["cells"] == outcomes
+    assert written["cells"] == [{"commit": "c", **o, "stale": False} for o in outcomes]
     assert (written["circumstances"]["runs"], written["circumstances"]["seconds"]) == (18, 240)
 
 

@@ -74,7 +74,7 @@ def test_with_a_torch_that_is_right_nothing_changes(scenario, distribution, vers
 VERDICTS = """
 import sys
 import lightning_patches
-from lightning_patches.catalog import find
+from lightning_patches.patches import find
 from lightning_patches.patches import autocast_cache
 
 name = "autocast-after-no-grad"

@@ -75,12 +75,31 @@ def test_ranks_put_off_the_same_saves():
     assert [seen["best"] for seen in shim.observations] == [BEST, BEST]
 
 
-@pytest.mark.parametrize(
-    ("version", "case"),
-    [("2.5.4", "train_metric"), ("2.6.6", "train_metric"), ("2.5.4", "subclass"), ("2.6.6", "manual")],
-)
+@pytest.mark.parametrize("version", ["2.2.5", "2.6.6"])
+@pytest.mark.parametrize("case", ["train_metric", "subclass", "manual", "upload", "average", "average_callback"])
 def test_what_is_none_of_its_business_stays(version, case):
     assert observed(Arm("lightning", version, shim=True), case) == observed(Arm("lightning", version), case)
+
+
+@pytest.mark.parametrize("version", ["2.2.5", "2.6.6"])
+@pytest.mark.parametrize("case", ["train_fails", "fails", "interrupted"])
+def test_a_save_is_not_lost_with_the_validation_that_it_waits_for(version, case):
+    stock, shim = (observed(Arm("lightning", version, shim=with_it), case) for with_it in (False, True))
+    assert shim.get("ended") == stock.get("ended")
+    assert set(stock["files"]) - {"last"} <= set(shim["files"])
+    score = 3 if case == "train_fails" else 2  # the last one known, as in the stock release
+    assert shim["files"][f"step=4-score={score}"] == [4, (-4.0).hex()]
+    if case != "interrupted":
+        assert shim["files"]["last"] == [4, (-4.0).hex()]
+    if case == "train_fails" and version == "2.2.5":
+        assert shim == stock
+
+
+@pytest.mark.parametrize("version", ["2.2.5", "2.5.2"])
+def test_an_epoch_ends_once_where_a_fit_is_resumed(version):
+    first = observed(Arm("lightning", version, shim=True), "resumed")
+    assert "step=4-score=100" in first["files"]
+    assert first["ended"] == [1]
 
 
 def test_a_misspelled_metric_is_still_an_error():

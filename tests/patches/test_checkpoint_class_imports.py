@@ -1,7 +1,7 @@
 """LightningCLI's code imports what the hyperparameters in a checkpoint name."""
 
 import importlib.util
-from typing import Any
+from typing import Any, Optional
 
 import pytest
 
@@ -15,11 +15,8 @@ pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("jsonargparse") is None, reason="LightningCLI needs jsonargparse[signatures]"
 )
 SHOWN = [
-    ("lightning", "2.5.5", "part of it"),
-    ("pytorch-lightning", "2.6.0", "command line"),
     ("lightning", NEWEST, "command line"),
     ("lightning", NEWEST, "part of it"),
-    ("pytorch-lightning", "2.3.0", "loaded"),
     ("lightning", NEWEST, "loaded"),
     ("lightning", NEWEST, "loaded, in other words"),
     ("lightning", NEWEST, "loaded, or a text"),
@@ -29,8 +26,8 @@ SHOWN = [
 ]
 
 
-def seen(arm: Arm, case: str) -> dict[str, Any]:
-    result = run("checkpoint_class_imports", arm, case)
+def seen(arm: Arm, case: str, toggle: Optional[str] = "security") -> dict[str, Any]:
+    result = run("checkpoint_class_imports", arm, case, toggle=toggle if arm.shim else None)
     assert result.ok, result
     return result.observations[0]
 
@@ -57,6 +54,17 @@ def test_a_module_that_the_file_names_is_not_imported(distribution: str, version
 def test_what_the_script_has_imported_is_made_as_before(version: str, case: str, result: str) -> None:
     stock, shim = (seen(Arm("lightning", version, shim=shim), case) for shim in (False, True))
     assert stock == shim == {"result": result, "imported": False}
+
+
+@pytest.mark.parametrize("version", ["2.3.0", NEWEST])
+def test_checkpoints_of_ones_own_load_by_default(version: str) -> None:
+    case = "loaded, a part of it"
+    stock = seen(Arm("lightning", version), case)
+    assert stock["result"] == "Model with Narrow"
+    assert seen(Arm("lightning", version, shim=True), case, toggle=None) == stock
+    refused = seen(Arm("lightning", version, shim=True), case)
+    assert "lightning_patches.trust_module('_part_in_file')" in refused["result"], refused
+    assert seen(Arm("lightning", version, shim=True), "loaded, trusted") == stock
 
 
 @pytest.mark.parametrize("case", ["constructor", "text", "wrong"])

@@ -1,4 +1,4 @@
-"""Issue 21836: with torch 2.12 and later, self.log in a compiled LightningModule ends the training."""
+"""Issue 21836: with torch 2.12 and later, and with some older ones, self.log in a compiled module ends the training."""
 
 import pytest
 import torch
@@ -31,6 +31,11 @@ def test_a_compiled_module_logs_what_it_logs_uncompiled(distribution, version, c
     seen = shim.observations[0]
     assert seen.pop("compiled") is True
     assert [seen] == eager.observations
+
+
+def test_what_is_not_compiled_logs_as_before():
+    stock, shim = (run("compiled_log", Arm("lightning", "2.6.6", shim=on), "eager") for on in (False, True))
+    assert stock.ok and shim.ok and shim.observations == stock.observations, shim
 
 
 def test_with_the_other_patches_of_logging():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.equivalence.proof import Proof, ends_with
+from tests.equivalence.proof import Proof, ends_with, sees
 from tests.support.arms import Arm, run
 
 SCENARIO = "fabric_compiled_module"
@@ -14,8 +14,6 @@ NO_LENGTH = "Net does not support len()"
     [
         ("pytorch-lightning", "2.0.0", ""),
         ("lightning", "2.1.4", ""),
-        ("lightning", "2.6.1", "kept"),
-        ("lightning", "2.6.6", "kept"),
     ],
 )
 def test_compiled_module_trains(distribution, version, case):
@@ -27,4 +25,19 @@ def test_compiled_module_trains(distribution, version, case):
     assert shim.ok and shim.observations == plain.observations, shim
 
 
-PROOFS = (Proof("fabric-compiled-module", ends_with(NO_LENGTH), case="kept", recommended="plain"),)
+@pytest.mark.parametrize("version", ["2.2.5", "2.6.6"])
+def test_what_a_strategy_makes_of_a_module_need_not_be_one(version):
+    stock, shim = (run(SCENARIO, Arm("lightning", version, shim=shim), "function") for shim in (False, True))
+    assert stock.ok and stock.observations[0]["module"], stock
+    assert shim.ok and shim.observations == stock.observations, shim
+
+
+PROOFS = (
+    Proof(
+        "fabric-compiled-module",
+        ends_with(NO_LENGTH),
+        case="kept",
+        recommended="plain",
+        right=sees(lambda seen: bool(seen["module"])),
+    ),
+)

@@ -1,29 +1,17 @@
 """PR 19184: every rank joins the process group with GPU 0 as its current device."""
 
-import pytest
+from typing import Callable
 
 from tests.equivalence.proof import Proof
-from tests.support.arms import Arm, run
-
-pytestmark = pytest.mark.distributed
-PATCH = "first-context-on-own-gpu"
+from tests.support.arms import Result
 
 
-def all_on_first(result):
-    return result.ok and [rank["current"] for rank in result.observations] == [0, 0]
+def _devices(*current: int) -> Callable[[Result], bool]:
+    """The ranks had these as their current devices; their own are 0 and 1."""
+    return lambda result: [(rank["current"], rank["own"]) for rank in result.observations] == [*zip(current, (0, 1))]
 
 
-@pytest.mark.parametrize(
-    ("distribution", "version", "case"),
-    [("pytorch-lightning", "2.0.0", "trainer"), ("lightning", "2.1.4", "fabric")],
+PROOFS = tuple(
+    Proof("first-context-on-own-gpu", _devices(0, 0), case=case, simulated_cuda=True, right=_devices(0, 1))
+    for case in ("trainer", "fabric")
 )
-def test_current_device_is_the_ranks_own(distribution, version, case):
-    stock = run("first_context_on_own_gpu", Arm(distribution, version), case, simulated_cuda=True)
-    assert all_on_first(stock) and [rank["own"] for rank in stock.observations] == [0, 1], stock
-    shim = run(
-        "first_context_on_own_gpu", Arm(distribution, version, shim=True), case, simulated_cuda=True, toggle=PATCH
-    )
-    assert shim.ok and [rank["current"] for rank in shim.observations] == [0, 1], shim
-
-
-PROOFS = tuple(Proof(PATCH, all_on_first, case=case, simulated_cuda=True) for case in ("trainer", "fabric"))

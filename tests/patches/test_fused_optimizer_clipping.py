@@ -32,3 +32,9 @@ def test_gradients_are_clipped(distribution, version, case, by_hand):
     if by_hand is not None:
         recommended = run("fused_optimizer_clipping", Arm(distribution, version), by_hand)
         assert shim.observations == recommended.observations, (shim, recommended)
+
+
+@pytest.mark.parametrize("case", ["by_hand", "value_by_hand"])
+def test_clipping_by_hand_stays(case):
+    stock, shim = (run("fused_optimizer_clipping", Arm("lightning", "2.6.6", shim=on), case) for on in (False, True))
+    assert stock.ok and shim.ok and shim.observations == stock.observations, shim

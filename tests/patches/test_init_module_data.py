@@ -109,6 +109,17 @@ def test_blocks_do_the_same_to_models() -> None:
         assert shim[block] == {**found, "generator": "cpu", "modes": found["modes"] + 1}, block
 
 
+@pytest.mark.parametrize("version", ["2.1.4", "2.2.5", "2.6.6"])
+def test_blocks_are_decorators_and_open_twice_as_before(version: str) -> None:
+    stock, shim = (observed("contexts", "lightning", version, shim)[0]["forms"] for shim in (False, True))
+    assert stock["gpu decorator"] == ["cuda", "cuda"]
+    for form, found in stock.items():
+        if form.endswith("extends"):
+            assert shim[form][0] == found[0], form
+        else:
+            assert shim[form] == found, form
+
+
 PROOFS = (
     Proof(
         "init-module-data",

@@ -18,7 +18,7 @@ def observed(arm, case="cpu"):
 
 @pytest.mark.parametrize(
     ("distribution", "version", "case"),
-    [("pytorch-lightning", "2.4.0", "cpu"), ("lightning", "2.6.6", "cpu"), ("lightning", "2.6.6", "gpu")],
+    [("lightning", "2.6.6", "gpu")],
 )
 def test_nothing_is_moved_that_is_there(distribution, version, case):
     stock_moves, stock_metrics = observed(Arm(distribution, version), case)

@@ -23,12 +23,6 @@ def _single_items(result: Result) -> bool:
     return sees(lambda seen: {len(batch) for batch in seen["seen"]} == {1})(result)
 
 
-@pytest.mark.parametrize("stock", [OLDEST, NEWEST], ids=str)
-def test_train_dataloader_makes_batches_of_the_size_asked_for(stock: Arm) -> None:
-    assert _single_items(run("plain_batch_sampler", stock, "hook"))
-    assert observed(stock, "hook", shim=True) == observed(stock, "hook, direct")
-
-
 @pytest.mark.parametrize(
     ("stock", "case"),
     [
@@ -37,8 +31,6 @@ def test_train_dataloader_makes_batches_of_the_size_asked_for(stock: Arm) -> Non
         (OLDEST, "weighted"),
         (NEWEST, "weighted"),
         (OLDEST, "fabric"),
-        (OLDEST, "fabric ranks"),
-        (NEWEST, "fabric ranks"),
     ],
     ids=str,
 )

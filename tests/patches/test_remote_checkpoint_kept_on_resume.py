@@ -25,6 +25,7 @@ def test_files_of_the_earlier_run_remain(distribution, version):
 def test_they_are_those_that_remain_if_everything_is_kept():
     kept = observed(Arm("lightning", "2.6.6"), "keep-all")
     assert kept["old"] == ["epoch=0.ckpt"] and kept["resumed_from_exists"], kept
+    assert observed(Arm("lightning", "2.6.6", shim=True), "keep-all") == kept
 
 
 PROOFS = (

@@ -28,16 +28,20 @@ def one_device():
     return drawn(Arm("lightning", "2.6.6"), "one")
 
 
-@pytest.mark.parametrize(("distribution", "version"), [("pytorch-lightning", "2.0.0"), ("lightning", "2.6.0")])
-def test_ranks_together_see_what_one_device_sees(distribution, version, one_device):
-    assert one_device == (EPOCHS, AFTER_THEM)
-    assert drawn(Arm(distribution, version)) == ([STUCK, STUCK, STUCK], STUCK)
-    assert drawn(Arm(distribution, version, shim=True)) == one_device
-
-
 def test_official_fix_leaves_predict_out(one_device):
     assert drawn(Arm("lightning", "2.6.6")) == (EPOCHS, STUCK)
     assert drawn(Arm("lightning", "2.6.6", shim=True)) == one_device
+
+
+@pytest.mark.parametrize("case", ["told", "without"])
+@pytest.mark.parametrize("version", ["2.2.5", "2.6.0"])
+def test_what_a_script_says_itself_stays(version, case):
+    """It tells the sampler by itself where it stands, or has one that is not to be told."""
+    stock, shim = (run("sampler_told_by_hand", Arm("lightning", version, shim=on), case) for on in (False, True))
+    assert stock.ok and shim.ok, (stock, shim)
+    assert shim.observations == stock.observations
+    drawn = sorted(item for rank in stock.observations for item in rank["seen"])
+    assert drawn == sorted([*range(4), *range(8, 12), *range(16, 20)] if case == "told" else 3 * list(range(4)))
 
 
 def _in_one_set(observations: Observations) -> Any:
@@ -56,4 +60,8 @@ def _stuck(result: Any) -> bool:
     return bool(seen["fit"][0] == seen["fit"][1] or seen["predict"] == seen["fit"][0])
 
 
-PROOFS = (Proof("sampler-set-epoch", _stuck, case="ddp", observed=_in_one_set, recommended="one"),)
+def _goes_on(result: Any) -> bool:
+    return bool(_in_one_set(result.observations) == {"fit": EPOCHS, "predict": AFTER_THEM})
+
+
+PROOFS = (Proof("sampler-set-epoch", _stuck, case="ddp", observed=_in_one_set, recommended="one", right=_goes_on),)

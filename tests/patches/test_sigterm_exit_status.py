@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.equivalence.proof import Proof, sees
+from tests.equivalence.proof import Proof, observes
 from tests.support.arms import Arm, run
 
 PATCH = "sigterm-exit-status"
@@ -12,13 +12,6 @@ def observed(arm, case):
     result = run("sigterm_exit_status", arm, case, toggle=PATCH if arm.shim else None)
     assert result.ok and result.observations, result
     return result.observations[0]
-
-
-@pytest.mark.parametrize(("distribution", "version"), [("pytorch-lightning", "2.0.0"), ("lightning", "2.6.6")])
-def test_status(distribution, version):
-    stock = observed(Arm(distribution, version), "single")
-    assert stock == {"status": 0, "cleaned_up": True}
-    assert observed(Arm(distribution, version, shim=True), "single") == {"status": 143, "cleaned_up": True}
 
 
 @pytest.mark.distributed
@@ -34,4 +27,12 @@ def test_message_of_the_script_stays():
     assert stock == shim == {"status": 1, "cleaned_up": True}
 
 
-PROOFS = (Proof(PATCH, sees(lambda seen: seen["status"] == 0), case="single", recommended="caught"),)
+PROOFS = (
+    Proof(
+        PATCH,
+        observes({"status": 0, "cleaned_up": True}),
+        case="single",
+        recommended="caught",
+        right=observes({"status": 143, "cleaned_up": True}),
+    ),
+)

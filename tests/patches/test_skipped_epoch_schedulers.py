@@ -11,22 +11,6 @@ PROOFS = (
 )
 
 
-@pytest.mark.parametrize(
-    ("distribution", "version", "case"), [("pytorch-lightning", "2.0.0", "plateau"), ("lightning", "2.5.6", "epoch")]
-)
-def test_schedulers_step(distribution, version, case):
-    stock = run("skipped_epoch_schedulers", Arm(distribution, version), case)
-    assert len(set(stock.observations[0]["rates"])) == 1, stock
-
-    shim = run(
-        "skipped_epoch_schedulers", Arm(distribution, version, shim=True), case, toggle="skipped-epoch-schedulers"
-    )
-    assert shim.ok, shim
-    official = run("skipped_epoch_schedulers", Arm(distribution, "2.6.0"), case)
-    assert official.ok, official
-    assert shim.observations == official.observations, (shim, official)
-
-
 @pytest.mark.parametrize("case", ["whole", "error"])
 def test_other_epochs_are_as_before(case):
     stock = run("skipped_epoch_schedulers", Arm("lightning", "2.5.6"), case)

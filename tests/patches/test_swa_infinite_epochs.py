@@ -45,6 +45,12 @@ def test_fraction_of_unknown_epochs_is_named_and_nothing_is_averaged():
     assert [w for w in shim["warnings"] if "Pass the number of an epoch" in w], shim
 
 
+@pytest.mark.parametrize("case", ["early", "fraction"])
+def test_without_an_average_the_weights_are_those_of_stock(case):
+    stock, shim = (observed(Arm("lightning", "2.6.0", shim=on), case) for on in (False, True))
+    assert stock["as_trained"] and {**shim, "warnings": []} == {**stock, "warnings": []}
+
+
 PROOFS = (
     Proof(
         "swa-infinite-epochs",

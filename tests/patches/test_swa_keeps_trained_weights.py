@@ -21,8 +21,11 @@ def test_trained_weights_are_kept(distribution, version):
     assert shim == observed(Arm(distribution, version), "without")
 
 
-def test_release_before_has_no_such_bug():
-    assert not observed(Arm("lightning", "2.6.0"))["untrained"]
+def test_an_average_is_left_alone():
+    """The scenario of the bug before it, whose run goes beyond the start of averaging."""
+    stock, shim = (run("swa_infinite_epochs", Arm("lightning", "2.6.6", shim=on)) for on in (False, True))
+    assert stock.ok and stock.observations[0]["averaged"], stock
+    assert shim.ok and shim.observations == stock.observations, shim
 
 
 PROOFS = (

@@ -79,6 +79,15 @@ def test_first_error_arrives(case, no_search):
     assert_as_if_never_searched("lightning", "2.6.6", case, no_search, BROKE)
 
 
+@pytest.mark.parametrize(("version", "case"), [("2.2.5", "tuner"), ("2.6.6", "tuner"), ("2.6.6", "callback")])
+def test_a_search_that_succeeds_is_the_same(version, case):
+    """What it suggests, and the rates and weights of the fit after it."""
+    stock = run("lr_finder_applies_lr", Arm("lightning", version), case)
+    shim = run("lr_finder_applies_lr", Arm("lightning", version, shim=True), case, toggle=PATCH)
+    assert stock.ok and stock.observations[0]["rates"], stock
+    assert shim.ok and shim.observations == stock.observations, shim
+
+
 @pytest.mark.distributed
 def test_rank_that_fails_alone_does_not_hang():
     stock = run(SCENARIO, Arm("lightning", "2.6.6"), "one_rank")

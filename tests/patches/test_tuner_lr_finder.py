@@ -12,6 +12,8 @@ FLAG, VAL, TRAIN, RATE = (
     "lr-finder-applies-lr",
 )
 TOGETHER = ",".join((FLAG, VAL, TRAIN, RATE))
+INITIAL = (1e-3).hex()
+OLD_RATES = [[INITIAL, (5e-4).hex()]]
 
 
 def observed(name, arm, case="", toggle=None):
@@ -52,18 +54,6 @@ class TestRestartingFlag:
         assert "fix" not in result.output, result
 
 
-class TestValLoader:
-    """PR 17636."""
-
-    @pytest.mark.parametrize("version", ["2.0.0", "2.0.2"])
-    def test_validation_is_whole(self, version):
-        stock = observed("lr_finder_val_loader", Arm("pytorch-lightning", version))
-        assert stock["validated"] == [3, 3], stock
-        shim = observed("lr_finder_val_loader", Arm("pytorch-lightning", version, shim=True), toggle=VAL)
-        assert shim["validated"] == [8, 8]
-        assert shim == observed("lr_finder_val_loader", Arm("pytorch-lightning", "2.0.3"))
-
-
 class TestTrainLoader:
     """PR 21056."""
 
@@ -73,7 +63,6 @@ class TestTrainLoader:
         ("distribution", "version", "case", "left"),
         [
             ("lightning", "2.1.0", "workers", 10),
-            ("pytorch-lightning", "2.5.2", "shuffle", 10),
             ("lightning", "2.3.3", "milestones", 10),
         ],
     )
@@ -101,24 +90,23 @@ class TestAppliesLearningRate:
     """PR 21068."""
 
     name = "lr_finder_applies_lr"
-    old = [[(1e-3).hex(), (5e-4).hex()]]
 
     @pytest.mark.parametrize("case", ["hparams", "step_lr", "lambda_lr"])
     def test_each_step_is_as_in_the_fixed_release(self, case):
         stock = observed(self.name, Arm("lightning", "2.5.3"), case)
-        assert stock["rates"][:1] == self.old, stock
-        assert stock["attribute"] != (1e-3).hex(), stock
+        assert stock["rates"][:1] == OLD_RATES, stock
+        assert stock["attribute"] != INITIAL, stock
         shim = observed(self.name, Arm("lightning", "2.5.3", shim=True), case, toggle=RATE)
         assert shim["rates"][0] == [stock["attribute"]] * 2
         assert shim == observed(self.name, Arm("lightning", "2.5.4"), case)
 
-    def test_first_affected_release(self):
-        stock = observed(self.name, Arm("pytorch-lightning", "2.0.0"), "callback")
-        assert stock["rates"] == self.old * 32, stock
-        assert stock["attribute"] != (1e-3).hex(), stock
-        shim = observed(self.name, Arm("pytorch-lightning", "2.0.0", shim=True), "callback", toggle=TOGETHER)
-        assert shim["rates"] == [[stock["attribute"]] * 2] * 32
-        assert shim == observed(self.name, Arm("pytorch-lightning", "2.5.4"), "callback")
+    def test_groups_that_had_rates_of_their_own_are_named(self):
+        shim = observed(self.name, Arm("lightning", "2.5.3", shim=True), "groups", toggle=RATE)
+        (said,) = shim.pop("warnings")
+        assert "they had 0.0005, 0.001." in said and "Tuner.lr_find" in said
+        official = observed(self.name, Arm("lightning", "2.5.4"), "groups")
+        assert official.pop("warnings") == []
+        assert shim == official
 
     @pytest.mark.parametrize("case", ["tuner", "no_update"])
     def test_where_nothing_was_wrong_nothing_changes(self, case):
@@ -128,11 +116,17 @@ class TestAppliesLearningRate:
     @pytest.mark.distributed
     def test_on_two_ranks(self):
         stock = run(self.name, Arm("lightning", "2.5.3"), "ddp")
-        assert [rank["rates"][0] for rank in stock.observations] == self.old * 2, stock
+        assert [rank["rates"][0] for rank in stock.observations] == OLD_RATES * 2, stock
         shim = run(self.name, Arm("lightning", "2.5.3", shim=True), "ddp", toggle=TOGETHER)
         assert shim.ok, shim
         assert [rank["rates"][0] for rank in shim.observations] == [[stock.observations[0]["attribute"]] * 2] * 2
         assert shim.observations == run(self.name, Arm("lightning", "2.5.4"), "ddp").observations
+
+
+def _whole(seen):
+    """Every epoch has all batches, and ends with a whole validation."""
+    epochs = "0", "1", "2", "3"
+    return seen["batches"] == dict.fromkeys(epochs, 16) and seen["validated"] == dict.fromkeys(epochs, 4)
 
 
 STEPS = [f"train {step}" for step in range(10)]
@@ -141,8 +135,9 @@ STEPS = [f"train {step}" for step in range(10)]
 PROOFS = (
     Proof(
         "lr-finder-applies-lr",
-        sees(lambda seen: seen["rates"][:1] != [[seen["attribute"]] * 2]),
+        sees(lambda seen: seen["rates"] == OLD_RATES * len(seen["rates"]) and seen["attribute"] != INITIAL),
         case="callback",
+        right=sees(lambda seen: seen["rates"] == [[seen["attribute"]] * 2] * 32),
     ),
     Proof(
         "lr-finder-restarting-flag",
@@ -154,14 +149,17 @@ PROOFS = (
         "lr-finder-train-loader",
         sees(lambda seen: seen["batches"]["0"] < 16 and "0" not in seen["validated"]),
         case="callback",
+        right=sees(_whole),
     ),
     Proof(
         "lr-finder-train-loader",
-        sees(lambda seen: seen["batches"]["0"] < 16 and "0" not in seen["validated"]),
+        sees(lambda seen: seen["batches"]["0"] == 10 and "0" not in seen["validated"]),
         case="shuffle",
+        right=sees(_whole),
     ),
     Proof(
         "lr-finder-val-loader",
-        sees(lambda seen: any(count < 8 for count in seen["validated"])),
+        sees(lambda seen: seen["validated"] == [3, 3]),
+        right=sees(lambda seen: seen["validated"] == [8, 8]),
     ),
 )

@@ -14,7 +14,6 @@ ERROR = "Weights only load failed"
     [
         ("pytorch-lightning", "2.0.0", "lr_find", None),
         ("lightning", "2.3.3", "scale_batch_size", "2.4.0"),
-        ("lightning", "2.6.0", "scale_batch_size", None),
         ("pytorch-lightning", "2.6.6", "lr_callback", "2.5.6"),
     ],
 )

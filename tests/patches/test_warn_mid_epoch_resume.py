@@ -2,7 +2,7 @@
 
 import pytest
 
-from lightning_patches.known_bugs import MID_EPOCH_RESUME
+from lightning_patches.patches import find
 from tests.support.arms import Arm, run
 
 
@@ -33,7 +33,7 @@ def test_warns_where_one_step_is_taken_twice(distribution, version, case):
     (warning,) = warnings
     batch = 2 if case == "batch" else 4
     assert f"end of batch {batch} of an epoch" in warning
-    assert MID_EPOCH_RESUME.harm in warning
+    assert find("warn-mid-epoch-resume")[0].impact.summary in warning
     assert "move to Lightning 2.5.1 or later" in warning
 
 

@@ -55,12 +55,6 @@ def test_each_epoch_and_seed_draws_its_own(distribution, version, case, official
     assert len(announced) == 1, patched
 
 
-def test_fixed_release_is_left_alone(official):
-    shim = run("worker_seed_sequence", Arm("lightning", "2.6.1", shim=True), "fork")
-    assert numbers(shim) == official("fork")
-    assert "worker-seed-sequence" not in shim.output, shim
-
-
 PROOFS = (
     Proof(
         "worker-seed-sequence",

@@ -3,7 +3,8 @@
 Cases: ``command line`` and ``part of it`` (LightningCLI is given the checkpoint; it names the model's class, or that of
 one of its parts), ``loaded`` (load_from_checkpoint, a part; also ``in other words``, as YAML, where a class ``or a
 text`` may stand, below the ``init_args`` of the model's class, and beside ``a class that is none``). With ``imported``,
-the class is one of the script's. ``constructor``, ``text`` and ``wrong`` name nothing that is parsed as a class.
+the class is one of the script's; ``a part of it`` is one that fits, and ``trusted`` says so before.
+``constructor``, ``text`` and ``wrong`` name nothing that is parsed as a class.
 """
 
 import contextlib
@@ -97,6 +98,10 @@ def load(path):
 if __name__ == "__main__":
     ours = REST == "imported"
     part = {"class_path": "__main__.Wide" if ours else "_named_in_file.Model", "init_args": {"width": 2}}
+    if REST in ("a part of it", "trusted"):
+        part["class_path"] = "_part_in_file.Narrow"
+    if REST == "trusted" and "lightning_patches" in sys.modules:
+        sys.modules["lightning_patches"].trust_module("_part_in_file")
     if REST == "in other words":
         part = r'{class_path: "\x5fnamed_in_file.Model"}'
     of_cli = {"_instantiator": f"{pl.__name__}.cli.instantiate_module"}

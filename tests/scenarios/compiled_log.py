@@ -6,6 +6,7 @@ Cases: ``model`` (``torch.compile(model)`` goes to the Trainer), ``step`` (the m
 
 import _scenario as scenario
 import torch
+import torch._dynamo
 from torch.utils.data import DataLoader, TensorDataset
 
 pl = scenario.pytorch()
@@ -18,7 +19,7 @@ class Model(pl.LightningModule):
         self.traced = False
 
     def training_step(self, batch, batch_idx):
-        self.traced = torch.compiler.is_compiling()
+        self.traced = torch._dynamo.is_compiling()
         loss = self.layer(batch[0]).pow(2).mean()
         self.log("step", loss, on_step=True)
         doubled = 2 * loss

@@ -1,7 +1,8 @@
 """PR 21251: manual optimization under ``DDPStrategy(static_graph=True)``, in two fits of one Trainer on two CPU ranks.
 
 Cases: ``static``, ``plain`` (the same without static_graph), ``no_sync`` (static_graph, and each step adds up two
-batches of which only the second is synchronized; torch cannot do that).
+batches of which only the second is synchronized; torch cannot do that), ``two`` (two
+backwards in each step: torch ends it).
 """
 
 import contextlib
@@ -24,6 +25,8 @@ class Model(pl.LightningModule):
         optimizer = self.optimizers()
         optimizer.zero_grad()
         for skips in (True, False) if scenario.CASE == "no_sync" else (False,):
+            if scenario.CASE == "two":
+                self.manual_backward(self.layers[2](batch[0].new_ones(1, 3)).mean())
             with self.trainer.model.no_sync() if skips else contextlib.nullcontext():
                 self.manual_backward(self.layers(batch[0] + skips).pow(2).mean())
         self.gradients.append([parameter.grad.clone() for parameter in self.parameters()])

@@ -1,6 +1,7 @@
 """A module that the user has compiled, given to ``fabric.setup`` as it is.
 
-Cases: ``""``, ``kept`` (Fabric is asked to leave the compilation alone), ``plain`` (the same module, not compiled).
+Cases: ``""``, ``kept`` (Fabric is asked to leave the compilation alone), ``plain`` (the same module, not compiled),
+``function`` (a strategy that makes a function of the module).
 """
 
 import inspect
@@ -20,11 +21,17 @@ class Net(torch.nn.Module):
         return self.layer(x)
 
 
+class ByFunction(scenario.fabric("strategies").SingleDeviceStrategy):
+    def setup_module(self, module):
+        return lambda *args: module(*args)
+
+
 if __name__ == "__main__":
-    fabric = Fabric(accelerator="cpu", devices=1)
+    strategy = ByFunction("cpu") if scenario.CASE == "function" else "auto"
+    fabric = Fabric(accelerator="cpu", devices=1, strategy=strategy)
     torch.manual_seed(3)
     net = Net()
-    module = net if scenario.CASE == "plain" else torch.compile(net, backend="eager")
+    module = net if scenario.CASE in ("plain", "function") else torch.compile(net, backend="eager")
     options = {}
     if scenario.CASE == "kept" and "_reapply_compile" in inspect.signature(fabric.setup).parameters:
         options["_reapply_compile"] = False

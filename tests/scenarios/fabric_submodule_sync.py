@@ -4,14 +4,17 @@ Each part of a case is run twice: as users write it (``container``), and as the 
 (``recommended``), with the student set up alone. What is observed of each is its gradients, or what else it returns.
 A part without ``usage`` has no such counterpart, and is run once.
 Two ranks. Cases: ``access``, ``training``, ``options``, ``gan``, ``user_model``, ``silence``, ``misuse``, ``cuda``,
-``single``, ``older_torch``; several with a comma between them.
+``single``, ``older_torch``, ``healthy``, ``some_ranks``, ``late``; several with a comma between them.
 """
 
 import copy
 import gc
 import inspect
 import io
+import pickle
+import time
 import weakref
+from collections.abc import Container, Hashable, Iterable, Sized
 
 import _scenario as scenario
 import torch
@@ -148,26 +151,6 @@ def method_of_root(usage):
 
 
 @part("access")
-def kept_reference(usage):
-    models = pair()
-    student = models["student"]
-    if usage == "recommended":
-        return attribute(usage)
-    wrapped = fabric.setup_module(models)  # noqa: F841  alive, not called
-    fabric.backward(mean_square(student(data())))
-    return gradients(student)
-
-
-@part("access")
-def kept_root(usage):
-    torch.manual_seed(1)
-    models = Pair()
-    wrapped = fabric.setup_module(models)
-    fabric.backward(mean_square((wrapped if usage == "recommended" else models)(data())))
-    return gradients(models.student)
-
-
-@part("access")
 def with_optimizer(usage):
     models = pair()
     student = models["student"]
@@ -283,29 +266,6 @@ def set_up_twice(usage):
 
 
 @part("training")
-def parts_that_differ_by_rank(usage):
-    """Each rank trains another branch: DDP with find_unused_parameters averages them with zeros."""
-    torch.manual_seed(1)
-    branches = nn.ModuleList([nn.Linear(4, 2), nn.Linear(4, 2), nn.Linear(4, 2)])
-    if usage == "recommended":
-
-        class Choice(nn.Module):
-            def __init__(self):
-                super().__init__()
-                self.branches = branches
-
-            def forward(self, x):
-                return self.branches[scenario.rank()](x)
-
-        wrapped = unused.setup_module(Choice())
-        fabric.backward(mean_square(wrapped(data())))
-    else:
-        wrapped = fabric.setup_module(branches)
-        fabric.backward(mean_square(branches[RANK](data())))
-    return gradients(branches)
-
-
-@part("training")
 def sparse_embedding(usage):
     torch.manual_seed(1)
     models = nn.ModuleDict({"table": nn.Embedding(10, 3, sparse=True), "other": nn.Linear(2, 2)})
@@ -347,9 +307,8 @@ def channels_last_and_double(usage):
         def forward(self, x):
             return self.net[2](self.net[1](self.net[0](x)).double())
 
-    whole = Whole()
-    wrapped = fabric.setup_module(whole)
-    fabric.backward(run(wrapped if usage == "recommended" else whole))
+    wrapped = fabric.setup_module(Whole())
+    fabric.backward(run(wrapped if usage == "recommended" else lambda x: wrapped.net[2](wrapped.net[:2](x).double())))
     return gradients(net)
 
 
@@ -597,6 +556,172 @@ def legitimate():
     }
 
 
+# -------------------------------------------------------------------- past DDP on purpose
+
+
+@part("healthy")
+def kept_reference():
+    models = pair()
+    student = models["student"]
+    wrapped = fabric.setup_module(models)  # noqa: F841  alive, not called
+    fabric.backward(mean_square(student(data())))
+    return gradients(student)
+
+
+@part("healthy")
+def kept_root():
+    torch.manual_seed(1)
+    models = Pair()
+    wrapped = fabric.setup_module(models)  # noqa: F841  alive, not called
+    fabric.backward(mean_square(models(data())))
+    return gradients(models.student)
+
+
+@part("healthy")
+def diagnostics_on_rank_zero():
+    """Trained through DDP; rank zero alone draws a saliency map through ``.module``."""
+    torch.manual_seed(1)
+    model = Student()
+    model, optimizer = fabric.setup(model, torch.optim.SGD(model.parameters(), lr=0.1))
+    drawn = []
+    for step in range(3):
+        optimizer.zero_grad()
+        fabric.backward(mean_square(model(data(step))))
+        optimizer.step()
+        drawn.append(model.head.weight.grad.norm())
+        if RANK == 0:
+            optimizer.zero_grad()
+            x = data(step)[:1].requires_grad_()
+            model.module(x).sum().backward()
+            drawn.append(x.grad)
+    return {"drawn": drawn, **dict(model.module.named_parameters())}
+
+
+@part("healthy")
+def two_backwards_of_one_forward():
+    """DDP reduces the first one only; no part is called."""
+    torch.manual_seed(1)
+    wrapped = fabric.setup_module(Student())
+    loss = mean_square(wrapped(data()))
+    fabric.backward(loss, retain_graph=True)
+    (loss * 2).backward()
+    return gradients(wrapped.module)
+
+
+@part("healthy")
+def uneven_local_sgd():
+    """Each rank its own number of batches, through ``.module``; weights are averaged by hand."""
+    torch.manual_seed(1)
+    model = Student()
+    model, optimizer = fabric.setup(model, torch.optim.SGD(model.parameters(), lr=0.1))
+    for step in range(3 + RANK):
+        optimizer.zero_grad()
+        mean_square(model.module(data(step))).backward()
+        optimizer.step()
+    for parameter in model.module.parameters():
+        parameter.data = fabric.all_reduce(parameter.data)
+    return dict(model.module.named_parameters())
+
+
+@part("healthy")
+def a_head_for_each_rank():
+    torch.manual_seed(1)
+    heads = nn.ModuleDict({"0": nn.Linear(4, 1), "1": nn.Linear(4, 1)})
+    wrapped = fabric.setup_module(heads)
+    optimizer = torch.optim.SGD(heads.parameters(), lr=0.1)
+    for step in range(3):
+        optimizer.zero_grad()
+        mean_square((heads if step else wrapped.module)[str(RANK)](data(step))).backward()
+        optimizer.step()
+    return dict(heads.named_parameters())
+
+
+@part("healthy")
+def what_the_wrapper_can():
+    found = {}
+    for model in (Student(), nn.Sequential(nn.Linear(4, 2))):
+        wrapped = fabric.setup_module(model)
+        found[type(model).__name__] = [
+            type(wrapped).__name__,
+            *(isinstance(wrapped, kind) for kind in (Iterable, Container, Sized, Hashable)),
+            *(hasattr(wrapped, f"__{name}__") for name in ("getitem", "iter", "contains", "len")),
+        ]
+        for use in (list, iter, lambda model: model[0], lambda model: 0 in model):
+            try:
+                use(wrapped)
+                found[type(model).__name__].append("works")
+            except Exception as error:
+                found[type(model).__name__].append(f"{type(error).__name__}: {error}")
+    return found
+
+
+@part("healthy")
+def part_that_is_only_looked_at():
+    """Its weights are logged by rank zero, through the wrapper; training goes past DDP, each rank by itself."""
+    torch.manual_seed(1)
+    model = Student()
+    wrapped = fabric.setup_module(model)
+    if RANK == 0:
+        wrapped.head.weight.norm()
+    for step in range(1 + RANK):
+        fabric.backward(mean_square(wrapped.module(data(step))))
+    return gradients(model)
+
+
+@part("healthy")
+def wrapper_is_copied():
+    models = pair()
+    wrapped = fabric.setup_module(models)
+    found = []
+    for copied in (copy.deepcopy, lambda module: pickle.loads(pickle.dumps(module))):
+        try:
+            found.append(type(copied(wrapped)).__name__)
+        except Exception as error:
+            found.append(f"{type(error).__name__}: {error}")
+    return found
+
+
+# -------------------------------------------------------------------- only some ranks
+
+
+@part("some_ranks")
+def own_part_for_each_rank():
+    """Through the wrapper, which is what is to be averaged; but no rank has what the other has."""
+    torch.manual_seed(1)
+    heads = nn.ModuleDict({"a": nn.Linear(4, 1), "b": nn.Linear(4, 1)})
+    wrapped = fabric.setup_module(heads)
+    for step in range(3):
+        mean_square(getattr(wrapped, "ab"[RANK])(data(step))).backward()
+    return gradients(heads)
+
+
+@part("some_ranks")
+def one_more_backward_in_rank_zero():
+    models = pair()
+    student = models["student"]
+    wrapped = fabric.setup_module(models)
+    optimizer = torch.optim.SGD(student.parameters(), lr=0.1)
+    for step in range(4):
+        if step == 1 and RANK == 0:
+            mean_square(wrapped.student(data(9))).backward()
+            optimizer.zero_grad()
+        optimizer.zero_grad()
+        mean_square(wrapped.student(data(step))).backward()
+        if step < 3:
+            optimizer.step()
+    return gradients(student)
+
+
+@part("late")
+def one_rank_comes_late():
+    models = pair()
+    wrapped = fabric.setup_module(models)
+    if RANK == 1:
+        time.sleep(15)
+    fabric.backward(mean_square(wrapped.student(data())))
+    return gradients(models["student"])
+
+
 # -------------------------------------------------------------------- what no patch can mend is said
 
 
@@ -633,9 +758,9 @@ def unfinished_reduction():
 @part("misuse")
 def wrapper_thrown_away():
     models = pair()
-    fabric.setup_module(models)
+    student = fabric.setup_module(models).student
     gc.collect()
-    fabric.backward(mean_square(models["student"](data())))
+    fabric.backward(mean_square(student(data())))
     return {}
 
 

@@ -226,6 +226,38 @@ class OnMeta(scenario.pytorch("strategies").SingleDeviceStrategy):
             yield
 
 
+def made_by(make):
+    return [make().weight.device.type for _ in range(2)]
+
+
+def forms():
+    """Blocks as decorators, and entered more than once. On which device are models made?"""
+    found = {}
+    for accelerator in ("gpu", "cpu"):
+        trainer = scenario.trainer(accelerator=accelerator, devices=1)
+        fabric = scenario.fabric().Fabric(accelerator=accelerator, devices=1)
+        fabric.launch()
+
+        @trainer.init_module()
+        def decorated():
+            return torch.nn.Linear(2, 2)
+
+        found[f"{accelerator} decorator"] = made_by(decorated)
+        for name in ("init_module", "init_tensor"):
+            block = getattr(fabric, name)()
+
+            def in_block(block=block):
+                with block:
+                    return torch.nn.Linear(2, 2)
+
+            try:
+                found[f"{accelerator} {name} twice"] = made_by(in_block)
+            except Exception as error:
+                found[f"{accelerator} {name} twice"] = first_line(error)
+            found[f"{accelerator} {name} extends"] = [hasattr(block, "enter_context"), callable(block)]
+    return found
+
+
 def contexts():
     gpu = {"accelerator": "gpu", "devices": 1}
     fabric = scenario.fabric().Fabric(**gpu)
@@ -259,7 +291,7 @@ ON_ONE_DEVICE = (
 
 if __name__ == "__main__":
     if scenario.CASE == "contexts":
-        scenario.observe(contexts=contexts())
+        scenario.observe(contexts=contexts(), forms=forms())
     with scenario.observing_warnings():
         for place in ("outside", "inside") if scenario.CASE != "contexts" else ():
             if scenario.CASE == "fabric":

@@ -1,8 +1,11 @@
 """PR 21068: the learning rate that the LearningRateFinder callback set, and the one that the training uses.
 
 Cases: ``callback``, ``tuner``, ``no_update`` (``update_attr=False``), ``step_lr`` and ``lambda_lr`` (with a scheduler
-stepped at each step), ``hparams`` (the rate is a hyperparameter called ``rate``), ``ddp`` (two ranks on gloo).
+stepped at each step), ``hparams`` (the rate is a hyperparameter called ``rate``), ``ddp`` (two ranks on gloo),
+``groups`` (as ``callback``; observes warnings).
 """
+
+import contextlib
 
 import _scenario as scenario
 import torch
@@ -67,5 +70,6 @@ if __name__ == "__main__":
     )
     if not by_callback:
         scenario.pytorch("tuner").Tuner(trainer).lr_find(model, num_training=20, **options)
-    trainer.fit(model)
+    with scenario.observing_warnings() if scenario.CASE == "groups" else contextlib.nullcontext():
+        trainer.fit(model)
     scenario.observe(attribute=model.current_rate(), rates=model.rates, weight=model.layer.weight)

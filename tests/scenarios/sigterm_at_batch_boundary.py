@@ -163,6 +163,8 @@ def main():
     for process in ranks:
         process.kill()
         process.wait()
+    if not any(OUT.glob("signal-*")):
+        sys.exit(f"no rank came as far as the signal; they ended with {statuses}")
     seen = [json.loads(path.read_text()) for path in sorted(OUT.glob("seen-*.json"))]
     places = [(rank["batches"], rank["evaluated"]) for rank in seen]
     scenario.observe(

@@ -1,4 +1,4 @@
-"""PR 20010: a checkpoint whose hyper-parameters hold an object of the user's own class, loaded with torch 2.6 or later.
+"""PR 20010: a checkpoint whose hyperparameters hold an object of the user's own class, loaded with torch 2.6 or later.
 
 CASE "untrusted": the script does not say that it trusts the directory. CASE "link-out": the file that is loaded is a
 link in the trusted directory to a file elsewhere. CASE "link-in": a link elsewhere to a file in the directory.

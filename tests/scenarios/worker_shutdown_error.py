@@ -19,7 +19,7 @@ pl = scenario.pytorch()
 
 def die_at_exit(worker_id):
     """The second worker dies while the first one is still being waited for: it must be seen, not depend on chance."""
-    last, argument = (os._exit, 3) if worker_id else (time.sleep, 2)
+    last, argument = (os._exit, 3) if worker_id else (time.sleep, 60)
     multiprocessing.util.Finalize(None, last, args=(argument,), exitpriority=0)
 
 
@@ -65,4 +65,7 @@ if __name__ == "__main__":
     else:
         with scenario.observing_warnings():
             scenario.trainer(accelerator="cpu", devices=1, max_epochs=2, callbacks=[LastHook()]).fit(model, loader)
+    workers = multiprocessing.active_children()
+    for worker in workers:  # torch has terminated them, but does not wait for the last ones
+        worker.join(20)
     scenario.observe(weights=list(model.parameters()), left=len(multiprocessing.active_children()))

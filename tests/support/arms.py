@@ -7,6 +7,7 @@ result.observations   # [{...rank 0...}, {...rank 1...}]
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import subprocess
@@ -17,7 +18,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Optional
 
-from tests.support import groups
+from tests.support import executed, groups
 from tests.support import old_torch as old
 from tests.support.preload import Preloaded
 
@@ -42,12 +43,14 @@ class Arm:
         version: a locked release.
         shim: ``import lightning_patches`` on top.
         directory: an unpacked wheel to use instead of the release's (the fork).
+        python: the interpreter of another environment, with another torch (``scripts/stacks``).
     """
 
     distribution: str
     version: str
     shim: bool = False
     directory: Optional[Path] = None
+    python: str = sys.executable
 
     def __str__(self) -> str:
         return f"{self.distribution}-{self.version}{'+shim' if self.shim else ''}{'+fork' if self.directory else ''}"
@@ -61,11 +64,15 @@ class Result:
         status: exit status of the program; 124 if it ran out of time.
         output: its stdout and stderr.
         observations: what each rank observed, by rank; empty if none got that far.
+        executed: the functions of Lightning that it executed, if they were noted.
+        called: those that the patches called.
     """
 
     status: int
     output: str
     observations: list[dict[str, Any]] = field(default_factory=list)
+    executed: Optional[executed.Executed] = None
+    called: Optional[executed.Executed] = None
 
     @property
     def ok(self) -> bool:
@@ -85,8 +92,11 @@ def run(
     timeout: float = 150,
     fresh: bool = False,
     old_torch: bool = False,
+    note_executed: bool = False,
 ) -> Result:
     """Run ``tests/scenarios/<scenario>.py`` in ``arm``, with nothing left running afterwards.
+
+    What this process has run before is not run again: several tests ask for the same arm.
 
     Args:
         scenario: the program's name.
@@ -100,35 +110,59 @@ def run(
         fresh: the process is a Python started anew, not one forked from a process that had imported torch (see
             ``tests/support/preload.py``). Always so with another ``PYTHONPATH``.
         old_torch: run in the Python that ``tests/support/old_torch`` has found.
+        note_executed: note which functions of Lightning are executed.
     """
-    on_card = simulated_cuda and os.environ.get(DEVICE) == "cuda"
-    if on_card:
+    variables = dict(environment or {})
+    if simulated_cuda and os.environ.get(DEVICE) == "cuda":  # on a card
         simulated_cuda, fresh = False, True
-        environment = {**(environment or {}), "SCENARIO_ONE_CARD": "1"}
+        variables["SCENARIO_ONE_CARD"] = "1"
+    more = tuple(sorted(variables.items()))
+    result = _run(scenario, arm, case, simulated_cuda, toggle, more, timeout, fresh, old_torch, note_executed)
+    return copy.deepcopy(result)  # some tests take observations out of theirs
+
+
+@cache
+def _run(
+    scenario: str,
+    arm: Arm,
+    case: str,
+    simulated_cuda: bool,
+    toggle: Optional[str],
+    environment: tuple[tuple[str, str], ...],
+    timeout: float,
+    fresh: bool,
+    old_torch: bool,
+    note_executed: bool,
+) -> Result:
     with tempfile.TemporaryDirectory(prefix="scenario-") as out:
         variables = environment_of(arm, simulated_cuda, toggle)
         variables.update(SCENARIO_CASE=case, SCENARIO_OUT=out, SCENARIO_SHIM="1" if arm.shim else "0")
-        variables.update(environment or {})
+        variables.update(environment)
+        if note_executed:
+            tests = str(Path(__file__).parent)
+            variables.update(SCENARIO_EXECUTED=str(directory_of(arm)), SCENARIO_TESTS=tests)
         program = SCENARIOS / f"{scenario}.py"
         if old_torch:
             python = old.find().python
             assert python is not None, old.find().reason
             variables["PYTHONPATH"] = os.pathsep.join((str(old.SITE), variables["PYTHONPATH"]))
             status, output = execute([python, str(program)], variables, timeout, cwd=out)
-        elif fresh or "PYTHONPATH" in (environment or {}):
-            status, output = execute([sys.executable, str(program)], variables, timeout, cwd=out)
+        elif fresh or "PYTHONPATH" in dict(environment):
+            status, output = execute([arm.python, str(program)], variables, timeout, cwd=out)
         else:
-            status, output = _preloaded(simulated_cuda).execute(program, variables, timeout, cwd=out)
+            status, output = preloaded(simulated_cuda, arm.python).execute(program, variables, timeout, cwd=out)
         found = {int(p.stem[4:]): json.loads(p.read_text()) for p in Path(out).glob("rank*.json")}
-        return Result(status, output, [found[rank] for rank in sorted(found)])
+        noted = [executed.read(out, len(found), what) if note_executed else None for what in ("executed", "called")]
+        return Result(status, output, [found[rank] for rank in sorted(found)], *noted)
 
 
 @cache
-def _preloaded(simulated_cuda: bool) -> Preloaded:
+def preloaded(simulated_cuda: bool = False, python: str = sys.executable) -> Preloaded:
+    """The process from which programs are forked; there is one for each kind."""
     variables = {name: value for name, value in os.environ.items() if name not in (*DROPPED, "PYTHONPATH")}
     if simulated_cuda:
         variables.update(SIMULATED_CUDA="1", PYTHONPATH=str(SIMULATED_CUDA_SITE))
-    return Preloaded(variables)
+    return Preloaded(variables, python)
 
 
 @cache
@@ -138,12 +172,17 @@ def _build_simulated_cuda() -> None:
     subprocess.run([sys.executable, "-c", "import torch"], env=variables, check=True, timeout=600)
 
 
+def directory_of(arm: Arm) -> Path:
+    return arm.directory or _releases.unpacked(arm.distribution, arm.version)
+
+
 def environment_of(arm: Arm, simulated_cuda: bool = False, toggle: Optional[str] = None) -> dict[str, str]:
     """The environment in which ``arm``'s release is the one that Python imports."""
-    directory = arm.directory or _releases.unpacked(arm.distribution, arm.version)
+    directory = directory_of(arm)
     path = [str(ROOT), str(directory)]
     if simulated_cuda:
         _build_simulated_cuda()
+    if simulated_cuda or os.environ.get("SIMULATED_CUDA") == "1":  # or in every process: a rehearsal of tests/gpu
         path.insert(0, str(SIMULATED_CUDA_SITE))
     variables = {name: value for name, value in os.environ.items() if name not in DROPPED}
     variables.update(

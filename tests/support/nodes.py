@@ -1,49 +1,79 @@
-"""Two nodes: two network namespaces of this machine with an address each."""
+"""Two nodes: two network namespaces of this machine with an address each. Two containers: with PIDs of their own."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import shutil
+import signal
 import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
+NETWORKS = {4: "10.213.7.", 6: "fd00:213:7::"}
+OWN_PIDS = ("unshare", "--pid", "--fork", "--mount-proc", "--kill-child")
+
 
 class Node(NamedTuple):
-    """One of two machines, as far as the network goes."""
+    """One of two machines, as far as the network goes.
+
+    Args:
+        namespace: of the network; "" for this machine's own.
+        interface: of the network.
+        address: of the node.
+        own_pids: with a PID namespace of its own.
+    """
 
     namespace: str
     interface: str
     address: str
+    own_pids: bool = False
 
     def command(self, *arguments: str, host: bool = False) -> list[str]:
         """A command, to be run on this node; with ``host``, under a host name of its own, the namespace's."""
-        inside = ["ip", "netns", "exec", self.namespace]
-        if host:
-            inside += ["unshare", "--uts", "sh", "-c", 'hostname "$0" && exec "$@"', self.namespace]
-        return [*inside, *arguments]
+        inside = []
+        if self.namespace:  # not by `ip netns exec`, which puts a new /sys over the old one
+            inside = ["nsenter", f"--net=/run/netns/{self.namespace}", "unshare", "--mount", "--uts", "sh", "-c"]
+            inside += [f'mount --bind {_hosts(self)} /etc/hosts && {"hostname $0 && " * host}exec "$@"', self.namespace]
+        return [*inside, *(OWN_PIDS if self.own_pids else ()), *arguments]
+
+
+def two_containers() -> tuple[Node, Node]:
+    """Two of one host: with its name and its network, each with PIDs of its own. Skips where that is not allowed."""
+    if shutil.which("unshare") is None or subprocess.run([*OWN_PIDS, "true"], capture_output=True).returncode:
+        pytest.skip("containers need the right to make PID namespaces")
+    return (Node("", "lo", "127.0.0.1", True),) * 2
 
 
 @contextlib.contextmanager
-def two_nodes() -> Iterator[tuple[Node, Node]]:
-    """Makes the nodes, and skips the test where that is not allowed."""
+def two_nodes(own_pids: bool = False, version: int = 4) -> Iterator[tuple[Node, Node]]:
+    """Makes the nodes, and skips the test where that is not allowed.
+
+    Args:
+        own_pids: each with a PID namespace of its own.
+        version: 6 for nodes that have no IPv4.
+    """
     if shutil.which("ip") is None:
         pytest.skip("two nodes need the command ip (iproute2)")
     identity = f"{os.getpid() % 100000}"
     pair = (
-        Node(f"patches-a{identity}", f"lpa{identity}", "10.213.7.1"),
-        Node(f"patches-b{identity}", f"lpb{identity}", "10.213.7.2"),
+        Node(f"patches-a{identity}", f"lpa{identity}", NETWORKS[version] + "1", own_pids),
+        Node(f"patches-b{identity}", f"lpb{identity}", NETWORKS[version] + "2", own_pids),
     )
     try:
         for node in pair:
             _ip("netns", "add", node.namespace)
+            _hosts(node).parent.mkdir(parents=True, exist_ok=True)
+            names = [f"{one.address} {one.namespace}" for one in pair]
+            _hosts(node).write_text("\n".join(["127.0.0.1 localhost", "::1 localhost", *names, ""]))
         _ip("link", "add", pair[0].interface, "type", "veth", "peer", "name", pair[1].interface)
         for node in pair:
             _ip("link", "set", node.interface, "netns", node.namespace)
-            _ip("-n", node.namespace, "address", "add", f"{node.address}/24", "dev", node.interface)
+            own = ["nodad"] if version == 6 else []  # an address is looked for twice otherwise, for two seconds
+            _ip("-n", node.namespace, "address", "add", f"{node.address}/24", "dev", node.interface, *own)
             for interface in (node.interface, "lo"):
                 _ip("-n", node.namespace, "link", "set", interface, "up")
         yield pair
@@ -51,7 +81,16 @@ def two_nodes() -> Iterator[tuple[Node, Node]]:
         pytest.skip(f"two nodes need the right to make network namespaces: {error}")
     finally:
         for node in pair:  # the interfaces go with their namespace
+            pids = subprocess.run(["ip", "netns", "pids", node.namespace], capture_output=True, text=True).stdout
+            for pid in map(int, pids.split()):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
             subprocess.run(["ip", "netns", "delete", node.namespace], capture_output=True)
+            shutil.rmtree(_hosts(node).parent, ignore_errors=True)
+
+
+def _hosts(node: Node) -> Path:
+    return Path("/etc/netns", node.namespace, "hosts")
 
 
 def _ip(*arguments: str) -> None:

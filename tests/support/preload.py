@@ -40,22 +40,30 @@ class Preloaded:
 
     Args:
         variables: of its environment, in which it imports torch.
+        python: its interpreter.
+        modules: what it imports beside :data:`MODULES`, for programs that all run in the same arm.
     """
 
-    def __init__(self, variables: dict[str, str]) -> None:
+    def __init__(self, variables: dict[str, str], python: str = sys.executable, modules: tuple[str, ...] = ()) -> None:
         self._directory = tempfile.TemporaryDirectory(prefix="preload-")
         self._address = str(Path(self._directory.name, "socket"))
         self._parent = subprocess.Popen(
-            [sys.executable, __file__, self._address],
+            [python, __file__, self._address, *modules],
             env={**variables, "OMP_NUM_THREADS": "1"},
             stdin=subprocess.PIPE,  # its end tells the parent that we are gone
             start_new_session=True,
         )
-        deadline = time.monotonic() + 120
+        deadline = time.monotonic() + 300
         while not Path(self._address).exists():
             if self._parent.poll() is not None or time.monotonic() > deadline:
                 raise RuntimeError(f"the process that preloads torch did not start: status {self._parent.poll()}")
             time.sleep(0.05)
+
+    def close(self) -> None:
+        """End the parent."""
+        assert self._parent.stdin is not None
+        self._parent.stdin.close()
+        self._parent.wait(20)
 
     def execute(self, program: Path, variables: dict[str, str], timeout: float, cwd: str) -> tuple[int, str]:
         """Run a program; returns its exit status (124 if it ran out of time) and its output, stdout and stderr."""
@@ -69,7 +77,7 @@ class Preloaded:
             status = 124
             try:
                 status = int(answers.readline())
-            except TimeoutError:
+            except socket.timeout:
                 pass
             finally:
                 groups.end(group, patience=0 if status else 20)
@@ -96,7 +104,7 @@ def _serve(address: str) -> Optional[_Forked]:
     while True:
         try:
             connection, _ = listener.accept()
-        except TimeoutError:
+        except socket.timeout:  # TimeoutError only since Python 3.10
             try:
                 if os.read(0, 1) == b"":
                     return None
@@ -146,7 +154,7 @@ def _attend(connection: socket.socket) -> _Forked:
         except ChildProcessError:
             os._exit(0)
         if process:
-            code = os.waitstatus_to_exitcode(status)
+            code = -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
             try:
                 if process == main:
                     connection.sendall(b"%d\n" % code)
@@ -282,7 +290,7 @@ def _end(status: int) -> None:
 
 
 if __name__ == "__main__":
-    for name in MODULES:
+    for name in (*MODULES, *sys.argv[2:]):
         importlib.import_module(name)
     gc.freeze()  # the collector need not look at what is here in each child
     forked = _serve(sys.argv[1])

@@ -14,9 +14,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Iterable, Optional, Union
 
-from lightning_patches import distributions, fingerprints, gate, hooks, toggle
-from lightning_patches.apply import Patcher
-from lightning_patches.distributions import Namespace
+from lightning_patches.engine import distributions, fingerprints, gate, hooks, toggle
+from lightning_patches.engine.distributions import Namespace
+from lightning_patches.engine.patcher import Patcher
 from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -179,7 +179,7 @@ class World:
 
     def know(self, *patches: Patch, releases: Optional[dict[str, str]] = None) -> None:
         """Make the fingerprint data that of ``releases``."""
-        locations = {location for patch in patches for location in patch.locations}
+        locations = {location for patch in patches for location in (*patch.locations, *patch.calls)}
         data = fingerprints_of(RELEASES if releases is None else releases, locations)
         self._monkeypatch.setattr(fingerprints, "_data", lambda: data)
         gate.affected_releases.cache_clear()
@@ -202,7 +202,7 @@ class World:
     def leave(self) -> None:
         for patcher in self._patchers:
             patcher.deactivate()
-        hooks.unwatch_all()
+        hooks.remove()
         forget_lightning()
         gate.affected_releases.cache_clear()
 
@@ -215,12 +215,12 @@ def forget_lightning() -> None:
 
 def use_catalogue(*patches: Patch, releases: Optional[dict[str, str]] = None) -> None:
     """For a program of ``python``: make these patches the catalogue, and these the known releases."""
-    from lightning_patches import catalog
+    from lightning_patches import patches as catalogue
 
-    locations = {location for patch in patches for location in patch.locations}
+    locations = {location for patch in patches for location in (*patch.locations, *patch.calls)}
     data = fingerprints_of(RELEASES if releases is None else releases, locations)
     fingerprints._data = lambda: data  # type: ignore[assignment]
-    catalog.all_patches = lambda: patches  # type: ignore[assignment]
+    catalogue.all_patches = lambda: patches  # type: ignore[assignment]
 
 
 def python(

@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 
-from lightning_patches import cli, gate
-from lightning_patches.catalog import all_patches
-from lightning_patches.known_bugs import KNOWN_BUGS
+from lightning_patches import cli
+from lightning_patches.engine import gate
 from lightning_patches.patch import GROUPS
+from lightning_patches.patches import all_patches
+from lightning_patches.unpatched import UNPATCHED
 from tests.support.arms import ROOT, Arm, environment_of
 
 DEVICE = "logged-metrics-device"
@@ -35,11 +36,11 @@ def names(audited: dict[str, Any]) -> set[str]:
     return {bug["name"] for bug in audited["bugs"]}
 
 
-@pytest.mark.parametrize("bug", KNOWN_BUGS, ids=lambda bug: bug.name)
+@pytest.mark.parametrize("bug", UNPATCHED, ids=lambda bug: bug.name)
 def test_records(bug: Any) -> None:
     assert bug.name not in {patch.name for patch in all_patches()}
     assert bug.group in GROUPS
-    assert bug.title and bug.harm and bug.why_not
+    assert bug.title and bug.impact.summary and bug.why_not
     assert not gate.in_ranges(bug.move_to, bug.affected)
     assert bug.fixed_in is None or not gate.in_ranges(bug.fixed_in, bug.affected)
 
@@ -86,7 +87,7 @@ def test_opt_in_patches(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.
         pytest.skip("the catalogue has no opt-in patch")
     patch = optional[0]
     version = sorted(gate.affected_releases(patch))[0]
-    ignored = [word for bug in KNOWN_BUGS for word in ("--ignore", bug.name)]
+    ignored = [word for bug in UNPATCHED for word in ("--ignore", bug.name)]
     spec = ("--requirement", f"pytorch-lightning=={version}", *ignored)
     status, (one,) = audit(capsys, *spec)
     bug = next(bug for bug in one["bugs"] if bug["name"] == patch.name)
@@ -105,14 +106,24 @@ def test_compromised_releases(capsys: pytest.CaptureFixture[str], version: str) 
     assert one["bugs"][0]["advisories"] == ["GHSA-w37p-236h-pfx3"]
 
 
-def test_ranges_and_numbers_that_nobody_knows(capsys: pytest.CaptureFixture[str]) -> None:
+def test_ranges(capsys: pytest.CaptureFixture[str]) -> None:
     _, (one,) = audit(capsys, "--requirement", "Pytorch_Lightning[extra]~=2.3.0")
     assert (one["distribution"], one["version"]) == ("pytorch-lightning", "2.3.3")
     assert one["notes"] == ["not pinned; 2.3.3 is the newest known release that matches"]
-    _, (one,) = audit(capsys, "--requirement", "pytorch-lightning==2.2.77")
-    assert DEVICE in names(one) and "not a known release" in one["notes"][0]
-    _, (one,) = audit(capsys, "--requirement", "pytorch-lightning>=3")
-    assert one["version"] is None and one["bugs"] == []
+    status, (one,) = audit(capsys, "--requirement", "pytorch-lightning>=3")
+    assert (status, one["version"], one["known"], one["bugs"]) == (3, None, False, [])
+
+
+@pytest.mark.parametrize("version", ["2.7.0", "1.9.5", "9", "2.2.77"])
+def test_of_a_release_that_nobody_knows_nothing_is_said(capsys: pytest.CaptureFixture[str], version: str) -> None:
+    status, (one,) = audit(capsys, f"lightning=={version}")
+    assert (status, one["known"], one["bugs"]) == (3, False, [])
+    assert cli.main(["audit", f"lightning=={version}"]) == 3
+    text = capsys.readouterr().out
+    assert f"lightning {version} is not a release that is known here: nothing" in text
+    assert "Upstream has fixed" not in text
+    assert audit(capsys, "lightning==2.2.5+cu118")[1][0]["known"]
+    assert cli.main(["audit", f"lightning=={version}", "pytorch-lightning==2.2.5"]) == 1
 
 
 def test_only_fabric(capsys: pytest.CaptureFixture[str]) -> None:
@@ -132,8 +143,99 @@ def test_files(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
         ("lightning-fabric", None),
     ]
     assert status == 1
+    assert [(one["file"], one["line"]) for one in audited] == [
+        (str(tmp_path / "all.txt"), 3),
+        (str(tmp_path / "all.txt"), 8),
+    ]
     (tmp_path / "none.txt").write_text("torch\n")
     assert audit(capsys, "-r", str(tmp_path / "none.txt")) == (0, [])
+
+
+LOCK = '[[package]]\nname = "numpy"\nversion = "2.0"\n[[package]]\nname = "lightning"\nversion = "2.2.5"\n'
+PROJECTS = {
+    "uv.lock": "version = 1\n" + LOCK,
+    "poetry.lock": LOCK,
+    "pdm.lock": LOCK,
+    "pylock.toml": LOCK.replace("package", "packages"),
+    "Pipfile.lock": '{"_meta": {}, "default": {"lightning": {"version": "==2.2.5"}, "numpy": {"version": "==2"}}}',
+    "Pipfile": '[packages]\nlightning = "==2.2.5"\nnumpy = "*"\n',
+    "pyproject.toml": '[project]\nname = "x"\ndependencies = ["numpy", "lightning==2.2.5"]\n',
+    "dev/pyproject.toml": '[dependency-groups]\ntrain = ["lightning==2.2.5", {include-group = "x"}]\n',
+    "poetry/pyproject.toml": '[tool.poetry.dependencies]\npython = "^3.9"\nlightning = {version = "2.2.5"}\n',
+    "environment.yml": "dependencies:\n  - python=3.11\n  - conda-forge::lightning=2.2.5\n",
+    "env-gpu.yaml": "dependencies:\n  - pip\n  - pip:\n    - numpy\n    - lightning==2.2.5\n",
+    "requirements.in": "lightning==2.2.5\n",
+}
+
+
+@pytest.mark.parametrize("name", PROJECTS)
+def test_what_a_project_asks_for(capsys: pytest.CaptureFixture[str], tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(PROJECTS[name])
+    for arguments in ([str(path)], ["-r", str(path)]):
+        status, (one,) = audit(capsys, *arguments)
+        assert (status, one["distribution"], one["version"]) == (1, "lightning", "2.2.5")
+        assert "lightning" in PROJECTS[name].splitlines()[one["line"] - 1]
+
+
+@pytest.mark.parametrize(
+    ("text", "version"),
+    [("^2.2", "2.6.6"), ("~2.2.1", "2.2.5"), ("2.2.*", "2.2.5"), (">=2.1,<2.3", "2.2.5"), ("*", "2.6.6")],
+)
+def test_constraints_of_poetry(capsys: pytest.CaptureFixture[str], tmp_path: Path, text: str, version: str) -> None:
+    (tmp_path / "pyproject.toml").write_text(f'[tool.poetry.dependencies]\npytorch-lightning = "{text}"\n')
+    _, (one,) = audit(capsys, str(tmp_path / "pyproject.toml"))
+    assert one["version"] == version
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("conda-lock.json", "{}", "cannot be read. Known are"),
+        ("environment.yml", "- lightning=2.2.5\n", "no list of dependencies"),
+        ("environment.yml", "a: [\n", "cannot be read"),
+        ("uv.lock", "lightning 2.2.5", "not what its name says"),
+        ("Pipfile.lock", "[]", "not what its name says"),
+        ("requirements.txt", "lightning 2.2.5\n", "line 1: 'lightning 2.2.5' cannot be understood"),
+    ],
+)
+def test_a_file_that_is_not_understood_is_refused(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, name: str, text: str, words: str
+) -> None:
+    (tmp_path / name).write_text(text)
+    assert cli.main(["audit", "-r", str(tmp_path / name)]) == 2
+    assert words in capsys.readouterr().err
+
+
+def test_without_the_library_that_reads_a_file(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for missing, name in (("tomllib", "uv.lock"), ("yaml", "environment.yml")):
+        (tmp_path / name).write_text(PROJECTS[name])
+        monkeypatch.setitem(sys.modules, missing, None)
+        monkeypatch.setitem(sys.modules, "tomli", None)
+        assert cli.main(["audit", str(tmp_path / name)]) == 2
+        assert "pip install" in capsys.readouterr().err
+
+
+def test_formats(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "requirements.txt"
+    path.write_text("torch\nlightning==2.2.5\n")
+    assert cli.main(["audit", str(path), "--format", "github"]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert any(line.startswith(f"::error file={path},line=2,title=mid-epoch-resume::") for line in lines)
+    assert any(line.startswith("::notice") and f"title={DEVICE}::" in line for line in lines)
+    assert cli.main(["audit", str(path), "--format", "markdown"]) == 1
+    assert f"| `{DEVICE}` | crash | yes | 2.4.0 |" in capsys.readouterr().out
+    assert cli.main(["audit", str(path), "--format", "sarif"]) == 1
+    (run,) = json.loads(capsys.readouterr().out)["runs"]
+    rules = {rule["id"] for rule in run["tool"]["driver"]["rules"]}
+    assert rules == {result["ruleId"] for result in run["results"]} >= {DEVICE, "mid-epoch-resume"}
+    place = run["results"][0]["locations"][0]["physicalLocation"]
+    assert place == {"artifactLocation": {"uri": str(path)}, "region": {"startLine": 2}}
+    assert cli.main(["audit", "lightning==2.7.0", "--format", "github"]) == 3
+    assert "::warning title=unknown release::" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -166,3 +268,23 @@ def test_the_environment() -> None:
     assert any(line.startswith(DEVICE) and " yes " in line for line in lines)
     assert any(line.startswith("mid-epoch-resume: no patch") and "Move to 2.5.1." in line for line in lines)
     assert lines[-1] == "1 []"
+
+
+@pytest.mark.parametrize(
+    ("what", "words"),
+    [
+        ("2.2.5", "lightning==2.2.5?"),
+        ("lightnig==2.2.5", "Did you mean lightning==2.2.5?"),
+        ("requirments.txt", "there is no file 'requirments.txt'"),
+    ],
+)
+def test_what_was_meant(capsys: pytest.CaptureFixture[str], what: str, words: str) -> None:
+    assert cli.main(["audit", what]) == 2
+    assert words in capsys.readouterr().err
+
+
+def test_files_that_hold_no_text(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "requirements.txt").write_bytes(bytes(range(256)))
+    for path, words in ((tmp_path / "requirements.txt", "it is no text"), (tmp_path, "Is a directory")):
+        assert cli.main(["audit", str(path)]) == 2
+        assert f"{path} cannot be read: {words}\n" in capsys.readouterr().err

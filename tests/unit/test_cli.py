@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import pty
 import re
 import shutil
@@ -14,12 +15,15 @@ from typing import Optional
 
 import pytest
 
-from lightning_patches import cli, toggle
-from lightning_patches.catalog import all_patches
-from lightning_patches.cli import _records
+from lightning_patches import cli
+from lightning_patches.cli import _output, _records, report
+from lightning_patches.engine import toggle
+from lightning_patches.patches import all_patches
 from tests.support import arms
 from tests.support.arms import ROOT, Arm
 
+LABELS = {"", "group", "affected", "fixed", "in", "upstream", "verdict", "drop", "it", "at", "covered", "PATCH", "BUG"}
+"""Words that a narrow terminal gets instead of columns."""
 ANSI = re.compile(r"\x1b\[")
 DEVICE, UNMASKED = "logged-metrics-device", "dataloader-error-unmasked"
 MODULE = (sys.executable, "-m", "lightning_patches")
@@ -78,9 +82,9 @@ class TestStatus:
         done = call("status", env=environment(release("lightning", "2.3.3")))
         assert done.returncode == 0, done
         (line,) = [line for line in done.stdout.splitlines() if line.startswith(DEVICE)]
-        assert re.search(r"lightning 2\.3\.3 +will be applied +Logged metrics follow .* 2\.4\.0$", line)
+        assert re.search(r"^\S+ +will be applied +2\.4\.0 +Logged metrics follow", line)
         assert "pytorch-lightning" not in done.stdout
-        assert str(release("lightning", "2.3.3") / "lightning") in done.stdout
+        assert re.search(rf"^lightning +2\.3\.3 +{release('lightning', '2.3.3')}$", done.stdout, re.M)
 
     def test_two_distributions_in_different_versions(self):
         env = environment(release("lightning", "2.3.3"), release("pytorch-lightning", "2.6.6"))
@@ -100,10 +104,11 @@ class TestStatus:
         text = call("status", env=env).stdout
         assert re.search(rf"^{DEVICE} +lightning 2\.3\.3 +will be applied", text, re.M)
         assert not re.search(rf"^{DEVICE} +pytorch-lightning", text, re.M)
-        assert re.search(r"^pytorch-lightning 2\.6\.6: .*\d+ fixed upstream.* \(--all shows them too\)$", text, re.M)
+        assert re.search(r"^pytorch-lightning 2\.6\.6: \d+ fixes will be applied, .*\d+ fixed upstream", text, re.M)
+        assert "status --all" in text
         everything = call("status", "--all", env=env).stdout
         assert re.search(rf"^{DEVICE} +pytorch-lightning 2\.6\.6 +fixed upstream", everything, re.M)
-        assert "--all shows" not in everything
+        assert "status --all" not in everything
 
     def test_schema(self):
         document = json.loads(call("status", "--json", env=environment(release("lightning", "2.3.3"))).stdout)
@@ -115,6 +120,7 @@ class TestStatus:
             "distributions": "list",
             "patches": "list",
             "summary": "dict",
+            "fixes": "dict",
             "ok": "bool",
         }
         assert set(document["python"]) == {"version", "executable"}
@@ -124,7 +130,7 @@ class TestStatus:
         }  # fmt: skip
         assert set(document["patches"][0]) == {
             "patch", "namespace", "distribution", "version", "verdict", "reason", "drop_at", "title", "group",
-            "default",
+            "default", "counted",
         }  # fmt: skip
 
     def test_imports_neither_torch_nor_lightning(self):
@@ -140,9 +146,7 @@ class TestStatus:
         where = strange_lightning(tmp_path, "2.3.3")
         done = call("status", env=environment(where))
         assert done.returncode == 1, done
-        assert re.search(
-            rf"^{DEVICE} +lightning 2\.3\.3 +NOT APPLIED +\S+ in lightning 2\.3\.3 is missing", done.stdout, re.M
-        )
+        assert re.search(rf"^{DEVICE} +NOT APPLIED +2\.4\.0 +\S+ in lightning 2\.3\.3 is missing", done.stdout, re.M)
         assert json.loads(call("status", "--json", env=environment(where)).stdout)["ok"] is False
 
     def test_a_drifted_patch_that_nobody_wants_does_not_matter(self, tmp_path):
@@ -155,7 +159,7 @@ class TestStatus:
         lightning = release("lightning", "2.3.3")
         done = call("status", env=environment(lightning, spec=f"strict,-{DEVICE}"))
         assert done.returncode == 0, done
-        assert re.search(rf"^{DEVICE} +lightning 2\.3\.3 +disabled +not selected", done.stdout, re.M)
+        assert re.search(rf"^{DEVICE} +disabled +2\.4\.0 +not selected", done.stdout, re.M)
         assert "Strict." in done.stdout
         settings = json.loads(call("status", "--json", env=environment(lightning, spec="19813")).stdout)["toggle"]
         assert settings["value"] == "19813"
@@ -196,6 +200,53 @@ class TestStatus:
         assert installed["forbidden"] is False
         assert installed["note"].startswith("built from source")
         assert document["ok"] is True
+
+    def test_what_is_asked_for(self):
+        env = environment(release("lightning", "2.3.3"))
+
+        def shown(*arguments):
+            lines = call("status", *arguments, env=env).stdout.partition("\nPATCH ")[2].splitlines()[1:]
+            return {line.split()[0] for line in lines if not line.startswith("`")}
+
+        assert shown("19813") == {DEVICE}
+        assert shown("--verdict", "disabled") == {patch.name for patch in all_patches() if not patch.default} & shown()
+        crashes = {patch.name for patch in all_patches() if patch.group == "crash"}
+        assert shown("--group", "crash") == crashes
+        assert call("status", "logged-metric-device", env=env).returncode == 2
+
+    def test_a_name_that_is_none_is_all_that_is_spoken_of(self):
+        done = call("status", "no-such-patch", env=environment())
+        assert (done.returncode, done.stdout) == (2, "")
+        assert "no-such-patch" in done.stderr
+
+
+class TestCounts:
+    """One figure for one environment, wherever it is given."""
+
+    def test_every_place_says_the_same(self):
+        env = environment(release("lightning", "2.2.5"))
+        program = (
+            "import lightning_patches, lightning.pytorch, lightning.fabric; "
+            "from lightning_patches.engine.verdicts import count_fixes; print(count_fixes(lightning_patches.report()))"
+        )
+        done = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, timeout=300)
+        live = int(done.stdout)
+        assert f"lightning 2.2.5: {live} fixes (" in done.stderr
+        assert f"lightning 2.2.5: {live} fixes will be applied" in call("status", env=env).stdout
+        assert json.loads(call("status", "--json", env=env).stdout)["fixes"] == {"lightning 2.2.5": live}
+        for arguments in (["audit"], ["audit", "lightning==2.2.5"]):
+            assert f": {live} mended by the patches" in call(*arguments, env=env).stdout, arguments
+
+    def test_a_report_is_a_table_and_a_list(self):
+        program = (
+            "import lightning_patches; found = lightning_patches.report(); print(repr(found)); "
+            "assert isinstance(found, list) and found[0].patch"
+        )
+        env = environment(release("lightning", "2.2.5"), COLUMNS="80")
+        done = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, timeout=120)
+        assert re.match(r"lightning 2\.2\.5: \d+ fixes\n", done.stdout), done
+        assert re.search(rf"^  {DEVICE} +pending$", done.stdout, re.M)
+        assert max(map(len, done.stdout.splitlines())) <= 80
 
 
 class TestList:
@@ -241,10 +292,33 @@ class TestShow:
     def test_leaves_nothing_of_a_record_out(self, patch, capsys):
         assert cli.main(["show", patch.name]) == 0
         text = " ".join(capsys.readouterr().out.split())
-        for wanted in (patch.further_than_upstream, patch.equivalent_to, patch.note, *patch.impact.symptoms):
+        texts = (patch.further_than_upstream, patch.equivalent_to, patch.note, patch.relied_on)
+        for wanted in (*texts, *patch.relied_on_tests, *patch.impact.symptoms):
             assert " ".join(wanted.split()) in text
-        assert ("No release has the fix yet." in text) == (patch.fixed_in is None)
+        assert ("No release has the fix yet." in text) == (patch.fixed_in is None and not patch.upstream.merged)
+        assert ("merged and unreleased" in text) == patch.upstream.merged
         assert ("opt-in" in text.lower()) or patch.default
+
+    @pytest.mark.parametrize(
+        "key",
+        [
+            *("PR 19814", "PR #19814", "pr19814", "issue 19813", "gh-19813"),
+            "https://github.com/Lightning-AI/pytorch-lightning/issues/19813",
+            "https://github.com/Lightning-AI/pytorch-lightning/pull/19814#discussion_r1",
+        ],
+    )
+    def test_every_form_that_people_and_our_tables_write(self, key):
+        assert [patch.name for patch in _records.find(key)] == [DEVICE]
+
+    @pytest.mark.parametrize("spec", ["PR19814", "pr19814", "PR #19814", "PR 19814", "1,PR19814", "-PR19814"])
+    def test_the_toggle_takes_them_too(self, spec):
+        names = toggle.parse(spec, all_patches()).names
+        assert (DEVICE in names) == (not spec.startswith("-"))
+
+    def test_says_whether_it_applies_here(self):
+        env = environment(release("lightning", "2.3.3"))
+        assert "lightning 2.3.3: will be applied\n" in call("show", DEVICE, env=env).stdout
+        assert "There is no Lightning in this environment." in call("show", DEVICE, env=environment()).stdout
 
     def test_unknown(self):
         done = call("show", "logged-metric-devices", env=environment())
@@ -279,7 +353,7 @@ class TestShow:
         short, long = all_patches()[0], all_patches()[1]
         monkeypatch.setattr(_records, "checkout", lambda: tmp_path)
         patches = (_renamed(short, "loader"), _renamed(long, "loader-length"))
-        monkeypatch.setattr(_records.catalog, "all_patches", lambda: patches)
+        monkeypatch.setattr(_records.catalogue, "all_patches", lambda: patches)
         (tmp_path / "upstream").mkdir()
         for name in ("loader", "loader-2.1", "loader-length"):
             (tmp_path / "upstream" / f"{name}.patch").touch()
@@ -324,6 +398,35 @@ class TestOutput:
         done = without_reader("status", env=environment(strange_lightning(tmp_path, "2.3.3")))
         assert (done.returncode, done.stderr) == (1, "")
 
+    @pytest.mark.parametrize("columns", ["40", "60", "80", "100", "140"])
+    def test_no_word_is_broken_and_no_command_cut(self, columns):
+        """What is on the terminal are the words of the plain output, whole, and 80 columns are enough for tables."""
+        env = environment(release("lightning", "2.2.5"), TERM="dumb", COLUMNS=columns)
+        for arguments in (["list"], ["status", "--all"], ["audit"], ["show", "plain-batch-sampler", "--no-diff"]):
+            words = {word.strip(",.:") for word in call(*arguments, env=env).stdout.split()}
+            shown = on_terminal([*MODULE, *arguments], env, statuses=(0, 1))
+            assert {word.strip(",.:\u2500") for word in shown.split()} - words <= LABELS, arguments
+            if int(columns) >= 80:
+                lines = [line for line in shown.splitlines() if "/" not in line]  # a path stays whole, too
+                assert max(map(len, lines)) <= int(columns), arguments
+
+    def test_an_error_breaks_no_command_that_is_to_be_copied(self):
+        text = on_terminal([*MODULE, "status", "no-such-patch"], environment(TERM="dumb", COLUMNS="80"), statuses=(2,))
+        assert "`lightning-patches list`" in text and max(map(len, text.splitlines())) <= 80
+
+    @pytest.mark.parametrize("command", [["list"], ["status"], ["audit"]])
+    def test_no_color_means_none_at_all(self, command):
+        env = environment(release("lightning", "2.2.5"), TERM="xterm-256color", COLUMNS="140")
+        assert ANSI.search(on_terminal([*MODULE, *command], env, statuses=(0, 1)))
+        assert not ANSI.search(on_terminal([*MODULE, *command], {**env, "NO_COLOR": "1"}, statuses=(0, 1)))
+
+    def test_commands_stay_whole(self):
+        text = "some words `lightning-patches status --all` and more words, `LIGHTNING_PATCHES=default,a-b-c`."
+        for width in range(10, 120):
+            lines = _output.wrapped(text, width, "  ").splitlines()
+            assert any("`lightning-patches status --all`" in line for line in lines), width
+            assert any("`LIGHTNING_PATCHES=default,a-b-c`." in line for line in lines), width
+
     def test_an_encoding_that_lacks_a_character(self):
         program = "import lightning_patches.cli._output as o; o.prepare(); o.write('caf\\u00e9')"
         done = subprocess.run(
@@ -336,10 +439,59 @@ class TestOutput:
         assert (done.returncode, done.stdout) == (0, "caf\\xe9\n")
 
 
+class TestReport:
+    def test_holds_what_is_needed_and_nothing_private(self, tmp_path):
+        where = strange_lightning(tmp_path / "secret-project", "2.3.3")
+        secrets = {"HOME": str(tmp_path), "USER": "somebody-private", "WANDB_API_KEY": "0123456789"}
+        env = environment(where, spec="default", **secrets)
+        done = call("report", env=env)
+        assert done.returncode == 0, done
+        for wanted in (
+            "lightning 2.3.3",
+            "Python: CPython",
+            "LIGHTNING_PATCHES: default",
+            f"{DEVICE} in lightning 2.3.3",
+        ):
+            assert wanted in done.stdout
+        for private in ("secret-project", *secrets.values(), platform.node(), str(ROOT)):
+            assert private not in done.stdout, private
+        assert json.loads(call("report", "--json", env=env).stdout)["Lightning"] == {"lightning": "2.3.3"}
+
+    def test_paths_are_shortened(self):
+        text = "the source cannot be read: [Errno 13] Permission denied: '/home/me/env/lightning/x.py'"
+        assert report.without_paths(text).endswith("denied: 'x.py'")
+
+
+class TestCompletion:
+    def test_commands_and_names(self, tmp_path):
+        pytest.importorskip("argcomplete")
+        for line, wanted in (("lightning-patches stat", "status"), ("lightning-patches show logged-met", DEVICE)):
+            out = tmp_path / "out"
+            env = environment(
+                _ARGCOMPLETE="1", _ARGCOMPLETE_STDOUT_FILENAME=str(out), COMP_LINE=line, COMP_POINT=str(len(line)),
+                _ARGCOMPLETE_IFS="\n",
+            )  # fmt: skip
+            call(env=env, how=CONSOLE_SCRIPT)
+            assert wanted in out.read_text().split(), line
+
+
 class TestUsage:
+    def test_wrong_arguments_are_answered_with_where_help_is(self):
+        for arguments in (["audit", "torch==2"], ["show", "no-such-patch"], ["diagnose"]):
+            done = call(*arguments, env=environment())
+            assert done.returncode == 2
+            assert f"See `lightning-patches {arguments[0]} --help`." in done.stderr
+        assert "usage: lightning-patches audit" in call("audit", "--fail-on", "x", env=environment()).stderr
+
+    @pytest.mark.parametrize("name", cli.commands())
+    def test_help_says_one_thing_once(self, name):
+        text = call(name, "--help", env=environment()).stdout
+        assert len(re.findall(r"^exit status", text, re.MULTILINE)) <= 1
+
     def test_version(self):
         done = call("--version", env=environment())
         assert done.returncode == 0
+        assert call("-V", env=environment()).stdout == done.stdout
         assert re.fullmatch(r"lightning-patches \d+\.\d+\.\d+\S*\n", done.stdout)
 
     def test_help_lists_commands_and_exit_statuses(self):
@@ -348,6 +500,11 @@ class TestUsage:
         assert "exit status:" in done.stdout
         for name in cli.commands():
             assert re.search(rf"^ +{name}\b", done.stdout, re.M), name
+
+    @pytest.mark.parametrize("name", ("", *cli.commands()))
+    def test_help_fits_a_terminal(self, name):
+        text = call(*filter(None, [name]), "--help", env=environment(COLUMNS="80")).stdout
+        assert max(map(len, text.splitlines())) <= 80
 
     @pytest.mark.parametrize("name", cli.commands())
     def test_help_of_a_command(self, name):
@@ -384,7 +541,7 @@ def without_reader(*arguments: str, env: dict[str, str]) -> subprocess.Completed
         )
 
 
-def on_terminal(command: list[str], env: dict[str, str]) -> str:
+def on_terminal(command: list[str], env: dict[str, str], statuses: tuple[int, ...] = (0,)) -> str:
     """What a command shows on a terminal."""
     ours, its = pty.openpty()
     process = subprocess.Popen(command, env=env, cwd="/", stdin=subprocess.DEVNULL, stdout=its, stderr=its)
@@ -399,7 +556,7 @@ def on_terminal(command: list[str], env: dict[str, str]) -> str:
             if not block:
                 break
             shown += block
-        assert process.wait(60) == 0, shown
+        assert process.wait(60) in statuses, shown
     finally:
         process.kill()
         process.wait()

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
+import re
+import subprocess
+import sys
+import textwrap
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -11,9 +16,9 @@ from typing import Any
 import pytest
 
 from lightning_patches import cli
-from lightning_patches.catalog import all_patches
-from lightning_patches.cli import diagnose
+from lightning_patches.cli import _log, diagnose
 from lightning_patches.patch import Impact
+from lightning_patches.patches import all_patches
 
 DEVICE, UNMASKED = "logged-metrics-device", "dataloader-error-unmasked"
 MESSAGE = "RuntimeError: No backend type associated with device type cpu"
@@ -73,7 +78,7 @@ def test_nothing_is_found_in_other_logs() -> None:
 def test_what_other_programs_say_as_well_needs_the_frames(monkeypatch: pytest.MonkeyPatch) -> None:
     first = next(patch for patch in all_patches() if patch.name == DEVICE)
     common = SimpleNamespace(find=None, all_patches=lambda: (_with_symptoms(first, "KeyError: 0"),))
-    monkeypatch.setattr(diagnose, "catalog", common)
+    monkeypatch.setattr(diagnose, "catalogue", common)
     frame = f'  File "/x/lightning/{first.targets[0].module.replace(".", "/")}.py", line 3, in f\n'
     other = frame.replace("lightning/", "pytorch_lightning/").replace("lightning/pytorch/", "lightning/")
     assert names("KeyError: 0") == []
@@ -85,10 +90,10 @@ def test_what_other_programs_say_as_well_needs_the_frames(monkeypatch: pytest.Mo
 def test_gaps_and_devices(monkeypatch: pytest.MonkeyPatch) -> None:
     symptom = "Expected all tensors to be on the same device, ... cuda:1 and cuda:0"
     patches = (_with_symptoms(all_patches()[0], symptom),)
-    monkeypatch.setattr(diagnose, "catalog", SimpleNamespace(all_patches=lambda: patches))
+    monkeypatch.setattr(diagnose, "catalogue", SimpleNamespace(all_patches=lambda: patches))
     said = "Expected all tensors to be on the same device, but found at least two devices, cuda:3 and cuda:0!"
     assert names(said) == [patches[0].name]
-    assert names("Expected all tensors to be on the same device") == []
+    assert names("RuntimeError: Expected all tensors to be on the same device") == []
 
 
 def test_a_description_in_words() -> None:
@@ -98,7 +103,7 @@ def test_a_description_in_words() -> None:
 
 def test_the_line_is_told() -> None:
     (match,) = diagnose.find(diagnose.prepare(f"one\n\n\x1b[31m\x1b[0m\n[rank0]: {MESSAGE}\nfive\n"))
-    assert (match.line, match.text, match.certain) == (4, f"[rank0]: {MESSAGE}", True)
+    assert (match.line, match.text) == (4, MESSAGE)
 
 
 def run(capsys: pytest.CaptureFixture[str], path: Path, *arguments: str) -> tuple[int, list[dict[str, Any]]]:
@@ -126,7 +131,7 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 def test_what_the_toggle_leaves_out(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "log.txt").write_text(MESSAGE)
+    (tmp_path / "log.txt").write_text(TRACEBACK)
     monkeypatch.setenv("LIGHTNING_PATCHES", f"-{DEVICE}")
     _, (match,) = run(capsys, tmp_path / "log.txt", "--requirement", "lightning==2.2.5")
     assert match["verdicts"][0]["verdict"] == "disabled"
@@ -150,6 +155,220 @@ def test_standard_input(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
 def test_a_file_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["diagnose", "no_such_log.txt"]) == 2
     assert "no_such_log.txt cannot be read" in capsys.readouterr().err
+
+
+HEAD = "Traceback (most recent call last):\n"
+LIGHTNING = "/env/site-packages/lightning/"
+
+
+def frames(*files: str) -> str:
+    return HEAD + "".join(f'  File "{file}", line 7, in f\n    g()\n' for file in files)
+
+
+def diagnosed(capsys: pytest.CaptureFixture[str], tmp_path: Path, text: str) -> dict[str, Any]:
+    (tmp_path / "log.txt").write_text(text)
+    cli.main(["diagnose", str(tmp_path / "log.txt"), "--json", "--requirement", "lightning==2.2.5"])
+    document: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return document
+
+
+CPU = "RuntimeError: Expected all tensors to be on the same device, but found at least two devices, cuda:0 and cpu!\n"
+GENERATOR = "RuntimeError: Expected a 'cuda' device type for generator but found 'cpu'\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        (frames("/home/me/train.py") + CPU, "align-devices"),
+        (frames(LIGHTNING + "pytorch/strategies/ddp.py", "/home/me/net.py") + CPU, "align-devices"),
+        ("[Rank 1] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=9)", "prepare-data-without-deadline"),
+        (frames("/env/torch/utils/data/sampler.py") + GENERATOR, "init-module-data"),
+        (frames(LIGHTNING + "pytorch/loops/fit_loop.py", "/env/torch/sampler.py") + GENERATOR, "init-module-data"),
+        (MESSAGE, DEVICE),
+    ],
+    ids=["plain torch", "a user's tensor", "watchdog", "generator in plain torch", "a generator of one's own", "bare"],
+)
+def test_everyday_errors_are_possible_at_most(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, text: str, name: str
+) -> None:
+    document = diagnosed(capsys, tmp_path, text)
+    assert {match["kind"] for match in document["matches"]} - {"ruled out"} == {"possible"}
+    match = next(match for match in document["matches"] if match["name"] == name)
+    assert match["would_tell"] and "import lightning_patches" not in match["advice"] + document["closing"]
+    assert "Nothing is certain" in document["closing"]
+
+
+def test_found_needs_the_release(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert diagnosed(capsys, tmp_path, TRACEBACK)["matches"][0]["kind"] == "found"
+    (tmp_path / "log.txt").write_text(TRACEBACK)
+    _, (match,) = run(capsys, tmp_path / "log.txt", "--requirement", "lightning==2.7.0")
+    assert match["kind"] == "possible" and "--requirement" in match["would_tell"]
+
+
+MASKING = "RuntimeError: Please call `iter(combined_loader)` first.\n"
+DURING = "\nDuring handling of the above exception, another exception occurred:\n\n"
+TEARDOWN = frames("/home/me/train.py", LIGHTNING + "pytorch/utilities/combined_loader.py") + MASKING
+
+
+@pytest.mark.parametrize("prefix", ["", "[rank1]: "])
+def test_a_masking_error_is_never_the_cause(capsys: pytest.CaptureFixture[str], tmp_path: Path, prefix: str) -> None:
+    inside = frames(LIGHTNING + "pytorch/loops/fit_loop.py", "/env/torch/utils/_device.py") + GENERATOR
+    text = "".join(prefix + line for line in (inside + DURING + TEARDOWN).splitlines(keepends=True))
+    document = diagnosed(capsys, tmp_path, text)
+    kinds = {match["name"]: match["kind"] for match in document["matches"]}
+    assert document["matches"][0]["name"] == "init-module-data"
+    assert [match["name"] for match in document["matches"] if match["cause"]] == ["init-module-data"]
+    assert kinds["dataloader-error-unmasked"] == "follows" and kinds.get("worker-shutdown-error") != "found"
+    assert document["closing"].startswith("init-module-data: `lightning-patches run train.py`")
+
+
+def test_an_error_of_ones_own_behind_a_masking_one(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    own = frames(LIGHTNING + "pytorch/loops/fit_loop.py", "/home/me/data.py") + "FileNotFoundError: no such images\n"
+    document = diagnosed(capsys, tmp_path, own + DURING + TEARDOWN)
+    assert document["error"] == "FileNotFoundError: no such images"
+    assert document["closing"].endswith("FileNotFoundError: no such images")
+    assert not any(match["cause"] for match in document["matches"])
+    assert cli.main(["diagnose", str(tmp_path / "log.txt"), "--requirement", "lightning==2.2.5"]) == 0
+    assert capsys.readouterr().out.splitlines()[-1].startswith("The cause is the first error")
+
+
+def test_a_large_log(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Progress bars and rank prefixes, several files, one of them compressed."""
+    bar = b"\r".join(b"Epoch 3:  %d%%|###  | %d/100 [00:10<00:20, 3.1it/s, train_loss=0.5]" % (i, i) for i in range(99))
+    line = bar + b"\n2026-01-02 03:04:05,678 INFO [rank0]: worker saves weights, learning rate 0.1, device cuda:0\n"
+    noise = line * (24 * 1024 * 1024 // len(line))
+    (tmp_path / "big.log").write_bytes(noise + TRACEBACK.encode() + line * 1000)
+    with gzip.open(tmp_path / "big.log.gz", "wb", 1) as file:
+        file.write(noise + MASKING.encode())
+    names_ = [str(tmp_path / name) for name in ("big.log", "big.log.gz")]
+    assert cli.main(["diagnose", *names_, "--json", "--requirement", "lightning==2.2.5"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    found = {match["name"]: match for match in document["matches"]}
+    assert found[DEVICE]["line"] == noise.count(b"\n") + 4 and found[DEVICE]["cause"]
+    assert found["dataloader-error-unmasked"]["file"].endswith(".gz")
+
+
+def test_blocks_do_not_hide_what_stands_on_their_edge(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_log, "BLOCK", 100_000)
+    for before in range(99_000, 101_000, 317):
+        log = b"#" * 79 + b"\n"
+        log = log * (before // 80) + TRACEBACK.encode() + b"#\n" * 50_000
+        text, numbers, size = _log.excerpt(io.BytesIO(log), diagnose._anchors(), lambda done: None)
+        (match,) = diagnose.find(diagnose.prepare(text, numbers))
+        assert match.certain and match.line == before // 80 + 4 and size == len(log)
+
+
+@pytest.mark.parametrize("record", diagnose._all_records(), ids=lambda record: record.name)
+def test_every_symptom_is_picked_out_of_a_large_log(record: Any) -> None:
+    """However a launcher or a terminal has broken and coloured it, between lines that differ by their numbers only."""
+    bars = "".join(f"Epoch 0: {n}%|### | {n}/100 [00:1{n % 10}<00:20, train_loss=0.{n}]\r" for n in range(2000)) + "\n"
+    for symptom in diagnose._symptoms(record):
+        said = symptom.replace("...", " some words ").replace("…", " some words ")
+        narrow = textwrap.wrap(said, 40, break_long_words=False, break_on_hyphens=False)
+        forms = [said, said.swapcase(), "".join(f"[rank{n}]: {line}\n" for n, line in enumerate(narrow))]
+        forms += ["".join(f"│ {line:40} │\n" for line in narrow), "\x1b[33m \x1b[1;32m".join(said.split()) + "\x1b[0m"]
+        for form in forms:
+            log = bars + form + "\n" + bars
+            text, numbers, _ = _log.excerpt(io.BytesIO(log.encode()), diagnose._anchors(), lambda done: None)
+            assert re.search(_log.pattern_of(symptom), diagnose.prepare(text, numbers).searched), form
+
+
+def test_what_is_said_again_and_again_hides_nothing(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    warning = "UserWarning: It looks like Weights only load failed, as Watchdog caught collective operation timeout\n"
+    document = diagnosed(capsys, tmp_path, warning * 20_000 + TRACEBACK)
+    assert document["matches"][0]["name"] == DEVICE and document["matches"][0]["line"] == 20_004
+
+
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        ("epoch 0 is short", "lr-finder-train-loader"),
+        ("checkpoint disappeared after resume", "checkpoint-kept-on-resume"),
+        ("learning rate is not the one found", "lr-finder-applies-lr"),
+        ("same augmentation in every epoch", "worker-seed-sequence"),
+        ("fit does nothing the second time", "fit-resets-should-stop"),
+        ("training hangs after SIGTERM", "sigterm-at-batch-boundary"),
+    ],
+)
+def test_silent_bugs_in_words(capsys: pytest.CaptureFixture[str], words: str, name: str) -> None:
+    for arguments in (words.split(), [words]):
+        assert cli.main(["diagnose", *arguments, "--json"]) == 0
+        document = json.loads(capsys.readouterr().out)
+        assert name in [match["name"] for match in document["matches"]]
+        assert {match["kind"] for match in document["matches"]} == {"possible"}
+        assert all("traceback" not in match["would_tell"] for match in document["matches"])
+        assert "If it is one of these, `lightning-patches run" in document["closing"]
+
+
+@pytest.mark.parametrize("words", ["loss is nan", "hello world", "my gpu is hot"])
+def test_words_that_say_nothing(capsys: pytest.CaptureFixture[str], words: str) -> None:
+    assert cli.main(["diagnose", words]) == 1
+
+
+@pytest.mark.parametrize(
+    ("file", "run"),
+    [
+        ("/home/me/project/finetune.py", "finetune.py"),
+        ("/opt/env/lib/python3.11/site-packages/fire/core.py", "train.py"),
+        ("<frozen runpy>", "train.py"),
+    ],
+)
+def test_the_advice_names_the_script(capsys: pytest.CaptureFixture[str], tmp_path: Path, file: str, run: str) -> None:
+    frame = f'  File "{file}", line 9, in <module>\n    main()\n'
+    text = TRACEBACK.replace("last):\n", f"last):\n{frame}")
+    assert f"`lightning-patches run {run}`" in diagnosed(capsys, tmp_path, text)["closing"]
+
+
+def test_a_script_that_is_here_is_named_by_its_path(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "my runs").mkdir()
+    script = tmp_path / "my runs" / "fine tune.py"
+    script.touch()
+    monkeypatch.chdir(tmp_path)
+    text = TRACEBACK.replace("last):\n", f'last):\n  File "{script}", line 9, in <module>\n')
+    assert "`lightning-patches run 'my runs/fine tune.py'`" in diagnosed(capsys, tmp_path, text)["closing"]
+
+
+@pytest.mark.parametrize(
+    ("command", "typed"),
+    [
+        ("python train.py --lr 1", "train.py --lr 1"),
+        ("/env/bin/python3.11 -m my.train", "-m my.train"),
+        ("torchrun --nproc-per-node 2 train.py", "-- torchrun --nproc-per-node 2 train.py"),
+        ("python -u train.py", "-- python -u train.py"),
+        ("python", "-- python"),
+    ],
+)
+def test_a_command_as_run_takes_it(command: str, typed: str) -> None:
+    assert diagnose._as_typed(command.split()) == typed
+
+
+@pytest.mark.parametrize("content", [b"", b"\x00\xff\xfe" * 900, b"Epoch 0: 100%\nbetter than ever, exit 0\n" * 90])
+def test_a_log_without_an_error_is_answered_with_what_to_try(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, content: bytes
+) -> None:
+    (tmp_path / "log.txt").write_bytes(content)
+    assert cli.main(["diagnose", str(tmp_path / "log.txt")]) == 1
+    said = capsys.readouterr().out
+    assert "There is no traceback in it" in said and "in words" in said
+
+
+def test_what_is_no_error_needs_no_traceback(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (match,) = diagnosed(capsys, tmp_path, "Learning rate set to 0.00025\n")["matches"]
+    assert match["kind"] == "possible" and "traceback" not in match["would_tell"]
+
+
+def test_a_program_is_run_and_its_end_explained(tmp_path: Path) -> None:
+    program = f"import sys; print('its own'); sys.stderr.write({TRACEBACK!r}); sys.exit(7)"
+    command = [sys.executable, "-m", "lightning_patches", "diagnose", "--requirement", "lightning==2.2.5"]
+    done = subprocess.run(
+        [*command, "--", sys.executable, "-c", program, "--json"], capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 7
+    assert done.stderr == TRACEBACK
+    assert done.stdout.startswith("its own\n") and "ended with status 7" in done.stdout
+    assert f"found: {DEVICE}" in done.stdout
 
 
 def _with_symptoms(patch: Any, *symptoms: str) -> Any:

@@ -10,8 +10,8 @@ from types import ModuleType
 
 import pytest
 
-from lightning_patches import distributions
-from lightning_patches.distributions import find, module_name
+from lightning_patches.engine import distributions
+from lightning_patches.engine.distributions import find, module_name
 from tests.support import arms  # noqa: F401  puts scripts/ on the path
 from tests.unit.fakes import World
 

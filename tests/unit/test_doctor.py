@@ -17,6 +17,8 @@ from lightning_patches import checks, cli
 from lightning_patches.checks import facts as facts_module
 from lightning_patches.checks import script
 from lightning_patches.checks.facts import Facts, Gpu, Lightning, Torch, gather
+from lightning_patches.ranks.hang import _files as hang_files
+from lightning_patches.ranks.hang._identity import Identity
 from tests.support.arms import ROOT
 
 H100, A100 = Gpu(0, "NVIDIA H100", 81559, capability=(9, 0)), Gpu(1, "NVIDIA A100", 40960, capability=(8, 0))
@@ -88,8 +90,8 @@ FOUND: list[tuple[str, str, dict[str, Any], str]] = [
     (
         "cuda-before-fork",
         "error",
-        {"torch": dataclasses.replace(CUDA, initialised_by_import=True)},
-        "leaves CUDA initialised",
+        {"torch": dataclasses.replace(CUDA, initialized_by_import=True)},
+        "leaves CUDA initialized",
     ),
     ("cuda-before-fork", "error", {"script": FORKING}, "line 3 (torch.zeros(1).cuda()) and forks in line 9"),
     ("launcher-numbers", "error", {"environment": {**TORCHRUN, "RANK": "2"}}, "RANK=2 with WORLD_SIZE=2"),
@@ -145,6 +147,24 @@ FOUND: list[tuple[str, str, dict[str, Any], str]] = [
     ("shared-rendezvous", "warning", {"script": ((script.FILE_RENDEZVOUS, 4, "file:///home/x"),)}, "file:///home/x"),
     ("silent-failures", "warning", {"environment": {"TORCH_NCCL_ASYNC_ERROR_HANDLING": "0"}}, "HANDLING=0"),
     ("silent-failures", "note", {"environment": {"CUDA_LAUNCH_BLOCKING": "1"}}, "CUDA_LAUNCH_BLOCKING"),
+    ("hang-watch", "warning", {"environment": {"LIGHTNING_PATCHES_HANG_TIMEOUT": "30:stop"}}, "30:stop is not"),
+    ("hang-watch", "warning", {"environment": {"LIGHTNING_PATCHES_HANG_PORT": "99999"}}, "99999 is no port"),
+    ("hang-watch", "warning", {"environment": {"LIGHTNING_PATCHES_HANG_DIR": "/x"}}, "nothing is watched"),
+    (
+        "hang-watch",
+        "warning",
+        {"unwritable": {"LIGHTNING_PATCHES_HANG_DIR": "/x"}},
+        "No file can be made in LIGHTNING_PATCHES_HANG_DIR=/x",
+    ),
+    ("hang-watch", "warning", {"hang_ports": {"n1:2": "is in use on this machine"}}, "port n1:2 is in use"),
+    ("temporary-directory", "warning", {"unwritable": {"TMPDIR": "/x"}, "environment": {"TMPDIR": "/x"}}, "TMPDIR=/x"),
+    (
+        "temporary-directory",
+        "note",
+        {"environment": {"TMPDIR": "/tmp/rank_3", "SLURM_LOCALID": "3"}},
+        "TMPDIR=/tmp/rank_3 looks like this rank's own",
+    ),
+    ("home-directory", "warning", {"unwritable": {"HOME": "/root"}}, "HOME=/root"),
     ("shared-memory", "warning", {"shm_bytes": 64 << 20, "shm_free_bytes": 64 << 20}, "/dev/shm has 64 MiB"),
     ("shared-memory", "warning", {"shm_bytes": None}, "there is no /dev/shm"),
     ("shared-memory", "warning", {"shm_bytes": 8 << 30, "shm_free_bytes": 1 << 20}, "nearly full"),
@@ -221,6 +241,46 @@ class TestMachine:
             monkeypatch.setenv("MASTER_PORT", str(port))
             assert gather(ask_torch=False).busy_port
         assert not gather(ask_torch=False).busy_port
+
+    def test_directories_that_can_not_be_written_to(self, tmp_path: Path) -> None:
+        (tmp_path / "file").touch()
+        directories = {
+            "TMPDIR": str(tmp_path / "gone"),
+            "HOME": "/dev/null",
+            hang_files.VARIABLE: str(tmp_path / "a" / "b"),
+        }
+        assert facts_module._unwritable(directories) == {"TMPDIR": str(tmp_path / "gone"), "HOME": "/dev/null"}
+        broken = {"TMPDIR": str(tmp_path), hang_files.VARIABLE: str(tmp_path / "file" / "b")}
+        assert facts_module._unwritable(broken) == {hang_files.VARIABLE: str(tmp_path / "file" / "b")}
+
+    @pytest.mark.parametrize("node", ["0", "1"])
+    def test_the_port_of_the_hang_watch(self, node: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        """On rank zero's node it must be free; from others, refusing is an answer, and silence is a firewall."""
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            port = server.getsockname()[1]
+            given = {"WORLD_SIZE": "2", "RANK": node, "LOCAL_RANK": "0", "GROUP_RANK": node, "MASTER_PORT": "29500"}
+            given.update(MASTER_ADDR=socket.gethostname(), LIGHTNING_PATCHES_HANG_TIMEOUT="300")
+            given.update(LOCAL_WORLD_SIZE="1", LIGHTNING_PATCHES_HANG_PORT=str(port))
+            for name in [name for name in os.environ if name.startswith(("SLURM", "LIGHTNING_PATCHES_HANG", "NODE_"))]:
+                monkeypatch.delenv(name)
+            for name, value in given.items():
+                monkeypatch.setenv(name, value)
+            monkeypatch.setattr(socket, "gethostname", lambda: "elsewhere")
+            found = facts_module._hang_ports(dict(os.environ))
+            assert [*found.values()] == (["is in use on this machine"] if node == "0" else []), found
+        assert facts_module._hang_ports(dict(os.environ)) == {}
+
+    def test_a_port_behind_a_firewall(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def nobody(*args: Any, **kwargs: Any) -> None:
+            raise TimeoutError
+
+        environment = {"LIGHTNING_PATCHES_HANG_TIMEOUT": "300"}
+        identity = Identity(1, 0, 1, 2, "10.0.0.1", False, "29500")
+        monkeypatch.setattr(facts_module._identity, "find", lambda frames: identity)
+        monkeypatch.setenv("LIGHTNING_PATCHES_HANG_PORT", "12345")
+        monkeypatch.setattr(socket, "create_connection", nobody)
+        found = facts_module._hang_ports(environment)
+        assert found == {"10.0.0.1:12345": "can't be reached from this node: no answer"}
 
     def test_nvidia_smi(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         program = tmp_path / "nvidia-smi"

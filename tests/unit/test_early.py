@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from lightning_patches import distributions, hooks, toggle
+from lightning_patches.engine import distributions, toggle
+from lightning_patches.engine.verdicts import verdict
 from lightning_patches.errors import PatchError
 from lightning_patches.patch import Patch, Target
 from tests.unit.fakes import AFFECTED, FUNCTION, World, broken, check, forget_lightning, times_ten, toy, write_lightning
@@ -43,11 +44,11 @@ def test_it_is_in_place_when_the_module_runs(world: World, namespace: str) -> No
     installed = install(world, namespace=namespace)
     patch = early()
     patcher = world.activate(patch)
-    assert patcher.verdict(patch, installed).verdict == "pending"
+    assert verdict(patcher, patch, installed).verdict == "pending"
     module = world.load("pytorch", namespace)
     asked = module.ASKED
     assert asked == f"answered in {namespace}"
-    assert patcher.verdict(patch, installed).verdict == "applied"
+    assert verdict(patcher, patch, installed).verdict == "applied"
     assert patcher.deactivate() == []
     assert not hasattr(module, "helper")
     importlib.reload(module)
@@ -59,9 +60,9 @@ def test_other_targets_of_the_patch_wait_for_their_module(world: World) -> None:
     patch = toy(Target("pytorch:helper", answering, adds=True, early=True), Target(FUNCTION, times_ten))
     patcher = world.activate(patch)
     assert world.load("pytorch").ASKED == "answered in lightning"
-    assert patcher.verdict(patch, installed).verdict == "pending"
+    assert verdict(patcher, patch, installed).verdict == "pending"
     assert world.load().compute(3) == 60
-    assert patcher.verdict(patch, installed).verdict == "applied"
+    assert verdict(patcher, patch, installed).verdict == "applied"
 
 
 def test_one_module_may_have_early_and_other_targets(world: World) -> None:
@@ -107,7 +108,7 @@ def test_a_package_that_is_imported_already(world: World) -> None:
     patch = early()
     patcher = world.activate(patch)
     assert module.ASKED == "nobody answers"
-    assert patcher.verdict(patch, installed).verdict == "applied"
+    assert verdict(patcher, patch, installed).verdict == "applied"
     assert importlib.reload(module).ASKED == "answered in lightning"
 
 
@@ -133,7 +134,7 @@ def test_a_raising_builder_does_not_reach_the_import(world: World, capsys: pytes
     patch = early(broken)
     patcher = world.activate(patch)
     assert world.load("pytorch").ASKED == "nobody answers"
-    assert patcher.verdict(patch, installed).verdict == "failed"
+    assert verdict(patcher, patch, installed).verdict == "failed"
     assert "toy is not applied: RuntimeError: this builder is broken" in capsys.readouterr().err
 
 
@@ -145,18 +146,6 @@ def test_strict_ends_the_import(world: World) -> None:
             world.load("pytorch")
 
 
-def test_a_second_callback_takes_the_place_of_the_first(world: World) -> None:
-    install(world)
-    told: list[tuple[str, str]] = []
-    hooks.watch_before("lightning.pytorch", lambda module, reloaded: told.append(("first", module.__name__)))
-    hooks.watch_before("lightning.pytorch", lambda module, reloaded: told.append(("second", module.__name__)))
-    module = world.load("pytorch")
-    assert told == [("second", "lightning.pytorch")]
-    hooks.unwatch_all()
-    importlib.reload(module)
-    assert told == [("second", "lightning.pytorch")]
-
-
 ROOT_OF_A_NAMESPACE = """
 import os, sys
 os.environ["_LIGHTNING_PATCHES_IMPORT_ONLY"] = "1"
@@ -164,14 +153,14 @@ from tests.unit.fakes import *
 from tests.unit.test_early import early
 use_catalogue(early())
 del os.environ["_LIGHTNING_PATCHES_IMPORT_ONLY"]
-from lightning_patches import _startup
+from lightning_patches.activation import startup
 
 class Other:
     def find_spec(self, fullname, path=None, target=None):
         return None
 
 {before}
-_startup.on_import()
+startup.on_import()
 {after}
 import pytorch_lightning
 print(pytorch_lightning.ASKED)

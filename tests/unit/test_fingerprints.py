@@ -8,8 +8,8 @@ from textwrap import dedent
 
 import pytest
 
-from lightning_patches import fingerprints
-from lightning_patches.fingerprints import function_digest, function_source
+from lightning_patches.engine import fingerprints
+from lightning_patches.engine.fingerprints import function_digest, function_source
 from tests.unit.fakes import AFFECTED, FIXED, FUNCTION, METHOD, ROOT, World, toy
 
 SOURCE = dedent(
@@ -138,7 +138,7 @@ def test_what_is_absent_is_known_as_absent(world: World) -> None:
     assert source.releases == {"2.2.0", "2.2.5", "2.3.3", "2.4.0", "2.5.0"}
 
 
-def test_our_own_diffs_are_recognised(world: World) -> None:
+def test_our_own_diffs_are_recognized(world: World) -> None:
     source = AFFECTED.replace("    return value", "    # lightning-patches: toy\n    return 1 * value")
     part = world.install("2.3.3", source=source).parts["pytorch"]
     world.know(toy())

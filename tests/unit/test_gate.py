@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from lightning_patches import fingerprints, gate
-from lightning_patches.gate import Decision, decide, in_ranges, targets_in
+from lightning_patches.engine import fingerprints, gate
+from lightning_patches.engine.gate import Decision, decide, in_ranges, targets_in
 from lightning_patches.patch import Patch, Target
 from tests.unit.fakes import AFFECTED, FIXED, FUNCTION, METHOD, RELEASES, World, times_ten, toy
 

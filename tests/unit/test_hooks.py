@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import importlib.machinery
+import importlib.util
 import shutil
 import sys
 from pathlib import Path
@@ -10,8 +12,11 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+import wrapt
 
-from lightning_patches import hooks, toggle
+from lightning_patches.engine import hooks, toggle
+from lightning_patches.engine.patcher import Patcher
+from lightning_patches.engine.verdicts import entries, verdict
 from lightning_patches.errors import PatchError
 from lightning_patches.patch import Target
 from tests.unit.fakes import AFFECTED, FUNCTION, METHOD, ROOT, World, broken, check, forget_lightning, plus, toy
@@ -23,68 +28,110 @@ os.environ["_LIGHTNING_PATCHES_IMPORT_ONLY"] = "1"
 from tests.unit.fakes import *
 use_catalogue(toy())
 del os.environ["_LIGHTNING_PATCHES_IMPORT_ONLY"]
-from lightning_patches import _startup
-_startup.on_import()
+from lightning_patches.activation import startup
+startup.on_import()
 """
 
 
-@pytest.fixture
-def seen(world: World) -> list[tuple[str, bool]]:
-    """What the hooks were told of ``lightning.pytorch.subject``."""
-    world.install()
-    told: list[tuple[str, bool]] = []
+class Watcher:
+    """Notes what it is told of ``lightning.pytorch.subject``, and whether the module is whole."""
 
-    def callback(module: ModuleType, reloaded: bool) -> None:
-        assert hasattr(module, "compute")  # the module is whole
-        told.append((module.__name__, reloaded))
+    def __init__(self) -> None:
+        self.told: list[tuple[str, bool]] = []
 
-    hooks.watch("lightning.pytorch.subject", callback)
-    return told
+    def before(self, module: ModuleType) -> None:
+        self.note("before", module)
+
+    def after(self, module: ModuleType) -> None:
+        self.note("after", module)
+
+    def note(self, when: str, module: ModuleType) -> None:
+        if module.__name__ == NAME:
+            self.told.append((when, hasattr(module, "compute")))
 
 
 NAME = "lightning.pytorch.subject"
+ANEW = [("before", False), ("after", True)]
+AGAIN = [("before", True), ("after", True)]
 
 
-def test_each_execution_is_told_once(seen: list[tuple[str, bool]], world: World) -> None:
-    assert seen == []
+@pytest.fixture
+def watcher(world: World) -> Watcher:
+    world.install()
+    made = Watcher()
+    hooks.install(lambda: made)
+    return made
+
+
+def test_each_execution_is_told_once(watcher: Watcher, world: World) -> None:
+    assert watcher.told == []
     module = world.load()
     world.load("pytorch.importer")
-    assert seen == [(NAME, False)]
+    assert watcher.told == ANEW
     assert importlib.reload(module) is module
-    assert seen == [(NAME, False), (NAME, True)]
+    assert watcher.told == ANEW + AGAIN
     forget_lightning()
     assert world.load() is not module
-    assert seen == [(NAME, False), (NAME, True), (NAME, False)]
+    assert watcher.told == ANEW + AGAIN + ANEW
 
 
-def test_a_module_that_is_there_is_told_at_once(world: World) -> None:
-    world.install()
-    module = world.load()
-    told: list[tuple[Any, bool]] = []
-    hooks.watch(NAME, lambda *what: told.append(what))
-    assert told == [(module, False)]
+def test_a_second_watcher_takes_the_place_of_the_first(watcher: Watcher, world: World) -> None:
+    second = Watcher()
+    hooks.install(lambda: second)
+    world.load()
+    assert (watcher.told, second.told) == ([], ANEW)
 
 
-def test_a_second_callback_takes_the_place_of_the_first(seen: list[tuple[str, bool]], world: World) -> None:
-    told: list[tuple[Any, bool]] = []
-    hooks.watch(NAME, lambda *what: told.append(what))
-    module = world.load()
-    assert (told, seen) == ([(module, False)], [])
-
-
-def test_watching_again_after_unwatching_is_told_once(seen: list[tuple[str, bool]], world: World) -> None:
-    told: list[tuple[Any, bool]] = []
+def test_installing_again_after_removing_is_told_once(watcher: Watcher, world: World) -> None:
     for _ in range(3):
-        hooks.unwatch_all()
-        hooks.watch(NAME, lambda *what: told.append(what))
+        hooks.remove()
+        hooks.install(lambda: watcher)
     module = world.load()
-    assert told == [(module, False)]
-    hooks.unwatch_all()
+    assert watcher.told == ANEW
+    hooks.remove()
     importlib.reload(module)
-    assert told == [(module, False)]
+    assert watcher.told == ANEW
 
 
-def test_modules_keep_their_own_loader(seen: list[tuple[str, bool]], world: World) -> None:
+def test_a_module_that_was_found_before_and_is_executed_after_removing(watcher: Watcher, world: World) -> None:
+    spec = importlib.util.find_spec(NAME)
+    assert spec is not None and spec.loader is not None
+    hooks.remove()
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    assert (module.compute(3), watcher.told) == (6, [])
+
+
+def test_nothing_but_finding_happens_in_a_finder(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python holds its import lock, which every import of every thread needs."""
+    world.install()
+    hooks.install(lambda: pytest.fail("called by a finder"))
+    world.root.joinpath("lightning", "__init__.py").write_text("")
+    finder = next(finder for finder in sys.meta_path if finder is hooks._finder)
+    for name, path in (("lightning", None), ("lightning.pytorch", [str(world.root / "lightning")])):
+        spec = finder.find_spec(name, path)
+        assert spec is not None and spec.loader is not None
+        assert isinstance(spec.loader, importlib.machinery.SourceFileLoader)  # as other tools look at it
+        assert spec.loader.get_filename(name) == spec.origin
+
+
+def test_the_loader_is_put_in_front_once(watcher: Watcher, world: World) -> None:
+    """wrapt's finder asks all finders again; when a hook of another tool is registered for the same module, it may
+    stand before or behind ours."""
+    theirs: list[str] = []
+    wrapt.register_post_import_hook(lambda module: theirs.append(module.__name__), NAME)
+    for _ in range(2):
+        world.load()
+        sys.meta_path.append(sys.meta_path.pop(sys.meta_path.index(hooks._finder)))
+        sys.meta_path.append(sys.meta_path.pop(sys.meta_path.index(importlib.machinery.PathFinder)))
+        forget_lightning()
+        wrapt.register_post_import_hook(lambda module: theirs.append(module.__name__), NAME)
+    world.load()
+    assert watcher.told == ANEW * 3
+    assert theirs == [NAME] * 3
+
+
+def test_modules_keep_their_own_loader(watcher: Watcher, world: World) -> None:
     for _ in range(2):
         module = world.load()
         assert type(module.__loader__) is importlib.machinery.SourceFileLoader
@@ -99,26 +146,30 @@ def test_modules_keep_their_own_loader(seen: list[tuple[str, bool]], world: Worl
 def test_strange_entries_in_sys_modules(world: World, monkeypatch: pytest.MonkeyPatch, stand_in: Any) -> None:
     namespace = world.install()
     monkeypatch.setitem(sys.modules, NAME, stand_in)
-    monkeypatch.setattr(hooks, "_registered", set())
     patcher = world.activate(toy())
-    assert patcher.verdict(toy(), namespace).verdict == ("pending" if stand_in is None else "failed")
+    assert verdict(patcher, toy(), namespace).verdict == ("pending" if stand_in is None else "failed")
 
 
 # ---------------------------------------------------------------- errors of ours
 
 
-def test_a_raising_callback_does_not_reach_the_import(
+def test_an_error_of_ours_does_not_reach_the_import(
     world: World, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def callback(module: ModuleType, reloaded: bool) -> None:
+    def fail(*_: object, **__: object) -> None:
         raise ZeroDivisionError("a bug of ours")
 
     world.install()
-    hooks.watch(NAME, callback)
+    monkeypatch.setattr(Patcher, "_patch", fail)
+    world.activate(toy())
     assert world.load().compute(3) == 6
     said = capsys.readouterr().err
     assert f"internal error while patching {NAME}; it is left as it is" in said
     assert "ZeroDivisionError: a bug of ours" in said
+    forget_lightning()
+    world.activate(toy(), spec="all,strict")
+    with pytest.raises(PatchError, match="is not patched: ZeroDivisionError: a bug of ours"):
+        world.load()
 
 
 def test_a_raising_builder_does_not_reach_the_import(world: World, capsys: pytest.CaptureFixture[str]) -> None:
@@ -133,29 +184,26 @@ def test_a_raising_builder_does_not_reach_the_import(world: World, capsys: pytes
 
 
 def test_strict_lets_it_through_each_time(world: World) -> None:
-    def callback(module: ModuleType, reloaded: bool) -> None:
-        raise PatchError("wanted")
-
     world.install()
-    hooks.watch(NAME, callback)
+    patcher = world.activate(toy(Target(FUNCTION, broken)), spec="all,strict")
     for _ in range(3):
-        with pytest.raises(PatchError, match="wanted"):
+        with pytest.raises(PatchError, match="this builder is broken"):
             world.load()
         assert NAME not in sys.modules
-    hooks.unwatch_all()
+    patcher.deactivate()
     assert world.load().compute(3) == 6
 
 
-def test_an_error_of_the_module_itself_is_the_users(seen: list[tuple[str, bool]], world: World) -> None:
+def test_an_error_of_the_module_itself_is_the_users(watcher: Watcher, world: World) -> None:
     file = world.root / "lightning" / "pytorch" / "subject.py"
     file.write_text("raise ImportError('a dependency is missing')\n")
     with pytest.raises(ImportError, match="a dependency is missing"):
         world.load()
-    assert seen == []
+    assert watcher.told == [("before", False)]
     file.write_text(AFFECTED)
     importlib.invalidate_caches()
     world.load()
-    assert seen == [(NAME, False)]
+    assert watcher.told == [("before", False), *ANEW]
 
 
 # ---------------------------------------------------------------- patches over executions
@@ -252,7 +300,7 @@ def test_activation_waits_for_a_module_that_another_thread_is_importing(tmp_path
         "import sys\nsys.reached.set()\nassert sys.go_on.wait(60)\nimport time; time.sleep(0.2)\n"
     )
     program = (
-        PRELUDE.replace("_startup.on_import()", "")
+        PRELUDE.replace("startup.on_import()", "")
         + """
 import importlib
 sys.reached, sys.go_on, values = threading.Event(), threading.Event(), []
@@ -269,6 +317,20 @@ print(values[0].compute(3), [e.verdict for e in lightning_patches.report()])
 """
     )
     assert check(program, tmp_path) == "60 ['applied']"
+
+
+def test_who_imports_lightning_waits_for_nobody_else_who_does(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It holds the lock of its module: Python would take that for a deadlock, and end the other thread's import."""
+    monkeypatch.setattr(hooks, "wait_for_imports", lambda: pytest.fail("waits"))
+    world.install()
+    patcher = world.patcher(toy())
+
+    def armed() -> Patcher:
+        patcher.activate(toggle.parse("1", patcher.catalogue), on_behalf_of=armed)
+        return patcher
+
+    hooks.install(armed)
+    assert world.load().compute(3) == 60
 
 
 # ---------------------------------------------------------------- a second copy of this package
@@ -318,3 +380,43 @@ def test_patches_are_selected_anew_while_modules_wait(world: World) -> None:
     for spec in ("first", "off", "second", "first,second", "second"):
         patcher.activate(toggle.parse(spec, patches))
     assert (world.load().compute(3), world.load("fabric.subject").compute(3)) == (6, 60)
+
+
+@pytest.mark.parametrize("spec", ["all", "all,strict"])
+def test_a_hook_of_another_tool_fails(world: World, spec: str) -> None:
+    def theirs(module: ModuleType) -> None:
+        raise RuntimeError("their bug")
+
+    world.install()
+    wrapt.register_post_import_hook(theirs, NAME)
+    world.activate(toy(), spec=spec)
+    with pytest.raises(RuntimeError, match="their bug"):
+        world.load()
+    assert world.load().compute(3) == 60
+
+
+def test_an_editable_installation_that_only_a_finder_knows(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Editable:
+        """As setuptools makes it."""
+
+        @classmethod
+        def find_spec(cls, name: str, path: Any = None, target: Any = None) -> Any:
+            if name not in ("pytorch_lightning", "lightning_fabric"):
+                return None
+            directory = world.root / "elsewhere" / name
+            locations = [str(directory)]
+            return importlib.util.spec_from_file_location(
+                name, directory / "__init__.py", submodule_search_locations=locations
+            )
+
+    write(world.root / "elsewhere", namespace="pytorch_lightning")
+    monkeypatch.setattr(sys, "meta_path", [*sys.meta_path, Editable])
+    patches = toy(), toy("fabric.subject:compute", name="second")
+    patcher = world.activate(*patches)
+    assert [entry.verdict for entry in entries(patcher)] == ["pending", "pending"]
+    world.load("pytorch", namespace="pytorch_lightning")
+    assert [entry.verdict for entry in entries(patcher)] == ["pending", "pending"]
+    for part in ("pytorch", "fabric"):
+        assert world.load(f"{part}.subject", namespace="pytorch_lightning").compute(3) == 60
+    assert [entry.verdict for entry in entries(patcher)] == ["applied", "applied"]
+    patcher.deactivate()

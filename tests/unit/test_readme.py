@@ -8,22 +8,73 @@ from pathlib import Path
 
 import pytest
 
-from lightning_patches.fingerprints import DATA_FILE
+from lightning_patches import patches as catalogue
+from lightning_patches.cli import _records
+from lightning_patches.engine.fingerprints import DATA_FILE
 from tests.support.arms import ROOT
 
+import _diffs  # isort: skip  (tests.support.arms has put scripts/ on the path)
+import _releases  # isort: skip
+
 README = (ROOT / "README.md").read_text()
+PATCHES = ROOT / "upstream" / "PATCHES.md"
+UPSTREAM = (ROOT / "upstream" / "README.md").read_text()
 
 
-def _section(title: str) -> str:
-    return README.split(f"\n## {title}\n")[1].split("\n## ")[0]
+def _section(title: str, page: str = README) -> str:
+    return page.split(f"\n## {title}\n")[1].split("\n## ")[0]
 
 
-def test_how_to_add_a_patch_shows_what_stands_in_the_repository() -> None:
+def test_it_is_of_a_length_that_is_read() -> None:
+    assert len(README.encode()) <= 16 * 1024
+
+
+def test_symptoms_name_the_releases_that_have_them() -> None:
+    """Number and releases of each row of the first table are those of a patch's record."""
+    rows = [line.strip("| ").split(" | ") for line in _section("The errors that bring people here").splitlines()[3:]]
+    rows = [row for row in rows if len(row) == 4]
+    assert len(rows) > 9
+    for _, when, releases, number in rows:
+        digits = re.sub(r"\D", "", number)
+        assert re.search(rf"^\[{number[1:-1]}\]: https://github\.com/\S+/{digits}$", README, re.MULTILINE), number
+        if "#when-ranks-wait" not in when:
+            assert releases in [_records.affected(patch) for patch in catalogue.find(digits)], (releases, number)
+
+
+def test_links_lead_somewhere() -> None:
+    for page, place in ((README, ROOT), (UPSTREAM, ROOT / "upstream"), (PATCHES.read_text(), ROOT / "upstream")):
+        titles = {
+            re.sub(r"[^\w -]", "", title).lower().replace(" ", "-") for title in re.findall(r"^#+ (.*)$", page, re.M)
+        }
+        for target in re.findall(r"\]\(([^)]+)\)", page):
+            if target.startswith("#"):
+                assert target[1:] in titles, target
+            elif not target.startswith("https://"):
+                assert (place / target).exists(), target
+
+
+def test_every_patch_has_a_page() -> None:
+    text = PATCHES.read_text()
+    for patch in catalogue.all_patches():
+        page = _section(patch.name, text)
+        for wanted in (patch.impact.summary, patch.title, patch.note, *patch.impact.symptoms, *map(str, patch.numbers)):
+            assert wanted in page, (patch.name, wanted)
+        assert "**How it is proven.** [tests/patches/" in page, patch.name
+
+
+def test_how_to_add_a_patch_shows_what_stands_in_the_repository(tmp_path: Path) -> None:
     shown = {}
-    for before, text in re.findall(r"(.*?)\n   ```\w+\n(.*?)   ```", _section("How to add a patch"), re.DOTALL):
+    for before, text in re.findall(
+        r"(.*?)\n   ```\w+\n(.*?)   ```", _section("How to add a patch", UPSTREAM), re.DOTALL
+    ):
         path = re.findall(r"`((?:tests|lightning_patches|upstream)/[\w/-]+\.(?:py|patch))`", before)[-1]
         shown[path] = re.sub(r"^   ", "", text, flags=re.MULTILINE)
     assert [path.partition("/")[0] for path in shown] == ["tests", "lightning_patches", "upstream", "tests"]
+    (diff,) = (path for path in shown if path.endswith(".patch"))
+    typed = tmp_path / Path(diff).name
+    typed.write_text(shown[diff])
+    release = _releases.unpacked("lightning", "2.5.0.post0")
+    shown[diff] = _diffs.renewed(_diffs.read(typed), lambda path: (release / path).read_text())
     assert shown == {path: (ROOT / path).read_text() for path in shown}
 
 
@@ -45,15 +96,15 @@ def test_a_new_file_is_all_that_the_catalogue_needs(tmp_path: Path) -> None:
     patch.write_text(record)
     python("scripts/refresh_fingerprints")
     assert "fit-resets-should-stop" in python("-m", "lightning_patches", "list")
-    assert (tmp_path / "lightning_patches/fingerprints.json").read_text() == Path(DATA_FILE).read_text()
+    assert (tmp_path / "lightning_patches/engine/fingerprints.json").read_text() == Path(DATA_FILE).read_text()
 
 
-@pytest.mark.parametrize("script", ["readme_table", "known_bugs"])
+@pytest.mark.parametrize("script", ["patch_pages", "known_bugs"])
 def test_tables_are_up_to_date(script: str) -> None:
     check = subprocess.run([sys.executable, f"scripts/{script}", "--check"], cwd=ROOT, capture_output=True, text=True)
     assert check.returncode == 0, check.stdout + check.stderr
 
 
 def test_files_and_items_that_it_names_exist() -> None:
-    for path in set(re.findall(r"\b(?:scripts|upstream)/[\w.]+", README)):
+    for path in set(re.findall(r"\b(?:scripts|upstream)/[\w.]+", README + UPSTREAM)):
         assert (ROOT / path).exists() or path == "upstream/fit", path

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from tests.unit.fakes import AFFECTED, check, python, write_lightning
+from tests.unit.fakes import AFFECTED, ROOT, check, python, write_lightning
 
 TOY = """
 import os, sys
@@ -15,9 +18,24 @@ from tests.unit.fakes import *
 use_catalogue(toy(), toy(METHOD, name="second", default=False))
 del os.environ["_LIGHTNING_PATCHES_IMPORT_ONLY"]
 import lightning_patches
-from lightning_patches import _startup
+from lightning_patches.activation import startup
 """
-"""Makes two toy patches the catalogue; ``_startup.on_import()`` then does what the import does."""
+"""Makes two toy patches the catalogue; ``startup.on_import()`` then does what the import does."""
+TOY_SITE = """
+import sys
+import lightning_patches
+class Toys:  # makes a toy patch the catalogue, when that is imported
+    def find_spec(self, name, path=None, target=None):
+        if name == "lightning_patches.patches":
+            from importlib.machinery import ModuleSpec
+            return ModuleSpec(name, self)
+    def create_module(self, spec): return None
+    def exec_module(self, module):
+        from tests.unit.fakes import toy, use_catalogue
+        module.all_patches = None
+        use_catalogue(toy())
+sys.meta_path.insert(0, Toys())
+"""
 
 VALUES = """
 from lightning.pytorch.subject import Base, compute
@@ -26,7 +44,8 @@ print(compute(3), len(Base().method(1)))
 STOCK, DEFAULT, ALL = "6 6", "60 6", "60 60"
 
 LOADED = "import sys\nbefore = set(sys.modules)\n{}\nprint(*sorted(set(sys.modules) - before))"
-OURS = {"lightning_patches", *(f"lightning_patches.{name}" for name in ("_startup", "errors", "trust"))}
+ROOMS = ("activation", "activation.startup", "engine", "engine.hooks", "engine.words", "errors", "trust")
+OURS = {"lightning_patches", *(f"lightning_patches.{name}" for name in ROOMS)}
 BUILT_IN = {"__future__", "_thread", "gc"}
 HEAVY = ("wrapt", "packaging", "importlib.metadata", "rich", "torch", "numpy", "lightning", "pytorch_lightning")
 
@@ -53,7 +72,12 @@ def test_armed_without_a_toggle_nothing_is_loaded() -> None:
 
 def test_armed_with_a_toggle_nothing_heavy_is_loaded() -> None:
     loaded = check(LOADED.format("import lightning_patches"), LIGHTNING_PATCHES="all,strict")
-    assert "lightning_patches.toggle" in loaded  # the toggle is read at once, to tell errors
+    assert set(loaded.split()) <= OURS | BUILT_IN
+
+
+def test_armed_with_a_name_the_catalogue_is_read_at_once_to_tell_errors() -> None:
+    loaded = check(LOADED.format("import lightning_patches"), LIGHTNING_PATCHES="all,-crash")
+    assert "lightning_patches.engine.toggle" in loaded
     assert heavy(loaded) == []
 
 
@@ -66,7 +90,7 @@ def test_armed_at_site_start_up_nothing_is_loaded(tmp_path: Path, toggle: str) -
 
 
 def test_reading_the_catalogue_imports_neither_lightning_nor_torch() -> None:
-    program = LOADED.format("from lightning_patches.catalog import all_patches; all_patches()")
+    program = LOADED.format("from lightning_patches.patches import all_patches; all_patches()")
     loaded = check(program, _LIGHTNING_PATCHES_IMPORT_ONLY="1")
     assert "lightning_patches.patches.result" in loaded
     assert heavy(loaded) == []
@@ -83,15 +107,16 @@ print(len(armed), len(sys.meta_path) - len(before))
 import json, collections, sqlite3  # nothing to do with Lightning
 print(armed[0] in sys.meta_path)
 import lightning.pytorch
-print(armed[0] in sys.meta_path)
+others = [finder for finder in sys.meta_path if type(finder).__module__ != "wrapt.importer"]
+print([finder for finder in others if finder not in before] == armed)
 """
-    assert check(program, tmp_path).splitlines() == ["1 1", "True", "False"]
+    assert check(program, tmp_path).splitlines() == ["1 1", "True", "True"]
 
 
 def test_looking_for_lightning_is_not_importing_it(tmp_path: Path) -> None:
     write_lightning(tmp_path)
     program = (
-        TOY + "_startup.on_import()\nimport importlib.util\nprint(importlib.util.find_spec('lightning') is not None)"
+        TOY + "startup.on_import()\nimport importlib.util\nprint(importlib.util.find_spec('lightning') is not None)"
     )
     assert check(program + "\nprint('lightning' in sys.modules)" + VALUES, tmp_path).split("\n") == [
         "True",
@@ -105,12 +130,12 @@ def test_looking_for_lightning_is_not_importing_it(tmp_path: Path) -> None:
 
 def test_imported_first(tmp_path: Path) -> None:
     write_lightning(tmp_path)
-    assert check(TOY + "_startup.on_import()" + VALUES, tmp_path) == DEFAULT
+    assert check(TOY + "startup.on_import()" + VALUES, tmp_path) == DEFAULT
 
 
 def test_imported_after_lightning(tmp_path: Path) -> None:
     write_lightning(tmp_path)
-    program = TOY + VALUES + "_startup.on_import()" + VALUES
+    program = TOY + VALUES + "startup.on_import()" + VALUES
     assert check(program, tmp_path).splitlines() == [STOCK, DEFAULT]
 
 
@@ -120,7 +145,7 @@ def test_whichever_package_comes_first(tmp_path: Path, namespace: str, part: str
     write_lightning(tmp_path, namespace=namespace)
     program = TOY.replace("toy()", "toy(part + '.subject:compute')").replace("use_cat", f"part = {part!r}\nuse_cat")
     program += f"""
-_startup.on_import()
+startup.on_import()
 import importlib
 name = distributions.module_name({namespace!r}, part + ".subject")
 print(importlib.import_module(name).compute(3))
@@ -133,7 +158,7 @@ def test_a_script_that_imports_us_in_the_middle_of_lightnings_import(tmp_path: P
     (tmp_path / "lightning" / "pytorch" / "__init__.py").write_text(
         "from lightning.pytorch.importer import compute\nimport sys\nsys.modules['__main__'].meanwhile()\n"
     )
-    program = TOY + "meanwhile = _startup.on_import\nimport lightning.pytorch\nprint(lightning.pytorch.compute(3))"
+    program = TOY + "meanwhile = startup.on_import\nimport lightning.pytorch\nprint(lightning.pytorch.compute(3))"
     assert check(program, tmp_path) == "60"
 
 
@@ -146,19 +171,19 @@ def test_a_script_that_imports_us_in_the_middle_of_lightnings_import(tmp_path: P
 )
 def test_the_environment_selects(tmp_path: Path, toggle: str, expected: str) -> None:
     write_lightning(tmp_path)
-    assert check(TOY + "_startup.on_import()" + VALUES, tmp_path, LIGHTNING_PATCHES=toggle) == expected
+    assert check(TOY + "startup.on_import()" + VALUES, tmp_path, LIGHTNING_PATCHES=toggle) == expected
 
 
 def test_what_the_script_says_comes_before_the_environment(tmp_path: Path) -> None:
     write_lightning(tmp_path)
-    program = TOY + "_startup.on_import()\nlightning_patches.activate('second')" + VALUES
+    program = TOY + "startup.on_import()\nlightning_patches.activate('second')" + VALUES
     assert check(program, tmp_path, LIGHTNING_PATCHES="1") == "6 60"
 
 
 def test_off_says_nothing_and_shows_as_disabled(tmp_path: Path) -> None:
     write_lightning(tmp_path)
     result = python(
-        TOY + "_startup.on_import()" + VALUES + "print(*(e.reason for e in lightning_patches.report()), sep='; ')",
+        TOY + "startup.on_import()" + VALUES + "print(*(e.reason for e in lightning_patches.report()), sep='; ')",
         tmp_path,
         LIGHTNING_PATCHES="0",
     )
@@ -196,7 +221,7 @@ def test_off_at_site_start_up(tmp_path: Path) -> None:
 
 def test_our_own_commands_apply_nothing(tmp_path: Path) -> None:
     write_lightning(tmp_path)
-    program = TOY.replace("del os.environ", "0 and os.environ") + "_startup.on_import()" + VALUES
+    program = TOY.replace("del os.environ", "0 and os.environ") + "startup.on_import()" + VALUES
     assert check(program, tmp_path) == STOCK
 
 
@@ -255,7 +280,12 @@ def test_a_dependency_of_ours_is_broken_at_site_start_up(tmp_path: Path) -> None
 @pytest.mark.parametrize("toggle", ["1", "nonsense"])
 def test_nobody_reads_stderr(tmp_path: Path, stderr: str, toggle: str) -> None:
     write_lightning(tmp_path)
-    program = TOY + f"sys.stderr = {stderr}\n_startup._arm(None, tolerant=True)" + VALUES + "os._exit(0)"
+    program = (
+        TOY
+        + f"sys.stderr = {stderr}\nstartup.hooks.install(startup._Armed(None, tolerant=True))"
+        + VALUES
+        + "os._exit(0)"
+    )
     program = program.replace("os._exit(0)", "sys.stdout.flush(); os._exit(0)")
     assert check(program, tmp_path, LIGHTNING_PATCHES=toggle) == (DEFAULT if toggle == "1" else STOCK)
 
@@ -265,11 +295,11 @@ def test_nobody_reads_stderr(tmp_path: Path, stderr: str, toggle: str) -> None:
 
 def test_off_and_on_before_lightning_is_imported(tmp_path: Path) -> None:
     write_lightning(tmp_path)
-    armed = "sum(type(f).__name__ == '_Armed' for f in sys.meta_path)"
+    armed = "sum(type(f).__name__ == '_Finder' for f in sys.meta_path)"
     program = (
         TOY
         + f"""
-_startup.on_import(); lightning_patches.activate(); lightning_patches.activate()
+startup.on_import(); lightning_patches.activate(); lightning_patches.activate()
 print({armed})
 print(lightning_patches.deactivate(), {armed})
 from lightning.pytorch.subject import Base, compute
@@ -290,7 +320,7 @@ def test_verdicts_before_and_after(tmp_path: Path) -> None:
 def verdicts():
     print(*(e.verdict for e in lightning_patches.report()))
 verdicts()
-_startup.on_import(); verdicts()
+startup.on_import(); verdicts()
 import lightning; verdicts()
 import lightning.pytorch.subject; verdicts()
 lightning_patches.activate("all"); verdicts()
@@ -327,3 +357,54 @@ report()
 print(lightning_patches.report is report)  # no module of ours takes its place
 """
     assert check(program).split() == ["True", "True", "True"]
+
+
+# ---------------------------------------------------------------- other threads
+
+
+SLOW_IMPORT = """
+import faulthandler, os, sys, threading, time
+faulthandler.dump_traceback_later(30, exit=True)
+{before}
+def slow(event, args):  # a slow file system, in that thread only
+    if event == "open" and threading.current_thread() is other and str(args[0]).endswith((".py", ".pyc")):
+        started.set()
+        time.sleep(0.05)
+started = threading.Event()
+other = threading.Thread(target=lambda: __import__({module!r}), daemon=True)
+sys.addaudithook(slow)
+other.start()
+assert started.wait(60)
+import lightning.pytorch.subject as subject
+other.join()
+print(subject.compute(3))
+os._exit(0 if sys.stdout.flush() is None else 1)
+"""
+
+
+@pytest.mark.parametrize("module", ["wrapt", "packaging.version", "importlib.metadata"])
+@pytest.mark.parametrize("way", ["import", "site"])
+def test_another_thread_imports_what_we_need(tmp_path: Path, way: str, module: str) -> None:
+    """What it holds is waited for by us, so we must hold nothing that it waits for: Python's import lock."""
+    write_lightning(tmp_path)
+    setup = "import os\n" + TOY_SITE if way == "site" else ""
+    (tmp_path / "sitecustomize.py").write_text(setup)
+    before = "" if way == "site" else TOY_SITE
+    assert check(SLOW_IMPORT.format(before=before, module=module), tmp_path, LIGHTNING_PATCHES="1") == "60"
+
+
+@pytest.mark.parametrize(
+    "options", [["-m", "lightning_patches"], ["-mlightning_patches"], ["-Bm", "lightning_patches"]]
+)
+def test_our_own_command_is_known_however_python_is_asked(options: list[str]) -> None:
+    """A toggle in error is what it must tell of, not what ends it. tests/pythons asks the other Pythons."""
+    done = subprocess.run(
+        [sys.executable, *options, "list"],
+        env={**os.environ, "LIGHTNING_PATCHES": "nonsense", "PYTHONPATH": str(ROOT)},
+        cwd="/",
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert "Traceback" not in done.stderr, (options, done.stderr)
+    assert "logged-metrics-device" in done.stdout

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from lightning_patches.engine.toggle import DEFAULT_WORDS, FLAG_WORDS, NOTHING_WORDS, parse
 from lightning_patches.errors import LightningPatchesError, ToggleError
 from lightning_patches.patch import Upstream
-from lightning_patches.toggle import DEFAULT_WORDS, FLAG_WORDS, NOTHING_WORDS, parse
 from tests.unit.fakes import toy
 
 CATALOGUE = (
@@ -14,9 +14,10 @@ CATALOGUE = (
     toy(name="beta", group="security", upstream=Upstream(issues=(200,))),
     toy(name="gamma", group="performance", default=False, upstream=Upstream(issues=(100,))),
     toy(name="no-delta", group="crash", upstream=Upstream(issues=(400,))),
+    toy(name="epsilon", group="security", default=False),
 )
 DEFAULT = {"alpha", "beta", "no-delta"}
-ALL = {*DEFAULT, "gamma"}
+ALL = {*DEFAULT, "gamma", "epsilon"}
 
 
 def names(spec: str | None) -> set[str]:
@@ -50,7 +51,7 @@ def test_all_is_the_default_set_and_the_opt_in_patches() -> None:
         ("alpha,beta", {"alpha", "beta"}),
         ("alpha beta", {"alpha", "beta"}),
         (" alpha ,, beta , ", {"alpha", "beta"}),
-        ("default,gamma", ALL),
+        ("default,gamma,epsilon", ALL),
     ],
 )
 def test_names_and_numbers(spec: str, expected: set[str]) -> None:
@@ -61,9 +62,10 @@ def test_names_and_numbers(spec: str, expected: set[str]) -> None:
     ("spec", "expected"),
     [
         ("crash", {"alpha", "no-delta"}),
-        ("security,crash", DEFAULT),
+        ("security,crash", {*DEFAULT, "epsilon"}),  # of security all
+        ("default,security", {*DEFAULT, "epsilon"}),
         ("performance", set()),  # opt-in patches are not selected by their group,
-        ("all,-performance", DEFAULT),  # but excluded by it
+        ("all,-performance,-security,beta", DEFAULT),  # but excluded by it
         ("hang", set()),
         ("performance,gamma", {"gamma"}),
     ],

@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from lightning_patches import toggle
-from lightning_patches.apply import Patcher
-from lightning_patches.verdicts import Entry, entries
+from lightning_patches.engine import toggle
+from lightning_patches.engine.patcher import Patcher
+from lightning_patches.engine.verdicts import Entry, entries
 from tests.unit.fakes import FIXED, FUNCTION, METHOD, World, toy
 
 

@@ -4,14 +4,13 @@ import json
 import os
 import sys
 
-heavy = ("wrapt", "packaging", "importlib.metadata", "rich", "torch", "typing", "inspect", "lightning_patches.apply")
 print(
     json.dumps(
         {
             "argv": sys.argv[1:],
-            "armed": any(type(finder).__name__ == "_Armed" for finder in sys.meta_path),
+            "armed": any(type(finder).__name__ == "_Finder" for finder in sys.meta_path),
             "loaded": "lightning_patches" in sys.modules,
-            "heavy": [name for name in heavy if name in sys.modules],
+            "modules": sorted(sys.modules),
             "prefix": sys.prefix,
             "path": sys.path,
             "neighbours": getattr(sys, "neighbours", 0),

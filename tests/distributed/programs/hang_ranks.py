@@ -1,28 +1,69 @@
 """A rank that waits for others, or is waited for. Arguments: what this rank does, and where: before or after
-``init_process_group``."""
+``init_process_group``; ``imported`` is before it, with torch."""
 
+import atexit
+import contextlib
+import ctypes
+import hashlib
 import os
 import re
 import signal
 import subprocess
 import sys
+import threading
 import time
+from datetime import timedelta
+from pathlib import Path
 
+if sys.argv[1] == "hangs_in_a_late_handler":  # registered before the watch's own, and so called after it
+    atexit.register(lambda: time.sleep(100))
+if os.environ.get("LATE") == os.environ["RANK"]:
+    time.sleep(8)
+if "CLOSE_STDERR" in os.environ:
+    sys.stderr = None
+if "$RANK" in os.environ.get("LIGHTNING_PATCHES_HANG_SECRET", ""):
+    os.environ["LIGHTNING_PATCHES_HANG_SECRET"] += os.environ["RANK"]
 if "LIGHTNING_PATCHES_HANG_TIMEOUT" in os.environ:
-    from lightning_patches import hang
+    from lightning_patches.ranks import _processes, hang
 
+    if "HIDE_KMSG" in os.environ:
+        _processes.is_victim = lambda pid, started: False
     hang.start_from_environment()
 
 ACTION, PLACE = sys.argv[1:3]
-NESTED = "import time; from lightning_patches import hang; hang.start_from_environment(); time.sleep(1.5)"
+NESTED = "import time; from lightning_patches.ranks import hang; hang.start_from_environment(); time.sleep(1.5)"
 
 
 def wait_until_known() -> None:
     """Until this rank has said hello to rank zero: one that ends before, on a busy machine, nobody knows of."""
-    from lightning_patches.hang._watch import Watch
+    from lightning_patches.ranks.hang._watch import Watch
 
+    if "LIGHTNING_PATCHES_HANG_TIMEOUT" not in os.environ:
+        time.sleep(3)
+        return
     while Watch._current is None or Watch._current._connection is None:
         time.sleep(0.05)
+
+
+def listening() -> list:
+    """Ports on which this process listens."""
+    own = set()
+    for name in os.listdir("/proc/self/fd"):
+        with contextlib.suppress(OSError):
+            own.add(os.readlink(f"/proc/self/fd/{name}"))
+    rows = [line.split() for kind in ("tcp", "tcp6") for line in Path(f"/proc/net/{kind}").read_text().splitlines()]
+    return [row[1] for row in rows if row[3] == "0A" and f"socket:[{row[9]}]" in own]
+
+
+class Slow:
+    """A data set whose first item does not come."""
+
+    def __len__(self) -> int:
+        return 1
+
+    def __getitem__(self, index: int) -> int:
+        time.sleep(100)
+        return index
 
 
 def act() -> None:
@@ -30,8 +71,8 @@ def act() -> None:
         time.sleep(100)
     elif ACTION == "sleeps_a_while":
         time.sleep(4)
-    elif ACTION == "works_a_while":
-        end = time.monotonic() + 5
+    elif ACTION in ("works_a_while", "works_on"):
+        end = time.monotonic() + (5 if ACTION == "works_a_while" else 100)
         while time.monotonic() < end:
             for word in ("a", "bb", "ccc"):
                 re.sub(word, "d" * 2000, word * 5000)
@@ -39,6 +80,11 @@ def act() -> None:
     elif ACTION == "dies":
         wait_until_known()
         os.kill(os.getpid(), signal.SIGKILL)
+    elif ACTION == "runs_out_of_memory":  # within a cgroup of its own, which has little
+        wait_until_known()
+        Path(os.environ["CGROUP"], "cgroup.procs").write_text(str(os.getpid()))
+        hoard = [bytearray(16 << 20) for _ in range(64)]
+        raise MemoryError(f"{len(hoard)} pieces are there")
     elif ACTION == "raises":
         wait_until_known()
         raise ValueError("no such file: train.csv")
@@ -47,7 +93,55 @@ def act() -> None:
         os.kill(os.getpid(), signal.SIGSTOP)
     elif ACTION == "holds_the_gil":
         time.sleep(1)
+        ctypes.PyDLL(None).sleep(100)
+    elif ACTION == "sleeps_with_the_gil":
+        began = time.monotonic()
+        left = ctypes.PyDLL(None).sleep(25)
+        print(f"slept for {round(time.monotonic() - began)} s" if not left else "was woken", flush=True)
+    elif ACTION == "computes_with_the_gil":
+        time.sleep(1)
         sum(range(10**13))
+    elif ACTION == "computes_a_while_with_the_gil":
+        sum(range(3 * 10**8))
+    elif ACTION == "waits_for_a_child":
+        subprocess.run([sys.executable, "-c", "import time\nend = time.time() + 9\nwhile time.time() < end: pass"])
+    elif ACTION == "writes_slowly":  # one call, as a checkpoint onto a slow file system
+        reading, writing = os.pipe()
+        drain = "import os, time\nwhile os.read(0, 4096): time.sleep(0.01)"
+        with subprocess.Popen([sys.executable, "-c", drain], stdin=reading):
+            os.close(reading)
+            os.write(writing, b"x" * 3_000_000)
+            os.close(writing)
+    elif ACTION == "computes_in_c":
+        hashlib.pbkdf2_hmac("sha256", b"a", b"b", 9_000_000)
+    elif ACTION == "locks":
+        lock = threading.Lock()
+        lock.acquire()
+        lock.acquire()
+    elif ACTION == "polls":
+        while not os.path.exists("there will be no such file"):
+            time.sleep(0.2)
+    elif ACTION == "has_workers":
+        children = [subprocess.Popen([sys.executable, "-c", "import time; time.sleep(100)"]) for _ in range(2)]
+        print("children", *[child.pid for child in children], flush=True)
+        time.sleep(100)
+    elif ACTION == "waits_for_a_worker":
+        next(iter(torch.utils.data.DataLoader(Slow(), num_workers=1)))
+    elif ACTION == "waits_for_a_stopped_child":
+        with subprocess.Popen(["sleep", "100"]) as child:
+            time.sleep(0.5)
+            child.send_signal(signal.SIGSTOP)
+    elif ACTION == "does_not_end":
+        threading.Thread(target=time.sleep, args=(100,)).start()
+    elif ACTION == "is_known":
+        wait_until_known()
+    elif ACTION == "tells_ports":
+        wait_until_known()
+        print("ports that the watch has opened:", listening(), flush=True)
+    elif ACTION == "tells_threads":
+        wait_until_known()
+        time.sleep(6)
+        print("threads that ask the store:", [t.name for t in threading.enumerate() if t.name.endswith(" store")])
     elif ACTION == "nests":
         subprocess.run([sys.executable, "-c", NESTED], check=True)
 
@@ -56,10 +150,52 @@ if PLACE == "before":
     act()
 import torch
 
-torch.distributed.init_process_group("gloo")
+if PLACE == "imported":
+    act()
+if PLACE == "file":
+    rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+    torch.distributed.init_process_group("gloo", f"file://{os.getcwd()}/store", rank=rank, world_size=size)
+    time.sleep(8)
+else:
+    timeout = {"timeout": timedelta(seconds=float(os.environ["PG_TIMEOUT"]))} if "PG_TIMEOUT" in os.environ else {}
+    torch.distributed.init_process_group("gloo", **timeout)
 torch.distributed.all_reduce(torch.ones(3))
+WAIT = os.environ.get("WAIT", "barrier")
+if PLACE == "leaves":
+    sys.exit()
+rank, world = torch.distributed.get_rank(), torch.distributed.get_world_size()
+if WAIT == "subgroup":
+    halves = [list(range(world // 2)), list(range(world // 2, world))]
+    groups = [torch.distributed.new_group(half) for half in halves]
+    for _ in range(3 if rank in halves[0] else 5):
+        torch.distributed.all_reduce(torch.ones(2), group=groups[rank in halves[1]])
+elif WAIT == "monitored":  # Lightning 2.3 and later around prepare_data
+    wait = torch.distributed.new_group(backend="gloo").monitored_barrier
+elif WAIT == "functional":
+    from torch.distributed import _functional_collectives
 if PLACE == "after":
     act()
+if WAIT == "handle":
+    handle = torch.distributed.all_reduce(torch.ones(3), async_op=True)
+    handle.wait()
+elif WAIT == "functional":
+    print(_functional_collectives.all_reduce(torch.ones(3), "sum", torch.distributed.group.WORLD).sum())
+elif WAIT == "store":
+    store = torch.distributed.distributed_c10d._get_default_store()
+    store.set(f"key {rank}", "1")
+    for other in range(world):
+        store.get(f"key {other}")
+elif WAIT == "monitored":
+    wait()
+elif WAIT == "lines":
+    if rank == 0:
+        torch.distributed.all_reduce(torch.ones(2))
+    if rank > 0:
+        torch.distributed.all_reduce(torch.ones(2))
+elif WAIT == "mismatch" and rank == 0:
+    torch.distributed.all_reduce(torch.ones(3))
 torch.distributed.barrier()
+if PLACE == "end":
+    act()
 torch.distributed.destroy_process_group()
 print("done", flush=True)

@@ -1,5 +1,5 @@
 """A training on two ranks, started by Lightning's own launchers. Arguments: whether rank one "sleeps" in its third step
-or "works", the strategy, and the accelerator."""
+or "works", the strategy, the accelerator, and the number of nodes, of which each has as many of the ranks."""
 
 import sys
 import time
@@ -8,7 +8,7 @@ from typing import Any
 import lightning.pytorch as pl
 import torch
 
-from lightning_patches import hang
+from lightning_patches.ranks import hang
 
 
 class Model(pl.LightningModule):
@@ -18,7 +18,7 @@ class Model(pl.LightningModule):
 
     def on_train_start(self) -> None:
         if sys.argv[1] == "works":
-            hang.watch(4, abort=True)  # start-up takes longer than that
+            hang.watch_hangs(4, abort=True)  # start-up takes longer than that
 
     def training_step(self, batch: Any, batch_idx: int) -> Any:
         if sys.argv[1] == "sleeps" and batch_idx == 2 and self.global_rank == 1:
@@ -31,9 +31,11 @@ class Model(pl.LightningModule):
 
 
 if __name__ == "__main__":
+    nodes = int(sys.argv[4]) if len(sys.argv) > 4 else 1
     trainer = pl.Trainer(
         accelerator=sys.argv[3],
-        devices=2,
+        devices=2 // nodes,
+        num_nodes=nodes,
         strategy=sys.argv[2],
         max_epochs=1,
         logger=False,

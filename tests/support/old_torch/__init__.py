@@ -28,7 +28,7 @@ _PROGRAM = """
 import os
 os.environ["_LIGHTNING_PATCHES_IMPORT_ONLY"] = "1"
 import lightning_utilities, torch, torchmetrics, wrapt
-from lightning_patches.catalog import all_patches
+from lightning_patches.patches import all_patches
 probes = {patch.probe for patch in all_patches() if patch.probe is not None}
 print("torch", torch.__version__, "shows", sum(probe() for probe in probes), "of", len(probes))
 """

@@ -37,11 +37,23 @@ class ProcessGroupNCCL(metaclass=_InstanceByName):
         return _create(store, rank, size, options._timeout)
 
 
+def _of_cuda_tensors(get_device_backend_map):
+    """``cuda:gloo``, which two ranks on one card use, gets the simulation's backend, too: gloo of a CPU build takes a
+    segmentation fault with cuda tensors."""
+
+    def map_of(self):
+        backends = get_device_backend_map(self)
+        return {**backends, "cuda": "nccl"} if backends == {"cuda": "gloo"} else backends
+
+    return map_of
+
+
 def install():
-    """Offer the backend under the name "nccl"."""
+    """Offer the backend under the name "nccl", and for cuda tensors alone as "cuda:gloo"."""
     if not dist.is_available() or c10d._NCCL_AVAILABLE:
         return
     c10d._NCCL_AVAILABLE = True
+    c10d.BackendConfig.get_device_backend_map = _of_cuda_tensors(c10d.BackendConfig.get_device_backend_map)
     c10d.ProcessGroupNCCL = dist.ProcessGroupNCCL = ProcessGroupNCCL
     c10d.default_pg_nccl_timeout = DEFAULT_TIMEOUT
     torch._C._nccl_version = lambda: (2 << 32) | (21 << 16) | 5

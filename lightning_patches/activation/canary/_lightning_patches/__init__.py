@@ -1,0 +1,87 @@
+"""What Python and Lightning call by themselves in an environment where this package is installed.
+
+It stands outside of the package because importing the package activates it. That is for the user to do: neither a
+start of Python nor a ``Trainer()`` may do it unasked, and a package that was imported asleep would make the user's own
+``import lightning_patches`` a no-op.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # this runs at the start of every Python: no import that can be done without
+    from typing import Any
+
+VARIABLE = "LIGHTNING_PATCHES"
+LAUNCHED_FOR = "_LIGHTNING_PATCHES_FOR"
+_NOTHING = frozenset({"0", "off", "false", "no", "none"})
+_RANK_VARIABLES = ("RANK", "LOCAL_RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "JSM_NAMESPACE_RANK")
+
+_told = False
+
+
+def start() -> None:
+    """Entry point of the ``.start`` file (PEP 829) that ``lightning-patches autostart enable`` writes."""
+    if _wanted():
+        import lightning_patches  # noqa: F401
+
+
+def callbacks() -> list[Any]:
+    """Entry point of Lightning's groups ``*.callbacks_factory``, called at every ``Trainer()`` and ``Fabric()``.
+
+    Says, once in each rank, when the environment asks for patches and none is active in this process.
+
+    Returns:
+        No callback.
+    """
+    global _told
+    if _told or not _wanted():
+        return []
+    startup: Any = sys.modules.get("lightning_patches.activation.startup")
+    if startup is None or not startup.alive():
+        _told = True
+        _say(startup is not None)
+    return []
+
+
+def _wanted() -> bool:
+    """``lightning_patches.engine.words.asks_for_patches``, which cannot be imported without importing the package."""
+    items = os.environ.get(VARIABLE, "").replace(",", " ").lower().split()
+    return bool(items) and not (len(items) == 1 and items[0] in _NOTHING)
+
+
+def _say(loaded: bool) -> None:
+    rank = next((os.environ[name] for name in _RANK_VARIABLES if os.environ.get(name)), "0")
+    asked = f"{VARIABLE}={os.environ[VARIABLE]}"
+    if loaded:
+        advice = "lightning_patches was imported, but could not activate: see its message above."
+    elif LAUNCHED_FOR in os.environ:
+        major, minor = sys.version_info[:2]
+        if os.environ[LAUNCHED_FOR] == f"{major}.{minor} {os.path.realpath(sys.prefix)}":
+            advice = (
+                "Python never ran the sitecustomize of `lightning-patches run`: PYTHONPATH was changed or is "
+                "ignored, or another tool's sitecustomize came first and hides it. Start that tool in front of "
+                "`lightning-patches run`, or use `lightning-patches autostart enable`."
+            )
+        else:
+            advice = (
+                f"`lightning-patches run` acts in the environment that it belongs to, and this Python is of another: "
+                f"{sys.executable}. Use the `lightning-patches` of this Python."
+            )
+    else:
+        advice = (
+            "Put `import lightning_patches` on top of the script, or start it with `lightning-patches run`, or run "
+            "`lightning-patches autostart enable` once in this environment."
+        )
+    stream = sys.stderr
+    line = f"lightning_patches: [rank {rank}] {asked}, but this process is not patched. {advice}\n"
+    try:
+        if stream is sys.__stderr__ and stream is not None:
+            # Past the buffer: what stays in it ends the program with status 120.
+            os.write(stream.fileno(), line.encode("utf-8"))
+        else:
+            stream.write(line)
+    except Exception:
+        pass  # nobody reads stderr: no reason to end a training

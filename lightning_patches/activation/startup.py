@@ -1,0 +1,176 @@
+"""What runs when a Python starts or this package is imported. Nothing is imported here before it must be.
+
+The three ways in (the import, the launcher's ``sitecustomize``, the ``autostart`` line) all import the package, and
+that calls :func:`on_import`. As long as no Lightning is imported, all that stands in ``sys.meta_path`` is one small
+finder; wrapt, packaging and the catalogue are loaded by the loader of Lightning's first module.
+"""
+
+from __future__ import annotations
+
+import _thread
+import gc
+import os
+import sys
+
+from lightning_patches.engine import hooks
+from lightning_patches.engine.words import VARIABLE as VARIABLE
+from lightning_patches.engine.words import are_plain, asks_for_patches
+from lightning_patches.errors import PatchError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # typing itself is not imported at start-up
+    from types import FrameType
+    from typing import Optional
+
+    from lightning_patches.engine.patcher import Patcher
+    from lightning_patches.engine.toggle import Selection
+
+SLEEPING = "_LIGHTNING_PATCHES_IMPORT_ONLY"
+"""Set by our own command line, which looks at patches and must not apply any to itself."""
+LAUNCHED_FOR = "_LIGHTNING_PATCHES_FOR"
+"""Set by ``lightning-patches run``: version and prefix of the only Python in which its ``sitecustomize`` acts."""
+
+_patcher: Optional[Patcher] = None
+_making = _thread.allocate_lock()
+_told_to_stop = False
+
+
+def during_site() -> bool:
+    """Whether Python itself is still starting: we were imported by a ``.pth`` line or a ``sitecustomize``."""
+    spec = getattr(sys.modules.get("site"), "__spec__", None)
+    return bool(getattr(spec, "_initializing", False))
+
+
+def on_import() -> None:
+    """What ``import lightning_patches`` does: activate, without endangering a Python that is still starting."""
+    if SLEEPING in os.environ or _is_own_command():
+        return
+    if not during_site():
+        activate(None)
+    elif asks_for_patches(os.environ.get(VARIABLE)):
+        hooks.install(_Armed(None, tolerant=True))
+
+
+def alive() -> bool:
+    """Whether this process is patched, or will be when it imports Lightning, or was told not to be."""
+    patched = _patcher is not None and _patcher.active
+    return patched or _told_to_stop or hooks.installed() is not None
+
+
+def activate(spec: Optional[str]) -> None:
+    """See :func:`lightning_patches.activate`."""
+    global _told_to_stop
+    _told_to_stop = False
+    text = os.environ.get(VARIABLE) if spec is None else spec
+    if text is not None and not are_plain(text):
+        _selection(text)  # an unknown item is told now, not when Lightning is imported
+    if any(root in sys.modules for root in hooks.ROOT_PACKAGES) or (_patcher is not None and _patcher.active):
+        _fire(spec)
+    else:
+        hooks.install(_Armed(spec, tolerant=False))
+
+
+def deactivate() -> list[str]:
+    """See :func:`lightning_patches.deactivate`."""
+    global _told_to_stop
+    _told_to_stop = True
+    hooks.remove()
+    return _patcher.deactivate() if _patcher is not None else []
+
+
+def patcher() -> Patcher:
+    """The one patcher of this process."""
+    global _patcher
+    if _patcher is None:
+        from lightning_patches.engine.patcher import Patcher
+        from lightning_patches.patches import all_patches
+
+        made = Patcher(all_patches())
+        with _making:
+            _patcher = _patcher or made
+    return _patcher
+
+
+def outlook() -> Optional[Selection]:
+    """What will be activated when Lightning is imported: nothing, if nothing waits for that."""
+    from lightning_patches.engine.toggle import Selection
+    from lightning_patches.errors import ToggleError
+
+    armed = hooks.installed()
+    if not isinstance(armed, _Armed):
+        return Selection(frozenset(), spec="this process, in which nothing is activated")
+    text = os.environ.get(VARIABLE) if armed.spec is None else armed.spec
+    try:
+        return _selection(text)
+    except ToggleError:
+        return Selection(frozenset(), spec=f"{text}, which is in error")
+
+
+def _selection(text: Optional[str]) -> Selection:
+    from lightning_patches.engine.toggle import parse
+    from lightning_patches.patches import all_patches
+
+    return parse(text, all_patches())
+
+
+def _fire(spec: Optional[str], armed: Optional[_Armed] = None) -> None:
+    selection = _selection(os.environ.get(VARIABLE) if spec is None else spec)
+    patcher().activate(selection, on_behalf_of=armed)
+    if not selection.names:
+        return
+    if os.environ.get("LIGHTNING_PATCHES_HANG_TIMEOUT"):
+        from lightning_patches.ranks import hang
+
+        hang.start_from_environment()
+    if os.environ.get("LIGHTNING_PATCHES_RANK_BY_RANK"):
+        from lightning_patches.ranks import rank_by_rank
+
+        rank_by_rank.install_from_environment()
+
+
+class _Armed:
+    """Called by the loader of Lightning's first module: activates.
+
+    Until that is done it is called again for each module, by other threads too, which is harmless; a failure is not
+    followed by an import that goes through unpatched.
+
+    Args:
+        spec: a toggle, ``None`` for what the environment says then.
+        tolerant: Python has loaded us, not the program: what is wrong with us is said, and must not end it.
+    """
+
+    def __init__(self, spec: Optional[str], tolerant: bool) -> None:
+        self.spec = spec
+        self.tolerant = tolerant
+
+    def __call__(self) -> Optional[Patcher]:
+        collects = gc.isenabled()
+        gc.disable()  # what is made here stays; looking through it, and through torch, takes as long as making it
+        try:
+            _fire(self.spec, self)
+            return patcher()
+        except Exception as error:
+            if not self.tolerant or isinstance(error, PatchError):
+                raise
+            from lightning_patches._runtime import say
+
+            say(f"{error} Nothing is patched.")
+            hooks.remove()
+            return None
+        finally:
+            if collects:
+                gc.enable()
+
+
+def _is_own_command() -> bool:
+    """Whether this process is ``lightning-patches`` or ``python -m lightning_patches``."""
+    program = getattr(sys, "argv", None) or [""]
+    if program[0] != "-m":
+        return bool(os.path.basename(program[0]) == "lightning-patches")
+    # argv[0] is not the module's path yet, and how Python was asked for it (-Bm, -mNAME) is its own affair.
+    frame: Optional[FrameType] = sys._getframe()
+    while frame is not None:
+        if frame.f_code.co_name == "_run_module_as_main" and "mod_name" in frame.f_locals:
+            return bool(frame.f_locals["mod_name"] == "lightning_patches")
+        frame = frame.f_back
+    return False

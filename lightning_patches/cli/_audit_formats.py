@@ -1,0 +1,91 @@
+"""What ``audit`` found, in the forms that tools around a repository read. Each takes what ``--json`` writes."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Callable, Dict
+
+import lightning_patches
+from lightning_patches.cli import _records
+
+Audited = Dict[str, Any]
+
+
+def github(audited: list[Audited]) -> str:
+    """Annotations for a workflow of GitHub Actions: an error for a bug that is not mended, a notice for the rest."""
+    lines = []
+    for one in audited:
+        place = f"file={_property(one['file'])},line={one['line']}," if one["file"] else ""
+        if not one["known"]:
+            lines.append(f"::warning {place}title=unknown release::{_message(one['headline'])}")
+        for bug in one["bugs"]:
+            kind = "notice" if bug["covered"] else "warning" if bug["cover"] == "opt-in" else "error"
+            lines.append(f"::{kind} {place}title={_property(bug['name'])}::{_message(_sentence(one, bug))}")
+    return "\n".join(lines)
+
+
+def markdown(audited: list[Audited]) -> str:
+    """A heading and a table for each release."""
+    blocks = []
+    for one in audited:
+        lines = [f"**{one['headline']}**", *(f"Note: {note}." for note in one["notes"])]
+        if one["bugs"]:
+            lines += ["", "| bug | group | mended | fixed in | harm |", "| --- | --- | --- | --- | --- |"]
+        for bug in one["bugs"]:
+            cells = (f"`{bug['name']}`", bug["group"], _covered(bug), bug["fixed_in"] or "never", bug["harm"])
+            lines.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
+        blocks.append("\n".join(lines))
+    return "\n\n".join(blocks) or "There is no Lightning here: nothing to audit."
+
+
+def sarif(audited: list[Audited]) -> str:
+    """A SARIF 2.1.0 document: a rule for each bug, a result for each bug of each release."""
+    rules: dict[str, Any] = {}
+    results = []
+    for one in audited:
+        for bug in one["bugs"]:
+            numbers = bug["pull_requests"] or bug["issues"]
+            rules.setdefault(
+                bug["name"],
+                {
+                    "id": bug["name"],
+                    "shortDescription": {"text": bug["title"]},
+                    "fullDescription": {"text": bug["harm"]},
+                    "helpUri": f"{_records.UPSTREAM}/issues/{numbers[0]}" if numbers else _records.UPSTREAM,
+                    "properties": {"tags": [bug["group"]]},
+                },
+            )
+            level = "note" if bug["covered"] else "warning" if bug["cover"] == "opt-in" else "error"
+            result = {"ruleId": bug["name"], "level": level, "message": {"text": _sentence(one, bug)}}
+            if one["file"]:
+                place = {"artifactLocation": {"uri": one["file"]}, "region": {"startLine": max(one["line"], 1)}}
+                result["locations"] = [{"physicalLocation": place}]
+            results.append(result)
+    driver = {
+        "name": "lightning-patches",
+        "version": lightning_patches.__version__,
+        "rules": list(rules.values()),
+    }
+    schema = "https://json.schemastore.org/sarif-2.1.0.json"
+    runs = [{"tool": {"driver": driver}, "results": results}]
+    return json.dumps({"$schema": schema, "version": "2.1.0", "runs": runs}, indent=2)
+
+
+def _covered(bug: dict[str, Any]) -> str:
+    return "yes" if bug["covered"] else "opt-in" if bug["cover"] == "opt-in" else "NO"
+
+
+def _sentence(one: Audited, bug: dict[str, Any]) -> str:
+    how = "Mended by the patches" if bug["covered"] else bug["reason"][:1].upper() + bug["reason"][1:]
+    return f"{one['distribution']} {one['version']}: {bug['harm']} {how}."
+
+
+def _message(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _message(text).replace(":", "%3A").replace(",", "%2C")
+
+
+FORMATS: dict[str, Callable[[list[Audited]], str]] = {"github": github, "markdown": markdown, "sarif": sarif}

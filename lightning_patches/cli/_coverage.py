@@ -1,0 +1,121 @@
+"""What became of every fix that upstream has made since 2.0.0. It stands in ``coverage.txt``, one fix a line."""
+
+from __future__ import annotations
+
+import pkgutil
+from functools import lru_cache
+from typing import NamedTuple, Optional
+
+from lightning_patches import patches as catalogue
+from lightning_patches.cli import _output
+from lightning_patches.engine import gate
+
+VERDICTS = ("patched", "open", "not patchable", "nothing to patch", "left out")
+UNRELEASED = "unreleased"
+
+
+class Fix(NamedTuple):
+    """One fix of upstream's.
+
+    Args:
+        release: first release with the fix, or ``"unreleased"`` for one that is on master only.
+        since: first release with the bug; for a patched one the patch's record tells it.
+        numbers: pull request and issue, the one that upstream's changelog names first.
+        verdict: one of :data:`VERDICTS`.
+        patches: names of the patches that carry it.
+        reason: why there is no patch; "" for ``patched`` and ``open``.
+        bug: the bug in one line; "" where the record of the patch tells it.
+    """
+
+    release: str
+    since: str
+    numbers: tuple[int, ...]
+    verdict: str
+    patches: tuple[str, ...] = ()
+    reason: str = ""
+    bug: str = ""
+
+
+def parse(line: str) -> Fix:
+    """A line of ``coverage.txt``.
+
+    Raises:
+        ValueError: it has not the form that the file's head describes.
+    """
+    release, since, numbers, decision, *bug = (cell.strip() for cell in line.split("|"))
+    verdict, _, detail = (part.strip() for part in decision.partition(":"))
+    patches = tuple(name.strip() for name in detail.split(",")) if verdict == "patched" else ()
+    if verdict not in VERDICTS or bool(detail) is (verdict == "open") or bool(patches) is bool(bug) or len(bug) > 1:
+        raise ValueError(f"not a line of coverage.txt: {line!r}")
+    return Fix(
+        release,
+        since or "2.0.0",
+        tuple(int(number) for number in numbers.split(",")),
+        verdict,
+        patches,
+        "" if patches else detail,
+        "".join(bug),
+    )
+
+
+@lru_cache(maxsize=None)
+def fixes() -> tuple[Fix, ...]:
+    """All fixes, newest release first."""
+    text = (pkgutil.get_data(__package__, "coverage.txt") or b"").decode("utf-8")
+    return tuple(parse(line) for line in text.splitlines() if line and not line.startswith("#"))
+
+
+def fixed_after(version: str) -> tuple[Fix, ...]:
+    """The fixes of bugs that a release has, by its number; empty for a number that is no version."""
+    from packaging.version import InvalidVersion, Version
+
+    try:
+        release = Version(version)
+    except InvalidVersion:
+        return ()
+    affected = {patch.name: patch.affected for patch in catalogue.all_patches()}
+    return tuple(
+        fix
+        for fix in fixes()
+        if (fix.release == UNRELEASED or release < Version(fix.release))
+        and Version(fix.since) <= release
+        and (not fix.patches or any(gate.in_ranges(version, affected[name]) for name in fix.patches))
+    )
+
+
+def counts(version: Optional[str]) -> dict[str, int]:
+    """How many of the fixes that a release lacks got which verdict."""
+    found = fixed_after(version or "")
+    return {verdict: sum(fix.verdict == verdict for fix in found) for verdict in VERDICTS}
+
+
+_WORDS = {
+    "patched": "have a patch here",
+    "open": "could have one and do not yet",
+    "not patchable": "cannot be patched in a program that runs",
+    "nothing to patch": "need none",
+    "left out": "were left out on purpose",
+}
+
+
+def write(version: Optional[str], listing: bool) -> None:
+    """Print what upstream has fixed since a release in one sentence; with ``listing``, each fix that has no patch."""
+    found = counts(version)
+    if not any(found.values()):
+        return
+    parts = [f"{count} {_WORDS[verdict]}" for verdict, count in found.items() if count]
+    hint = "" if listing else " `lightning-patches audit --fixes` lists those without a patch."
+    _output.write()
+    _output.write(
+        _output.paragraph(
+            f"Upstream has fixed {sum(found.values())} bugs of {version} since: {', '.join(parts)}.{hint}"
+        )
+    )
+    if listing:
+        rows = [
+            (fix.release, f"#{fix.numbers[0]}", ": ".join(filter(None, (fix.verdict, fix.reason))), fix.bug)
+            for fix in fixed_after(version or "")
+            if fix.verdict != "patched"
+        ]
+        _output.write()
+        _output.write_table(("FIXED IN", "UPSTREAM", "VERDICT", "BUG"), rows)

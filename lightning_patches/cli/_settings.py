@@ -1,0 +1,55 @@
+"""What ``LIGHTNING_PATCHES`` asks for here, what comes of it, and the words for that."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Optional
+
+from lightning_patches import patches as catalogue
+from lightning_patches.engine import toggle
+from lightning_patches.engine.patcher import Patcher
+from lightning_patches.engine.verdicts import Entry, entries, in_short
+from lightning_patches.errors import ToggleError
+
+WORDS = {
+    "pending": "will be applied",
+    "applied": "applied",
+    "disabled": "disabled",
+    "not-supported": "not supported",
+    "drifted": "NOT APPLIED",
+    "failed": "FAILED",
+    "fixed-upstream": "fixed upstream",
+    "not-affected": "not affected",
+}
+"""A verdict in the user's words, in the order in which verdicts are counted."""
+
+
+@dataclass(frozen=True)
+class Toggle:
+    """``LIGHTNING_PATCHES`` as this environment has it; ``selection`` is ``None`` if it is in error."""
+
+    value: Optional[str]
+    selection: Optional[toggle.Selection]
+    error: Optional[str] = None
+
+
+def read_toggle() -> Toggle:
+    value = os.environ.get(toggle.VARIABLE)
+    try:
+        return Toggle(value, toggle.parse(value, catalogue.all_patches()))
+    except ToggleError as error:
+        return Toggle(value, None, str(error))
+
+
+def verdicts(setting: Toggle) -> list[Entry]:
+    """The verdict on each patch in each installed namespace; empty if the toggle is in error."""
+    if setting.selection is None:
+        return []
+    return entries(Patcher(catalogue.all_patches()), setting.selection)
+
+
+def in_words(verdict: str, reason: str) -> str:
+    """``"not affected (lightning 2.6.6 does not have this bug)"``"""
+    reason = in_short(verdict, reason)
+    return WORDS.get(verdict, verdict) + (f" ({reason})" if reason else "")

@@ -1,0 +1,48 @@
+"""Show what every rank of a running job does now: where it waits, works or stands still, with its stack.
+
+For jobs that are watched (LIGHTNING_PATCHES_HANG_TIMEOUT), of this user, whose rank zero runs on this node; the ranks
+of all nodes are shown. Nothing is attached to a process, and no rank is stopped.
+
+With --json, one object; keys are only ever added:
+  schema  1
+  jobs    [{verdict, seconds, ranks [{name, rank, where, kind, call, seconds, place, text, detail, ...}], gpus, text}]
+  ok      the exit status is 0
+
+exit status: 0 a job was found, 1 none.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from lightning_patches.cli import NOT_APPLIED, OK, UsageError, _output
+from lightning_patches.ranks.hang import _viewer
+
+HELP = "show what every rank of a watched job does now"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("what", choices=["show"], help="show the ranks of this node's jobs")
+    parser.add_argument("--json", action="store_true", help="as JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    try:
+        jobs = _viewer.show()
+    except OSError as error:
+        raise UsageError(str(error)) from None
+    ended = OK if jobs else NOT_APPLIED
+    if args.json:
+        _output.write_json({"schema": 1, "jobs": jobs, "ok": ended == OK})
+        return ended
+    for job in jobs:
+        _output.write(job["text"])
+        _output.write()
+    if not jobs:
+        _output.write(
+            _output.paragraph(
+                "No watched job answers here. A job is watched if it was started with LIGHTNING_PATCHES_HANG_TIMEOUT; "
+                "run this on rank zero's node, as the user whose job it is."
+            )
+        )
+    return ended

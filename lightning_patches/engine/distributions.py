@@ -1,0 +1,185 @@
+"""Which Lightnings are installed, and in which version: found on disk, without importing them.
+
+The same source is published under two namespaces: ``lightning`` (``lightning.pytorch``, ``lightning.fabric``) and
+``pytorch_lightning`` with ``lightning_fabric``. One environment often holds both, in different versions, so there is
+no such thing as "the Lightning version": every question here is about one part of one namespace.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from importlib.machinery import ModuleSpec, PathFinder
+from typing import Any, NamedTuple, Optional
+
+from lightning_patches.engine.hooks import ROOT_PACKAGES as ROOT_PACKAGES
+
+PARTS: dict[str, dict[str, str]] = {
+    "lightning": {"pytorch": "lightning.pytorch", "fabric": "lightning.fabric"},
+    "pytorch_lightning": {"pytorch": "pytorch_lightning", "fabric": "lightning_fabric"},
+}
+"""Namespace -> part of upstream's source tree -> the package that holds it."""
+
+FORBIDDEN = {"2.6.2", "2.6.3"}
+"""Compromised on PyPI and withdrawn (``unpatched.ADVISORY``). Nobody should run them, patched or not."""
+
+
+class Part(NamedTuple):
+    """One installed package of a namespace, such as ``lightning.pytorch`` 2.3.3.
+
+    Args:
+        namespace: ``"lightning"`` or ``"pytorch_lightning"``.
+        name: ``"pytorch"`` or ``"fabric"``.
+        package: what it is imported as.
+        version: of the code that an import finds.
+        directory: where that code is; inside of an archive, perhaps.
+        distribution: the installed distribution that ships it.
+        loaded: version of the package that this process has imported, "" if it has not, or it does not say.
+        has_source: the code is there as Python source. An archive, or bare bytecode, is not looked into.
+    """
+
+    namespace: str
+    name: str
+    package: str
+    version: str
+    directory: str
+    distribution: str
+    loaded: str = ""
+    has_source: bool = True
+
+    def file_of(self, module: str) -> str:
+        """The file that a module of this part is loaded from; ``module`` is ``"pytorch.tuner.lr_finder"``."""
+        relative = module.split(".")[1:]
+        path = os.path.join(self.directory, *relative)
+        package_file = os.path.join(path, "__init__.py")
+        return package_file if os.path.isfile(package_file) else path + ".py"
+
+
+class Namespace(NamedTuple):
+    """``lightning``, or ``pytorch_lightning`` with ``lightning_fabric``: the parts of it that are installed."""
+
+    name: str
+    parts: dict[str, Part]
+
+    def part_of(self, location: str) -> Optional[Part]:
+        """The part that holds a module or an attribute of one: ``"fabric"``, ``"pytorch.tuner.lr_finder:_lr_find"``."""
+        return self.parts.get(location.partition(":")[0].partition(".")[0])
+
+
+def module_name(namespace: str, module: str) -> str:
+    """``("pytorch_lightning", "fabric.wrappers")`` -> ``"lightning_fabric.wrappers"``."""
+    part, dot, rest = module.partition(".")
+    return PARTS[namespace][part] + dot + rest
+
+
+def upstream_module(namespace: str, module: str) -> Any:
+    """``("pytorch_lightning", "fabric.wrappers")`` -> the module ``lightning_fabric.wrappers``, imported if need be."""
+    return importlib.import_module(module_name(namespace, module))
+
+
+def find(namespace: str) -> Optional[Namespace]:
+    """The installed parts of a namespace, ``None`` if there is none of them. Imports nothing."""
+    parts: dict[str, Part] = {}
+    for name, package in PARTS[namespace].items():
+        root = package.partition(".")[0]
+        found = _locate(package)
+        if found is None:
+            continue
+        directory, loader = found
+        version = _version(root, directory if package == root else os.path.dirname(directory), loader)
+        distribution = _distribution_of(root)
+        beside = parts.get("pytorch")
+        if root == "lightning_fabric" and beside is not None and beside.version == version:
+            distribution = beside.distribution  # pytorch-lightning ships both packages
+        loaded = getattr(sys.modules.get(root), "__version__", "")  # while it is being imported, a submodule
+        has_source = os.path.isfile(os.path.join(directory, "__init__.py"))
+        parts[name] = Part(
+            namespace,
+            name,
+            package,
+            version,
+            directory,
+            distribution,
+            loaded if isinstance(loaded, str) else "",
+            has_source,
+        )
+    return Namespace(namespace, parts) if parts else None
+
+
+def _distribution_of(root: str) -> str:
+    return {"lightning": "lightning", "pytorch_lightning": "pytorch-lightning"}.get(root, "lightning-fabric")
+
+
+def _locate(package: str) -> Optional[tuple[str, Any]]:
+    """The directory that ``"lightning_fabric"`` or ``"lightning.pytorch"`` is imported from, or has been, and the
+    loader that reads from there. A directory without code is none."""
+    root, _, rest = package.partition(".")
+    # Python's own finder comes first: other tools' finders are asked only for what it does not know, such as an
+    # editable installation or a program in one file.
+    others = [finder for finder in sys.meta_path if finder is not PathFinder and not _asks_others(finder)]
+    finders: list[Any] = [PathFinder, *others]
+    path: Optional[list[str]] = None
+    if root in sys.modules:
+        module = sys.modules[root]
+        path = list(getattr(module, "__path__", ()))
+        spec = getattr(module, "__spec__", None)
+        if not path or (spec is not None and spec.origin is None):
+            return None
+        if not rest:
+            return path[0], getattr(spec, "loader", None)
+    elif rest:
+        # Asked for "a.b", a finder may import "a": only the one that knows "a" is asked.
+        spec, finder = _first_of(finders, root, None)
+        if spec is None:
+            return None
+        finders, path = [PathFinder, finder], list(spec.submodule_search_locations or ())
+    spec, _ = _first_of(finders, package, path)
+    return (spec.submodule_search_locations[0], spec.loader) if spec and spec.submodule_search_locations else None
+
+
+def _first_of(finders: list[Any], name: str, path: Optional[list[str]]) -> tuple[Optional[ModuleSpec], Any]:
+    for finder in finders:
+        try:
+            spec = finder.find_spec(name, path)
+        except Exception:
+            continue  # of somebody else's finder: Python's own import will tell
+        if spec is not None and spec.origin is not None and spec.submodule_search_locations:
+            return spec, finder
+    return None, None
+
+
+def _asks_others(finder: Any) -> bool:
+    """Ours and wrapt's know nothing by themselves."""
+    return type(finder).__module__.partition(".")[0] in ("wrapt", "lightning_patches")
+
+
+def _version(root: str, directory: str, loader: Any) -> str:
+    # What the package says of itself comes before metadata: it describes the code that is imported, also from a
+    # source checkout or a directory on PYTHONPATH, and reading it costs nothing.
+    for candidate in (
+        os.path.join(directory, "version.info"),
+        os.path.join(os.path.dirname(directory), "version.info"),
+    ):
+        try:
+            version = str(_read(candidate, loader), "utf-8").strip()
+        except (OSError, UnicodeDecodeError):
+            continue
+        if version:
+            return version
+    from importlib import metadata  # takes longer to import than all of this package
+
+    try:
+        return metadata.version(_distribution_of(root))
+    except metadata.PackageNotFoundError:
+        return "unknown"
+
+
+def _read(path: str, loader: Any) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError:
+        if not hasattr(loader, "archive"):
+            raise
+        return bytes(loader.get_data(path))  # of zipimport

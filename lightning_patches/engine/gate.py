@@ -1,0 +1,202 @@
+"""Decides, from version and source on disk, what a patch has to do in an installed namespace. Touches nothing."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import operator
+import re
+import sys
+from functools import lru_cache
+from typing import Any, Callable, Iterable, Literal, NamedTuple, Optional
+
+from packaging.version import InvalidVersion, Version
+
+from lightning_patches.engine import fingerprints
+from lightning_patches.engine.distributions import FORBIDDEN, ROOT_PACKAGES, Namespace, Part
+from lightning_patches.patch import Patch, Target
+
+_COMPARISONS = {">=": operator.ge, "<=": operator.le, "==": operator.eq, "<": operator.lt}
+
+Verdict = Literal[
+    "applied", "pending", "not-affected", "fixed-upstream", "disabled", "not-supported", "drifted", "failed"
+]
+REFUSED = ("not-supported", "drifted", "failed")
+"""Verdicts on a patch that cannot be applied where its bug may be. Of a wanted patch, errors under ``strict``."""
+
+
+class Decision(NamedTuple):
+    """What is to be done with a patch in a namespace, and why. ``pending`` is the go-ahead."""
+
+    verdict: Verdict
+    reason: str
+
+
+def decide(patch: Patch, namespace: Namespace) -> Decision:
+    """Version first, then code: a patch goes ahead only where both are known to have the bug."""
+    locations = [location for location in patch.locations if namespace.part_of(location) is not None]
+    if not locations:
+        return Decision("not-affected", f"{namespace.name} is installed without the package that this patch is for")
+    for part in {id(part): part for part in map(namespace.part_of, locations) if part is not None}.values():
+        decision = _decide_part(patch, part)
+        if decision is not None:
+            return decision
+    decision = decide_source(patch, namespace, locations)
+    if decision.verdict != "pending":
+        return decision
+    lacking = what_lacks(patch)
+    if lacking:
+        return Decision("not-supported", lacking)
+    changed = what_calls_have_changed(patch, namespace)
+    return Decision("drifted", changed) if changed else decision
+
+
+def what_lacks(patch: Patch) -> str:
+    """Why other packages are not such that the patch can be applied; "" if they are, or if nobody knows yet.
+
+    That is while neither they nor Lightning are imported: Lightning is going to import them, nobody else has to.
+    """
+    for need in patch.needs:
+        module_name, _, attribute = need.location.partition(":")
+        package = module_name.partition(".")[0]
+        if package not in sys.modules and not any(root in sys.modules for root in ROOT_PACKAGES):
+            continue
+        try:
+            found = operator.attrgetter(attribute)(importlib.import_module(module_name))
+            there = not need.parameter or need.parameter in inspect.signature(found).parameters
+        except (ImportError, AttributeError, ValueError):
+            there = False
+        if not there:
+            version = getattr(sys.modules.get(package), "__version__", "")
+            return f"needs {need}, which {f'{package} {version}'.rstrip()} here does not have"
+    return ""
+
+
+def what_calls_have_changed(patch: Patch, namespace: Namespace) -> str:
+    """Why the patch cannot call what it calls of Lightning; "" if it can."""
+    for call in patch.calls:
+        part = namespace.part_of(call)
+        if part is None:
+            continue
+        try:
+            source = fingerprints.source_of(part, call)
+        except OSError as error:
+            return f"the source of {call}, which it calls, cannot be read: {error}"
+        if not any(in_ranges(release, patch.affected) for release in source.releases):
+            what = "takes other arguments than in the releases that it is for" if source.exists else "is missing"
+            return f"{call}, which it calls, {what} in {part.distribution} {part.version}; left alone"
+    return ""
+
+
+def targets_in(patch: Patch, namespace: Namespace) -> tuple[Target, ...]:
+    """The patch's targets that this namespace has: those of its installed parts, in their own release ranges."""
+    wanted = []
+    for target in patch.targets:
+        part = namespace.part_of(target.location)
+        if part is not None and _has_target(target, part.version):
+            wanted.append(target)
+    return tuple(wanted)
+
+
+def in_ranges(version: str, ranges: tuple[str, ...]) -> bool:
+    """Whether a version lies in one of the ranges. A local label (``2.2.5+cu118``) is looked through; a development
+    version or release candidate counts as the release that it leads to."""
+    public = _public(version)
+    return any(all(compare(public, bound) for compare, bound in _bounds(text)) for text in ranges)
+
+
+# Parsing is most of what a decision costs, and the same few dozen texts come up for every patch.
+@lru_cache(maxsize=None)
+def _public(version: str) -> Version:
+    parsed = Version(version)
+    return Version(parsed.base_version if parsed.is_prerelease else parsed.public)
+
+
+@lru_cache(maxsize=None)
+def _bounds(text: str) -> tuple[tuple[Callable[[Any, Any], bool], Version], ...]:
+    """The comparisons that a specifier stands for. ``packaging`` takes three times as long; the rules for candidates
+    and labels that it brings besides are settled by :func:`_public`."""
+    parsed = [re.fullmatch(r"(>=|<=|==|<)([\w.]+)", clause.strip()) for clause in text.split(",") if clause]
+    if None in parsed:
+        raise ValueError(f"a range of releases is made of >=, <=, == and <, not {text!r}")
+    return tuple((_COMPARISONS[match[1]], _public(match[2])) for match in parsed if match)
+
+
+@lru_cache(maxsize=None)
+def affected_releases(patch: Patch) -> frozenset[str]:
+    """The releases on PyPI that the patch names as affected."""
+    return frozenset(release for release in fingerprints.known_releases() if in_ranges(release, patch.affected))
+
+
+def _decide_part(patch: Patch, part: Part) -> Optional[Decision]:
+    decision = _decide_version(patch, part.distribution, part.version)
+    if part.loaded not in ("", part.version):
+        loaded = _decide_version(patch, part.distribution, part.loaded)
+        if decision is not None and loaded is not None:
+            return loaded  # neither has the bug
+        return Decision(
+            "drifted",
+            f"this process runs {part.distribution} {part.loaded}, and {part.version} has been installed since: "
+            "restart it (in a notebook, restart the kernel)",
+        )
+    if decision is None and not part.has_source:
+        return Decision(
+            "drifted",
+            f"{part.distribution} {part.version} is installed without its source files (.py), by which code that has "
+            "a bug is recognized: install it with them",
+        )
+    return decision
+
+
+def _decide_version(patch: Patch, distribution: str, version: str) -> Optional[Decision]:
+    try:
+        parsed = Version(version)
+    except InvalidVersion:
+        return Decision("drifted", f"{distribution} does not say which version it is ({version!r})")
+    if in_ranges(version, patch.affected):
+        return None
+    if parsed.public in FORBIDDEN or (parsed.is_prerelease and parsed.base_version == patch.fixed_in):
+        # The number does not tell: upstream's master still calls itself 2.6.2, and a development version on the way
+        # to the fixed release may have the bug or not. The code decides.
+        return None
+    if patch.fixed_in is not None and parsed >= Version(patch.fixed_in):
+        return Decision("fixed-upstream", f"{distribution} {version} has the official fix (since {patch.fixed_in})")
+    if patch.fixed_in is None and parsed > Version(fingerprints.known_releases()[-1]):
+        return Decision("not-affected", f"{distribution} {version} is newer than the releases this patch was proven on")
+    return Decision("not-affected", f"{distribution} {version} does not have this bug")
+
+
+def decide_source(patch: Patch, namespace: Namespace, locations: Iterable[str]) -> Decision:
+    """What the source at these locations, as it is on disk now, says of a patch whose release is affected."""
+    fixed: list[str] = []
+    for location in locations:
+        part = namespace.part_of(location)
+        assert part is not None
+        target = next((target for target in patch.targets if target.location == location), None)
+        if target is not None and not _has_target(target, part.version):
+            continue
+        try:
+            source = fingerprints.source_of(part, location)
+        except OSError as error:
+            return Decision("drifted", f"the source of {location} cannot be read: {error}")
+        if patch.name in source.diffs:
+            return Decision("fixed-upstream", f"{part.distribution} {part.version} carries this patch in its source")
+        if not source.releases:
+            what = "is not the code of any known release" if source.exists else "is missing"
+            return Decision("drifted", f"{location} in {part.distribution} {part.version} {what}; left alone")
+        if not any(in_ranges(release, patch.affected) for release in source.releases):
+            fixed.append(location)
+    version = ", ".join(sorted({f"{part.distribution} {part.version}" for part in namespace.parts.values()}))
+    if fixed:
+        return Decision("fixed-upstream", f"the code of {', '.join(fixed)} in {version} has the fix already")
+    return Decision("pending", "applies when Lightning is imported")
+
+
+def _has_target(target: Target, version: str) -> bool:
+    ranges = [f">={target.since}"] if target.since else []
+    if target.before:
+        ranges.append(f"<{target.before}")
+    try:
+        return not ranges or in_ranges(version, (",".join(ranges),))
+    except InvalidVersion:
+        return False

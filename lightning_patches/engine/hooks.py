@@ -1,0 +1,154 @@
+"""Import hooks: one finder that finds Lightning's modules, one loader that says when they run.
+
+What has to be done for a module is done by its loader, which holds no lock but that module's own: if two threads wait
+for each other's modules, Python notices and lets one of them go on. A finder runs while Python holds the lock that
+every import of every thread needs. Whatever it waits for, another thread may hold, and neither would ever go on: so the
+finder finds, and that is all.
+
+This module is loaded while Python starts: wrapt, and all else, are imported when a module of Lightning is loaded.
+"""
+
+from __future__ import annotations
+
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # typing takes longer to import than this module
+    from collections.abc import Callable, Sequence
+    from importlib.machinery import ModuleSpec
+    from types import ModuleType
+    from typing import Any, Optional, Protocol
+
+    class Watcher(Protocol):
+        """Who is told of Lightning's modules. Both may raise, and the import fails; only ``strict`` should."""
+
+        def before(self, module: ModuleType) -> None:
+            """The module is about to be executed."""
+
+        def after(self, module: ModuleType) -> None:
+            """It has been executed: for the first time, or once more."""
+
+
+ROOT_PACKAGES = ("lightning", "pytorch_lightning", "lightning_fabric")
+
+
+class _Finder:
+    """Finds what Python would have found, and puts our loader in front of the real one."""
+
+    ready: Optional[Callable[[], Optional[Watcher]]] = None
+    """Called for each module, by its loader: who is to be told of it. ``None`` while the finder is not in place."""
+
+    def find_spec(
+        self, fullname: str, path: Optional[Sequence[str]] = None, target: Optional[ModuleType] = None
+    ) -> Optional[ModuleSpec]:
+        if fullname.partition(".")[0] not in ROOT_PACKAGES:
+            return None
+        # Those before us had their turn. Asking them again would go round in circles with a second copy of us.
+        finders = list(sys.meta_path)
+        for finder in finders[finders.index(self) + 1 :] if self in finders else ():
+            find = getattr(finder, "find_spec", None)
+            spec: Optional[ModuleSpec] = find(fullname, path, target) if find is not None else None
+            if spec is not None:
+                # A finder that asks all of us again, as wrapt's does, has brought our loader already.
+                if spec.loader is not None and getattr(spec.loader, "lightning_patches_finder", None) is not self:
+                    loads = _Loader if hasattr(spec.loader, "exec_module") else _OldLoader
+                    spec.loader = loads(self, spec.loader)  # type: ignore[assignment]
+                return spec
+        return None
+
+
+class _Loader:
+    """Loads as the real loader does, which is what the module gets to see, and tells of it before and after."""
+
+    def __init__(self, finder: _Finder, loader: Any) -> None:
+        self.lightning_patches_finder = finder
+        self._loader = loader
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._loader, name)
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        return self._loader.__class__
+
+    def create_module(self, spec: ModuleSpec) -> Optional[ModuleType]:
+        create = getattr(self._loader, "create_module", None)
+        made: Optional[ModuleType] = create(spec) if create is not None else None
+        return made
+
+    def exec_module(self, module: Any) -> None:
+        if getattr(module, "__spec__", None) is not None:
+            module.__spec__.loader = self._loader
+        module.__loader__ = self._loader
+        watcher = self._watcher()
+        if watcher is not None:
+            watcher.before(module)
+        self._loader.exec_module(module)
+        if watcher is not None:
+            watcher.after(module)
+
+    def _watcher(self) -> Optional[Watcher]:
+        ready = self.lightning_patches_finder.ready
+        return ready() if ready is not None else None
+
+
+class _OldLoader(_Loader):
+    """For a loader that makes and executes a module in one step: ``zipimport``, up to Python 3.9."""
+
+    create_module = exec_module = property()  # Python asks which of both kinds it is
+
+    def load_module(self, fullname: str) -> Any:
+        watcher, known = self._watcher(), fullname in sys.modules
+        module = self._loader.load_module(fullname)
+        try:
+            if watcher is not None:
+                watcher.before(module)
+                watcher.after(module)
+        except BaseException:
+            if not known:  # as Python does where it executes a module itself: the next import tries again
+                sys.modules.pop(fullname, None)
+            raise
+        return module
+
+
+_finder = _Finder()
+
+
+def install(ready: Callable[[], Optional[Watcher]]) -> None:
+    """Watch Lightning's modules from now on.
+
+    Args:
+        ready: called each time when a module of Lightning is about to be executed: who is to be told of it, if anybody.
+            What it raises is raised by the import.
+    """
+    _finder.ready = ready
+    if _finder not in sys.meta_path:
+        sys.meta_path.insert(0, _finder)
+
+
+def remove() -> None:
+    """Watch no longer. Hooks that wrapt still has do nothing."""
+    _finder.ready = None
+    sys.meta_path[:] = [finder for finder in sys.meta_path if finder is not _finder]
+
+
+def installed() -> Optional[Callable[[], Optional[Watcher]]]:
+    """What :func:`install` was given, if it is in force."""
+    return _finder.ready
+
+
+def is_being_imported(module: Any) -> bool:
+    return bool(getattr(getattr(module, "__spec__", None), "_initializing", False))
+
+
+def wait_for_imports() -> None:
+    """Let other threads finish what they import of Lightning: a half executed module has no functions to swap, and its
+    ``from x import f`` may be between the reading of the original and the storing of it."""
+    import importlib
+
+    for name, module in list(sys.modules.items()):
+        if name.partition(".")[0] in ROOT_PACKAGES and is_being_imported(module):
+            try:
+                importlib.import_module(name)  # returns at once if it is this very thread that imports the module
+            except Exception:
+                pass  # the other thread's to tell

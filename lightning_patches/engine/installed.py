@@ -1,0 +1,81 @@
+"""The Lightning distributions of this environment, and whether one of them must not be imported."""
+
+from __future__ import annotations
+
+import importlib.metadata
+from dataclasses import dataclass, field
+
+from lightning_patches.engine import distributions
+from lightning_patches.unpatched import ADVICE, ADVISORY
+
+
+@dataclass
+class Installed:
+    """One distribution of Lightning in this environment.
+
+    Args:
+        distribution: ``"lightning"``, ``"pytorch-lightning"`` or ``"lightning-fabric"``.
+        version: what its code says, or its metadata where there is no code.
+        namespace: ``"lightning"`` or ``"pytorch_lightning"``.
+        packages: its packages and their directories.
+        forbidden: it is a release that was compromised on PyPI.
+        note: what the user must know about it, "" for nothing.
+    """
+
+    distribution: str
+    version: str
+    namespace: str
+    packages: dict[str, str] = field(default_factory=dict)
+    forbidden: bool = False
+    note: str = ""
+
+
+def find_installed() -> list[Installed]:
+    """The Lightning distributions of this environment, found on disk. Forbidden ones are found by metadata alone."""
+    found: dict[str, Installed] = {}
+    for name in distributions.PARTS:
+        namespace = distributions.find(name)
+        for part in namespace.parts.values() if namespace is not None else ():
+            entry = Installed(part.distribution, part.version, name)
+            found.setdefault(part.distribution, entry).packages[part.package] = part.directory
+    for distribution, namespace_name in _NAMES.items():
+        version = _metadata_version(distribution)
+        if version in distributions.FORBIDDEN and distribution not in found:
+            found[distribution] = Installed(distribution, version, namespace_name)
+        if distribution in found:
+            _judge(found[distribution], version)
+    return list(found.values())
+
+
+_NAMES = {"lightning": "lightning", "pytorch-lightning": "pytorch_lightning", "lightning-fabric": "pytorch_lightning"}
+
+
+def _metadata_version(distribution: str) -> str:
+    try:
+        return importlib.metadata.version(distribution)
+    except importlib.metadata.PackageNotFoundError:
+        return ""
+
+
+def _judge(installed: Installed, metadata_version: str) -> None:
+    hit = sorted({installed.version, metadata_version} & distributions.FORBIDDEN)
+    if not hit:
+        return
+    if _from_source(installed.distribution):
+        # Upstream's master still carries the number 2.6.2.
+        installed.note = f"built from source; the release {hit[0]} on PyPI was compromised ({ADVISORY})"
+        return
+    installed.forbidden = True
+    installed.note = (
+        f"{installed.distribution} {hit[0]} from PyPI was compromised and runs hostile code when it is imported "
+        f"({ADVISORY}). {ADVICE[0].upper()}{ADVICE[1:]}"
+    )
+
+
+def _from_source(distribution: str) -> bool:
+    """pip leaves ``direct_url.json`` beside what it built from a repository or a directory, not from PyPI."""
+    try:
+        origin = importlib.metadata.distribution(distribution).read_text("direct_url.json") or ""
+    except (importlib.metadata.PackageNotFoundError, OSError):
+        return False
+    return '"vcs_info"' in origin or '"dir_info"' in origin

@@ -1,0 +1,385 @@
+"""Gate, swap, verify, restore.
+
+For each namespace there is one :class:`Plan`, made when its first module is about to be loaded, or at once if it is
+loaded: which of the wanted patches the gate lets through, and which targets each module has. A plan is made aside and
+put in place when it is whole, so that an interruption leaves either all of it or nothing.
+
+Targets are swapped by wrapt's post-import hooks. wrapt drops a hook once it has called it; so our loader registers it
+anew after each execution of a module: ``importlib.reload``, an import after the module was taken out of
+``sys.modules``, and the second try at an import that failed are executions like the first.
+:mod:`lightning_patches.engine.slots` has what stands in each target.
+
+Nothing is imported, and no other thread is waited for, while the lock is held.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import sys
+import threading
+import traceback
+from types import ModuleType
+from typing import Any, Callable, Iterable, Iterator, Literal, Optional
+
+import wrapt
+
+from lightning_patches import _runtime
+from lightning_patches.engine import distributions, gate, hooks, slots
+from lightning_patches.engine.gate import Decision
+from lightning_patches.engine.slots import MISSING, Slot
+from lightning_patches.engine.toggle import Selection
+from lightning_patches.errors import PatchError, TargetError
+from lightning_patches.patch import Patch, Target
+
+Stage = Literal["before", "after", "late"]
+
+
+class Plan:
+    """What is to be done in one namespace.
+
+    Args:
+        namespace: as it is installed.
+        selection: what was asked for.
+    """
+
+    def __init__(self, namespace: distributions.Namespace, selection: Selection) -> None:
+        self.namespace = namespace
+        self.selection = selection
+        self.decisions: dict[str, Decision] = {}
+        """By the name of each wanted patch. ``pending`` is the go-ahead; a failure is written here."""
+        self.targets: dict[str, list[tuple[Patch, Target]]] = {}
+        """By the module's name, in the order in which patches are layered."""
+
+    def add(self, patch: Patch) -> None:
+        try:
+            decision = gate.decide(patch, self.namespace)
+        except Exception as error:
+            decision = Decision("failed", f"{type(error).__name__}: {error}")
+        self.decisions[patch.name] = decision
+        for target in gate.targets_in(patch, self.namespace) if decision.verdict == "pending" else ():
+            module = distributions.module_name(self.namespace.name, target.module)
+            self.targets.setdefault(module, []).append((patch, target))
+
+    def refusals(self) -> dict[str, str]:
+        """Why wanted patches are not applied, by their names."""
+        return {name: made.reason for name, made in self.decisions.items() if made.verdict in gate.REFUSED}
+
+
+class Patcher:
+    """Applies a catalogue's patches to whatever Lightning gets imported, and takes them back.
+
+    Args:
+        catalogue: the patches, in the order in which they are layered.
+    """
+
+    def __init__(self, catalogue: Iterable[Patch]) -> None:
+        self.catalogue = tuple(catalogue)
+        self.selection: Optional[Selection] = None
+        self._plans: dict[str, Plan] = {}
+        self._slots: dict[tuple[int, str], Slot] = {}
+        self._told: set[str] = set()
+        self._renew_lock()
+        os.register_at_fork(after_in_child=self._renew_lock)  # a thread that holds it does not live on in the child
+
+    def _renew_lock(self) -> None:
+        self._lock = threading.RLock()
+
+    @property
+    def active(self) -> bool:
+        return self.selection is not None
+
+    def activate(self, selection: Selection, on_behalf_of: Optional[Callable[[], Any]] = None) -> None:
+        """Make ``selection`` what is applied: to modules imported later, and to those that are here already.
+
+        Args:
+            selection: what is wanted.
+            on_behalf_of: for the loader of a module: act only if this is what
+                :func:`lightning_patches.engine.hooks.install` was given last. A thread that imports Lightning must not
+                turn on what another one has turned off meanwhile.
+
+        Raises:
+            PatchError: under ``strict``, when a wanted patch cannot be applied to an imported module.
+        """
+        with self._lock:
+            if on_behalf_of is not None and hooks.installed() is not on_behalf_of:
+                return
+            self.selection = selection
+            _runtime.strict, _runtime.quiet = selection.strict, selection.quiet
+            hooks.install(self._itself)
+            self._keep(selection.names)
+        if on_behalf_of is None:
+            # Not below an import of Lightning's: what this thread holds, another may need for what it is waited for.
+            # Nor is there a need: whatever is imported since the finder was installed comes by our loader.
+            hooks.wait_for_imports()
+        refused: Optional[PatchError] = None
+        for name in distributions.PARTS:
+            plan = self._plan(name) if _is_imported(name) else None
+            for module in list(plan.targets) if plan is not None else ():
+                if sys.modules.get(module) is None:
+                    continue
+                try:
+                    _call_after_import(module, functools.partial(self._patch, stage="late"))
+                except PatchError as error:
+                    refused = refused or error
+            if plan is not None and refused is None:
+                refused = self._refusal(plan)
+        with self._lock:
+            slots.follow([slot for slot in self._slots.values() if slot.late], slots.all_modules())
+        if refused is not None:
+            raise refused
+
+    def deactivate(self) -> list[str]:
+        """Put every original back into its slot.
+
+        Returns:
+            What is not as it was: slots that could not be restored because something else replaced or wrapped our
+            function since, and places that still hold a function of ours.
+        """
+        with self._lock:
+            hooks.remove()
+            ours = {id(function): function for slot in self._slots.values() for function in slot.made}
+            left = self._keep(frozenset())
+            self._plans.clear()
+            self._told.clear()
+            self.selection = None
+            _runtime.strict = _runtime.quiet = False
+        held = [place for places in slots.holders(ours).values() for place in places]
+        return [*left, *(place for place in held if place not in left)]
+
+    # ---------------------------------------------------------------- what verdicts are made of
+
+    def decision(self, patch: Patch, namespace: distributions.Namespace) -> Decision:
+        """What was decided on a patch, or would be; ``pending`` is the go-ahead."""
+        plan = self._plans.get(namespace.name)
+        made = plan.decisions.get(patch.name) if plan is not None else None
+        return made if made is not None else gate.decide(patch, namespace)
+
+    def was_here(self, patch: Patch, module: ModuleType, target: Target) -> bool:
+        """Whether a patch was put into a target, whatever stands there now."""
+        try:
+            owner, attribute = slots.resolve(module, target)
+        except TargetError:
+            return False
+        slot = self._slots.get((id(owner), attribute))
+        return slot is not None and slot.has(patch)
+
+    def originals(self) -> dict[int, tuple[Any, Slot]]:
+        """What was replaced after others could get hold of it: the function and its slot, by the function's ``id``."""
+        with self._lock:
+            late = [slot for slot in self._slots.values() if slot.late and slot.layers]
+        found = ((slots.function_of(slot.original), slot) for slot in late if slot.original is not MISSING)
+        return {id(function): (function, slot) for function, slot in found}
+
+    # ---------------------------------------------------------------- on import
+
+    def _itself(self) -> Patcher:
+        return self
+
+    def before(self, module: ModuleType) -> None:
+        """A module of Lightning is about to be executed.
+
+        Raises:
+            PatchError: under ``strict``, if a wanted patch cannot be applied.
+        """
+        with self._reporting(module):
+            plan = self._plan(_namespace_of(module.__name__))
+            if plan is None:
+                return
+            if any(target.early for _, target in plan.targets.get(module.__name__, ())):
+                self._patch(module, stage="before")
+            refused = self._refusal(plan)
+            if refused is not None and module.__name__ in distributions.ROOT_PACKAGES:
+                raise refused
+
+    def after(self, module: ModuleType) -> None:
+        """A module of Lightning has been executed.
+
+        Raises:
+            PatchError: under ``strict``, if a wanted patch is not applied.
+        """
+        with self._reporting(module):
+            plan = self._plan(_namespace_of(module.__name__))
+            if plan is not None and module.__name__ in plan.targets:
+                _call_after_import(module.__name__, functools.partial(self._patch, stage="after"))
+
+    @contextlib.contextmanager
+    def _reporting(self, module: ModuleType) -> Iterator[None]:
+        """An error of ours is told, and does not reach the user's import."""
+        try:
+            yield
+        except PatchError:
+            raise  # only under strict: the user asked for it
+        except Exception as error:
+            if _runtime.strict:
+                raise PatchError(f"{module.__name__} is not patched: {type(error).__name__}: {error}") from error
+            trace = traceback.format_exc()
+            if trace not in self._told:
+                self._told.add(trace)
+                told = f"internal error while patching {module.__name__}; it is left as it is. Please report this:\n"
+                _runtime.notice(told + trace, urgent=True)
+
+    def _plan(self, name: str) -> Optional[Plan]:
+        """The plan for a namespace, made if there is none yet; ``None`` if nothing is wanted or installed."""
+        while True:
+            selection, old = self.selection, self._plans.get(name)
+            if selection is None:
+                return None
+            if old is not None and old.selection is selection:
+                return old
+            namespace = distributions.find(name)
+            if namespace is None:
+                return None
+            made = Plan(namespace, selection)
+            for patch in self.catalogue:
+                if patch.name in selection.names:
+                    made.add(patch)
+            with self._lock:
+                in_place = self.selection is selection and self._plans.get(name) is old
+                if in_place:
+                    self._plans[name] = made
+            if in_place:
+                self._announce(made, old)
+
+    def _patch(self, module: ModuleType, stage: Stage) -> None:
+        """Swap the targets of a module.
+
+        Args:
+            module: one of Lightning's.
+            stage: it is about to be executed, it has just been, or it was some time ago.
+
+        Raises:
+            PatchError: under ``strict``, if a wanted patch is not applied.
+        """
+        failures: dict[str, str] = {}
+        with self._lock:
+            plan = self._plans.get(_namespace_of(module.__name__))
+            if plan is None or self.selection is None:
+                return
+            if stage == "after":
+                for key, slot in list(self._slots.items()):
+                    if slot.owner is module and slot.standing is not slot.current:
+                        del self._slots[key]  # executed once more, in the same module object
+            elif stage == "late" and hooks.is_being_imported(module):
+                stage = "before"  # the rest is for the thread that imports it
+            for patch, target in plan.targets.get(module.__name__, ()):
+                if plan.decisions[patch.name].verdict != "pending":
+                    continue
+                if stage != "late" and target.early != (stage == "before"):
+                    continue
+                try:
+                    self._swap(plan, patch, target, module, stage)
+                except BaseException as error:
+                    self._withdraw(patch, plan.namespace.name)
+                    if not isinstance(error, Exception):
+                        raise  # an interruption: nothing is decided
+                    verdict: gate.Verdict = "drifted" if isinstance(error, slots.ReplacedError) else "failed"
+                    reason = str(error) if verdict == "drifted" else f"{type(error).__name__}: {error}"
+                    plan.decisions[patch.name] = Decision(verdict, reason)
+                    failures[patch.name] = reason
+            if stage == "after":
+                here = [slot for slot in self._slots.values() if slot.owner is module]
+                slots.follow(here, slots.modules_behind(module))
+            refused = self._refusal(plan)
+        self._tell(failures)
+        if refused is not None:
+            raise refused
+
+    # ---------------------------------------------------------------- swap
+
+    def _swap(self, plan: Plan, patch: Patch, target: Target, module: ModuleType, stage: Stage) -> None:
+        owner, attribute = slots.resolve(module, target)
+        slot = self._slots.get((id(owner), attribute)) or Slot(owner, attribute, plan.namespace.name, stage == "late")
+        if slot.has(patch):
+            return  # twice is once
+        if (slot.standing is not slot.current or not slot.made) and patch.name in slots.names_in(slot.standing):
+            return  # another copy of this package was here first, or somebody's wrapper holds ours in place
+        if not slot.made:
+            wrong = slots.what_is_wrong_with(slot, target)
+            if wrong is not None:
+                raise TargetError(wrong)
+            decision = gate.decide_source(patch, plan.namespace, [target.location])
+            if decision.verdict != "pending":
+                raise slots.ReplacedError(f"{decision.reason} {slots.SINCE}")
+            if slot.original is not MISSING and not slot.is_ours:
+                slots.check_shipped(module, target, slot.original, compare=stage == "late")
+        slot.layers.append((patch, target))
+        slot.layers.sort(key=lambda layer: self.catalogue.index(layer[0]))
+        self._slots[id(owner), attribute] = slot
+        if not slot.compose():
+            raise TargetError(f"{target.location} was replaced by other code after it was patched")
+
+    def _withdraw(self, patch: Patch, namespace: str) -> None:
+        """Take one patch out of all its slots: all or nothing."""
+        for slot in self._slots.values():
+            if slot.namespace == namespace:
+                slot.layers = [layer for layer in slot.layers if layer[0] is not patch]
+        self._restore()
+
+    def _keep(self, names: frozenset[str]) -> list[str]:
+        """Take all patches but these out of their slots, and name the slots in which that could not be done."""
+        for slot in self._slots.values():
+            slot.layers = [layer for layer in slot.layers if layer[0].name in names]
+        return self._restore()
+
+    def _restore(self) -> list[str]:
+        left = []
+        for slot in self._slots.values():
+            if len(slot.layers) != len(slots.names_in(slot.current)) and not slot.compose():
+                left.append(slot.name)
+        slots.follow(self._slots.values(), slots.all_modules())
+        for key, slot in list(self._slots.items()):
+            if not slot.layers and not slot.is_ours:
+                del self._slots[key]  # what others hold in place is remembered, and told again
+        return left
+
+    # ---------------------------------------------------------------- tell
+
+    def _announce(self, plan: Plan, old: Optional[Plan]) -> None:
+        """What a plan brings that the one before it did not."""
+        new = [patch for patch in self.catalogue if patch.name in plan.decisions]
+        new = [patch for patch in new if old is None or patch.name not in old.decisions]
+        count = sum(plan.decisions[patch.name].verdict == "pending" and patch.is_counted for patch in new)
+        if count:
+            part = next(iter(plan.namespace.parts.values()))
+            what = f"{count} {'fix' if count == 1 else 'fixes'} ('lightning-patches status' lists them)"
+            _runtime.notice(f"{part.distribution} {part.version}: {what}")
+        self._tell(plan.refusals())
+
+    def _tell(self, refusals: dict[str, str]) -> None:
+        """One line for each reason why patches are not applied, once."""
+        by_reason: dict[str, list[str]] = {}
+        for name, reason in refusals.items():
+            by_reason.setdefault(reason, []).append(name)
+        for reason, names in by_reason.items():
+            who = f"{names[0]} is" if len(names) == 1 else f"{len(names)} patches are"
+            line = f"{who} not applied: {reason}"
+            if line not in self._told and not _runtime.strict:  # which raises instead
+                self._told.add(line)
+                _runtime.notice(line)
+
+    def _refusal(self, plan: Plan) -> Optional[PatchError]:
+        """The error of ``strict``; also for what was refused before: a second try must not go through."""
+        for name, reason in plan.refusals().items() if _runtime.strict else ():
+            return PatchError(
+                f"{name} is not applied: {reason}. (Without 'strict' the program goes on without this patch.)"
+            )
+        return None
+
+
+def _call_after_import(module_name: str, hook: Callable[[ModuleType], None]) -> None:
+    """Have wrapt call ``hook(module)`` for a module that is imported, which it does at once.
+
+    wrapt below 1.15 does so under a lock of its own, for which its finder waits below Python's: the hook must not
+    import what is not loaded yet, nor may the caller hold what the hook waits for.
+    """
+    wrapt.register_post_import_hook(hook, module_name)
+
+
+def _namespace_of(module: str) -> str:
+    return "lightning" if module.partition(".")[0] == "lightning" else "pytorch_lightning"
+
+
+def _is_imported(namespace: str) -> bool:
+    return any(package.partition(".")[0] in sys.modules for package in distributions.PARTS[namespace].values())

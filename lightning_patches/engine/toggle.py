@@ -1,0 +1,114 @@
+"""The grammar of ``LIGHTNING_PATCHES``.
+
+A comma list, read from left to right, later items win:
+
+=====================================  ==============================================================
+``1`` ``on`` ``true`` ``default``      the default set
+``0`` ``off`` ``false`` ``none``       nothing
+``all``                                the default set and the opt-in patches
+a name, an issue or PR number          that patch (``logged-metrics-device``, ``19813``, ``#19813``, ``PR21068``)
+a group                                the default patches of ``correctness``, ``crash``, ``hang``,
+                                       ``compat`` or ``performance``
+``security``                           all patches of that group, the opt-in ones too
+``-ITEM``, ``no-ITEM``                 without that patch or group
+``strict``                             a wanted patch that is not applied is an error
+``quiet``                              no line on the terminal but errors
+=====================================  ==============================================================
+
+A list that begins with an exclusion, or holds only ``strict`` and ``quiet``, starts from the default set.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Iterable, NamedTuple, Optional
+
+from lightning_patches.engine.words import ALL_WORD, DEFAULT_WORDS, FLAG_WORDS, NOTHING_WORDS, VARIABLE, split
+from lightning_patches.errors import ToggleError
+from lightning_patches.patch import GROUPS, Patch
+
+__all__ = ["VARIABLE", "Selection", "parse"]
+
+
+class Selection(NamedTuple):
+    """Which patches are wanted, and how to behave.
+
+    Args:
+        names: names of the wanted patches.
+        strict: a wanted patch that does not get applied is an error.
+        quiet: say nothing but errors.
+        spec: the text that this was read from, ``None`` when nothing was set.
+    """
+
+    names: frozenset[str]
+    strict: bool = False
+    quiet: bool = False
+    spec: Optional[str] = None
+
+
+def parse(spec: Optional[str], patches: Iterable[Patch]) -> Selection:
+    """Read a toggle.
+
+    Args:
+        spec: the text, ``None`` or blank for "not set", which selects the default set.
+        patches: the catalogue to select from.
+
+    Raises:
+        ToggleError: an item is unknown; the message names the closest known ones.
+    """
+    catalogue = tuple(patches)
+    default = frozenset(patch.name for patch in catalogue if patch.default)
+    if spec is None or not spec.strip():
+        return Selection(default, spec=None)
+    names: Optional[frozenset[str]] = None
+    flags: set[str] = set()
+    for item in split(spec):
+        if item in FLAG_WORDS:
+            flags.add(item)
+        elif item in DEFAULT_WORDS:
+            names = default
+        elif item in NOTHING_WORDS:
+            names = frozenset()
+        elif item == ALL_WORD:
+            names = frozenset(patch.name for patch in catalogue)
+        else:
+            excluded = _exclusion(item, catalogue)
+            if excluded is not None:
+                names = (default if names is None else names) - excluded
+            else:
+                names = (names or frozenset()) | _selected(item, catalogue, item)
+    return Selection(default if names is None else names, "strict" in flags, "quiet" in flags, spec)
+
+
+def _exclusion(item: str, catalogue: tuple[Patch, ...]) -> Optional[frozenset[str]]:
+    if any(patch.name == item for patch in catalogue):  # a patch may itself be called "no-..."
+        return None
+    for prefix in ("-", "no-"):
+        if item.startswith(prefix):
+            return _selected(item[len(prefix) :], catalogue, item, excluding=True)
+    return None
+
+
+def _selected(key: str, catalogue: tuple[Patch, ...], item: str, excluding: bool = False) -> frozenset[str]:
+    if key in GROUPS:
+        return frozenset(p.name for p in catalogue if p.group == key and (p.default or excluding or key == "security"))
+    number = re.sub("^(pr)?#?", "", key)
+    found = frozenset(p.name for p in catalogue if p.name == key or number in map(str, p.numbers))
+    if found:
+        return found
+    raise ToggleError(_unknown(key, catalogue, item))
+
+
+def _unknown(key: str, catalogue: tuple[Patch, ...], item: str) -> str:
+    import difflib
+
+    numbers = {str(number) for patch in catalogue for number in patch.numbers}
+    words = [*(p.name for p in catalogue), *GROUPS, *DEFAULT_WORDS, *NOTHING_WORDS, *FLAG_WORDS, ALL_WORD, *numbers]
+    close = difflib.get_close_matches(key, words, n=3, cutoff=0.6) or sorted(
+        word for word in words if len(key) > 2 and key in word
+    )
+    hint = f"Did you mean {' or '.join(repr(word) for word in close)}? " if close else ""
+    return (
+        f"{VARIABLE}: there is no patch, group or issue called {item!r}. {hint}"
+        "`lightning-patches list` shows what there is."
+    )

@@ -1,0 +1,205 @@
+"""Verdicts as data. How they are shown is the command line's business."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import textwrap
+from dataclasses import asdict, dataclass
+from types import ModuleType
+from typing import Any, Iterable, List, Optional, get_args
+
+from lightning_patches.engine import distributions, gate, hooks, slots
+from lightning_patches.engine.gate import Decision, Verdict
+from lightning_patches.engine.patcher import Patcher
+from lightning_patches.engine.toggle import Selection
+from lightning_patches.patch import Patch, Target
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One patch in one installed namespace.
+
+    Args:
+        patch: the patch's name.
+        namespace: ``"lightning"`` or ``"pytorch_lightning"``.
+        distribution: the installed distribution that ships it.
+        version: that distribution's version.
+        verdict: what the live objects say, or what will happen on import.
+        reason: why.
+        drop_at: first official release that makes the patch superfluous, ``None`` if there is none.
+        counted: it counts as a fix where it is applied, see :attr:`lightning_patches.patch.Patch.is_counted`.
+    """
+
+    patch: str
+    namespace: str
+    distribution: str
+    version: str
+    verdict: Verdict
+    reason: str
+    drop_at: Optional[str]
+    counted: bool = True
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+class Report(List[Entry]):
+    """Verdicts, a list that a notebook or a REPL shows as a table: what is done first, then what is not, and why."""
+
+    def __repr__(self) -> str:
+        columns = min(shutil.get_terminal_size().columns, 100)
+        lines = []
+        for label, found in by_release(self).items():
+            lines.append(f"{label}: {count_fixes(found)} fixes")
+            width = max(len(entry.patch) for entry in found)
+            for each in get_args(Verdict):
+                for entry in (entry for entry in found if entry.verdict == each):
+                    begin = f"  {entry.patch:{width}}  {each:14}  "
+                    lines.append(_hanging(in_short(each, entry.reason), begin, columns))
+        return "\n".join(lines) or "[]"
+
+
+def _hanging(text: str, begin: str, columns: int) -> str:
+    filled = textwrap.fill(
+        text,
+        max(columns, len(begin) + 24),
+        initial_indent=begin,
+        subsequent_indent=" " * len(begin),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return filled or begin.rstrip()
+
+
+def in_short(verdict: str, reason: str) -> str:
+    """The reason for a verdict, but for the import that applies a patch, which nobody asks for."""
+    return reason.partition("; ")[2] if verdict == "pending" else reason
+
+
+def by_release(found: Iterable[Entry]) -> dict[str, list[Entry]]:
+    """The verdicts of each installed distribution, under its name and version: ``"lightning 2.2.5"``."""
+    releases: dict[str, list[Entry]] = {}
+    for entry in found:
+        releases.setdefault(f"{entry.distribution} {entry.version}", []).append(entry)
+    return releases
+
+
+def count_fixes(found: Iterable[Entry]) -> int:
+    """How many bugs are mended, or will be: the one figure that the line at start, ``status`` and ``audit`` give."""
+    return sum(entry.counted and entry.verdict in ("pending", "applied") for entry in found)
+
+
+def entries(patcher: Patcher, outlook: Optional[Selection] = None) -> Report:
+    """The verdict on each patch of the catalogue in each installed namespace; empty if there is no Lightning.
+
+    Args:
+        patcher: the one whose work is looked at.
+        outlook: what will be activated when Lightning is imported, where ``patcher`` is not active yet.
+    """
+    found = Report()
+    missed = _missed(patcher)
+    for name in distributions.PARTS:
+        namespace = distributions.find(name)
+        if namespace is None:
+            continue
+        for patch in patcher.catalogue:
+            part = _part(patch, namespace)
+            decision = verdict(patcher, patch, namespace, outlook)
+            reason = decision.reason
+            if decision.verdict == "applied" and (name, patch.name) in missed:
+                reason += f", but {', '.join(missed[name, patch.name])} still holds the original: activate before it"
+            found.append(
+                Entry(
+                    patch.name,
+                    name,
+                    part.distribution,
+                    part.version,
+                    decision.verdict,
+                    reason,
+                    patch.fixed_in,
+                    patch.is_counted,
+                )
+            )
+    return found
+
+
+def verdict(
+    patcher: Patcher, patch: Patch, namespace: distributions.Namespace, outlook: Optional[Selection] = None
+) -> Decision:
+    """The present state of a patch in a namespace. The live objects are asked first.
+
+    Args:
+        patcher: the one whose work is looked at.
+        patch: one of its catalogue.
+        namespace: as it is installed.
+        outlook: what will be activated when Lightning is imported, where ``patcher`` is not active yet.
+    """
+    here, missing, waiting = _look(patch, namespace)
+    selection = patcher.selection or outlook
+    if selection is not None and patch.name not in selection.names:
+        if here:
+            held = ", ".join(target.location for target in here)
+            return Decision("applied", f"still in place, although it is not selected: other code holds it in {held}")
+        decision = patcher.decision(patch, namespace)
+        not_selected = Decision("disabled", f"not selected by {selection.spec or 'the default set'}")
+        return not_selected if decision.verdict == "pending" else decision
+    if here and not missing and not waiting:
+        if patch.probe is not None and not patch.probe():
+            return Decision("not-affected", "not needed: a probe finds that this torch does not have the bug")
+        return Decision("applied", "in place")
+    decision = patcher.decision(patch, namespace)
+    if decision.verdict != "pending":
+        return decision
+    if missing:
+        return _why_missing(patcher, patch, *missing[0])
+    modules = ", ".join(sorted({target.module for target in waiting}))
+    suffix = f"; {len(here)} of {len(here) + len(waiting)} targets are patched" if here else ""
+    suffix += f"; needs {', '.join(map(str, patch.needs))}, which is looked for then" if patch.needs else ""
+    suffix += "; acts only if a probe finds the bug in torch" if patch.probe is not None else ""
+    return Decision("pending", f"applies when {modules} is imported{suffix}")
+
+
+def _look(
+    patch: Patch, namespace: distributions.Namespace
+) -> tuple[list[Target], list[tuple[Target, ModuleType]], list[Target]]:
+    """The patch's targets in which it stands, in which it does not, and whose modules are not imported yet."""
+    here, missing, waiting = [], [], []
+    for target in gate.targets_in(patch, namespace):
+        module = sys.modules.get(distributions.module_name(namespace.name, target.module))
+        if module is not None and slots.stands_in(patch, module, target):
+            here.append(target)
+        elif module is None or hooks.is_being_imported(module):
+            waiting.append(target)
+        else:
+            missing.append((target, module))
+    return here, missing, waiting
+
+
+def _why_missing(patcher: Patcher, patch: Patch, target: Target, module: ModuleType) -> Decision:
+    if not patcher.active:
+        return Decision("disabled", "not activated in this process")
+    if patcher.was_here(patch, module, target):
+        return Decision("failed", f"something replaced {target.location} after it was patched")
+    return Decision(
+        "failed", f"{target.location} was imported past our hook; `lightning_patches.activate()` tries again"
+    )
+
+
+def _missed(patcher: Patcher) -> dict[tuple[str, str], list[str]]:
+    """Who still holds an original: places, by namespace and patch."""
+    originals = patcher.originals()
+    found: dict[tuple[str, str], list[str]] = {}
+    for key, places in slots.holders({key: function for key, (function, _) in originals.items()}).items():
+        _, slot = originals[key]
+        for patch, _ in slot.layers:
+            found.setdefault((slot.namespace, patch.name), []).extend(places)
+    return found
+
+
+def _part(patch: Patch, namespace: distributions.Namespace) -> distributions.Part:
+    for target in patch.targets:
+        part = namespace.part_of(target.location)
+        if part is not None:
+            return part
+    return next(iter(namespace.parts.values()))

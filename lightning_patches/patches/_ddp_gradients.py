@@ -1,0 +1,594 @@
+"""Averages the gradients of parts of a ``DistributedDataParallel`` module that are called by themselves.
+
+DDP reduces gradients only for a backward whose forward went through DDP itself. A part that is reached as an attribute
+or an item of Fabric's wrapper is called without it. :class:`GradientSync` is told of each part that is reached so. It
+watches parameters, not calls: what a backward that reaches such parts *only* leaves in ``.grad``, and DDP did not
+reduce, is averaged when that backward ends. A backward that reaches anything else went past DDP on purpose, by way of
+``.module`` or a reference from before the wrapping, and is let alone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import itertools
+import threading
+import time
+import weakref
+from typing import Any, Callable, Iterable, Iterator, Optional
+
+from lightning_patches import _runtime
+
+BUCKET_BYTES = 25 * 1024 * 1024
+"""Size of one collective: what DDP uses."""
+
+WARN_AFTER = 10.0
+"""Seconds after which a rank that waits for the others says so."""
+
+_NONE, _DENSE, _SPARSE = 0, 1, 2
+_SIGNATURE = 171
+"""First number of what ranks agree by: tells when another collective of the program was met in its place."""
+_numbers = itertools.count()
+_live: weakref.WeakSet[GradientSync] = weakref.WeakSet()
+
+
+def watch(module: Any) -> Optional[GradientSync]:
+    """What keeps the gradients of a DDP module's parts in step, once it is told of a part.
+
+    Args:
+        module: what a strategy made of the user's module; a ``torch.compile`` wrapper around it is looked through.
+
+    Returns:
+        ``None`` where gradients are not DDP's business (FSDP, DeepSpeed, no strategy), or torch is older than 2.0,
+        whose autograd engine does not tell one backward from the next.
+    """
+    import torch
+    from torch.nn.parallel import DistributedDataParallel
+
+    module = uncompiled(module)
+    if not isinstance(module, DistributedDataParallel) or not hasattr(torch._C, "_current_graph_task_id"):
+        return None
+    return None if getattr(module, "_use_python_reducer", False) else GradientSync(module)
+
+
+class GradientSync:
+    """The gradients of one DDP module.
+
+    Nothing is put on the user's modules but a hook on each parameter that DDP reduces, and that only when the first
+    part is reached. These hooks own this object, so it refers to parameters and to DDP weakly: when DDP's wrapper is
+    dropped, the hooks go and nothing stays.
+
+    Args:
+        ddp: the module. With one rank only there is nothing to keep in step, and there are no hooks.
+    """
+
+    def __init__(self, ddp: Any) -> None:
+        import torch
+
+        ignored = ddp.parameters_to_ignore
+        named = [(n, p) for n, p in ddp.module.named_parameters() if p.requires_grad and n not in ignored]
+        if torch.distributed.get_world_size(ddp.process_group) == 1:
+            named = []
+        self._torch = torch
+        self._number = next(_numbers)  # the same in every rank, where modules are set up in the same order
+        self._module_name = type(uncompiled(ddp.module)).__name__
+        self._names = [name.replace("_orig_mod.", "") for name, _ in named]
+        self._children = {name.partition(".")[0] for name in self._names if "." in name}
+        self._parameters = [weakref.ref(parameter) for _, parameter in named]
+        self._index = {id(parameter): index for index, (_, parameter) in enumerate(named)}
+        self._ignored = {id(p) for n, p in ddp.module.named_parameters() if n in ignored}
+        self._ddp = weakref.ref(ddp, _forgetter(self))
+
+        self._parts: dict[int, weakref.ref[Any]] = {}  # modules and parameters that were reached through the wrapper
+        self._reached: set[int] = set()  # their parameters
+        self._task: Optional[int] = None  # the running backward, while its end is awaited
+        self._touched: list[int] = []  # parameters that it has reached so far
+        self._unsynced: set[int] = set()  # parameters that backwards under no_backward_sync have reached
+        self._armed = False  # DDP's forward ran: its reducer answers for the next backward
+        self._resting = 0  # while such a backward runs: its number plus one
+        self._backwards = 0
+        self._step_hook: Any = None
+        self._steps_hook: Any = None
+        self._since_step = 0  # backwards that were averaged since an optimizer stepped
+        self._uneven: set[int] = set()  # parameters of which it was said that only some ranks have a gradient
+        self._waiting: Optional[float] = None  # since when, while other ranks are waited for
+        self._watched = self._warned = False
+        self._shared = False
+        for other in list(_live):
+            if any(other._has(parameter) is not None for _, parameter in named):
+                self._shared = other._shared = True
+        _live.add(self)
+        self._accumulators: list[Any] = []
+        self._handles: list[Any] = []
+
+    def __reduce__(self) -> Any:
+        # A copy or a pickle of the wrapper comes without: its parameters have no hooks.
+        return type(None), ()
+
+    def is_reached(self, part: Any) -> bool:
+        known = self._parts.get(id(part))
+        return known is not None and known() is part
+
+    def reach(self, part: Any) -> None:
+        """To be called with each attribute and item that is reached through the wrapper."""
+        if self.is_reached(part):
+            return
+        if isinstance(part, self._torch.nn.Module):
+            parameters = list(part.parameters())
+        elif isinstance(part, self._torch.nn.Parameter):
+            parameters = [part]
+        else:
+            return
+        self._parts[id(part)] = weakref.ref(part)
+        reached = {index for index in map(self._has, parameters) if index is not None}
+        if reached and not self._reached:
+            for index, reference in enumerate(self._parameters):
+                parameter = reference()
+                if parameter is not None:
+                    self._handles.append(self._hook(parameter, index))
+        self._reached |= reached
+
+    def after_forward(self) -> None:
+        """To be called after each forward that went through DDP."""
+        if self._torch.is_grad_enabled():
+            ddp = self._ddp()
+            if ddp is not None and ddp.require_backward_grad_sync:
+                self._armed = True
+
+    # ---------------------------------------------------------------- during a backward
+
+    def _hook(self, parameter: Any, index: int) -> Any:
+        current_task = self._torch._C._current_graph_task_id
+        touch = self._touched.append
+
+        def on_gradient(_: Any, __: Any = None) -> None:
+            if self._resting:
+                return
+            task = current_task()
+            if task != self._task:
+                self._begin(task)
+            touch(index)
+
+        register = getattr(parameter, "register_post_accumulate_grad_hook", None)
+        if register is None:  # torch 2.0
+            accumulator = parameter.expand_as(parameter).grad_fn.next_functions[0][0]
+            self._accumulators.append(accumulator)  # the parameter itself does not keep it
+            register = accumulator.register_hook
+        return register(on_gradient)
+
+    def _begin(self, task: int) -> None:
+        """The first parameter that a backward reaches."""
+        self._task = task
+        ddp = self._ddp() if self._armed else None
+        if ddp is not None and _runs_reducer(ddp):
+            self._resting = task + 1
+        self._at_end(_End(self, task))
+
+    def _at_end(self, callback: Callable[[], None]) -> None:
+        self._torch.autograd.Variable._execution_engine.queue_callback(callback)
+
+    def _on_end(self) -> None:
+        """First thing at the end of a backward."""
+        if self._shared:
+            self._claim()
+        if self._resting:
+            self._at_end(self._follow)  # once more, behind DDP's own work
+        elif self._shared:
+            self._at_end(self._settle)  # behind the claims of others
+        else:
+            self._settle()
+
+    def _claim(self) -> None:
+        """Take the parameters that another wrapper has as well: it is this one's DDP that answers for them, now or
+        when ``no_backward_sync`` ends."""
+        ddp = self._ddp()
+        if self._resting or (ddp is not None and not ddp.require_backward_grad_sync):
+            self._take(range(len(self._parameters)))
+
+    def _take(self, indices: Iterable[int]) -> None:
+        mine = [self._parameters[index]() for index in indices]
+        for other in list(_live):
+            if other is not self and other._shared:
+                theirs = {other._has(parameter) for parameter in mine}
+                other._touched[:] = [touched for touched in other._touched if touched not in theirs]
+                other._unsynced -= theirs
+
+    def _follow(self) -> None:
+        """Last thing at the end of a backward that DDP answers for."""
+        self._resting, self._task = 0, None
+        self._touched.clear()
+        ddp = self._ddp()
+        if ddp is None:
+            return
+        if _has_reduced(ddp):
+            self._armed = False
+            self._unsynced.clear()
+            self._look_closely(ddp)
+        else:
+            self._await_reduction()
+
+    def _settle(self) -> None:
+        """Last thing at the end of any other backward: reduce what DDP does not."""
+        self._task = None
+        touched = set(self._touched)
+        self._touched.clear()
+        if not self._torch.distributed.is_initialized() or not touched <= self._reached:
+            return
+        ddp = self._ddp()
+        if ddp is None:
+            self._report_dropped()
+        elif not _has_reduced(ddp):
+            self._await_reduction()
+        elif not ddp.require_backward_grad_sync:
+            self._unsynced |= touched
+        elif touched:
+            with self._torch.no_grad():
+                self._synchronize(ddp, touched | self._unsynced)
+            self._unsynced.clear()
+            self._look_closely(ddp)
+
+    # ---------------------------------------------------------------- the collectives
+
+    def _synchronize(self, ddp: Any, touched: set[int]) -> None:
+        try:
+            with self._waits():
+                agreed = self._agree(ddp.process_group, touched)
+                if agreed is None:
+                    return
+                self._average(ddp.process_group, agreed)
+                if self._shared:
+                    self._take([index for index, kind in enumerate(agreed) if kind])
+                if ddp.broadcast_buffers and ddp.modules_buffers and any(agreed):
+                    self._broadcast_buffers(ddp, agreed)
+        except RuntimeError as error:
+            raise RuntimeError(
+                f"[rank {_runtime.rank()}] averaging the gradients of {self._list(touched)} over all ranks failed. "
+                f"{_EVERY_RANK}"
+            ) from error
+
+    def _agree(self, group: Any, touched: set[int]) -> Optional[list[int]]:
+        """What kind of gradient each parameter has, none where a rank has none; ``None`` where the ranks are not at
+        the same backward. One collective, unless there is something to report."""
+        torch = self._torch
+        kinds = [_NONE] * len(self._parameters)
+        device = None
+        for index in touched:
+            parameter = self._parameters[index]()
+            gradient = None if parameter is None else parameter.grad
+            if gradient is not None:
+                kinds[index] = _DENSE if gradient.layout is torch.strided else _SPARSE
+                device = device or gradient.device
+        if device is None:
+            first = next((p for p in (ref() for ref in self._parameters) if p is not None), None)
+            device = None if first is None else first.device
+        own = torch.tensor([_SIGNATURE, self._since_step % 256, *kinds], dtype=torch.uint8, device=device)
+        both = torch.cat([own, 255 - own])  # the largest of each, and the smallest
+        torch.distributed.all_reduce(both, torch.distributed.ReduceOp.MAX, group=group)
+        numbers: list[int] = both.tolist()
+        most, least = numbers[: len(own)], [255 - number for number in numbers[len(own) :]]
+        if most[0] != _SIGNATURE or least[0] != _SIGNATURE:
+            raise RuntimeError("Another rank was at another collective operation.")
+        if most[1] != least[1]:
+            self._report_other_backward(_of_each_rank(own, group))
+            return None
+        self._count_steps()
+        agreed = [kind if lowest else _NONE for kind, lowest in zip(most[2:], least[2:])]
+        uneven = {index for index, kind in enumerate(most[2:]) if kind != agreed[index]}
+        if uneven - self._uneven:
+            self._uneven |= uneven
+            self._report_uneven(uneven, _of_each_rank(own, group))
+        return agreed
+
+    def _average(self, group: Any, agreed: list[int]) -> None:
+        torch = self._torch
+        world_size = torch.distributed.get_world_size(group)
+        running = []
+        for bucket in self._buckets(agreed):
+            parts = [p.new_zeros(p.numel()) if p.grad is None else p.grad.reshape(-1).to(p.dtype) for p in bucket]
+            # Divided before the sum, as DDP does: the result is the same to the last bit.
+            flat = torch.cat(parts).mul_(1.0 / world_size)
+            running.append((bucket, flat, torch.distributed.all_reduce(flat, group=group, async_op=True)))
+        for bucket, flat, work in running:
+            work.wait()
+            for parameter, part in zip(bucket, flat.split([p.numel() for p in bucket])):
+                if parameter.grad is None:
+                    parameter.grad = torch.empty_like(parameter)
+                # .data: a graph that was made with create_graph=True stays valid.
+                parameter.grad.data.copy_(part.view_as(parameter))
+        for index, kind in enumerate(agreed):
+            parameter = self._parameters[index]()
+            if kind == _SPARSE and parameter is not None:
+                parameter.grad = self._average_sparse(group, parameter, world_size)
+
+    def _average_sparse(self, group: Any, parameter: Any, world_size: int) -> Any:
+        torch = self._torch
+        gradient = parameter.grad
+        if gradient is None:
+            gradient = torch.zeros_like(parameter).to_sparse(1)
+        elif gradient.layout is torch.strided:
+            gradient = gradient.to_sparse(1)
+        if torch.distributed.get_backend(group) == "gloo":
+            gradient = gradient.div(world_size).coalesce()
+            torch.distributed.all_reduce(gradient, group=group)
+            return gradient
+        dense = gradient.to_dense().div_(world_size)  # NCCL has no sparse collective to rely on
+        torch.distributed.all_reduce(dense, group=group)
+        return dense.to_sparse(gradient.sparse_dim())
+
+    def _buckets(self, agreed: list[int]) -> Iterator[list[Any]]:
+        """Parameters with a dense gradient, by type and device, in portions that are the same in every rank."""
+        kinds: dict[Any, list[Any]] = {}
+        for index, kind in enumerate(agreed):
+            parameter = self._parameters[index]()
+            if kind == _DENSE and parameter is not None:
+                kinds.setdefault((parameter.dtype, parameter.device), []).append(parameter)
+        for parameters in kinds.values():
+            bucket: list[Any] = []
+            size = 0
+            for parameter in parameters:
+                own = parameter.numel() * parameter.element_size()
+                if bucket and size + own > BUCKET_BYTES:
+                    yield bucket
+                    bucket, size = [], 0
+                bucket.append(parameter)
+                size += own
+            yield bucket
+
+    def _broadcast_buffers(self, ddp: Any, agreed: list[int]) -> None:
+        """Rank zero's buffers for all. Those of a child that trains, but not in this backward, are let alone: the
+        graph of a forward that still waits for its backward may hold them."""
+        reached = {self._names[index].partition(".")[0] for index, kind in enumerate(agreed) if kind}
+        resting = self._children - reached
+        buffers = []
+        for name, buffer in ddp.module.named_buffers():
+            if name in ddp.parameters_to_ignore or name.replace("_orig_mod.", "").partition(".")[0] in resting:
+                continue
+            # .data: the change must not count as one that makes a graph invalid.
+            buffers.append(buffer.data)
+        if buffers:
+            size = getattr(ddp, "broadcast_bucket_size", BUCKET_BYTES)
+            self._torch.distributed._broadcast_coalesced(ddp.process_group, buffers, size, 0)
+
+    # ---------------------------------------------------------------- what is left
+
+    def _await_reduction(self) -> None:
+        """DDP's forward ran, but its reducer waits for more gradients than this backward had. More backwards may
+        follow and complete it; an optimizer step before that would use gradients that differ between ranks."""
+        optimizers = importlib.import_module("torch.optim.optimizer")
+        register = getattr(optimizers, "register_optimizer_step_pre_hook", None)
+        if self._step_hook is None and register is not None:
+            me = weakref.ref(self)
+
+            def before_step(optimizer: Any, args: Any, kwargs: Any) -> None:
+                sync = me()
+                if sync is not None:
+                    sync._before_step(optimizer)
+
+            self._step_hook = register(before_step)
+
+    def _before_step(self, optimizer: Any) -> None:
+        ddp = self._ddp()
+        finished = ddp is None or _has_reduced(ddp)
+        indices = {i for i in self._indices_of(optimizer) if getattr(self._parameters[i](), "grad", None) is not None}
+        if not finished and not indices:
+            return
+        self._step_hook.remove()
+        self._step_hook = None
+        if not finished:
+            _runtime.report_misuse(
+                f"fabric-submodule-sync:unfinished:{self._module_name}",
+                f"The optimizer steps with gradients that differ between ranks: {self._list(indices)}. The forward of "
+                "the module that was set up with Fabric ran with gradients enabled, but the backward did not reach all "
+                "of its parameters. Call it under `torch.no_grad()` where its output is not trained on, or set "
+                "`find_unused_parameters=True`.",
+            )
+
+    def _look_closely(self, ddp: Any) -> None:
+        """After backward number 1, 2, 4, 8, ...: are there parameters that train now and that DDP was not told of?"""
+        self._backwards += 1
+        if self._backwards & (self._backwards - 1):
+            return
+        unknown = []
+        for name, parameter in ddp.module.named_parameters():
+            if parameter.grad is None or not parameter.requires_grad or id(parameter) in self._ignored:
+                continue
+            if all(sync._has(parameter) is None for sync in list(_live)):
+                unknown.append(name.replace("_orig_mod.", ""))
+        if unknown:
+            _runtime.report_misuse(
+                f"fabric-submodule-sync:unknown:{self._module_name}:{unknown[0]}",
+                f"These gradients are not synchronized between ranks: {self._enumerate(unknown)}. The parameters "
+                "were frozen, or not there, when the module was set up with Fabric. Set it up (again) after unfreezing "
+                "or adding parameters.",
+            )
+
+    def _report_uneven(self, uneven: set[int], numbers: list[list[int]]) -> None:
+        with_gradient = [rank for rank, of_rank in enumerate(numbers) if any(of_rank[2 + i] for i in uneven)]
+        ranks = "; ".join(
+            f"rank {rank} of {self._list({i for i in uneven if numbers[rank][2 + i]})}" for rank in with_gradient[:4]
+        )
+        _runtime.report_misuse(
+            f"fabric-submodule-sync:uneven:{self._module_name}:{min(uneven)}",
+            f"Only some ranks have gradients for parts that were called through Fabric's wrapper: {ranks}. They "
+            "stay as they are in each rank, and the ranks' weights grow apart. If each rank is to train parts of its "
+            "own, call them through `.module`. If not, make the choice within the forward of a module, set that up "
+            "with `find_unused_parameters=True`, and call it as a whole.",
+        )
+
+    def _report_other_backward(self, numbers: list[list[int]]) -> None:
+        self._remove_hooks()
+        counts = ", ".join(f"{of_rank[1]} in rank {rank}" for rank, of_rank in enumerate(numbers[:8]))
+        _runtime.report_misuse(
+            f"fabric-submodule-sync:other-backward:{self._module_name}",
+            f"The ranks have run different numbers of backwards through parts of {self._module_name} since the last "
+            f"optimizer step: {counts}. From now on the gradients of its parts are not synchronized, as without the "
+            f"patch fabric-submodule-sync, and those of one backward were averaged with others. {_EVERY_RANK}",
+        )
+
+    def _count_steps(self) -> None:
+        """One backward more, until an optimizer steps that has one of the parameters."""
+        self._since_step += 1
+        optimizers = importlib.import_module("torch.optim.optimizer")
+        register = getattr(optimizers, "register_optimizer_step_post_hook", None)
+        if self._steps_hook is None and register is not None:
+            me = weakref.ref(self)
+
+            def after_step(optimizer: Any, args: Any, kwargs: Any) -> None:
+                sync = me()
+                if sync is None:
+                    handle.remove()
+                elif sync._since_step and sync._indices_of(optimizer):
+                    sync._since_step = 0
+
+            handle = self._steps_hook = register(after_step)
+
+    # ---------------------------------------------------------------- ranks that do not come
+
+    @contextlib.contextmanager
+    def _waits(self) -> Iterator[None]:
+        """Meanwhile other ranks are waited for, under the eyes of a thread that says so when it takes long."""
+        if not self._watched:
+            self._watched = True
+            threading.Thread(target=_watch_waiting, args=(weakref.ref(self),), daemon=True).start()
+        self._waiting = time.monotonic()
+        try:
+            yield
+        finally:
+            self._waiting = None
+
+    def _look_at_clock(self) -> None:
+        since = self._waiting
+        if since is None or self._warned:
+            return
+        distributed = self._torch.distributed
+        number = f"lightning_patches/fabric-submodule-sync/{self._number}/{self._backwards}"
+        waited = time.monotonic() - since
+        store = distributed.distributed_c10d._get_default_store()
+        if waited > WARN_AFTER / 4:
+            store.set(f"{number}/{distributed.get_rank()}", "waits")
+        if waited > WARN_AFTER:
+            self._warned = True
+            absent = [r for r in range(distributed.get_world_size()) if not store.check([f"{number}/{r}"])]
+            ranks = f"{'ranks' if len(absent) > 1 else 'rank'} {', '.join(map(str, absent[:8]))}" if absent else "all"
+            _runtime.warn_once(
+                f"fabric-submodule-sync:waiting:{self._module_name}",
+                f"[rank {distributed.get_rank()}] has waited {waited:.0f} seconds to average the gradients of "
+                f"{self._list(self._reached)}; not there: {ranks}. {_EVERY_RANK}",
+                all_ranks=True,
+            )
+
+    def _report_dropped(self) -> None:
+        """Only for a wrapper that was thrown away before it saw a backward."""
+        parameters = [(index, ref()) for index, ref in enumerate(self._parameters)]
+        others = [sync for sync in _live if sync is not self and sync._ddp() is not None]
+        alone = {i for i, p in parameters if p is not None and all(sync._has(p) is None for sync in others)}
+        self._remove_hooks()
+        if alone:
+            _runtime.report_misuse(
+                f"fabric-submodule-sync:dropped:{self._module_name}",
+                f"These gradients are not synchronized between ranks: {self._list(alone)}. What `fabric.setup` or "
+                "`fabric.setup_module` returned for this module has been thrown away. Keep a reference to it.",
+            )
+
+    def _remove_hooks(self) -> None:
+        for handle in self._handles:
+            handle.remove()
+        self._handles.clear()
+        self._accumulators.clear()
+        _live.discard(self)
+
+    def _on_dropped(self) -> None:
+        for hook in (self._step_hook, self._steps_hook):
+            if hook is not None:
+                hook.remove()
+        if self._backwards or self._unsynced or self._accumulators:
+            self._remove_hooks()
+
+    def _has(self, parameter: Any) -> Optional[int]:
+        index = self._index.get(id(parameter))
+        return index if index is not None and self._parameters[index]() is parameter else None
+
+    def _indices_of(self, optimizer: Any) -> set[int]:
+        mine = (self._has(parameter) for group in optimizer.param_groups for parameter in group["params"])
+        return {index for index in mine if index is not None}
+
+    def _list(self, indices: set[int]) -> str:
+        return self._enumerate([self._names[index] for index in sorted(indices)])
+
+    def _enumerate(self, names: list[str]) -> str:
+        more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+        return f"{', '.join(names[:3])}{more} of {self._module_name}"
+
+
+_EVERY_RANK = (
+    "A part that is called through what `fabric.setup` returned takes a backward in every rank. Where only some ranks "
+    "run one, call the part through `.module`, put the backward under `fabric.no_backward_sync(module)`, or use "
+    "`torch.autograd.grad`."
+)
+
+
+def _of_each_rank(own: Any, group: Any) -> list[list[int]]:
+    import torch
+
+    everyones = [torch.empty_like(own) for _ in range(torch.distributed.get_world_size(group))]
+    torch.distributed.all_gather(everyones, own, group=group)
+    return [numbers.tolist() for numbers in everyones]
+
+
+def _watch_waiting(reference: weakref.ref[GradientSync]) -> None:
+    while True:
+        time.sleep(1)
+        sync = reference()
+        if sync is None:
+            return
+        with contextlib.suppress(Exception):  # the job is ending, or its store is gone
+            sync._look_at_clock()
+        del sync
+
+
+def _forgetter(sync: GradientSync) -> Callable[[Any], None]:
+    me = weakref.ref(sync)
+
+    def forget(_: Any) -> None:
+        found = me()
+        if found is not None:
+            found._on_dropped()
+
+    return forget
+
+
+class _End:
+    """Told by the autograd engine that a backward has ended; told by its own end that one has failed."""
+
+    __slots__ = ("_sync", "_task")
+
+    def __init__(self, sync: GradientSync, task: int) -> None:
+        self._sync, self._task = sync, task
+
+    def __call__(self) -> None:
+        self._sync._on_end()
+
+    def __del__(self) -> None:
+        if self._sync._resting == self._task + 1:
+            self._sync._resting = 0
+
+
+def uncompiled(module: Any) -> Any:
+    """The module in a ``torch.compile`` wrapper. Not by ``getattr``, which a user's module may answer as it likes."""
+    return getattr(module, "_modules", {}).get("_orig_mod", module)
+
+
+def _runs_reducer(ddp: Any) -> bool:
+    """False for a static graph whose first iteration has not reached DDP's output yet: only there is it reduced."""
+    return not ddp.static_graph or getattr(ddp, "_static_graph_delay_allreduce_enqueued", True)
+
+
+def _has_reduced(ddp: Any) -> bool:
+    """Whether DDP's reducer is done with all that it waited for."""
+    check = getattr(ddp.reducer, "_check_reducer_finalized", None)
+    try:
+        if check is not None:
+            check()
+    except RuntimeError:
+        return False
+    return True

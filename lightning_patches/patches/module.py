@@ -1,0 +1,117 @@
+"""``pytorch/core/module.py``: what a ``LightningModule`` logs, and what it shows of its optimizers."""
+
+from __future__ import annotations
+
+import sys
+from numbers import Number
+from typing import Any, Callable, Optional
+
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+
+def _log_number(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def log(self: Any, name: str, value: Any, *args: Any, **kwargs: Any) -> None:
+        if isinstance(value, Number):
+            import torch
+
+            dtype = torch.promote_types(torch.get_default_dtype(), torch.float32)
+            value = torch.tensor(value, device=self.device, dtype=dtype)
+        original(self, name, value, *args, **kwargs)
+
+    return log
+
+
+def _log_eagerly(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    eager: Optional[Callable[..., None]] = None
+    # Asked in each call, and so without a detour over torch's Python code.
+    compiled_code = getattr(sys.modules.get("torch"), "_C", None)
+    for name in ("_dynamo", "eval_frame", "get_eval_frame_callback"):
+        compiled_code = getattr(compiled_code, name, None)
+    runs_below: Callable[[], Any] = compiled_code or _dynamo
+
+    def log(self: Any, *args: Any, **kwargs: Any) -> None:
+        nonlocal eager
+        if runs_below() is None:
+            original(self, *args, **kwargs)
+            return
+        if eager is None:
+            import torch._dynamo
+
+            eager = torch._dynamo.disable(original)
+        eager(self, *args, **kwargs)
+
+    # What torch.compiler.disable leaves on a function. Called from a compiled one it is not looked into.
+    log._torchdynamo_disable = True  # type: ignore[attr-defined]
+    return log
+
+
+def _dynamo() -> Any:
+    """Stands in for torch's own question, which older torch does not have: without this nothing is compiled."""
+    return sys.modules.get("torch._dynamo")
+
+
+def _optimizers(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
+    def optimizers(self: Any, *args: Any, **kwargs: Any) -> Any:
+        found = original(self, *args, **kwargs)
+        for optimizer in found if isinstance(found, list) else [found]:
+            own: Any = vars(optimizer)
+            if "_on_after_step" in own and "_optimizer" in own:  # Lightning's wrapper, and not Fabric's
+                inner = vars(own["_optimizer"])
+                own.update((name, value) for name, value in inner.items() if name not in ("step", "__del__"))
+        return found
+
+    return optimizers
+
+
+PATCHES = (
+    Patch(
+        name="logged-number-precision",
+        title="Logged Python numbers are kept in float32, also in half precision",
+        group="correctness",
+        affected=(">=2.0.0,<2.1.3",),
+        targets=(Target("pytorch.core.module:LightningModule.log", _log_number),),
+        calls=("fabric.utilities.device_dtype_mixin:_DeviceDtypeModuleMixin.device()",),
+        upstream=Upstream(pull_requests=(19046,), commit="1fcb4ae637", fixed_in="2.1.3"),
+        impact=Impact(
+            "With precision='bf16-true' or '16-true', Python numbers given to self.log lose all but the first two or "
+            "three digits.",
+            ("self.log rounds numbers in bf16-true",),
+        ),
+    ),
+    Patch(
+        name="compiled-log",
+        title="self.log works in a LightningModule that is compiled",
+        group="compat",
+        affected=(">=2.0.0,<=2.6.6",),
+        targets=(Target("pytorch.core.module:LightningModule.log", _log_eagerly),),
+        upstream=Upstream(issues=(21836,), pull_requests=(21837,), commit="35c8970ba0", merged=True),
+        impact=Impact(
+            "A compiled LightningModule that logs anything ends in its first step, with torch 2.12 and later. With "
+            "torch 2.2 it ends there too, or, on newer Lightning, logs a wrong mean of an epoch and says nothing.",
+            (
+                "InternalTorchDynamoError: AttributeError: 'method' object has no attribute '__dict__'",
+                "torch._dynamo.exc.InternalTorchDynamoError in self.log",
+            ),
+        ),
+        equivalent_to="the same training without torch.compile",
+        note="torch.compile stops at each self.log and goes on after it, as with the official fix: fullgraph=True "
+        "and self.log do not go together.",
+        relied_on="A module that is not compiled logs as before. With a torch that can compile self.log, a module "
+        "compiled with fullgraph=True ran, and now ends at self.log with torch's error, as with the official fix; no "
+        "test shows that, since the tests' torch cannot compile it.",
+        relied_on_tests=("tests/patches/test_compiled_log.py::test_what_is_not_compiled_logs_as_before",),
+    ),
+    Patch(
+        name="manual-optimizer-state",
+        title="self.optimizers() shows the state that the optimizer trains with",
+        group="correctness",
+        affected=(">=2.0.0,<2.0.7",),
+        targets=(Target("pytorch.core.module:LightningModule.optimizers", _optimizers),),
+        upstream=Upstream(pull_requests=(18280,), fixed_in="2.0.7"),
+        impact=Impact(
+            "After a checkpoint was loaded, self.optimizers() shows the parameter groups and state from before it: a "
+            "learning rate that is set through it has no effect.",
+            ("setting the learning rate of self.optimizers() has no effect after resume",),
+        ),
+    ),
+)

@@ -1,0 +1,1 @@
+"""Several ranks: who keeps the others waiting, whose turn it is, and whether they still agree."""

@@ -1,0 +1,62 @@
+"""What the processes of one user share on one node: a directory that nobody else can write to, and a name for the node.
+
+The directory does not depend on ``TMPDIR``, which launchers may set to another one for each rank.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import socket
+import stat
+import tempfile
+from functools import lru_cache
+
+BASES = ("/dev/shm", "/tmp")
+_FIRST_NAMESPACE = "pid:[4026531836]"  # the kernel's own number for it
+
+
+def directory(*below: str) -> str:
+    """A directory that belongs to this user alone, made if it is not there: what stands in it is believed.
+
+    Args:
+        below: directories within it.
+
+    Raises:
+        OSError: it can't be made.
+        PermissionError: it is somebody else's, or others can write to it.
+    """
+    base = next((base for base in BASES if os.path.isdir(base) and os.access(base, os.W_OK)), tempfile.gettempdir())
+    path = os.path.join(base, f"lightning_patches-{os.getuid()}")
+    for name in ("", *below):
+        path = os.path.join(path, name) if name else path
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(path, 0o700)
+        found = os.lstat(path)
+        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o022:
+            raise PermissionError(f"{path} must be a directory that only this user can write to. Remove it.")
+    return path
+
+
+@lru_cache(maxsize=None)
+def node_id() -> str:
+    """16 digits that tell this node from others. Containers are nodes of their own, even with equal host names."""
+    parts = [socket.gethostname()]
+    with contextlib.suppress(OSError):
+        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+            parts.append(file.read())
+        parts += [os.readlink(f"/proc/self/ns/{name}") for name in ("pid", "net")]
+    return digest("\n".join(parts))
+
+
+def is_container() -> bool:
+    """Whether this process sees the processes of its own PID namespace only."""
+    with contextlib.suppress(OSError):
+        return os.readlink("/proc/self/ns/pid") != _FIRST_NAMESPACE
+    return False
+
+
+def digest(text: str) -> str:
+    """16 hexadecimal digits, for names of files."""
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:16]

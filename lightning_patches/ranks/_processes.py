@@ -1,0 +1,342 @@
+"""What the system knows of processes of this node: whether they live, how they ended, and whether they work."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import faulthandler
+import os
+import signal
+import sys
+import time
+from dataclasses import dataclass
+from typing import Iterable, Optional
+
+_MEMORY_FILE = "/memfd:lightning_patches stacks"
+_STATES = {
+    "R": "running",
+    "S": "sleeping",
+    "D": "in uninterruptible sleep: it waits for a disk, a network filesystem or a driver",
+    "T": "stopped by a signal (SIGSTOP or SIGTSTP; `kill -CONT` lets it go on)",
+    "t": "stopped by a debugger",
+    "Z": "dead, not yet collected by its parent",
+}
+_ENDED_BY_SOMEBODY = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+_TICKS = os.sysconf("SC_CLK_TCK")
+_MOST_RECORDS = 100_000
+
+
+# ---------------------------------------------------------------- one process
+
+
+def start_time(pid: int) -> Optional[int]:
+    """When a process began, in clock ticks since boot: with the pid it names a process for good. ``None`` if gone."""
+    fields = _stat(pid)
+    return int(fields[19]) if fields else None
+
+
+def is_gone(pid: int, started: Optional[int]) -> bool:
+    """Whether a process has ended."""
+    fields = _stat(pid)
+    return not fields or fields[0] in "ZX" or (started is not None and int(fields[19]) != started)
+
+
+def state(pid: int, started: Optional[int]) -> str:
+    """What the system says of a process, in words."""
+    status = wait_status(pid, started)
+    if status is not None:
+        return describe_status(status)
+    fields = _stat(pid)
+    if not fields or (started is not None and int(fields[19]) != started):
+        return "it is gone"
+    return f"the process is {_STATES.get(fields[0], fields[0])}"
+
+
+def wait_status(pid: int, started: Optional[int]) -> Optional[int]:
+    """How a process has ended, as ``os.wait`` tells it, if that can still be found out.
+
+    The news is not taken from whoever waits for the process.
+    """
+    with contextlib.suppress(OSError, AttributeError):
+        result = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        if result is not None:
+            return result.si_status << 8 if result.si_code == os.CLD_EXITED else result.si_status
+    fields = _stat(pid)
+    if fields and fields[0] == "Z" and len(fields) > 49 and (started is None or int(fields[19]) == started):
+        return int(fields[49])
+    return None
+
+
+def describe_status(status: int) -> str:
+    """``"it was killed by signal 9 (SIGKILL)"``"""
+    if not os.WIFSIGNALED(status):
+        return f"it exited with status {status >> 8}"
+    number = os.WTERMSIG(status)
+    try:
+        name = signal.Signals(number).name
+    except ValueError:
+        name = "a signal without a name"
+    return f"it was killed by signal {number} ({name})"
+
+
+def crashed(status: Optional[int]) -> bool:
+    """Whether a process was killed by a signal that is no request to end, as SIGTERM is."""
+    return status is not None and os.WIFSIGNALED(status) and os.WTERMSIG(status) not in _ENDED_BY_SOMEBODY
+
+
+def killed_for_memory() -> int:
+    """How many processes the kernel of this node has killed since it started because memory had run out."""
+    with contextlib.suppress(OSError, ValueError), open("/proc/vmstat", encoding="ascii") as file:
+        return next((int(line.split()[1]) for line in file if line.startswith("oom_kill ")), 0)
+    return 0
+
+
+def is_victim(pid: int, started: Optional[int]) -> bool:
+    """Whether the kernel's log says that its OOM killer has killed this process.
+
+    False where the log may not be read (``dmesg_restrict``), and in containers, where the log has other pids.
+    """
+    with contextlib.suppress(OSError):
+        log = os.open("/dev/kmsg", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        try:
+            for _ in range(_MOST_RECORDS):
+                head, _, text = os.read(log, 8192).partition(b";")  # one record; at the end BlockingIOError
+                if b"Killed process %d (" % pid in text:
+                    microseconds = int(head.split(b",")[2])
+                    if started is None or microseconds / 1e6 >= started / _TICKS:
+                        return True
+        except (ValueError, IndexError):
+            pass  # no record as we know them
+        finally:
+            os.close(log)
+    return False
+
+
+def ranks_by_environment(port: str) -> list[tuple[int, int, int]]:
+    """Processes of this user and node that were started as ranks of the job with this ``MASTER_PORT``.
+
+    Returns:
+        ``(rank, pid, start time)``, those that began first coming first.
+    """
+    found = []
+    for pid in _all_pids():
+        if pid == os.getpid():
+            continue
+        try:
+            with open(f"/proc/{pid}/environ", "rb") as file:
+                variables = dict(item.partition(b"=")[::2] for item in file.read().split(b"\0"))
+        except OSError:
+            continue
+        if variables.get(b"MASTER_PORT") != port.encode():
+            continue
+        rank = variables.get(b"RANK") or (variables.get(b"LOCAL_RANK") if variables.get(b"NODE_RANK") == b"0" else None)
+        started = start_time(pid)
+        if rank is not None and rank.isdigit() and started is not None:
+            found.append((int(rank), pid, started))
+    return sorted(found, key=lambda item: item[2])
+
+
+def end(pid: int, started: Optional[int], ranks: Iterable[int] = ()) -> None:
+    """Kill a process, if it still is the one that is meant, and its children, but for those that are ranks."""
+    if not is_gone(pid, started):
+        for one in (*descendants(pid, ranks), pid):
+            with contextlib.suppress(OSError):
+                os.kill(one, signal.SIGKILL)
+
+
+def name(pid: int) -> str:
+    """What the system calls a process, ``"python"``; "" if it is gone."""
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/comm", encoding="utf-8", errors="replace") as file:
+        return file.read().strip()
+    return ""
+
+
+def thread_beside(pid: int) -> int:
+    """A thread of a process beside its main one, if it has any."""
+    with contextlib.suppress(OSError):
+        return max(int(thread) for thread in os.listdir(f"/proc/{pid}/task"))
+    return pid
+
+
+def descendants(pid: int, but: Iterable[int] = ()) -> list[int]:
+    """Children of a process, their children, and so on; without those in ``but`` and what is below them."""
+    parents: dict[int, list[int]] = {}
+    for other in _all_pids():
+        fields = _stat(other)
+        if fields:
+            parents.setdefault(int(fields[1]), []).append(other)
+    left_out, found, todo = set(but), [], [pid]
+    while todo:
+        children = [child for child in parents.get(todo.pop(), []) if child not in left_out]
+        found += children
+        todo += children
+    return found
+
+
+def ancestors(pid: int) -> list[int]:
+    """Parent of a process, its parent, and so on."""
+    found: list[int] = []
+    while (fields := _stat(pid)) and (pid := int(fields[1])) > 0:
+        found.append(pid)
+    return found
+
+
+def _all_pids() -> list[int]:
+    return [int(name) for name in os.listdir("/proc") if name.isdigit()] if os.path.isdir("/proc") else []
+
+
+def _stat(pid: int, thread: Optional[int] = None) -> list[str]:
+    """Fields of ``/proc/<pid>/stat`` from the state on; none if there is no such process, or no ``/proc``."""
+    try:
+        path = f"/proc/{pid}/stat" if thread is None else f"/proc/{pid}/task/{thread}/stat"
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read().rpartition(")")[2].split()
+    except OSError:
+        return []
+
+
+# ---------------------------------------------------------------- does it work?
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a process and its children had done at a moment.
+
+    Args:
+        at: the moment, in seconds.
+        cpu: seconds of CPU.
+        moved: bytes read and written.
+        wakes: how often its main thread was woken, as it is for each packet that arrives.
+        running: one of them runs, or would if a processor were free, on a node with more processes than processors.
+    """
+
+    at: float
+    cpu: float
+    moved: int
+    wakes: int
+    running: bool = False
+
+    def since(self, before: Work) -> bool:
+        """Whether it has worked since then, as far as can be seen from outside."""
+        return self.is_busy_since(before) or self.wakes - before.wakes >= 2 * (self.at - before.at)
+
+    def is_busy_since(self, before: Work) -> bool:
+        """Whether it has computed, read or written. One that asks again and again whether to go on has not."""
+        seconds = self.at - before.at
+        if self.running and before.running:
+            return True
+        return self.cpu - before.cpu >= 0.1 * seconds or self.moved - before.moved >= 100_000 * seconds
+
+
+def work(pid: int, watchers: Iterable[int] = (), ranks: Iterable[int] = ()) -> Work:
+    """What a process and its children have done.
+
+    Args:
+        pid: the process.
+        watchers: threads of it that do not count: ours.
+        ranks: children that do not count, since they are ranks of their own.
+    """
+    at = time.monotonic()
+    fields = _stat(pid)
+    cpu, running = _cpu(fields), fields[:1] == ["R"]
+    moved = _moved(f"/proc/{pid}/io")
+    for thread in watchers:
+        cpu -= _cpu(_stat(pid, thread), children=False)
+        moved -= _moved(f"/proc/{pid}/task/{thread}/io")
+    for child in descendants(pid, ranks):
+        fields = _stat(child)
+        cpu, running = cpu + _cpu(fields), running or fields[:1] == ["R"]
+        moved += _moved(f"/proc/{child}/io")
+    wakes = 0
+    for name, value in _lines(f"/proc/{pid}/task/{pid}/status"):
+        if name == "voluntary_ctxt_switches":
+            wakes = int(value)
+    return Work(at, cpu, moved, wakes, running)
+
+
+def works(pid: int, ranks: Iterable[int] = (), seconds: float = 1.0) -> bool:
+    """Whether a process works, or a child of it that is no rank. Takes ``seconds`` to find out."""
+    before = work(pid, ranks=ranks)
+    time.sleep(seconds)
+    return work(pid, ranks=ranks).since(before)
+
+
+def _cpu(fields: list[str], children: bool = True) -> float:
+    ticks = fields[11:15] if children else fields[11:13]  # those of children that have ended, too
+    return sum(map(int, ticks)) / _TICKS
+
+
+def _moved(path: str) -> int:
+    counted = ("rchar", "wchar", "read_bytes", "write_bytes")
+    return sum(int(value) for name, value in _lines(path) if name in counted)
+
+
+def _lines(path: str) -> list[tuple[str, str]]:
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            split = [line.partition(":") for line in file]
+    except OSError:
+        return []
+    return [(name, value.strip()) for name, _, value in split]
+
+
+# ---------------------------------------------------------------- stacks without the GIL
+
+
+class Dump:
+    """Lets others of this node make this process write its stack, even while it holds the GIL and runs no Python.
+
+    A signal that nothing uses is given to :mod:`faulthandler`, which writes into a file in memory; others read it
+    through ``/proc``. Where that can't be had, ``signal`` is 0.
+    """
+
+    def __init__(self) -> None:
+        self.signal, self.file = 0, -1
+        if not sys.platform.startswith("linux"):
+            return
+        used = _signals(os.getpid(), "SigCgt", "SigIgn", "SigBlk")
+        for number in range(signal.SIGRTMAX - 5, signal.SIGRTMIN + 1, -1):
+            if not used >> (number - 1) & 1:
+                self.file = os.memfd_create("lightning_patches stacks")
+                faulthandler.register(number, file=self.file, all_threads=True)
+                self.signal = number  # for good: without its handler it would kill, and one may be on its way
+                return
+
+
+def _signals(pid: int, *kinds: str) -> int:
+    """A process's signals, a mask: with a handler (``"SigCgt"``), ignored (``"SigIgn"``), blocked (``"SigBlk"``)."""
+    used = 0
+    for kind, value in _lines(f"/proc/{pid}/status"):
+        if kind in kinds:
+            used |= int(value, 16)
+    return used
+
+
+def stack_from_outside(pid: int, started: Optional[int], thread: int, number: int, file: int) -> str:
+    """The stack that a :class:`Dump` in another process of this node writes; "" if it does not.
+
+    The signal goes to the watch's own thread of that process, so that it interrupts no system call of the user's code.
+    """
+    path = f"/proc/{pid}/fd/{file}"
+    try:
+        tgkill = ctypes.CDLL(None, use_errno=True).tgkill  # glibc 2.30 and later
+        if not number or is_gone(pid, started) or not os.readlink(path).startswith(_MEMORY_FILE):
+            return ""
+        if not _signals(pid, "SigCgt") >> (number - 1) & 1:
+            return ""  # no handler is there any more: the signal would kill
+        size = os.stat(path).st_size
+        if tgkill(pid, thread, number):
+            return ""
+        text = ""
+        for _ in range(10):
+            time.sleep(0.05)
+            with open(path, "rb") as found:
+                found.seek(size)
+                fresh = found.read().decode(errors="replace")
+            if fresh and fresh == text:
+                break
+            text = fresh
+        threads = text.strip().split("\n\n")
+        return "\n\n".join(t for t in threads if "/lightning_patches/ranks/hang/" not in t.replace("\\", "/"))
+    except (OSError, AttributeError):
+        return ""

@@ -1,0 +1,610 @@
+"""Rank zero's side: hears every rank, decides when to report, brings the reports together.
+
+It listens on a socket file for the ranks of its own node, and, once there is a secret that the other nodes' ranks know,
+on a port for those. Whoever does not behave loses the connection.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import selectors
+import socket
+import threading
+import time
+from dataclasses import dataclass, field, fields
+from typing import Callable, Optional
+
+from lightning_patches.ranks import _node, _processes
+from lightning_patches.ranks.hang import _files, _report, _wire
+from lightning_patches.ranks.hang._identity import Identity
+from lightning_patches.ranks.hang._messages import LONGEST_STACK, Message
+from lightning_patches.ranks.hang._registry import THREADS, Job, Outside
+from lightning_patches.ranks.hang._report import Report, State
+from lightning_patches.ranks.hang._wire import Connection
+
+_PATIENCE = 3.0
+"""Seconds for the ranks to answer a request for a report; they do within milliseconds unless something holds them."""
+_PATIENCE_OUTSIDE = 6.0
+_PATIENCE_AFTER_DEATH = 10.0
+"""Seconds that ranks get to end by themselves when one has died, and that others wait for one that is gone."""
+_LONGEST_PAUSE = 3600.0
+_LONGEST_START = 60.0
+"""Seconds until it is said which ranks are not watched, once there is a process group."""
+_MOST_STRANGERS = 32
+_MOST_VIEWERS = 2
+_ERRORS = 5
+"""In a row."""
+_LONGEST_ABSENCE = 30.0
+GRACE = 0.2
+"""Seconds from the order to end until a rank obeys it."""
+
+
+@dataclass
+class Peer:
+    """A process that has connected; a rank once it has said hello.
+
+    Args:
+        connection: to it.
+        descriptor: of its socket.
+        hello: who it is.
+        beat: what it told last.
+        answer: its report, while one is collected.
+        finished: its program has come to its end, and it may still hang in what runs then.
+        ended: why it is no longer there; ``None`` while it is.
+        ended_at: when that was.
+        outside: what its node found out about it.
+    """
+
+    connection: Connection
+    descriptor: int
+    hello: Message = field(default_factory=dict)
+    beat: Message = field(default_factory=dict)
+    answer: Optional[Message] = None
+    finished: bool = False
+    ended: Optional[str] = None
+    ended_at: float = 0.0
+    outside: Optional[Outside] = None
+
+    @property
+    def alive(self) -> bool:
+        return self.ended is None and bool(self.hello)
+
+    @property
+    def waits(self) -> float:
+        return float(self.beat["waits"]) if self.alive and self.beat else 0.0
+
+    @property
+    def stands_still(self) -> float:
+        return max(self.waits, float(self.beat["idle"])) if self.beat else 0.0
+
+    @property
+    def has_gone(self) -> bool:
+        """Whether its process has hung up and not come back, as one that lives does within ten seconds."""
+        return self.connection.hung_up and time.monotonic() - self.ended_at > _LONGEST_ABSENCE
+
+    @property
+    def key(self) -> tuple[str, int]:
+        return str(self.hello["node_id"]), int(self.hello["local_rank"])
+
+    @property
+    def name(self) -> str:
+        rank = self.hello["rank"]
+        return f"rank {rank}" if rank is not None else f"local rank {self.key[1]} of node {self.hello['node']}"
+
+    @property
+    def where(self) -> str:
+        return f"host {self.hello['host']}, pid {self.hello['pid']}"
+
+    @property
+    def call(self) -> str:
+        beat = self.beat
+        pending = beat["pending"]
+        if pending:
+            return _report.call(beat["what"], pending["number"], pending["group"])
+        return _report.call(beat["what"], max(beat["numbers"].values(), default=-1))
+
+    def is_in_the_call_of(self, point: Peer) -> bool:
+        """Whether this rank waits where ``point`` does."""
+        if not self.alive or not self.waits:
+            return False
+        mine, its = self.beat["pending"], point.beat["pending"]
+        if mine and its:
+            return bool([mine[n] for n in ("group", "number", "name")] == [its[n] for n in ("group", "number", "name")])
+        numbers, others = self.beat["numbers"], point.beat["numbers"]
+        same = all(numbers[group] == others[group] for group in numbers.keys() & others.keys())
+        return bool(self.beat["what"] == point.beat["what"] and same and bool(numbers) == bool(others))
+
+    def has_no_part_in(self, point: Peer) -> bool:
+        """Whether this rank is not of the process group that ``point`` waits in."""
+        pending = point.beat["pending"]
+        return bool(pending and self.beat and self.beat["numbers"] and pending["group"] not in self.beat["numbers"])
+
+
+class Hub:
+    """The thread that listens.
+
+    Args:
+        job: this node's files of it.
+        identity: returns who rank zero is, as it is known now.
+        settings: returns the timeout in seconds and whether to abort, as they are now.
+        end: ends this process.
+    """
+
+    def __init__(
+        self,
+        job: Job,
+        identity: Callable[[], Identity],
+        settings: Callable[[], tuple[float, bool]],
+        end: Callable[[], None],
+    ) -> None:
+        self._job, self._identity, self._settings, self._end = job, identity, settings, end
+        self._ranks: dict[tuple[str, int], Peer] = {}
+        self._strangers: list[Peer] = []
+        self._viewers: list[Peer] = []
+        self._reported_at = 0.0
+        """How long ranks had waited when they were reported last; 0 if nothing was reported."""
+        self._reports = 0
+        self._told: set[tuple[str, int]] = set()
+        self._began = time.monotonic()
+        self._counted = 0
+        self._hurries, self._settled = threading.Event(), threading.Event()
+        self._selector = selectors.DefaultSelector()
+        self._secrets: dict[socket.socket, bytes] = {}
+        self._listeners = [_wire.listen_here(job.socket)]
+        self._add_listener(self._listeners[0], job.secret())
+        job.sweep()
+        self._thread = threading.Thread(target=self._run, name=f"{THREADS} hub", daemon=True)
+        self._thread.start()
+
+    def listen_on_port(self, ports: list[int], secret: bytes) -> bool:
+        """Listen on a port, too; that of a job on one node is closed to other machines. False if none is free."""
+        listener = _wire.listen(ports, everywhere=not self._identity().one_node)
+        if listener is None:
+            return False
+        self._listeners.append(listener)
+        self._add_listener(listener, secret)
+        return True
+
+    @property
+    def listens_on_port(self) -> bool:
+        return len(self._listeners) > 1
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every rank has said hello."""
+        return len(self._ranks) >= self._world
+
+    def close(self) -> None:
+        """In a forked child: this end of what is the parent's."""
+        for listener in self._listeners:
+            listener.close()
+        for peer in (*self._ranks.values(), *self._strangers, *self._viewers):
+            peer.connection.close()
+
+    def settle(self, seconds: float) -> None:
+        """Look once more before rank zero ends with an error: a rank may have died and taken it along."""
+        self._settled.clear()
+        self._hurries.set()
+        self._settled.wait(seconds)
+
+    def _add_listener(self, listener: socket.socket, secret: bytes) -> None:
+        self._secrets[listener] = secret
+        self._selector.register(listener, selectors.EVENT_READ)
+
+    def _run(self) -> None:
+        errors = 0
+        while errors < _ERRORS:
+            try:
+                self._serve(min(max(self._settings()[0] / 15, 0.1), 5.0))
+                hurries = self._hurries.is_set()
+                self._check()
+                self._show()
+                if hurries:
+                    self._hurries.clear()
+                    self._settled.set()
+                errors = 0
+            except Exception as error:  # a bug in here must not be what a training dies of
+                errors += 1
+                said = f"{type(error).__name__}: {error}"
+                time.sleep(0.2)
+        _report.say(f"the hang watch gave up: {said}")
+
+    # ---------------------------------------------------------------- listening
+
+    def _serve(self, seconds: float) -> None:
+        """Hear what the ranks say, until the time is over."""
+        end = time.monotonic() + seconds
+        while True:
+            for key, _ in self._selector.select(min(1.0, max(0.0, end - time.monotonic()))):
+                if isinstance(key.fileobj, socket.socket):
+                    self._accept(key.fileobj)
+                else:
+                    self._hear(key.data)
+            now = time.monotonic()
+            for peer in list(self._strangers):
+                if now - peer.connection.since > _wire.HELLO_DEADLINE:
+                    peer.connection.close()
+            self._drop_closed()
+            if now >= end or (seconds > 1.0 and self._viewers) or self._hurries.is_set():
+                return
+
+    def _serve_until(self, done: Callable[[], bool], seconds: float) -> None:
+        end = time.monotonic() + seconds
+        while not done() and time.monotonic() < end:
+            self._serve(0.05)
+
+    def _accept(self, listener: socket.socket) -> None:
+        """Let somebody in. No more than a few at a time who have not said who they are: the oldest has to go."""
+        try:
+            sock, _ = listener.accept()
+        except OSError:  # too many open files in this process, for instance
+            time.sleep(0.05)
+            return
+        if len(self._strangers) >= min(self._world, _MOST_STRANGERS):
+            self._strangers[0].connection.close()
+        self._drop_closed()
+        peer = Peer(Connection(sock, self._secrets[listener], as_hub=True), sock.fileno())
+        if peer.connection.open:
+            self._strangers.append(peer)
+            self._selector.register(peer.descriptor, selectors.EVENT_READ, peer)
+
+    def _hear(self, peer: Peer) -> None:
+        for message in peer.connection.receive():
+            if peer.connection.open:
+                self._take(peer, message)
+
+    def _drop_closed(self) -> None:
+        everybody = (*self._ranks.values(), *self._strangers, *self._viewers)
+        for peer in [peer for peer in everybody if not peer.connection.open]:
+            if peer.descriptor >= 0:
+                self._selector.unregister(peer.descriptor)
+                peer.descriptor = -1
+            if peer in self._strangers:
+                self._strangers.remove(peer)
+            elif peer in self._viewers:
+                self._viewers.remove(peer)
+            elif peer.ended is None:
+                peer.ended, peer.ended_at = "finished" if peer.finished else "lost", time.monotonic()
+
+    def _take(self, peer: Peer, message: Message) -> None:
+        kind = message["t"]
+        if kind == "hello":
+            self._welcome(peer, message)
+        elif kind == "show" and peer in self._strangers and len(self._viewers) < _MOST_VIEWERS:
+            self._strangers.remove(peer)
+            self._viewers.append(peer)
+        elif not peer.hello:
+            peer.connection.close()
+        elif kind == "beat":
+            peer.beat = message
+            peer.connection.send({"t": "pulse"})
+        elif kind == "report":
+            peer.answer = message
+        elif kind == "probed":
+            other = self._ranks.get((peer.key[0], message["local_rank"]))
+            if other is not None:
+                other.outside = Outside(**{field.name: message[field.name] for field in fields(Outside)})
+        elif kind == "bye" and message["error"] == "finished":
+            peer.finished = True
+        elif kind == "bye":
+            peer.ended, peer.ended_at = message["error"], time.monotonic()
+
+    def _welcome(self, peer: Peer, hello: Message) -> None:
+        """Take somebody for the rank that it says to be, unless another living process is that."""
+        if peer.hello and (hello["node_id"], hello["local_rank"]) != peer.key:
+            peer.connection.close()
+            return
+        key, rank = (hello["node_id"], hello["local_rank"]), hello["rank"]
+        same = [
+            other
+            for other in self._ranks.values()
+            if other is not peer and (other.key == key or (rank is not None and other.hello["rank"] == rank))
+        ]
+        free = not any(other.alive for other in same)
+        for other in same if free else []:
+            del self._ranks[other.key]
+        within = hello["local_rank"] < self._world and (rank is None or rank < self._world)
+        if not free or not within or (key not in self._ranks and len(self._ranks) >= self._world):
+            peer.connection.send({"t": "taken"})
+            peer.connection.close()
+            return
+        if peer in self._strangers:
+            self._strangers.remove(peer)
+        peer.hello = hello
+        self._ranks[key] = peer
+        peer.connection.send({"t": "welcome", "host": socket.gethostname(), "pid": os.getpid()})
+
+    # ---------------------------------------------------------------- deciding
+
+    @property
+    def _world(self) -> int:
+        return self._identity().world_size
+
+    def _check(self) -> None:
+        self._count()
+        timeout, abort = self._settings()
+        self._look_at_the_lost()
+        alive = [peer for peer in self._ranks.values() if peer.alive]
+        died = [peer for peer in self._ranks.values() if peer.outside is not None and peer.outside.crashed]
+        new = [peer for peer in died if peer.key not in self._told]
+        over = [peer for peer in died if time.monotonic() - peer.ended_at > min(timeout, _PATIENCE_AFTER_DEATH)]
+        waits = max((peer.waits for peer in alive), default=0.0)
+        seconds = self._standstill(alive, timeout)
+        mismatch = not seconds and not self._reported_at and self._mismatch(alive)
+        if new or mismatch or (seconds and seconds >= self._next_report(timeout)):
+            self._report(waits if mismatch else seconds, at_once=mismatch)
+            self._told |= {peer.key for peer in new}
+        elif not seconds and waits < self._reported_at:
+            _report.say_in_short(f"no rank waits any more. It was for {self._reported_at:.0f} s or longer.")
+            self._reported_at = self._reports = 0
+        if over and abort:
+            _report.say_in_short(f"{over[0].name} has died: all ranks are ended now, with status {_report.STATUS}.")
+            self._collect()
+            self._abort()
+
+    def _standstill(self, alive: list[Peer], timeout: float) -> float:
+        """For how long ranks have waited for each other, or none has moved, if that is too long; else 0."""
+        waits = [peer.waits for peer in alive]
+        all_wait = len(alive) == self._world and all(waits)
+        longest = min(waits) if all_wait else max(waits, default=0.0)  # since the last of them has come
+        if longest >= self._patience(timeout):
+            return longest
+        if not alive or len(self._ranks) < self._world:
+            return 0.0
+        still = min(peer.stands_still for peer in alive)
+        return still if still >= timeout else 0.0
+
+    def _next_report(self, timeout: float) -> float:
+        last = self._reported_at
+        return max(timeout, min(2 * last, last + _LONGEST_PAUSE)) if last else 0.0
+
+    def _patience(self, timeout: float) -> float:
+        """How long ranks may wait for each other: not for long if one of them is gone."""
+        gone = any(
+            peer.ended not in (None, "finished", "stopped", "lost") or (peer.outside is not None and peer.outside.gone)
+            for peer in self._ranks.values()
+        )
+        return min(timeout, _PATIENCE_AFTER_DEATH) if gone else timeout
+
+    def _mismatch(self, alive: list[Peer]) -> bool:
+        """Whether two ranks wait in the same collective of the same group, and do not mean the same one."""
+        seen: dict[tuple[str, int], tuple[str, str]] = {}
+        for peer in alive:
+            pending = peer.beat.get("pending")
+            if pending and peer.waits >= _PATIENCE:
+                sizes = pending["sizes"] if pending["name"] in ("all_reduce", "allreduce", "broadcast") else ""
+                what = (pending["name"], sizes)
+                if seen.setdefault((pending["group"], pending["number"]), what) != what:
+                    return True
+        return False
+
+    def _count(self) -> None:
+        """Say how many ranks are watched: when all are, and before that if it takes too long."""
+        world = self._world
+        if self._counted == world or (self._counted and not self.is_complete):
+            return
+        waited = time.monotonic() - self._began
+        zero = next((peer for peer in self._ranks.values() if peer.hello["rank"] == 0), None)
+        has_group = zero is not None and bool(zero.beat.get("numbers"))
+        if len(self._ranks) < world and (not has_group or waited < min(self._settings()[0], _LONGEST_START)):
+            return
+        self._counted = len(self._ranks)
+        known = {peer.hello["rank"] for peer in self._ranks.values()}
+        text = f"{len(self._ranks)} of {world} ranks are watched for hangs."
+        if len(self._ranks) < world:
+            absent = [rank for rank in range(world) if rank not in known][:8]
+            text += f" Not rank {', '.join(map(str, absent))}: not started with the same LIGHTNING_PATCHES_HANG_TIMEOUT"
+            if self._identity().one_node:
+                text += ", or in a container of its own"
+            else:
+                text += (
+                    ", or they can't reach this node: set LIGHTNING_PATCHES_HANG_SECRET to the same 16 characters or "
+                    "more on all nodes, and LIGHTNING_PATCHES_HANG_PORT to a port that no firewall closes"
+                )
+            text += "."
+        _report.say_in_short(text)
+
+    def _look_at_the_lost(self) -> None:
+        """Find out at once how a rank has ended that is gone without a word: soon nobody knows any more."""
+        for peer in list(self._ranks.values()):
+            if peer.ended == "lost" and peer.outside is None:
+                peer.outside = _UNASKED
+                self._look_at([peer])
+
+    # ---------------------------------------------------------------- reporting
+
+    def _report(self, seconds: float, at_once: bool) -> None:
+        timeout, abort = self._settings()
+        gpus = self._collect(children=True)
+        alive = [peer for peer in self._ranks.values() if peer.alive]
+        point = self._point()
+        died = any(peer.outside is not None and peer.outside.crashed for peer in self._ranks.values())
+        if not died and not at_once and not self._standstill(alive, timeout):
+            return  # over in the meantime
+        report = Report(self._states(point), point.call if point is not None else "", seconds, gpus)
+        works = [state for state in report.missing if state.works]
+        unseen = [state for state in report.missing if state.unseen]
+        # Where nobody keeps the others waiting, there is nobody to blame: it takes a second report.
+        may_end = (
+            not works and not unseen and not at_once and (bool(report.call and report.missing) or self._reports > 0)
+        )
+        ends = abort and bool(seconds) and may_end
+        if ends:
+            report.after = f"All ranks are ended now, with status {_report.STATUS}."
+        elif abort and died:
+            report.after = f"All ranks are ended in {min(timeout, _PATIENCE_AFTER_DEATH):.0f} s."
+        elif abort and works:
+            report.after = f"The job is not ended, since {works[0].name} works."
+        elif abort and unseen and seconds:
+            report.after = f"The job is not ended, since it can't be seen whether {unseen[0].name} works."
+        elif abort and seconds and not at_once and not died:
+            report.after = f"All ranks are ended if nothing has changed after {2 * seconds:.0f} s."
+        elif seconds:
+            report.after = (
+                f"The ranks go on waiting. If nothing changes, the next report comes after {2 * seconds:.0f} s."
+            )
+        _report.say(report.text() + _files.save(report.text(), report.as_dict()))
+        self._reported_at, self._reports = seconds, self._reports + 1
+        if ends:
+            self._abort()
+
+    def _show(self) -> None:
+        """Tell whoever has asked for it what every rank does now."""
+        if not self._viewers:
+            return
+        gpus = self._collect()
+        point = self._point()
+        report = Report(self._states(point), point.call if point else "", point.waits if point else 0.0, gpus)
+        said = json.dumps({**report.as_dict(), "text": report.text()})
+        parts = [said[i : i + LONGEST_STACK] for i in range(0, len(said), LONGEST_STACK)]
+        for viewer in list(self._viewers):
+            for number, part in enumerate(parts, 1):
+                viewer.connection.send({"t": "shown", "part": part, "last": number == len(parts)})
+            viewer.connection.close()
+        self._drop_closed()
+
+    def _point(self) -> Optional[Peer]:
+        """The rank that has waited longest for others; ``None`` if none waits."""
+        waiting = [peer for peer in self._ranks.values() if peer.alive and peer.waits]
+        return max(waiting, key=lambda peer: peer.waits, default=None)
+
+    def _collect(self, children: bool = False) -> list[str]:
+        """Ask everybody; look from outside at those who do not answer. Returns a line for each GPU.
+
+        Args:
+            children: ask those who do not wait for others about the processes that they have started, too.
+        """
+        nodes: set[str] = set()
+        asked = []
+        for peer in self._ranks.values():
+            peer.answer = None
+            if peer.alive:
+                peer.outside = None
+                asks = {"gpus": peer.key[0] not in nodes, "children": children and not peer.waits}
+                peer.connection.send({"t": "report", **asks})
+                nodes.add(peer.key[0])
+                asked.append(peer)
+        self._serve_until(lambda: all(peer.answer or not peer.alive for peer in asked), _PATIENCE)
+        self._look_at([peer for peer in asked if not peer.answer])
+        return [
+            f"{line} (host {peer.hello['host']})"
+            for peer in self._ranks.values()
+            for line in (peer.answer or {}).get("gpus", [])
+        ]
+
+    def _look_at(self, silent: list[Peer]) -> None:
+        """Have ranks looked at by others of their node."""
+        elsewhere = []
+        for peer in silent:
+            node, local_rank = peer.key
+            if node == _node.node_id():
+                peer.outside = self._job.look(local_rank, peer.ended is None)
+                continue
+            neighbour = next((p for p in self._ranks.values() if p.alive and p is not peer and p.key[0] == node), None)
+            if neighbour is not None:
+                neighbour.connection.send({"t": "probe", "local_rank": local_rank, "lives": peer.ended is None})
+                elsewhere.append((peer, peer.outside))
+        self._serve_until(lambda: all(peer.outside is not before for peer, before in elsewhere), _PATIENCE_OUTSIDE)
+
+    def _states(self, point: Optional[Peer]) -> list[State]:
+        known = {peer.hello["rank"]: peer for peer in self._ranks.values()}
+        ranks = range(self._world)
+        absent = [rank for rank in ranks if rank not in known]
+        unnamed = [peer for peer in self._ranks.values() if peer.hello["rank"] is None]
+        states = [self._state(known[rank], point) for rank in ranks if rank in known]
+        states += [self._state(peer, point) for peer in unnamed]
+        states += self._absent(absent[: len(absent) - len(unnamed)]) if absent else []
+        return states
+
+    def _absent(self, ranks: list[int]) -> list[State]:
+        """Ranks that have not said hello."""
+        started: dict[int, tuple[int, int]] = {}
+        for rank, pid, began in _processes.ranks_by_environment(os.environ.get("MASTER_PORT", "")):
+            started.setdefault(rank, (pid, began))
+        states = []
+        host, sees_all = socket.gethostname(), self._identity().sees_all
+        for rank in ranks:
+            if rank in started:
+                pid, began = started[rank]
+                works = _processes.works(pid)
+                text = f"has not said hello to rank zero: {_processes.state(pid, began)}"
+                text += ", and works." if works else "."
+                where = f"host {host}, pid {pid}"
+                kind = _report.WORKS if works else _report.UNWATCHED
+                states.append(State(f"rank {rank}", rank, where, kind, text=text, place="start-up", works=works))
+            elif any(peer.beat and peer.beat["numbers"] for peer in self._ranks.values()):
+                text = "is not watched: it is in the process group, and has not said hello to rank zero."
+                states.append(State(f"rank {rank}", rank, "", _report.UNWATCHED, text=text, unseen=True))
+            else:
+                text = f"has not said hello to rank zero, and no process of host {host} was started for it"
+                text += "." if sees_all else " (what is not watched on other hosts or in containers can't be seen)."
+                kind = _report.ABSENT if sees_all else _report.UNWATCHED
+                states.append(State(f"rank {rank}", rank, "", kind, text=text, unseen=not sees_all))
+        return states
+
+    def _state(self, peer: Peer, point: Optional[Peer]) -> State:
+        """What is said of a rank that has been here."""
+        beat, answer = peer.beat or _NO_BEAT, peer.answer or {}
+        state = State(peer.name, peer.hello["rank"], peer.where, _report.STILL, place=beat["place"])
+        state.detail, state.collective = answer.get("stack", ""), answer.get("collective", "")
+        state.children, state.recorder = answer.get("children", []), answer.get("recorder", [])
+        last = f" Last seen at {state.place}." if state.place else ""
+        if peer.ended == "lost":
+            outside = peer.outside or _UNASKED
+            state.kind, state.works = _report.DIED if outside.gone else _report.SILENT, outside.works
+            state.unseen = not outside.seen and not peer.has_gone
+            state.text = f"{'has ended' if outside.gone else 'was lost'} without a word: {outside.state}.{last}"
+        elif peer.ended == "finished":
+            state.kind, state.text = _report.LEFT, f"has left: its program has ended.{last}"
+        elif peer.ended == "stopped":
+            state.kind, state.text, state.unseen = _report.UNWATCHED, f"is not watched any more.{last}", True
+        elif peer.ended is not None:
+            state.kind, state.text, state.detail = _report.FAILED, "has ended with an error:", peer.ended
+        elif not answer:
+            outside = peer.outside or _UNASKED
+            state.kind, state.works, state.detail = _report.SILENT, outside.works, outside.stack
+            state.unseen, state.children = not outside.seen, outside.children
+            state.text = f"does not answer: {outside.state}{', and works' if outside.works else ''}.{last}"
+            if outside.stack:
+                state.text += " It is in code that lets no other Python thread run:"
+        elif peer.waits and point is not None and peer.is_in_the_call_of(point):
+            state.kind, state.call, state.seconds = _report.WAITS, peer.call, peer.waits
+        elif peer.waits:
+            state.kind, state.call, state.seconds = _report.ELSEWHERE, peer.call, peer.waits
+            state.text = f"waits in another call: {peer.call}, for {peer.waits:.0f} s, at {state.place}."
+            if point is not None and peer.has_no_part_in(point):
+                state.text += " It is not of the group that the others wait in."
+        elif point is None and beat["idle"] >= self._settings()[0]:
+            state.seconds, state.works = beat["idle"], beat["works"]
+            state.text = f"has made no progress for {beat['idle']:.0f} s."
+        elif beat["works"]:
+            state.kind, state.works = _report.WORKS, True
+            state.text = f"works: it is at {state.place}."
+        else:
+            state.seconds = beat["still"]
+            state.text = f"is not there; its main thread has not moved for {beat['still']:.0f} s."
+        return state
+
+    # ---------------------------------------------------------------- ending
+
+    def _abort(self) -> None:
+        """End all ranks at the same moment: one that sees others go first ends with an error of its own."""
+        silent: dict[str, list[int]] = {}
+        for peer in self._ranks.values():
+            if peer.ended is None and not peer.answer:
+                silent.setdefault(peer.key[0], []).append(peer.key[1])
+        for peer in self._ranks.values():
+            if peer.alive and peer.key != (_node.node_id(), self._identity().local_rank):
+                peer.connection.send({"t": "abort", "silent": silent.get(peer.key[0], [])})
+        time.sleep(GRACE)
+        for local_rank in silent.get(_node.node_id(), []):
+            self._job.end(local_rank)
+        for rank, pid, began in _processes.ranks_by_environment(os.environ.get("MASTER_PORT", "")):
+            if rank not in {peer.hello["rank"] for peer in self._ranks.values()}:
+                _processes.end(pid, began)
+        self._end()
+
+
+_UNASKED = Outside("its node can't be asked", seen=False)
+_NO_BEAT: Message = {"place": "", "works": False, "still": 0.0, "waits": 0.0}

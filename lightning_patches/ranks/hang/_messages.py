@@ -1,0 +1,137 @@
+"""What ranks and hub may say to each other: each kind's fields, with their types and ranges.
+
+No field names a process, a signal or a descriptor that anybody acts upon: ``pid`` is shown to the user, and a process
+is looked at or ended only by what its own node has written down of the rank.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any, Callable, Dict, Optional
+
+Message = Dict[str, Any]
+Check = Callable[[Any], bool]
+
+LONGEST_STACK = 60_000
+LONGEST_ERROR = 6_000
+LONGEST_CHILD = 8_000
+MOST_CHILDREN = 8
+MOST_COLLECTIVES = 32
+_MOST_RANKS = 1 << 20
+
+
+def text(most: int) -> Check:
+    return lambda value: isinstance(value, str) and len(value) <= most
+
+
+def number(least: int, most: int) -> Check:
+    return lambda value: type(value) is int and least <= value <= most
+
+
+def flag(value: Any) -> bool:
+    return isinstance(value, bool)
+
+
+def seconds(value: Any) -> bool:
+    return type(value) in (int, float) and math.isfinite(value) and 0 <= value <= 1e9
+
+
+def optional(check: Check) -> Check:
+    return lambda value: value is None or check(value)
+
+
+def several(check: Check, most: int) -> Check:
+    return lambda value: isinstance(value, list) and len(value) <= most and all(map(check, value))
+
+
+def _numbers(value: Any) -> bool:
+    """Name of a process group and how many collectives it has begun."""
+    return (
+        isinstance(value, dict)
+        and len(value) <= 64
+        and all(map(text(64), value))
+        and all(map(number(-1, 1 << 62), value.values()))
+    )
+
+
+def _form(fields: dict[str, Check]) -> Check:
+    return lambda value: (
+        isinstance(value, dict)
+        and value.keys() == fields.keys()
+        and all(check(value[name]) for name, check in fields.items())
+    )
+
+
+_COLLECTIVE = {
+    "name": text(128),
+    "group": text(64),
+    "number": number(-1, 1 << 62),
+    "sizes": text(256),
+    "done": flag,
+}
+_rank = number(0, _MOST_RANKS)
+_children = several(text(LONGEST_CHILD), MOST_CHILDREN)
+TO_HUB: dict[str, dict[str, Check]] = {
+    "hello": {
+        "rank": optional(_rank),
+        "local_rank": _rank,
+        "node": _rank,
+        "node_id": text(16),
+        "host": text(256),
+        "pid": number(0, 1 << 32),
+    },
+    "beat": {
+        "place": text(512),
+        "waits": seconds,
+        "what": text(128),
+        "numbers": _numbers,
+        "pending": optional(_form(_COLLECTIVE)),
+        "still": seconds,
+        "idle": seconds,
+        "works": flag,
+    },
+    "report": {
+        "stack": text(LONGEST_STACK),
+        "collective": text(1024),
+        "recorder": several(_form(_COLLECTIVE), MOST_COLLECTIVES),
+        "children": _children,
+        "gpus": several(text(256), 64),
+    },
+    "probed": {
+        "local_rank": _rank,
+        "state": text(1024),
+        "stack": text(LONGEST_STACK),
+        "works": flag,
+        "gone": flag,
+        "crashed": flag,
+        "seen": flag,
+        "children": _children,
+    },
+    "bye": {"error": text(LONGEST_ERROR)},
+    "show": {},
+}
+TO_RANK: dict[str, dict[str, Check]] = {
+    "welcome": {"host": text(256), "pid": number(0, 1 << 32)},
+    "taken": {},
+    "shown": {"part": text(LONGEST_STACK), "last": flag},
+    "pulse": {},
+    "report": {"gpus": flag, "children": flag},
+    "probe": {"local_rank": _rank, "lives": flag},
+    "abort": {"silent": several(_rank, 4096)},
+}
+
+
+def parse(line: bytes, to_hub: bool) -> Optional[Message]:
+    """A message; ``None`` if it is not JSON, of no known kind, or has a field too few, too many, or out of range."""
+    try:
+        message = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(message, dict):
+        return None
+    kind = message.get("t")
+    fields = (TO_HUB if to_hub else TO_RANK).get(kind) if isinstance(kind, str) else None
+    if fields is None or not _form({"t": text(16), **fields})(message):
+        return None
+    return message

@@ -1,0 +1,221 @@
+"""What the ranks of a job have written down on their node: who they are, how they are looked at, and a secret.
+
+It stands in a directory that this user alone can write to. Whoever is told by a message that something be done about a
+rank finds its process here, and nowhere else.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+import shutil
+import signal
+import threading
+import time
+from dataclasses import asdict, dataclass, field
+from typing import Optional
+
+from lightning_patches.ranks import _node, _processes
+from lightning_patches.ranks.hang._messages import LONGEST_CHILD, MOST_CHILDREN
+
+THREADS = "lightning_patches hang"
+"""How the names of our threads begin."""
+_OLD = 3600.0
+_PATIENCE_FOR_CHILDREN = 1.5
+
+
+@dataclass(frozen=True)
+class Record:
+    """A process that is a rank.
+
+    Args:
+        rank: ``None`` as long as the launcher tells the local rank only.
+        pid: its process.
+        started: when that began, see :func:`lightning_patches.ranks._processes.start_time`.
+        thread: the watch's thread in it.
+        signal: makes it write its stack; 0 if nothing does.
+        file: the descriptor that it writes to.
+    """
+
+    rank: Optional[int]
+    pid: int
+    started: Optional[int]
+    thread: int
+    signal: int
+    file: int
+
+    @property
+    def gone(self) -> bool:
+        return _processes.is_gone(self.pid, self.started)
+
+
+@dataclass(frozen=True)
+class Outside:
+    """What is seen of a rank from another process of its node.
+
+    Args:
+        state: in words.
+        stack: if it wrote one.
+        works: it uses the CPU, reads, writes, or receives.
+        gone: it has ended.
+        crashed: it was killed by a signal that is no request to end.
+        seen: its process could be looked at.
+        children: see :meth:`Job.children`.
+    """
+
+    state: str
+    stack: str = ""
+    works: bool = False
+    gone: bool = False
+    crashed: bool = False
+    seen: bool = True
+    children: list[str] = field(default_factory=list)
+
+
+class Job:
+    """This job's files on this node.
+
+    Args:
+        key: the same in all ranks of the job.
+
+    Raises:
+        OSError: there is no directory for them.
+    """
+
+    def __init__(self, key: str) -> None:
+        self.path = _node.directory("jobs", _node.digest(f"{key}\n{_node.node_id()}"))
+        self.socket = os.path.join(self.path, "hub")
+        self.ooms = _processes.killed_for_memory()
+
+    def secret(self) -> bytes:
+        """Known to the processes of this user on this node."""
+        return _file_of_secret(os.path.join(self.path, "secret"))
+
+    def register(self, local_rank: int, record: Record) -> bool:
+        """Whether this process is that rank: false if another one is, which has started this one."""
+        known = self.record(local_rank)
+        if known is not None and known.pid != record.pid and not known.gone:
+            return False
+        if known != record:
+            path = self._path(local_rank)
+            _write(f"{path}.{record.pid}", json.dumps(asdict(record)).encode())
+            os.replace(f"{path}.{record.pid}", path)
+        return True
+
+    def forget(self, local_rank: int) -> None:
+        with contextlib.suppress(OSError):
+            os.unlink(self._path(local_rank))
+
+    def record(self, local_rank: int) -> Optional[Record]:
+        return _read(self._path(local_rank))
+
+    def records(self) -> list[Record]:
+        """Of all ranks of this node, whether they live or not."""
+        return _records(self.path)
+
+    def look(self, local_rank: int, lives: bool) -> Outside:
+        """What can be seen of a rank from here. Takes about two seconds if it lives."""
+        record = self.record(local_rank)
+        if record is None:
+            return Outside("its process is not known", seen=False)
+        state = _processes.state(record.pid, record.started)
+        if record.gone:
+            status = _processes.wait_status(record.pid, record.started)
+            ooms = _processes.killed_for_memory() - self.ooms
+            if status == signal.SIGKILL and _processes.is_victim(record.pid, record.started):
+                state += ", by the kernel's OOM killer"
+            elif status == signal.SIGKILL and ooms > 0:
+                many = f"{ooms} process{'es' if ooms > 1 else ''}"
+                state += f", perhaps by the kernel's OOM killer: it has killed {many} here since the watch began"
+            return Outside(state, gone=True, crashed=_processes.crashed(status))
+        works = _processes.works(record.pid, self._others(record.pid))
+        if not lives:
+            return Outside(state, works=works)
+        stack = _processes.stack_from_outside(record.pid, record.started, record.thread, record.signal, record.file)
+        return Outside(state, stack, works, children=self.children(local_rank))
+
+    def children(self, local_rank: int) -> list[str]:
+        """What the processes do that a rank of this node has started, such as a DataLoader's workers.
+
+        One that was forked writes its stack as its rank would. It has no thread of ours to take the signal, so this is
+        for ranks that keep others waiting: a system call of C code in it may return early, as by any other signal.
+        """
+        record = self.record(local_rank)
+        found: list[str] = []
+        end = time.monotonic() + _PATIENCE_FOR_CHILDREN
+        for pid in _processes.descendants(record.pid, self._others(record.pid)) if record is not None else []:
+            if len(found) == MOST_CHILDREN or time.monotonic() > end:
+                break
+            said = f"child process {pid} ({_processes.name(pid)}): {_processes.state(pid, None)}."
+            started, thread = _processes.start_time(pid), _processes.thread_beside(pid)
+            assert record is not None
+            stack = _processes.stack_from_outside(pid, started, thread, record.signal, record.file)
+            found.append(f"{said}\n{stack}".rstrip()[:LONGEST_CHILD])
+        return found
+
+    def end(self, local_rank: int) -> None:
+        """Kill a rank of this node, and its children."""
+        record = self.record(local_rank)
+        if record is not None and record.pid != os.getpid():
+            _processes.end(record.pid, record.started, self._others(record.pid))
+
+    def end_children(self) -> None:
+        """Kill the children of this process, such as a DataLoader's workers, but no rank."""
+        for pid in _processes.descendants(os.getpid(), self._others(os.getpid())):
+            _processes.end(pid, None)
+
+    def work(self) -> _processes.Work:
+        """What this process and its children have done, without what the watch itself does."""
+        watchers = [thread.native_id for thread in threading.enumerate() if thread.name.startswith(THREADS)]
+        return _processes.work(os.getpid(), [one for one in watchers if one], self._others(os.getpid()))
+
+    def sweep(self) -> None:
+        """Remove what jobs have left here of which no process lives."""
+        jobs = os.path.dirname(self.path)
+        for name in os.listdir(jobs):
+            path = os.path.join(jobs, name)
+            with contextlib.suppress(OSError):
+                is_old = path != self.path and time.time() - os.stat(path).st_mtime > _OLD
+                if is_old and all(record.gone for record in _records(path)):
+                    shutil.rmtree(path)
+
+    def _others(self, pid: int) -> list[int]:
+        """Processes that are other ranks. Lightning's launcher makes them children of rank zero."""
+        return [record.pid for record in self.records() if record.pid != pid]
+
+    def _path(self, local_rank: int) -> str:
+        return os.path.join(self.path, f"rank-{local_rank}")
+
+
+def _records(path: str) -> list[Record]:
+    names = [name for name in os.listdir(path) if name.startswith("rank-") and name[5:].isdigit()]
+    found = [_read(os.path.join(path, name)) for name in names]
+    return [record for record in found if record is not None]
+
+
+def _read(path: str) -> Optional[Record]:
+    try:
+        with open(path, encoding="ascii") as file:
+            return Record(**json.load(file))
+    except (OSError, ValueError, TypeError):
+        return None
+
+
+def _file_of_secret(path: str) -> bytes:
+    """What stands in the file. Whoever comes first makes it."""
+    if not os.path.exists(path):
+        made = f"{path}.{os.getpid()}"
+        _write(made, secrets.token_hex(32).encode())
+        with contextlib.suppress(FileExistsError):
+            os.link(made, path)
+        os.unlink(made)
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def _write(path: str, data: bytes) -> None:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+    with open(os.open(path, flags, 0o600), "wb") as file:
+        file.write(data)

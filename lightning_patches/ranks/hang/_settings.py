@@ -1,0 +1,48 @@
+"""``LIGHTNING_PATCHES_HANG_TIMEOUT`` and the variables beside it, as users write them."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Mapping, Optional
+
+from lightning_patches.ranks.hang import _files, _secret
+
+VARIABLE = "LIGHTNING_PATCHES_HANG_TIMEOUT"
+FORMS = "`300`, `300s`, `5m` or `1h`, each with `:abort` or not, or `off`"
+_OFF = ("", "0", "off", "no", "none", "false", "disable", "disabled")
+_UNITS = {"": 1.0, "s": 1.0, "sec": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
+LONGEST = 30 * 86400.0
+
+
+def parse(text: str) -> Optional[tuple[float, bool]]:
+    """Seconds and whether to abort; ``None`` for "off".
+
+    Raises:
+        ValueError: it can't be understood; says what can.
+    """
+    text = text.strip().lower()
+    if text in _OFF:
+        return None
+    found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?|\.[0-9]+)\s*([a-z]*)\s*(:\s*abort)?", text)
+    if found is not None and found[2] in _UNITS and 0 < float(found[1]) * _UNITS[found[2]] <= LONGEST:
+        return float(found[1]) * _UNITS[found[2]], found[3] is not None
+    raise ValueError(f"{VARIABLE}={text} is not understood, and nothing is watched. Use {FORMS}.")
+
+
+def problems(environment: Mapping[str, str] = os.environ) -> list[str]:
+    """What is wrong with the variables beside it, in sentences."""
+    found = []
+    port = environment.get(_secret.PORT_VARIABLE, "").strip()
+    secret = environment.get(_secret.VARIABLE, "").strip()
+    if port and _secret.as_port(port) is None:
+        found.append(f"{_secret.PORT_VARIABLE}={port} is no port and is ignored. Use a number from 1 to 65535.")
+    beside = [name for name in (_secret.PORT_VARIABLE, _secret.VARIABLE, _files.VARIABLE) if environment.get(name)]
+    if beside and not environment.get(VARIABLE, "").strip():
+        found.append(f"{' and '.join(beside)} without {VARIABLE}: nothing is watched.")
+    if secret and len(secret) < _secret.SHORTEST:
+        found.append(
+            f"{_secret.VARIABLE} is shorter than {_secret.SHORTEST} characters and is ignored. Use a longer one, the "
+            "same in all ranks, for instance of `openssl rand -hex 16`."
+        )
+    return found

@@ -1,0 +1,50 @@
+"""Asks the watches of this node's jobs what their ranks do now."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from typing import Any, Optional
+
+from lightning_patches.ranks import _node
+from lightning_patches.ranks.hang import _wire
+
+
+def show(seconds: float = 30.0) -> list[dict[str, Any]]:
+    """What each watched job of this user does whose rank zero is on this node, see ``Report.as_dict``.
+
+    Args:
+        seconds: for each job to answer.
+
+    Raises:
+        OSError: the directory of the jobs can't be read.
+    """
+    jobs = _node.directory("jobs")
+    answers = [_ask(os.path.join(jobs, name), seconds) for name in sorted(os.listdir(jobs))]
+    return [answer for answer in answers if answer is not None]
+
+
+def _ask(job: str, seconds: float) -> Optional[dict[str, Any]]:
+    """``None`` if the job is no more, or does not answer."""
+    try:
+        with open(os.path.join(job, "secret"), "rb") as file:
+            secret = file.read()
+    except OSError:
+        return None
+    connection = _wire.connect(os.path.join(job, "hub"), secret)
+    if connection is None:
+        return None
+    connection.send({"t": "show"})
+    said, deadline = "", time.monotonic() + seconds
+    while connection.open and time.monotonic() < deadline:
+        connection.wait(0.5)
+        for message in connection.receive():
+            if message["t"] == "shown":
+                said += message["part"]
+                if message["last"]:
+                    connection.close()
+                    answer: dict[str, Any] = json.loads(said)
+                    return answer
+    connection.close()
+    return None

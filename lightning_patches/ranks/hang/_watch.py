@@ -1,0 +1,443 @@
+"""Every rank's side: looks at itself, tells rank zero, answers when asked."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import dataclasses
+import os
+import random
+import socket
+import sys
+import threading
+import time
+import traceback
+from typing import Any, ClassVar, Optional
+
+from lightning_patches import _runtime
+from lightning_patches.ranks import _node, _processes
+from lightning_patches.ranks.hang import (
+    _collectives,
+    _files,
+    _gpus,
+    _hub,
+    _identity,
+    _messages,
+    _report,
+    _secret,
+    _stacks,
+    _wire,
+)
+from lightning_patches.ranks.hang._identity import Identity
+from lightning_patches.ranks.hang._messages import Message
+from lightning_patches.ranks.hang._registry import THREADS, Job, Record
+from lightning_patches.ranks.hang._report import STATUS
+
+__all__ = ["STATUS", "Watch"]
+
+_ATTEMPTS_AS_CHILD = 20
+"""A process of :mod:`multiprocessing` that is no rank by then is none (a DataLoader worker), and is let alone."""
+_LONGEST_LOOK = 5.0
+_LATE = 10.0
+"""Seconds until a rank of this node is looked for in a container of its own."""
+_ERRORS = 5
+"""In a row. Fewer may come of a module that the main thread is importing."""
+
+
+class Watch:
+    """The watch over one rank. Made by :func:`lightning_patches.watch_hangs`.
+
+    Args:
+        timeout: in seconds.
+        abort: end all ranks after the report.
+    """
+
+    _current: ClassVar[Optional[Watch]] = None
+    _making: ClassVar[threading.Lock] = threading.Lock()
+    _registered: ClassVar[bool] = False
+
+    def __init__(self, timeout: float, abort: bool) -> None:
+        self.timeout, self.abort = timeout, abort
+        self._stopped = threading.Event()
+        self._leaving = threading.Event()
+        self._looking = threading.Lock()
+        self._identity: Optional[Identity] = None
+        self._job: Optional[Job] = None
+        self._exchange: Optional[_secret.Exchange] = None
+        self._exchanges: list[_secret.Exchange] = []
+        """Those that are needed no more, and may still be in a call."""
+        self._hub: Optional[_hub.Hub] = None
+        self._connection: Optional[_wire.Connection] = None
+        self._said: Optional[Identity] = None
+        self._heard = self._next_try = time.monotonic()
+        self._complained = 0.0
+        self._port_is_taken = False
+        self._began = time.monotonic()
+        self._sampler = _stacks.Sampler(timeout, self._work)
+        self._dump = _processes.Dump()
+        self._thread = threading.Thread(target=self._run, name=f"{THREADS} watch", daemon=True)
+
+    @classmethod
+    def start(cls, timeout: float, abort: bool) -> Watch:
+        """The one watch of this process, with these settings."""
+        with cls._making:
+            current = cls._current
+            if current is not None and not current._stopped.is_set():
+                current.timeout = current._sampler.timeout = timeout
+                current.abort = abort
+                return current
+            watch = cls._current = cls(timeout, abort)
+            if not cls._registered:
+                cls._registered = True
+                atexit.register(cls._on_exit)
+                os.register_at_fork(after_in_child=cls._after_fork)
+            util = sys.modules.get("multiprocessing.util")
+            if util is not None and _runtime.is_child():  # where nothing runs what atexit knows
+                util.Finalize(None, cls._on_exit, exitpriority=0)
+        watch._thread.start()
+        return watch
+
+    def stop(self) -> None:
+        """Watch no longer. The other ranks are told."""
+        self._leave("stopped")
+
+    # ---------------------------------------------------------------- the thread
+
+    def _run(self) -> None:
+        attempts = errors = 0
+        while not self._stopped.is_set():
+            try:
+                with self._looking:
+                    view = self._sampler.look(torch=not self._leaving.is_set())
+                    if not self._leaving.is_set():
+                        self._identity = _identity.find(_stacks.main_frames()) or self._identity
+                if self._identity is None and _runtime.is_child():
+                    attempts += 1
+                    if attempts > _ATTEMPTS_AS_CHILD:
+                        return
+                leaving = self._leaving.is_set()
+                if self._identity is not None and (leaving or self._is_that_rank(self._identity)):
+                    self._tell(self._identity, view)
+                    self._check_alone(self._identity, view)
+                self._pause()
+                errors = 0
+            except Exception as error:  # a bug in here must not be what a training dies of
+                errors += 1
+                if errors == _ERRORS:
+                    _report.say(f"the hang watch gave up in this rank: {type(error).__name__}: {error}")
+                    return
+                self._stopped.wait(0.2)
+
+    def _pause(self) -> None:
+        interval = min(max(self.timeout / 15, 0.1), 5.0) * random.uniform(0.8, 1.2)
+        end = time.monotonic() + interval
+        while not self._stopped.is_set():
+            rest = end - time.monotonic()
+            connection = self._connection
+            if rest <= 0:
+                return
+            if connection is None or not connection.open:
+                self._stopped.wait(rest)
+            elif connection.wait(rest):
+                for message in connection.receive():
+                    self._obey(connection, message)
+
+    def _work(self) -> _processes.Work:
+        return self._job.work() if self._job is not None else _processes.work(os.getpid())
+
+    def _is_that_rank(self, identity: Identity) -> bool:
+        """Write down that this process is that rank; the watch ends where another process is, which has started it."""
+        if self._job is None:
+            try:
+                self._job = Job(identity.key)
+            except OSError as error:
+                _report.say(f"{identity.name} is not watched for hangs: {error}")
+                self._stopped.set()
+                return False
+        pid = os.getpid()
+        thread = threading.get_native_id()
+        started = _processes.start_time(pid)
+        record = Record(identity.rank, pid, started, thread, self._dump.signal, self._dump.file)
+        if not self._job.register(identity.local_rank, record):
+            self._stopped.set()
+            return False
+        return True
+
+    def _tell(self, identity: Identity, view: _stacks.View) -> None:
+        now = time.monotonic()
+        if self._leaving.is_set():
+            if self._connection is not None:
+                self._connection.send({"t": "beat", **dataclasses.asdict(view)})
+            return
+        if self._connection is None or not self._connection.open:
+            if now < self._next_try:
+                return
+            self._connection = self._said = None
+            self._next_try = now + min(self.timeout / 5, 10.0)
+            self._connection = self._find_hub(identity)
+        self._open_port(identity)
+        connection = self._connection
+        if connection is None or self._stopped.is_set():
+            return
+        if self._said != identity:
+            connection.send(self._hello(identity))
+            self._said, self._heard = identity, time.monotonic()
+        connection.send({"t": "beat", **dataclasses.asdict(view)})
+
+    def _find_hub(self, identity: Identity) -> Optional[_wire.Connection]:
+        """Connect to rank zero. On its node by a socket file, from others as soon as the secret is known."""
+        job = self._job
+        assert job is not None
+        if identity.rank == 0 and self._hub is None:
+            self._hub = _hub.Hub(job, lambda: self._identity or identity, self._settings, self._end)
+        connection = _wire.connect(job.socket, job.secret()) if os.path.exists(job.socket) else None
+        if connection is not None and identity.rank != 0:
+            self._need_no_secret()
+        if connection is not None or identity.rank == 0 or (identity.one_node and not self._is_late):
+            return connection
+        self._exchange = self._exchange or _secret.Exchange(identity)
+        secret = self._exchange.secret
+        if secret is None:
+            return None
+        for address in self._addresses(identity):
+            for port in _secret.ports(secret, identity):
+                connection = _wire.connect((address, port), secret)
+                if connection is not None:
+                    return connection
+        return None
+
+    def _need_no_secret(self) -> None:
+        """All ranks have found each other without one."""
+        if self._exchange is not None:
+            self._exchange.stop(wait=False)
+            self._exchanges.append(self._exchange)
+            self._exchange = None
+
+    @property
+    def _is_late(self) -> bool:
+        """Whether a rank of this node must have been found by its socket file, if it shares the directory with us."""
+        return time.monotonic() - self._began > min(self.timeout / 4, _LATE)
+
+    def _addresses(self, identity: Identity) -> tuple[str, ...]:
+        return _wire.LOOPBACK if identity.one_node else tuple(filter(None, [identity.address]))
+
+    def _open_port(self, identity: Identity) -> None:
+        """In rank zero: listen to ranks of other nodes, and containers of this one, that have asked for the secret."""
+        hub = self._hub
+        if hub is None or hub.listens_on_port or self._port_is_taken:
+            return
+        if identity.one_node and (hub.is_complete or not self._is_late):
+            self._need_no_secret()
+            return
+        self._exchange = self._exchange or _secret.Exchange(identity)
+        secret = self._exchange.secret
+        if secret is None:
+            return
+        ports = _secret.ports(secret, identity)
+        self._port_is_taken = not hub.listen_on_port(ports, secret)
+        if self._port_is_taken:
+            _report.say(
+                f"ranks of other nodes and containers are not watched: ports {', '.join(map(str, ports))} are in use. "
+                f"{_secret.PORT_VARIABLE} sets another one, the same in all ranks."
+            )
+
+    def _settings(self) -> tuple[float, bool]:
+        return self.timeout, self.abort
+
+    def _hello(self, identity: Identity) -> Message:
+        return {
+            "t": "hello",
+            "rank": identity.rank,
+            "local_rank": identity.local_rank,
+            "node": identity.node,
+            "node_id": _node.node_id(),
+            "host": socket.gethostname()[:256],
+            "pid": os.getpid(),
+        }
+
+    def _obey(self, connection: _wire.Connection, message: Message) -> None:
+        self._heard = time.monotonic()
+        kind, job = message["t"], self._job
+        if kind == "taken":
+            self._stopped.set()  # another process is that rank
+        elif kind == "report":
+            rank = self._identity.local_rank if message["children"] and self._identity is not None else None
+            with self._looking:
+                torch = not self._leaving.is_set()
+                # What it says now is what the report is about, not what it said a while ago.
+                connection.send({"t": "beat", **dataclasses.asdict(self._sampler.look(torch))})
+                connection.send(
+                    {
+                        "t": "report",
+                        "stack": _stacks.describe()[-_messages.LONGEST_STACK :],
+                        "collective": str(torch and _collectives.last() or "")[:1024],
+                        "recorder": [dataclasses.asdict(one) for one in _collectives.recorded()] if torch else [],
+                        "children": job.children(rank) if rank is not None and job is not None else [],
+                        "gpus": [line[:256] for line in _gpus.describe()][:64] if message["gpus"] else [],
+                    }
+                )
+        elif kind == "probe" and job is not None:
+            outside = job.look(message["local_rank"], message["lives"])
+            answer = dataclasses.asdict(outside)
+            answer["stack"] = outside.stack[-_messages.LONGEST_STACK :]
+            connection.send({"t": "probed", "local_rank": message["local_rank"], **answer})
+        elif kind == "abort" and self.abort and job is not None:
+            time.sleep(_hub.GRACE)
+            for local_rank in message["silent"]:
+                job.end(local_rank)
+            self._end()
+
+    def _end(self) -> None:
+        """End this rank, and what it has started."""
+        if self._job is not None:
+            with contextlib.suppress(OSError):
+                self._job.end_children()
+        _report.leave()
+
+    # ---------------------------------------------------------------- without rank zero
+
+    def _check_alone(self, identity: Identity, view: _stacks.View) -> None:
+        """Report from here, if this rank waits or stands still, and rank zero's watch is not there or is silent."""
+        now = time.monotonic()
+        stands = max(view.waits, view.idle)
+        if stands < 1.5 * self.timeout:  # rank zero comes first
+            self._complained = 0.0
+            return
+        if self._connection is not None and self._connection.open and now - self._heard < max(0.7 * self.timeout, 8.0):
+            return
+        if stands < 2 * self._complained:
+            return
+        at_end = view.place.startswith(_stacks.AT_END) and self._complained > 0
+        self._complained = stands
+        ends = self.abort and (at_end or (view.waits > 0 and self._nobody_works(identity)))
+        if self._is_speaker(identity):
+            text = self._alone(identity, view, ends)
+            data = {"schema": 1, "verdict": text.partition("\n")[0].rstrip("."), "ranks": [], "text": text}
+            _report.say(text + _files.save(text, data))
+        if ends:
+            if not at_end:
+                self._end_silent_zero()
+            self._end()
+
+    def _is_speaker(self, identity: Identity) -> bool:
+        """Whether this is the first rank of its node that still lives, rank zero left aside: one of them speaks."""
+        assert self._job is not None
+        mine = os.getpid()
+        living = sorted(
+            (one.rank if one.rank is not None else 1 << 30, one.pid)
+            for one in self._job.records()
+            if one.rank != 0 and not one.gone
+        )
+        return not living or living[0][1] == mine
+
+    def _zero(self) -> Optional[Record]:
+        assert self._job is not None
+        return next((record for record in self._job.records() if record.rank == 0), None)
+
+    def _nobody_works(self, identity: Identity) -> bool:
+        """Whether it can be seen that no rank works: all are on this node, and rank zero was one of them.
+
+        That rank zero can't be reached is no reason to end anything.
+        """
+        assert self._job is not None
+        others = [record for record in self._job.records() if record.pid != os.getpid()]
+        if len(others) + 1 < identity.world_size or self._zero() is None:
+            return False
+        ranks = [record.pid for record in others]
+        before = {pid: _processes.work(pid, ranks=[p for p in ranks if p != pid]) for pid in ranks}
+        time.sleep(2.0)
+        return not any(
+            _processes.work(pid, ranks=[p for p in ranks if p != pid]).since(work) for pid, work in before.items()
+        )
+
+    def _end_silent_zero(self) -> None:
+        zero = self._zero()
+        if zero is not None and self._job is not None:
+            _processes.end(zero.pid, zero.started, [record.pid for record in self._job.records()])
+
+    def _alone(self, identity: Identity, view: _stacks.View, ends: bool) -> str:
+        assert self._job is not None
+        me = f"{identity.name} (host {socket.gethostname()}, pid {os.getpid()})"
+        call = _report.call(view.what, max(view.numbers.values(), default=-1))
+        does = f"has waited {view.waits:.0f} s, in {call}"
+        if not view.waits:
+            does = f"has not moved for {view.idle:.0f} s, at {view.place}"
+        lines = [f"{me} {does}, and the watch of rank 0 can't be reached, which would know more."]
+        zero = self._zero()
+        if zero is not None:
+            outside = self._job.look(0, lives=True)
+            lines.append(f"  rank 0 (pid {zero.pid}): {outside.state}.")
+            lines += _report.indented(outside.stack, 60) if outside.stack else []
+        elif self._said is not None:
+            lines.append("  rank 0 was there before.")
+        else:
+            lines.append(f"  It was never there: {self._advice(identity)}")
+        lines += [f"  stack of {identity.name}:", *_report.indented(_stacks.describe(), 60)]
+        lines.append(f"  Ranks are ended now, with status {STATUS}." if ends else "  The rank goes on.")
+        return _report.printable("\n".join(lines))
+
+    def _advice(self, identity: Identity) -> str:
+        if identity.one_node:
+            return "rank 0 has not begun, or is not watched."
+        if self._exchange is None or self._exchange.secret is None:
+            return (
+                "rank 0 has not begun, or this node can't know its secret. Set "
+                f"{_secret.VARIABLE} to the same {_secret.SHORTEST} characters or more on all nodes."
+            )
+        ports = ", ".join(map(str, _secret.ports(self._exchange.secret, identity)))
+        return (
+            f"nobody answers at {identity.address}, ports {ports}: rank 0 has not begun, is not watched, or a firewall "
+            f"is between ({_secret.PORT_VARIABLE} sets the port)."
+        )
+
+    # ---------------------------------------------------------------- ends and forks
+
+    def _leave(self, why: str) -> None:
+        """Say how this rank ends. One that has finished is watched on: what else runs at exit may hang, too."""
+        if why != "finished":
+            self._stopped.set()
+        connection = self._connection
+        if connection is not None and connection.open:
+            connection.send({"t": "bye", "error": why[-_messages.LONGEST_ERROR :]})
+            if self._hub is None and why != "finished":
+                connection.close()
+        for exchange in (*self._exchanges, *filter(None, [self._exchange])):
+            exchange.stop()
+
+    @classmethod
+    def _on_exit(cls) -> None:
+        watch = cls._current
+        if watch is None:
+            return
+        error = getattr(sys, "last_value", None)
+        text = ""
+        if error is not None:
+            text = "".join(traceback.format_exception(type(error), error, error.__traceback__)[-12:])
+        # From here on nothing of torch is asked: a call that lets the GIL go dies of the interpreter's end, loudly.
+        watch._leaving.set()
+        if watch._looking.acquire(timeout=_LONGEST_LOOK):
+            watch._looking.release()
+        watch._leave(text or "finished")
+        if error is not None and watch._hub is not None:
+            watch._hub.settle(_LONGEST_LOOK)
+        if watch._job is not None and watch._identity is not None and error is None and watch._said is not None:
+            watch._job.forget(watch._identity.local_rank)
+
+    @classmethod
+    def _after_fork(cls) -> None:
+        """The child has none of the threads. It is watched anew if it is a rank of ``ddp_fork``."""
+        watch, cls._current = cls._current, None
+        cls._making = threading.Lock()
+        if watch is None or watch._stopped.is_set():
+            return
+        if watch._connection is not None:
+            watch._connection.close()
+        if watch._hub is not None:
+            watch._hub.close()
+        frame: Any = sys._getframe()
+        while frame is not None:
+            code = frame.f_code
+            if code.co_name == "start_processes" and code.co_filename.endswith("torch/multiprocessing/spawn.py"):
+                cls.start(watch.timeout, watch.abort)
+                return
+            frame = frame.f_back

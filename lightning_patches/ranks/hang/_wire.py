@@ -1,0 +1,287 @@
+"""Messages between ranks: JSON, one a line, each signed, over a socket whose two ends know the same secret.
+
+Nothing is parsed that comes from a stranger: until the other end has proved that it knows the secret, a few bytes of a
+fixed form are compared, and the connection is closed if they differ. Afterwards each line carries a signature over its
+number and its text, so that nobody between can add, repeat, change or leave out one. What a line says is checked
+against the form of its kind (:mod:`~lightning_patches.ranks.hang._messages`). Lines are not encrypted.
+
+    hub:   lightning_patches 1 NONCE
+    rank:  NONCE PROOF
+    hub:   PROOF
+    both:  SIGNATURE {"t": ...}
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import hmac
+import ipaddress
+import json
+import os
+import select
+import socket
+import struct
+import threading
+import time
+from typing import Any, Optional, Union
+
+from lightning_patches.ranks.hang import _messages
+from lightning_patches.ranks.hang._messages import Message
+
+LONGEST_LINE = 1 << 20
+_LONGEST_GREETING = 160
+_BANNER = b"lightning_patches 1 "
+LOOPBACK = ("127.0.0.1", "::1")
+HELLO_DEADLINE = 5.0
+"""Seconds for the other end to prove that it knows the secret."""
+
+
+class Connection:
+    """One end of a connection. Nothing here blocks for longer than ``patience``.
+
+    Args:
+        sock: a connected socket.
+        secret: what both ends know.
+        as_hub: whether this end was connected to.
+
+    ``open`` is whether it can be used; ``known`` whether the other end has proved that it knows the secret;
+    ``hung_up`` whether the other end has closed it.
+    """
+
+    patience = 1.0
+
+    def __init__(self, sock: socket.socket, secret: bytes, as_hub: bool) -> None:
+        self._socket, self._secret, self._as_hub = sock, secret, as_hub
+        self._buffer = b""
+        self._nonce = os.urandom(16).hex().encode()
+        self._nonce_of_hub = self._nonce if as_hub else b""
+        self._session = b""
+        self._sent = self._received = 0
+        self._sending = threading.Lock()
+        self.open, self.known, self.hung_up = True, False, False
+        self.since = time.monotonic()
+        sock.setblocking(False)
+        if as_hub and not _is_same_user(sock):
+            self.close()
+        elif as_hub:
+            self._write(_BANNER + self._nonce + b"\n")
+
+    def fileno(self) -> int:
+        return self._socket.fileno()
+
+    def send(self, message: Message) -> bool:
+        """Whether the message went out; if not, the connection is closed."""
+        if not (self.open and self.known):
+            return False
+        text = json.dumps(message).encode()
+        with self._sending:
+            signature = self._sign(self._as_hub, self._sent, text)
+            self._sent += 1
+            return self._write(signature + b" " + text + b"\n")
+
+    def receive(self) -> list[Message]:
+        """What has come so far, one read of the socket at most. Whatever is not as it has to be closes it."""
+        try:
+            data = self._socket.recv(1 << 16) if self.open else b""
+            if not data:
+                self.hung_up = self.open
+                self.close()
+            self._buffer += data
+        except (BlockingIOError, InterruptedError):
+            pass
+        except OSError:
+            self.close()
+        messages: list[Message] = []
+        while b"\n" in self._buffer:
+            line, _, self._buffer = self._buffer.partition(b"\n")
+            if not self.known:
+                if not self._greet(line):
+                    self.close()
+                    break
+                continue
+            message = self._read(line)
+            if message is None:
+                self.close()
+                break
+            messages.append(message)
+        if len(self._buffer) > (LONGEST_LINE if self.known else _LONGEST_GREETING):
+            self.close()
+        return messages
+
+    def wait(self, seconds: float) -> bool:
+        """Until something can be received, or the time is over."""
+        with contextlib.suppress(OSError, ValueError):
+            return self.open and _ready(self._socket, select.POLLIN, seconds)
+        return False
+
+    def close(self) -> None:
+        self.open, self._buffer = False, b""
+        with contextlib.suppress(OSError):
+            self._socket.close()
+
+    # ---------------------------------------------------------------- the greeting
+
+    def _greet(self, line: bytes) -> bool:
+        """One line of the greeting; false if it is not what somebody who knows the secret would say."""
+        if len(line) > _LONGEST_GREETING:
+            return False
+        if self._as_hub:
+            nonce, _, proof = line.partition(b" ")
+            if not _is_nonce(nonce) or not hmac.compare_digest(proof, self._prove(b"rank", nonce)):
+                return False
+            self._session, self.known = self._prove(b"session", nonce), True
+            return self._write(self._prove(b"hub", nonce) + b"\n")
+        if not self._nonce_of_hub:
+            self._nonce_of_hub = line[len(_BANNER) :]
+            is_banner = line.startswith(_BANNER) and _is_nonce(self._nonce_of_hub)
+            if not is_banner or not _is_same_user(self._socket):  # not before: until it is accepted it has no owner
+                return False
+            return self._write(self._nonce + b" " + self._prove(b"rank", self._nonce) + b"\n")
+        if not hmac.compare_digest(line, self._prove(b"hub", self._nonce)):
+            return False
+        self._session, self.known = self._prove(b"session", self._nonce), True
+        return True
+
+    def _prove(self, what: bytes, nonce_of_rank: bytes) -> bytes:
+        text = b" ".join((what, self._nonce_of_hub, nonce_of_rank))
+        return hmac.new(self._secret, text, hashlib.sha256).hexdigest().encode()
+
+    # ---------------------------------------------------------------- lines
+
+    def _sign(self, by_hub: bool, number: int, text: bytes) -> bytes:
+        who = b"hub" if by_hub else b"rank"
+        return hmac.new(self._session, b"%s %d " % (who, number) + text, hashlib.sha256).hexdigest()[:32].encode()
+
+    def _read(self, line: bytes) -> Optional[Message]:
+        signature, _, text = line.partition(b" ")
+        if len(line) > LONGEST_LINE or not hmac.compare_digest(
+            signature, self._sign(not self._as_hub, self._received, text)
+        ):
+            return None
+        self._received += 1
+        return _messages.parse(text, to_hub=self._as_hub)
+
+    def _write(self, data: bytes) -> bool:
+        try:
+            while data:
+                if not _ready(self._socket, select.POLLOUT, self.patience):
+                    raise OSError("the other end does not read")
+                data = data[self._socket.send(data) :]
+        except (OSError, ValueError):
+            self.close()
+            return False
+        return True
+
+
+def connect(place: Any, secret: bytes, patience: float = 1.0) -> Optional[Connection]:
+    """A connection to a hub that knows the secret; ``None`` if there is none.
+
+    Args:
+        place: the path of a socket, or host and port.
+        secret: what both ends know.
+        patience: seconds to connect; for the greeting :data:`HELLO_DEADLINE` holds.
+    """
+    try:
+        if isinstance(place, str):
+            sock = socket.socket(socket.AF_UNIX)
+            sock.settimeout(patience)
+            sock.connect(place)
+        else:
+            sock = socket.create_connection(place, timeout=patience)
+            if sock.getsockname() == sock.getpeername():
+                sock.close()  # a port that nobody listens on may connect to itself
+                return None
+    except (OSError, UnicodeError, OverflowError):
+        return None
+    connection = Connection(sock, secret, as_hub=False)
+    end = time.monotonic() + HELLO_DEADLINE
+    while connection.open and not connection.known and time.monotonic() < end:
+        connection.wait(0.2)
+        connection.receive()
+    if connection.known:
+        return connection
+    connection.close()
+    return None
+
+
+def listen_here(path: str) -> socket.socket:
+    """Listen on a socket file, in a directory that is this user's own. One that was left over is replaced."""
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(path)
+    sock = socket.socket(socket.AF_UNIX)
+    try:
+        sock.bind(path)
+        os.chmod(path, 0o600)
+        sock.listen(128)
+        sock.setblocking(False)
+    except BaseException:
+        sock.close()
+        raise
+    return sock
+
+
+def listen(ports: list[int], everywhere: bool) -> Optional[socket.socket]:
+    """Listen on the first port that is free.
+
+    Args:
+        ports: by preference.
+        everywhere: on all interfaces, with IPv4 and, where the system has it, IPv6; or for this machine alone.
+    """
+    if everywhere:
+        kinds = [("", socket.AF_INET6, True)] * socket.has_dualstack_ipv6() + [("", socket.AF_INET, False)]
+    else:
+        kinds = [(LOOPBACK[0], socket.AF_INET, False), (LOOPBACK[1], socket.AF_INET6, False)]
+    for port in ports:
+        for host, family, both in kinds:
+            with contextlib.suppress(OSError):
+                sock = socket.create_server((host, port), family=family, backlog=128, dualstack_ipv6=both)
+                sock.setblocking(False)
+                return sock
+    return None
+
+
+def _is_nonce(text: bytes) -> bool:
+    return len(text) == 32 and not text.strip(b"0123456789abcdef")
+
+
+def _is_same_user(sock: socket.socket) -> bool:
+    """Whether the process at the other end of a socket of this node is this user's; true for other nodes."""
+    if sock.family != socket.AF_UNIX:
+        owner = _owner(sock)
+        return owner is None or owner == os.getuid()
+    if not hasattr(socket, "SO_PEERCRED"):
+        return True
+    credentials = sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+    return bool(struct.unpack("3i", credentials)[1] == os.getuid())
+
+
+def _owner(sock: socket.socket) -> Optional[int]:
+    """The user whose the other end of a connection within this machine is; ``None`` if that is not known here."""
+    try:
+        ends = [(_address(end[0]), end[1]) for end in (sock.getpeername(), sock.getsockname())]
+        wanted = [_as_in_proc(*end) for end in ends]
+        with open("/proc/net/tcp6" if ends[0][0].version == 6 else "/proc/net/tcp", encoding="ascii") as file:
+            rows = [line.split() for line in file]
+    except (OSError, ValueError):
+        return None
+    return next((int(row[7]) for row in rows if row[1:3] == wanted), None)
+
+
+def _address(host: str) -> Union[ipaddress.IPv4Address, ipaddress.IPv6Address]:
+    """As the end that has connected has it: a socket that listens with both says ``::ffff:10.0.0.1`` of IPv4."""
+    found = ipaddress.ip_address(host.partition("%")[0])
+    return getattr(found, "ipv4_mapped", None) or found
+
+
+def _as_in_proc(address: Union[ipaddress.IPv4Address, ipaddress.IPv6Address], port: int) -> str:
+    """``"0100007F:1F90"``: words of 32 bits, in the byte order of the machine."""
+    packed = address.packed
+    words = struct.unpack(f"={len(packed) // 4}I", packed)
+    return "".join(f"{word:08X}" for word in words) + f":{port:04X}"
+
+
+def _ready(sock: socket.socket, event: int, seconds: float) -> bool:
+    poll = select.poll()  # select() refuses descriptors above 1023
+    poll.register(sock, event)
+    return bool(poll.poll(max(0.0, seconds) * 1000))

@@ -1,0 +1,343 @@
+"""Heavy work of the ranks of one node, one after the other instead of all at once.
+
+Four ranks that each load a checkpoint of 20 GB into host memory before it goes to their GPU need 80 GB for a moment. In
+turns they need 20::
+
+    from lightning_patches import rank_by_rank
+
+    with rank_by_rank():
+        model = AutoModel.from_pretrained(path).to(device)
+
+``LIGHTNING_PATCHES_RANK_BY_RANK=1`` (or ``k`` at a time) puts every ``load_from_checkpoint`` of Lightning into such a
+block. That is the function that reads a whole checkpoint, builds a model from it and lets the checkpoint go, in one
+rank alone. (What the Trainer restores with ``ckpt_path`` is kept until all ranks have restored it: turns would not make
+the peak lower, and strategies communicate while they do it.)
+
+Turns are taken by file locks (``flock``) in the node's temporary directory, which the system frees when a process dies
+in whatever way; so it works before there is a process group. Whoever holds one writes down who it is: the others are
+not left waiting for, or working for, a rank that has died inside.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import functools
+import hashlib
+import json
+import os
+import socket
+import sys
+import threading
+import time
+from types import ModuleType
+from typing import Any, Callable, Dict, Iterator, Optional
+
+from lightning_patches import _runtime
+from lightning_patches.errors import LightningPatchesError
+from lightning_patches.ranks import _node, _processes
+
+VARIABLE = "LIGHTNING_PATCHES_RANK_BY_RANK"
+_POLL = 0.05
+_LONGEST_NOTE = 400
+
+Record = Dict[str, Any]
+
+
+class RankByRankError(LightningPatchesError, RuntimeError):
+    """A rank of this node died while it had its turn."""
+
+
+class RankByRankTimeoutError(RankByRankError, TimeoutError):
+    """The turn of this rank did not come in time."""
+
+
+class _Turn:
+    """The turn that this process has, if any: all its threads share it, and the last to leave gives it back."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.depth = self.pid = 0
+        self.turns: Optional[_Turns] = None
+        self.slot = -1
+
+
+_turn = _Turn()
+
+
+@contextlib.contextmanager
+def rank_by_rank(at_once: int = 1, timeout: float = 1800.0, name: str = "") -> Iterator[None]:
+    """Let the ranks of this node run the block in turns.
+
+    No rank waits for another that has not arrived, so a rank may as well leave the block out. There must be no
+    collective inside (a barrier, a sharded load): ranks would wait in it for ranks that wait for their turn.
+
+    Does nothing in a process that is not one of several ranks. A block within a block belongs to the outer one's turn,
+    also in another thread, or in a process that was started within the block.
+
+    Args:
+        at_once: how many ranks of a node may be inside at the same time; the same in all ranks.
+        timeout: seconds to wait for the turn.
+        name: ranks take turns within blocks of the same name.
+
+    Raises:
+        RankByRankError: a rank died inside, or raised an error inside and has ended since; names it. Raised before the
+            block runs, or after it.
+        RankByRankTimeoutError: the turn did not come; names the ranks that are inside.
+        ValueError: ``at_once`` is no whole number from 1 on, or ``timeout`` no number from 0 on.
+    """
+    if isinstance(at_once, bool) or not isinstance(at_once, int) or at_once < 1:
+        raise ValueError(f"at_once must be a whole number, at least 1, not {at_once!r}")
+    if isinstance(timeout, bool) or not isinstance(timeout, (int, float)) or not timeout >= 0:
+        raise ValueError(f"timeout must be a number of seconds, at least 0, not {timeout!r}")
+    with _turn.lock:  # a second thread waits until the first has the turn, which is then its own, too
+        if _turn.depth == 0:
+            _begin(at_once, timeout, name)
+        _turn.depth += 1
+    error = ""
+    try:
+        yield
+    except BaseException as raised:
+        error = f"{type(raised).__name__}: {raised}"[:_LONGEST_NOTE]
+        raise
+    finally:
+        with _turn.lock:
+            _turn.depth -= 1
+            turns = _turn.turns if _turn.depth == 0 and _turn.pid == os.getpid() else None
+            if turns is not None:
+                turns.give_back(_turn.slot, error)
+                _turn.turns = None
+    if turns is not None:
+        turns.check()
+
+
+def _begin(at_once: int, timeout: float, name: str) -> None:
+    """Wait for the turn, if this process is one of several ranks."""
+    identity = _identity()
+    if identity is None:
+        return
+    turns = _Turns(f"{identity.key} {name}", at_once, {"rank": identity.rank, "local_rank": identity.local_rank})
+    slot = turns.take(timeout)
+    if slot is not None:
+        _turn.turns, _turn.slot, _turn.pid = turns, slot, os.getpid()
+
+
+class _Turns:
+    """The locks of one node for one kind of work.
+
+    Args:
+        key: the same in all ranks of the job.
+        at_once: number of locks.
+        me: who this rank is.
+    """
+
+    def __init__(self, key: str, at_once: int, me: Record) -> None:
+        digest = hashlib.sha256(key.encode()).hexdigest()[:16]
+        directory = _node.directory("turns")
+        self._paths = [os.path.join(directory, f"{digest}-{slot}") for slot in range(at_once)]
+        pid = os.getpid()
+        started = _processes.start_time(pid)
+        self._me = {**me, "host": socket.gethostname(), "pid": pid, "started": started}
+        # A job of yesterday may have used the same port: what was written before this process began is not of this one.
+        self._born = _imported if started is None else started / os.sysconf("SC_CLK_TCK")
+
+    def take(self, timeout: float) -> Optional[int]:
+        """Wait for a turn.
+
+        Returns:
+            The descriptor of the lock; ``None`` if the process that has started this one has the turn.
+        """
+        deadline = time.monotonic() + timeout
+        while True:
+            taken: Optional[int] = None
+            inside: list[Record] = []
+            try:
+                for path in self._paths:
+                    slot, free = _lock(path)
+                    record = _read(slot)
+                    if not free or taken is not None:
+                        os.close(slot)
+                    else:
+                        taken = slot
+                    self._refuse_the_dead(record, free)
+                    if not free:
+                        inside.append(record.get("inside") or {})
+                        if self._is_of_parent(inside[-1]):
+                            if taken is not None:
+                                os.close(taken)
+                            return None
+                if taken is not None:
+                    record = _read(taken)
+                    _write(taken, {"inside": {**self._me, "since": _now()}, "raised": self._raised(record)})
+                    return taken
+            except BaseException:
+                if taken is not None:
+                    os.close(taken)
+                raise
+            if time.monotonic() >= deadline:
+                who = "; ".join(self._holder(record) for record in inside)
+                raise RankByRankTimeoutError(
+                    f"[{_name(self._me)}] did not get its turn within {timeout:g} s. Inside: {who}. Let that rank work "
+                    "with a longer `timeout`, or look at why it does not go on."
+                )
+            time.sleep(_POLL)
+
+    def give_back(self, slot: int, error: str = "") -> None:
+        """End the turn.
+
+        Args:
+            slot: what :meth:`take` returned.
+            error: what the block raised. Other ranks are stopped by it if it ends this process.
+        """
+        raised = self._raised(_read(slot))
+        if error:
+            atexit.register(self._on_exit)
+            raised.append({**self._me, "since": _now(), "error": error})
+        _write(slot, {"inside": None, "raised": raised})
+        _unlock(slot)
+        os.close(slot)
+
+    def check(self) -> None:
+        """Raises if a rank has died inside meanwhile."""
+        for path in self._paths:
+            slot, free = _lock(path)
+            record = _read(slot)
+            os.close(slot)
+            self._refuse_the_dead(record, free)
+
+    def _refuse_the_dead(self, record: Record, free: bool) -> None:
+        inside = record.get("inside")
+        if inside and self._is_of_this_job(inside) and (free or self._is_gone(inside)):
+            state = _processes.state(inside["pid"], inside["started"])
+            raise RankByRankError(
+                f"[{_name(self._me)}] {_name(inside)} (host {inside['host']}, pid {inside['pid']}) died during its turn"
+                f": {state}. This rank goes no further, since the job can't be complete any more."
+            )
+        for other in self._raised(record):
+            if other["pid"] != self._me["pid"] and self._is_gone(other) and not os.path.exists(self._pardon(other)):
+                raise RankByRankError(
+                    f"[{_name(self._me)}] {_name(other)} (host {other['host']}, pid {other['pid']}) raised an error "
+                    f"during its turn, and has ended: {other['error']}"
+                )
+
+    def _on_exit(self) -> None:
+        """The error that the block raised was caught: the program has gone on to its end."""
+        if getattr(sys, "last_value", None) is None and os.getpid() == self._me["pid"]:
+            with contextlib.suppress(OSError):
+                os.close(os.open(self._pardon(self._me), os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
+
+    def _pardon(self, record: Record) -> str:
+        return f"{self._paths[0]}-{record['pid']}-{record['started']}"
+
+    def _raised(self, record: Record) -> list[Record]:
+        return [other for other in record.get("raised", []) if self._is_of_this_job(other)]
+
+    def _is_of_parent(self, inside: Record) -> bool:
+        return inside.get("host") == self._me["host"] and inside.get("pid") in _processes.ancestors(os.getpid())
+
+    def _is_of_this_job(self, record: Record) -> bool:
+        return float(record.get("since", 0.0)) >= self._born
+
+    def _is_gone(self, record: Record) -> bool:
+        return record.get("host") == self._me["host"] and _processes.is_gone(record["pid"], record["started"])
+
+    def _holder(self, record: Record) -> str:
+        if not record:
+            return "a rank that has just come or gone"
+        state = _processes.state(record["pid"], record["started"])
+        return f"{_name(record)} (pid {record['pid']}) for {_now() - record['since']:.0f} s, {state}"
+
+
+def install_from_environment() -> None:
+    """Put Lightning's ``load_from_checkpoint`` into turns, if the environment asks for it."""
+    text = os.environ.get(VARIABLE, "").strip()
+    if not text or text == "0":
+        return
+    if not text.isdigit():
+        _runtime.notice(f"{VARIABLE}={text} is not understood. Use the number of ranks that may load at once.", True)
+        return
+    import wrapt
+
+    for root in ("lightning.pytorch", "pytorch_lightning"):
+        wrapt.register_post_import_hook(lambda module: _install(module, int(text)), f"{root}.core.saving")
+
+
+def _install(module: ModuleType, at_once: int) -> None:
+    original = getattr(module, "_load_from_checkpoint", None)
+    if original is None or hasattr(original, "_lightning_patches_turns"):
+        return
+
+    @functools.wraps(original)
+    def load_from_checkpoint(*args: Any, **kwargs: Any) -> Any:
+        return _in_turns(original, at_once, args, kwargs)
+
+    load_from_checkpoint._lightning_patches_turns = at_once  # type: ignore[attr-defined]
+    root = module.__name__.rpartition(".core.")[0]
+    for name in ("saving", "module", "datamodule"):  # those that are imported already hold the function, too
+        holder = sys.modules.get(f"{root}.core.{name}")
+        if getattr(holder, "_load_from_checkpoint", None) is original:
+            setattr(holder, "_load_from_checkpoint", load_from_checkpoint)  # noqa: B010
+
+
+def _in_turns(function: Callable[..., Any], at_once: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Nobody wrote the block into the program: a turn that does not come is not the program's error."""
+    with contextlib.ExitStack() as stack:
+        try:
+            stack.enter_context(rank_by_rank(at_once, name="load_from_checkpoint"))
+        except (RankByRankTimeoutError, OSError) as error:
+            _runtime.warn_once("rank-by-rank", f"{VARIABLE}: loading without a turn. {error}", all_ranks=True)
+        return function(*args, **kwargs)
+
+
+def _identity() -> Any:
+    from lightning_patches.ranks.hang import _identity, _stacks
+
+    return _identity.find(_stacks.main_frames())
+
+
+def _name(record: Record) -> str:
+    rank = record.get("rank")
+    return f"rank {rank}" if rank is not None else f"local rank {record.get('local_rank')}"
+
+
+def _now() -> float:
+    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
+
+
+_imported = _now()
+
+
+def _lock(path: str) -> tuple[int, bool]:
+    """An open descriptor, and whether it holds the lock."""
+    import fcntl
+
+    slot = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(slot, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return slot, False
+    except BaseException:
+        os.close(slot)
+        raise
+    return slot, True
+
+
+def _unlock(slot: int) -> None:
+    """Not by closing alone: a process forked inside the block holds the descriptor, too."""
+    import fcntl
+
+    fcntl.flock(slot, fcntl.LOCK_UN)
+
+
+def _read(slot: int) -> Record:
+    try:
+        found = json.loads(os.pread(slot, 1 << 20, 0) or b"{}")
+    except ValueError:
+        return {}  # it is being written
+    return found if isinstance(found, dict) else {}
+
+
+def _write(slot: int, record: Record) -> None:
+    data = json.dumps(record).encode()
+    os.ftruncate(slot, 0)
+    os.pwrite(slot, data, 0)

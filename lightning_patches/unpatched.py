@@ -1,0 +1,127 @@
+"""Bugs of Lightning 2.x that are known and that no patch mends at run time: records only, as in ``patches/``.
+
+``lightning-patches audit`` names them beside the patches, with the release to move to.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Optional
+
+from lightning_patches.patch import Group, Impact, Upstream
+
+
+class Unpatched(NamedTuple):
+    """One bug without a patch.
+
+    Args:
+        name: kebab-case, says the subject; no patch has the same.
+        title: the bug in one line.
+        group: the kind of harm.
+        affected: version ranges whose code has it, as specifiers, any of which may match.
+        upstream: issue, official fix, first fixed release.
+        impact: what the user sees.
+        why_not: why it is not patched.
+        move_to: the release to move to, which may be another one where ``upstream.fixed_in`` has a fault of its own.
+        advisories: identifiers of security advisories.
+        distributions: those that have it; empty for all that ship Lightning's Trainer and Fabric.
+    """
+
+    name: str
+    title: str
+    group: Group
+    affected: tuple[str, ...]
+    upstream: Upstream
+    impact: Impact
+    why_not: str
+    move_to: str
+    advisories: tuple[str, ...] = ()
+    distributions: tuple[str, ...] = ()
+
+    @property
+    def fixed_in(self) -> Optional[str]:
+        return self.upstream.fixed_in
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """Issue and pull request numbers."""
+        return (*self.upstream.issues, *self.upstream.pull_requests)
+
+
+ADVISORY = "GHSA-w37p-236h-pfx3"
+ADVICE = (
+    "do not import it: uninstall it, take 2.6.1 or 2.6.4, and treat every secret that the machine could read as known "
+    "to others"
+)
+"""What to do about the two releases that were compromised on PyPI."""
+
+UNPATCHED = (
+    Unpatched(
+        name="compromised-release",
+        title="The release on PyPI was not made by Lightning's authors",
+        group="security",
+        affected=("==2.6.2", "==2.6.3"),
+        upstream=Upstream(fixed_in="2.6.4"),
+        impact=Impact(
+            "The package runs hostile code when it is imported, and sends away what it finds of passwords and keys.",
+        ),
+        why_not=ADVICE,
+        move_to="2.6.4",
+        advisories=(ADVISORY,),
+    ),
+    Unpatched(
+        name="mid-epoch-resume",
+        title="A training that is resumed in the middle of an epoch takes one step too many",
+        group="correctness",
+        affected=(">=2.0.0,<2.5.0",),
+        upstream=Upstream(issues=(18060,), pull_requests=(20379,), fixed_in="2.5.0"),
+        impact=Impact(
+            "Resumed from a checkpoint that was saved at the end of a batch, as ModelCheckpoint does it with "
+            "every_n_train_steps or train_time_interval, the loops count that batch twice: the run takes one "
+            "optimizer step more than the same run without a break, and its counters are off by one.",
+            ("global_step is off by one after resuming from a checkpoint in the middle of an epoch",),
+        ),
+        why_not="the official fix is a new state machine in five files, which also changes what checkpoints hold",
+        # 2.5.0 and 2.5.0.post0 cannot resume with a validation stream that has no length (PR 20624).
+        move_to="2.5.1",
+    ),
+    Unpatched(
+        name="fsdp-weights-reset",
+        title="Fabric.setup gathers FSDP parameters, and may reset them",
+        group="correctness",
+        affected=(">=2.1.3,<2.2.2",),
+        upstream=Upstream(pull_requests=(19755,), fixed_in="2.2.2"),
+        impact=Impact(
+            "Under FSDP, Fabric.setup walks over the wrapped model with Module.apply, for which FSDP gathers "
+            "and shards all parameters again: slow, and weights can be lost.",
+        ),
+        why_not="no machine of several GPUs has proven a patch for it",
+        move_to="2.2.2",
+    ),
+    Unpatched(
+        name="fsdp-metrics-device",
+        title="FSDP leaves torchmetrics in the model on the CPU",
+        group="crash",
+        affected=(">=2.0.0,<2.1.2",),
+        upstream=Upstream(pull_requests=(18954,), fixed_in="2.1.2"),
+        impact=Impact(
+            "A model with torchmetrics inside fails under FSDP at the first update of a metric.",
+        ),
+        why_not="no machine of several GPUs has proven a patch for it",
+        move_to="2.1.2",
+    ),
+    Unpatched(
+        name="lightning-app",
+        title="The App framework in the package has published vulnerabilities",
+        group="security",
+        affected=(">=2.0.0,<2.3.3",),
+        upstream=Upstream(fixed_in="2.3.3"),
+        impact=Impact(
+            "A LightningApp that can be reached over the network lets others write files and run code. Training "
+            "with Trainer or Fabric does not use it.",
+        ),
+        why_not="it is not in Trainer or Fabric, and 2.3.3 took the App out",
+        move_to="2.3.3",
+        advisories=("CVE-2024-5452", "CVE-2024-5980"),
+        distributions=("lightning",),
+    ),
+)

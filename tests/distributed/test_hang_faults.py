@@ -1,0 +1,318 @@
+"""Faults, one after the other: each is named, what works is not ended, and what is dead is."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lightning_patches.ranks import _processes
+from tests.distributed.processes import ROOT, Ended, run_ranks
+from tests.support.nodes import two_containers, two_nodes
+
+pytestmark = pytest.mark.distributed
+
+
+def run(timeout: str, *actions: str, leave_when: str | None = None, limit: float = 180, **variables: str) -> Ended:
+    environment = {"LIGHTNING_PATCHES_HANG_TIMEOUT": timeout, **variables}
+    return run_ranks("hang_ranks", [a.split() for a in actions], environment, timeout=limit, leave_when=leave_when)
+
+
+def verdict(ended: Ended, rank: int = 0) -> str:
+    lines = [line for line in ended.outputs[rank].split("\n") if line.startswith("lightning_patches: ")]
+    return next((line for line in lines if "are watched" not in line), "")
+
+
+@pytest.mark.parametrize(
+    ("wait", "call"),
+    [
+        ("handle", "all_reduce 2"),
+        ("functional", "all_reduce"),
+        ("store", "get 1"),
+        ("monitored", "monitored_barrier"),
+    ],
+)
+def test_a_wait_is_recognized_however_it_was_begun(wait: str, call: str) -> None:
+    """``work.wait()``, a functional collective, ``store.get``, and Lightning's barrier without a deadline."""
+    ended = run("3:abort", "arrives after", "sleeps after", WAIT=wait)
+    assert re.search(
+        rf"rank 1 has not moved for \d+ s, at hang_ranks.py:\d+ in act; rank 0 in {call}", verdict(ended)
+    ), ended
+    assert 124 in ended.statuses, ended
+
+
+def test_ranks_of_groups_of_unequal_use_have_all_arrived() -> None:
+    """Two groups, of which one has begun more collectives: those who wait in the same barrier are not accused."""
+    ended = run("3:abort", "arrives after", "arrives after", "arrives after", "sleeps after", WAIT="subgroup")
+    assert "; ranks 0 to 2 in barrier 2." in verdict(ended) and "3 of 4 ranks have arrived" in ended.outputs[0], ended
+
+
+def test_a_mismatch_is_told_before_the_timeout() -> None:
+    ended = run("60", "arrives after", "arrives after", WAIT="mismatch", leave_when="rank 1 in barrier 2")
+    assert "rank 0 in all_reduce 2" in verdict(ended) and "rank 1 in barrier 2" in verdict(ended), ended
+    assert ended.seconds < 55
+
+
+def test_call_sites_of_one_collective_that_differ_are_told() -> None:
+    """Two ranks in the same all_reduce from different lines, while a third is missing."""
+    ended = run("3:abort", "arrives after", "arrives after", "sleeps after", WAIT="lines")
+    places = re.findall(r"arrived: rank \d \(.*\), at hang_ranks.py:(\d+) in <module>", ended.outputs[0])
+    assert len(set(places)) == 2 and "; ranks 0, 1 in all_reduce 2." in verdict(ended), ended
+
+
+@pytest.mark.parametrize("action", ["waits_for_a_child", "writes_slowly", "computes_in_c"])
+def test_a_rank_that_works_in_one_call_is_not_ended(action: str) -> None:
+    ended = run("2:abort", "arrives after", f"{action} after")
+    assert ended.statuses == [0, 0], ended
+    # On a busy machine not in the first report: that may be of the start.
+    assert "lightning_patches: rank 1 works, at hang_ranks.py:" in ended.outputs[0], ended
+    assert "The job is not ended, since rank 1 works." in ended.outputs[0]
+
+
+def test_a_rank_that_computes_with_the_gil_is_not_ended() -> None:
+    ended = run("2:abort", "arrives after", "computes_with_the_gil after", leave_when="since rank 1 works")
+    assert "does not answer: the process is running, and works." in ended.outputs[0], ended
+    assert ended.statuses == [None, None]
+
+
+@pytest.mark.parametrize("action", ["sleeps", "locks", "polls"])
+def test_nobody_waits_and_nothing_moves(action: str) -> None:
+    does = "made no progress" if action == "polls" else "not moved"
+    ended = run("3", f"{action} after", f"{action} after", leave_when="The ranks go on")
+    assert re.search(rf"ranks 0, 1 have {does} for \d+ s, at hang_ranks.py:\d+ in act\.", verdict(ended)), ended
+    assert "No rank waits for another" in ended.outputs[0]
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+@pytest.mark.parametrize(
+    ("action", "place"),
+    [
+        ("does_not_end", r"at the program's end, which waits for thread 'Thread-\d+ \(sleep\)'"),
+        ("hangs_in_a_late_handler", r"at the program's end, hang_ranks.py:\d+ in <lambda>"),
+    ],
+)
+def test_a_rank_that_hangs_at_its_end(action: str, place: str, rank: int) -> None:
+    actions = [f"{action} end" if rank == number else "arrives end" for number in range(2)]
+    ended = run("3:abort", *actions)
+    report = ended.outputs[rank]
+    assert re.search(rf"rank {rank} .*has not moved for \d+ s, {place}", report), ended
+    assert "has to end first" in report or "time.sleep(100)" in report, ended
+    assert ended.statuses[1 - rank] == 0 and ended.statuses[rank] == 124, ended
+
+
+def test_a_rank_that_hangs_at_its_end_keeps_nobody_from_being_told_of_those_that_wait_for_it() -> None:
+    ended = run("3:abort", "arrives after", "hangs_in_a_late_handler leaves")
+    assert re.search(r"rank 1 .*at the program's end, hang_ranks.py:\d+ in <lambda>; rank 0 in", verdict(ended)), ended
+    assert 124 in ended.statuses, ended
+
+
+@pytest.fixture
+def little_memory() -> Iterator[Path]:
+    """A cgroup below our own in which a process may have 128 MiB more; skips where it can't be made."""
+    own = [line.split(":", 2) for line in Path("/proc/self/cgroup").read_text().splitlines()]
+    below = next((path for _, controllers, path in own if controllers == "memory"), None)
+    group = Path(f"/sys/fs/cgroup/memory{below}", f"lightning-patches-{os.getpid()}")
+    try:
+        if below is None:
+            raise OSError("no memory controller of cgroup v1")
+        group.mkdir()
+        (group / "memory.limit_in_bytes").write_text(str(128 << 20))
+    except OSError as error:
+        pytest.skip(f"needs the right to make a cgroup: {error}")
+    yield group
+    deadline = time.monotonic() + 20
+    while group.exists() and time.monotonic() < deadline:
+        with contextlib.suppress(OSError):  # its last process is still on its way out
+            group.rmdir()
+        time.sleep(0.1)
+
+
+@pytest.mark.parametrize("log", ["readable", "hidden"])
+def test_a_rank_that_the_kernel_has_killed_for_lack_of_memory(log: str, little_memory: Path) -> None:
+    """For real. Without the kernel's log, as most users are, it is inferred from how many the kernel has killed."""
+    actions = [["works_on", "after"], ["runs_out_of_memory", "after"]]
+    variables = {"LIGHTNING_PATCHES_HANG_TIMEOUT": "30:abort", "CGROUP": str(little_memory)}
+    if log == "hidden":
+        variables["HIDE_KMSG"] = "1"
+    ended = run_ranks("hang_ranks", [*actions], variables)
+    expected = r"by the kernel's OOM killer" if log == "readable" else r"perhaps by .* has killed \d+ process(es)? here"
+    assert ended.statuses[1] == -9, ended
+    report = next(output for output in ended.outputs if "rank 1 died" in output)
+    assert re.search(rf"rank 1 died \(it was killed by signal 9 \(SIGKILL\), {expected}", report), ended
+    assert "the job cannot finish" in report, ended
+
+
+def test_abort_leaves_no_child_behind() -> None:
+    ended = run("3:abort", "arrives after", "has_workers after")
+    assert ended.statuses[1] == 124, ended
+    pids = [int(pid) for pid in re.search(r"children (\d+) (\d+)", ended.outputs[1]).groups()]  # type: ignore[union-attr]
+    time.sleep(0.5)
+    assert all(_processes.is_gone(pid, None) for pid in pids)
+
+
+def test_where_stderr_is_closed_stdout_has_the_report() -> None:
+    ended = run("3:abort", "arrives after", "sleeps after", CLOSE_STDERR="1")
+    assert ended.statuses[1] == 124 and "rank 1 has not moved" in ended.outputs[0], ended
+
+
+@pytest.mark.parametrize("address", ["::1", "127.0.0.1", "localhost"])
+def test_addresses_of_this_node(address: str) -> None:
+    ended = run("3:abort", "arrives before", "sleeps before", MASTER_ADDR=address)
+    assert ended.statuses == [124, 124] and "rank 1 has not moved" in verdict(ended), ended
+
+
+def test_two_jobs_with_one_hang_port_are_both_watched() -> None:
+    """On one node no port is used at all."""
+    for _ in range(2):
+        ended = run("3:abort", "arrives before", "sleeps before", LIGHTNING_PATCHES_HANG_PORT="29999")
+        assert ended.statuses == [124, 124] and "2 of 2 ranks are watched" in ended.outputs[0], ended
+
+
+def test_a_hub_that_can_not_be_reached_ends_nothing() -> None:
+    """Two nodes with a firewall between, played by different secrets; rank zero works for long."""
+    with two_nodes() as nodes:
+        ended = run_ranks(
+            "hang_ranks",
+            [["works_a_while", "after"], ["arrives", "after"]],
+            {"LIGHTNING_PATCHES_HANG_TIMEOUT": "2:abort", "LIGHTNING_PATCHES_HANG_SECRET": "0123456789abcdef-of-$RANK"},
+            nodes=nodes,
+        )
+    assert ended.statuses == [0, 0], ended
+    assert "1 of 2 ranks are watched for hangs. Not rank 1" in ended.outputs[0] or "hangs" not in ended.outputs[0], (
+        ended
+    )
+
+
+@pytest.mark.parametrize("late", ["0", "1"])
+def test_nobody_asks_the_store_any_more_when_a_late_rank_of_this_node_has_come(late: str) -> None:
+    """Until then it is looked for in another container. Afterwards the store is let alone, for the rest of the job."""
+    ended = run("8", "tells_threads after", "tells_threads after", LATE=late)
+    assert ended.statuses == [0, 0] and "2 of 2 ranks are watched" in ended.outputs[0], ended
+    assert all("threads that ask the store: []" in output for output in ended.outputs), ended
+
+
+@pytest.mark.parametrize("place", ["before", "after"])
+def test_containers_with_one_host_name_are_told_apart(place: str) -> None:
+    """A rank with the same pid, host name and address as rank zero, in another PID namespace."""
+    ended = run_ranks(
+        "hang_ranks",
+        [["arrives", place], ["sleeps", "imported" if place == "before" else place]],
+        {"LIGHTNING_PATCHES_HANG_TIMEOUT": "12:abort"},
+        nodes=two_containers(),
+    )
+    assert re.search(r"rank 1 has not moved for \d+ s, at hang_ranks.py:\d+ in act; rank 0 in", verdict(ended)), ended
+    assert "time.sleep(100)" in ended.outputs[0].partition("missing: rank 1")[2], ended
+    assert re.search(r"rank 1 \(host (\S+), pid 1\)", ended.outputs[0]), ended
+    assert 124 in ended.statuses, ended  # gloo may be faster than the order to end
+
+
+def test_a_rank_of_another_container_that_can_not_be_seen_is_neither_gone_nor_ended() -> None:
+    """It is busy before it imports torch: nobody can ask it, and no process of it can be seen."""
+    ended = run_ranks(
+        "hang_ranks",
+        [["arrives", "before"], ["works_a_while", "before"]],
+        {"LIGHTNING_PATCHES_HANG_TIMEOUT": "2:abort"},
+        nodes=two_containers(),
+    )
+    assert ended.statuses == [0, 0], ended
+    assert "never began" not in ended.outputs[0] and "gone" not in ended.outputs[0], ended
+    assert "it can't be seen whether rank 1 works" in ended.outputs[0], ended
+
+
+@pytest.mark.parametrize("place", ["before", "after"])
+def test_a_rank_of_another_node_that_can_not_be_seen_is_not_ended(place: str) -> None:
+    """Before there is a secret, and with different ones: rank zero can't know what the other node's rank does."""
+    secret = {} if place == "before" else {"LIGHTNING_PATCHES_HANG_SECRET": "0123456789abcdef-of-$RANK"}
+    with two_nodes(own_pids=True) as nodes:
+        ended = run_ranks(
+            "hang_ranks",
+            [["arrives", place], ["works_a_while", place]],
+            {"LIGHTNING_PATCHES_HANG_TIMEOUT": "2:abort", **secret},
+            nodes=nodes,
+        )
+    assert ended.statuses == [0, 0] and "never began" not in ended.outputs[0], ended
+
+
+def test_nodes_without_ipv4() -> None:
+    with two_nodes(version=6) as nodes:
+        ended = run_ranks(
+            "hang_ranks",
+            [["arrives", "after"], ["sleeps", "after"]],
+            {"LIGHTNING_PATCHES_HANG_TIMEOUT": "4:abort"},
+            nodes=nodes,
+        )
+    assert re.search(r"rank 1 has not moved for \d+ s, at hang_ranks.py:\d+ in act; rank 0 in", verdict(ended)), ended
+    assert 124 in ended.statuses and "2 of 2 ranks are watched" in ended.outputs[0], ended
+
+
+def test_the_probe_interrupts_no_system_call() -> None:
+    """A rank that sleeps in C with the GIL is asked for its stack, and sleeps on."""
+    ended = run("2", "arrives after", "sleeps_with_the_gil after")
+    assert ended.statuses == [0, 0], ended
+    assert "It is in code that lets no other Python thread run:" in ended.outputs[0], ended
+    assert "slept for 25 s" in ended.outputs[1], ended
+
+
+def test_show_and_files(tmp_path: Path) -> None:
+    """What ranks do before there is any report, and the files of the report."""
+    shown: list[dict[str, Any]] = []
+
+    def look() -> None:
+        command = [sys.executable, "-m", "lightning_patches", "hang", "show", "--json"]
+        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        deadline = time.monotonic() + 60
+        while not shown and time.monotonic() < deadline:
+            time.sleep(1)
+            done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
+            jobs = json.loads(done.stdout)["jobs"] if done.returncode == 0 else []
+            shown.extend(
+                job
+                for job in jobs
+                if job["verdict"].endswith("rank 0 in barrier 2") and "time.sleep(100)" in job["ranks"][1]["detail"]
+            )
+
+    viewer = threading.Thread(target=look)
+    viewer.start()
+    ended = run("30:abort", "arrives after", "sleeps after", LIGHTNING_PATCHES_HANG_DIR=str(tmp_path / "hangs"))
+    viewer.join()
+    assert ended.statuses[1] == 124 and shown and "hang_ranks.py" in shown[0]["text"], (ended, shown)
+    (text,) = (tmp_path / "hangs").glob("*.txt")
+    (data,) = (tmp_path / "hangs").glob("*.jsonl")
+    assert "rank 1 has not moved" in text.read_text() and str(data) in ended.outputs[0]
+    (report,) = [json.loads(line) for line in data.read_text().splitlines()]
+    assert [rank["kind"] for rank in report["ranks"]] == ["waits", "stands still"]
+    assert all("hang_ranks.py" in rank["detail"] for rank in report["ranks"])
+    recorded = [[one["name"] for one in rank["recorder"]] for rank in report["ranks"]]
+    assert recorded == [["all_reduce", "barrier"], ["all_reduce"]]
+
+
+@pytest.mark.parametrize("action", ["waits_for_a_worker", "waits_for_a_stopped_child"])
+def test_what_a_rank_waits_for_in_another_process_is_in_the_report_and_its_files(action: str, tmp_path: Path) -> None:
+    """A DataLoader's worker with its stack, a program with its state; and ``diagnose`` reads the files."""
+    ended = run("4:abort", "arrives after", f"{action} after", LIGHTNING_PATCHES_HANG_DIR=str(tmp_path))
+    assert 124 in ended.statuses, ended
+    (data,) = tmp_path.glob("*.jsonl")
+    (text,) = tmp_path.glob("*.txt")
+    (child,) = json.loads(data.read_text().splitlines()[0])["ranks"][1]["children"]
+    if action == "waits_for_a_worker":
+        assert re.match(r"child process \d+ \(\S+\): the process is sleeping\.\n", child), child
+        assert "hang_ranks.py" in child and "in __getitem__" in child, child
+        assert "in __getitem__" in ended.outputs[0] and "in __getitem__" in text.read_text(), ended
+    else:
+        assert re.fullmatch(r"child process \d+ \(sleep\): the process is stopped by a signal .*", child), child
+    for name in (tmp_path, data, text):
+        command = [sys.executable, "-m", "lightning_patches", "diagnose", str(name), "--json"]
+        done = subprocess.run(command, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True)
+        assert done.returncode == 0, done
+        (hang,) = json.loads(done.stdout)["hangs"]
+        assert hang["verdict"].startswith("rank 1 has not moved for") and "rank 0 in barrier 2" in hang["verdict"], hang

@@ -1,0 +1,635 @@
+"""The hang watch's sockets under attack: whoever does not belong to the job learns nothing, and stops nothing."""
+
+from __future__ import annotations
+
+import encodings.idna  # noqa: F401  # another user may not be able to read it
+import hashlib
+import hmac
+import json
+import os
+import random
+import resource
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lightning_patches.ranks import _node
+from lightning_patches.ranks.hang import _hub, _messages, _registry, _secret, _wire
+from lightning_patches.ranks.hang._identity import Identity
+from tests.distributed.processes import run_ranks
+from tests.support.nodes import two_nodes
+from tests.support.ports import free_port
+
+SECRET = b"known to the job's ranks alone"
+WORLD = 4
+HELLO = {"t": "hello", "rank": 1, "local_rank": 1, "node": 0, "node_id": "n", "host": "vm", "pid": 1}
+BEAT = {
+    "t": "beat",
+    "place": "train.py:12 in training_step",
+    "waits": 1.0,
+    "what": "barrier",
+    "numbers": {"0": 3},
+    "pending": {"name": "barrier", "group": "0", "number": 3, "sizes": "[]", "done": False},
+    "still": 1.0,
+    "idle": 1.0,
+    "works": False,
+}
+PROBED = {
+    "t": "probed",
+    "local_rank": 1,
+    "state": "",
+    "stack": "",
+    "works": False,
+    "gone": True,
+    "crashed": False,
+    "seen": True,
+    "children": [],
+}
+REPORT = {
+    "t": "report",
+    "stack": "File",
+    "collective": "",
+    "recorder": [BEAT["pending"]],
+    "children": ["child process 7"],
+    "gpus": ["GPU 0"],
+}
+TO_HUB = [HELLO, BEAT, PROBED, REPORT, {"t": "bye", "error": "finished"}, {"t": "show"}]
+TO_RANK: list[dict[str, Any]] = [
+    {"t": "welcome", "host": "vm", "pid": 1},
+    {"t": "taken"},
+    {"t": "shown", "part": "{", "last": True},
+    {"t": "pulse"},
+    {"t": "report", "gpus": True, "children": True},
+    {"t": "probe", "local_rank": 0, "lives": True},
+    {"t": "abort", "silent": [1, 2]},
+]
+
+
+class Target:
+    """A hub with its port."""
+
+    def __init__(self, timeout: float = 60.0) -> None:
+        identity = Identity(0, 0, 0, WORLD, "127.0.0.1", False, f"test {os.getpid()} {time.monotonic()}")
+        self.job = _registry.Job(identity.key)
+        self.ended = False
+        self.hub = _hub.Hub(self.job, lambda: identity, lambda: (timeout, False), self._end)
+        self.port = free_port()
+        assert self.hub.listen_on_port([self.port], SECRET)
+
+    def _end(self) -> None:
+        self.ended = True
+
+    def stranger(self) -> socket.socket:
+        sock = socket.create_connection(("127.0.0.1", self.port), timeout=10)
+        return sock
+
+    def friend(self, **hello: Any) -> _wire.Connection:
+        """A rank that has been welcomed. As a rank does, it tries again where the hub is busy with a report."""
+        deadline = time.monotonic() + 180
+        while time.monotonic() < deadline:
+            connection = _wire.connect(("127.0.0.1", self.port), SECRET)
+            if connection is not None and connection.send({**HELLO, **hello}) and "welcome" in kinds(connection, 1):
+                return connection
+        raise AssertionError("the hub welcomes nobody")
+
+    def check(self) -> None:
+        """It lives, and takes a rank as if nothing had been."""
+        assert self.hub._thread.is_alive() and not self.ended
+        for peer in list(self.hub._ranks.values()):
+            peer.connection.close()
+        deadline = time.monotonic() + 60  # a hub may be writing reports, and asking for them, until then
+        while any(peer.alive for peer in self.hub._ranks.values()) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        friend = self.friend(rank=3, local_rank=3)
+        friend.send(BEAT)
+        assert kinds(friend, 1, seconds=60) == ["pulse"]
+        friend.close()
+
+
+def kinds(connection: _wire.Connection, count: int, seconds: float = 10) -> list[str]:
+    found: list[str] = []
+    deadline = time.monotonic() + seconds
+    while len(found) < count and connection.open and time.monotonic() < deadline:
+        connection.wait(0.1)
+        found += [message["t"] for message in connection.receive()]
+    return found
+
+
+def is_closed(sock: socket.socket, seconds: float = 20) -> bool:
+    sock.settimeout(seconds)
+    try:
+        while sock.recv(4096):
+            pass
+    except TimeoutError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
+@pytest.fixture
+def target() -> Iterator[Target]:
+    made = Target()
+    yield made
+    made.hub.close()
+
+
+def sign(session: bytes, number: int, text: bytes) -> bytes:
+    return (
+        hmac.new(session, b"rank %d " % number + text, hashlib.sha256).hexdigest()[:32].encode() + b" " + text + b"\n"
+    )
+
+
+# ---------------------------------------------------------------- without the secret
+
+
+@pytest.mark.parametrize(
+    "noise",
+    [
+        b"[" * 300_000 + b"\n",
+        b"[" * 300_000,
+        b"\n",
+        b"\n" * 70_000,
+        b"GET / HTTP/1.1\r\n\r\n",
+        b'{"t": "hello", "key": "29500  ", "rank": 1}\n',
+        b"0" * 32 + b" " + b"0" * 64 + b"\n",
+        b"0" * 32 + b" " + b"0" * 5000,
+        bytes(range(256)) * 300,
+    ],
+    ids=lambda noise: repr(noise[:12]),
+)
+def test_a_stranger_loses_the_connection(noise: bytes, target: Target) -> None:
+    stranger = target.stranger()
+    try:
+        stranger.sendall(noise)
+    except OSError:
+        pass
+    assert is_closed(stranger)
+    target.check()
+
+
+def test_whoever_says_nothing_has_five_seconds(target: Target) -> None:
+    stranger = target.stranger()
+    stranger.sendall(b"0123")  # and no more
+    began = time.monotonic()
+    assert is_closed(stranger)
+    assert time.monotonic() - began < 5 + 10
+    target.check()
+
+
+def test_many_connections_cost_the_process_a_few_descriptors(target: Target) -> None:
+    resource.setrlimit(resource.RLIMIT_NOFILE, (4096, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+    friend = target.friend()
+    before = len(os.listdir("/proc/self/fd"))
+    strangers = []
+    for _ in range(1100):
+        try:
+            strangers.append(target.stranger())
+        except OSError:
+            break
+    assert len(strangers) > 1000
+    time.sleep(1)
+    on_hubs_side = len(os.listdir("/proc/self/fd")) - before - len(strangers)
+    assert on_hubs_side <= 2 * WORLD, on_hubs_side
+    friend.send(BEAT)
+    assert kinds(friend, 1) == ["pulse"]  # meanwhile the ranks are served
+    for stranger in strangers:
+        stranger.close()
+    friend.close()
+    target.check()
+
+
+def test_another_secret_is_of_no_use(target: Target) -> None:
+    assert _wire.connect(("127.0.0.1", target.port), b"29500  ") is None
+    target.check()
+
+
+def test_what_was_heard_before_can_not_be_said_again(target: Target) -> None:
+    """A replay of the greeting and of all that came after it, as it was recorded on the line."""
+    real = _wire.connect(("127.0.0.1", target.port), SECRET)
+    assert real is not None
+    proof = real._prove(b"rank", real._nonce)
+    stranger = target.stranger()
+    stranger.recv(100)
+    stranger.sendall(real._nonce + b" " + proof + b"\n" + sign(real._session, 0, json.dumps(HELLO).encode()))
+    assert is_closed(stranger)
+    target.check()
+
+
+@pytest.mark.parametrize("how", ["again", "left out", "changed", "unsigned", "of the hub"])
+def test_nobody_between_can_add_or_change_a_line(how: str, target: Target) -> None:
+    friend = target.friend()
+    bye = json.dumps({"t": "bye", "error": "finished"}).encode()
+    line = {
+        "again": sign(friend._session, 0, json.dumps({**HELLO}).encode()),
+        "left out": sign(friend._session, 2, bye),
+        "changed": sign(friend._session, 1, bye).replace(b"finished", b"finally "),
+        "unsigned": bye + b"\n",
+        "of the hub": sign(friend._session, 1, bye).replace(b"rank", b"hub"),
+    }[how]
+    if how == "of the hub":
+        text = json.dumps({"t": "pulse"}).encode()
+        line = friend._sign(True, 1, text) + b" " + text + b"\n"
+    friend._socket.sendall(line)
+    assert kinds(friend, 1) == [] and not friend.open
+    assert target.hub._ranks["n", 1].ended != "finished"
+    target.check()
+
+
+def test_an_impostor_who_listens_first_learns_nothing() -> None:
+    """It gets a nonce and a proof that holds for this nonce alone, and no rank obeys it."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    heard: list[bytes] = []
+
+    def play() -> None:
+        sock, _ = listener.accept()
+        sock.sendall(b"lightning_patches 1 " + b"0" * 32 + b"\n")
+        heard.append(sock.recv(4096))
+        sock.sendall(b"0" * 64 + b"\n" + b"0" * 32 + b' {"t": "abort", "silent": [0]}\n')
+        heard.append(sock.recv(4096))
+
+    impostor = threading.Thread(target=play, daemon=True)
+    impostor.start()
+    assert _wire.connect(listener.getsockname(), SECRET) is None
+    impostor.join(10)
+    assert len(heard[0]) == 32 + 1 + 64 + 1 and heard[1] == b""
+    listener.close()
+
+
+def test_a_mirror_is_no_hub() -> None:
+    """It sends back what it gets."""
+    one, other = socket.socketpair(socket.AF_UNIX)
+    rank = _wire.Connection(one, SECRET, as_hub=False)
+    other.sendall(b"lightning_patches 1 " + rank._nonce + b"\n")
+    rank.receive()
+    proof = other.recv(200).split(b" ")[1]
+    other.sendall(proof)
+    rank.receive()
+    assert not rank.open and not rank.known
+
+
+def test_nobody_else_on_the_node_comes_in(target: Target, tmp_path: Path) -> None:
+    """Files and socket are this user's alone; and if they were not, the kernel says who connects."""
+    for path in (target.job.path, target.job.socket, os.path.join(target.job.path, "secret")):
+        target.job.secret()
+        assert os.stat(path).st_mode & 0o077 == 0
+    if os.getuid() != 0:
+        return
+    assert as_nobody(lambda: connect(target.job.socket)) == "PermissionError"
+    path = str(tmp_path / "hub")
+    listener = _wire.listen_here(path)
+    for parent in (*list(tmp_path.parents)[:4], tmp_path):
+        os.chmod(parent, 0o755)
+    os.chmod(path, 0o777)
+    listener.setblocking(True)
+    accepted: list[_wire.Connection] = []
+    thread = threading.Thread(
+        target=lambda: accepted.append(_wire.Connection(listener.accept()[0], SECRET, as_hub=True))
+    )
+    thread.start()
+    assert as_nobody(lambda: connect(path)) == "b''"
+    thread.join(10)
+    assert not accepted[0].open
+    listener.close()
+
+
+@pytest.mark.parametrize("address", [*_wire.LOOPBACK, "::"])
+def test_on_loopback_another_user_is_nobody_although_he_knows_the_secret(address: str) -> None:
+    """As a hub and as a rank: the job of a user whose secret was read from torch's store, on a machine of several."""
+    if os.getuid() != 0:
+        pytest.skip("needs two users")
+    kind = socket.AF_INET6 if ":" in address else socket.AF_INET
+    both = address == "::"  # listens with IPv6 and IPv4, and is connected to with the latter
+    try:
+        listener = socket.create_server((address, 0), family=kind, dualstack_ipv6=both)
+    except OSError:
+        pytest.skip(f"{address} is not there")
+    host = "127.0.0.1" if both else address
+    with listener:
+        place = (host, listener.getsockname()[1])
+        hubs: list[_wire.Connection] = []
+
+        def be_hub() -> None:
+            for _ in range(2):
+                hubs.append(_wire.Connection(listener.accept()[0], SECRET, as_hub=True))
+                while hubs[-1].open and not hubs[-1].known:
+                    hubs[-1].wait(1.0)
+                    hubs[-1].receive()
+
+        thread = threading.Thread(target=be_hub, daemon=True)
+        thread.start()
+        assert as_nobody(lambda: str(_wire.connect(place, SECRET))) == "None"
+        rank = _wire.connect(place, SECRET)
+        thread.join(20)
+        assert rank is not None and [hub.known for hub in hubs] == [False, True]
+    with socket.create_server((address, 0), family=kind, dualstack_ipv6=both) as listener:
+        place = (host, listener.getsockname()[1])
+        as_nobody_too: list[str] = []
+        claim = lambda: as_nobody_too.append(as_nobody(lambda: accept(listener)))  # noqa: E731
+        impostor = threading.Thread(target=claim, daemon=True)
+        impostor.start()
+        assert _wire.connect(place, SECRET) is None
+        impostor.join(20)
+        assert as_nobody_too == ["False"]
+
+
+def accept(listener: socket.socket) -> str:
+    """Be the hub of whoever comes; whether he proved that he knows the secret."""
+    hub = _wire.Connection(listener.accept()[0], SECRET, as_hub=True)
+    while hub.open and not hub.known:
+        hub.wait(1.0)
+        hub.receive()
+    return str(hub.known)
+
+
+def connect(path: str) -> str:
+    sock = socket.socket(socket.AF_UNIX)
+    sock.settimeout(20)
+    sock.connect(path)
+    return repr(sock.recv(10))
+
+
+def as_nobody(function: Callable[[], str]) -> str:
+    """What a function returns, or the name of the error that it raises, in a process of another user."""
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.setgid(65534)
+            os.setuid(65534)
+            said = function()
+        except BaseException as error:
+            said = type(error).__name__
+        os.write(write, said.encode())
+        os._exit(0)
+    os.close(write)
+    with open(read) as pipe:
+        said = pipe.read()
+    os.waitpid(child, 0)
+    return said
+
+
+# ---------------------------------------------------------------- with the secret: a bad peer costs itself
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        [],
+        {},
+        {"t": []},
+        {"t": "stop"},
+        {"t": "abort", "silent": [0]},
+        {**HELLO, "rank": "1"},
+        {**HELLO, "rank": True},
+        {**HELLO, "rank": 1.0},
+        {**HELLO, "rank": -1},
+        {**HELLO, "rank": 10**4000},
+        {**HELLO, "world": 3_000_000},
+        {**HELLO, "signal": 9},
+        {**HELLO, "host": "x" * 300},
+        {k: v for k, v in HELLO.items() if k != "pid"},
+        {**BEAT, "waits": "abc"},
+        {**BEAT, "waits": -1.0},
+        {**BEAT, "waits": float("nan")},
+        {**BEAT, "waits": float("inf")},
+        {**BEAT, "numbers": {"0": "3"}},
+        {**BEAT, "numbers": {str(i): i for i in range(100)}},
+        {**BEAT, "pending": {"name": "barrier"}},
+        {**BEAT, "works": 1},
+        {**REPORT, "gpus": ["x"] * 1000},
+        {**PROBED, "pid": 1},
+    ],
+    ids=lambda message: json.dumps(message)[:40],
+)
+def test_what_is_not_as_it_has_to_be_costs_the_connection(message: Any, target: Target) -> None:
+    friend = target.friend()
+    friend.send(message)
+    assert kinds(friend, 1) == [] and not friend.open
+    target.check()
+
+
+def test_a_rank_beyond_the_world_is_none(target: Target) -> None:
+    connection = _wire.connect(("127.0.0.1", target.port), SECRET)
+    assert connection is not None
+    connection.send({**HELLO, "rank": WORLD, "local_rank": 0})
+    assert kinds(connection, 1) == ["taken"]
+    target.check()
+
+
+def test_deep_json_and_long_lines(target: Target) -> None:
+    for text in (b"[" * 300_000, b'{"t": "bye", "error": "' + b"x" * 900_000 + b'"}', b"1" * 200_000):
+        friend = target.friend()
+        friend._socket.setblocking(True)
+        try:
+            friend._socket.sendall(sign(friend._session, 1, text))
+        except OSError:
+            pass
+        friend._socket.setblocking(False)
+        assert kinds(friend, 1) == [] and not friend.open
+    friend = target.friend()
+    friend._socket.setblocking(True)
+    with pytest.raises(OSError):
+        for _ in range(200):  # a line without an end
+            friend._socket.sendall(b"x" * (1 << 16))
+    target.check()
+
+
+def test_a_peer_that_does_not_read_holds_up_nobody_for_long(target: Target) -> None:
+    deaf = target.friend()
+    friend = target.friend(rank=2, local_rank=2)
+    text = json.dumps(BEAT).encode()
+    for number in range(1, 30_000):
+        deaf._socket.setblocking(True)
+        deaf._socket.settimeout(5)
+        try:
+            deaf._socket.sendall(sign(deaf._session, number, text))
+        except OSError:
+            break
+    friend.send(BEAT)
+    assert kinds(friend, 1, 20) == ["pulse"]
+    deaf.close()
+    target.check()
+
+
+def mutated(message: dict[str, Any], random_: random.Random) -> bytes:
+    """A message with something wrong: another value, another field, another byte."""
+    odd: list[Any] = [
+        None, True, False, -1, 0, 1, 2**31, 2**63, 10**30, 1e308, -0.0, float("nan"), float("inf"), "", "x" * 70_000,
+        "\0", "\ud800", [], [[]], {}, {"": None}, [None], {"0": 1}, {"0": 1e9}, "barrier", 3, [1, 2], ["GPU"],
+    ]  # fmt: skip
+    changed: dict[Any, Any] = dict(message)
+    for _ in range(random_.randrange(1, 3)):
+        way = random_.randrange(6)
+        name = random_.choice(list(changed) or ["t"])
+        if way <= 2:
+            changed[name] = random_.choice(odd)
+        elif way == 3:
+            changed.pop(name, None)
+        elif way == 4:
+            changed[random_.choice(["signal", "world", "pid", "kill", "x"])] = random_.choice(odd)
+        elif isinstance(changed.get(name), dict) and changed[name]:
+            changed[name] = {**changed[name], random_.choice(list(changed[name])): random_.choice(odd)}
+    data = bytearray(json.dumps(changed).encode())
+    if random_.random() < 0.4:
+        for _ in range(random_.randrange(1, 4)):
+            data[random_.randrange(len(data))] = random_.randrange(256)
+    if random_.random() < 0.1:
+        del data[random_.randrange(len(data)) :]
+    return bytes(data)
+
+
+def test_ranks_that_all_wait_are_ended_late_and_by_the_wait_of_the_last_that_came(
+    target: Target, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The last one may have come a moment ago, after a long pause: what they wait for may be there at once."""
+    friends = [target.friend(rank=rank, local_rank=rank) for rank in range(WORLD)]
+    target.hub._settings = lambda: (20.0, True)
+
+    def go_on(waits: list[float], seconds: float) -> str:
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline and not target.ended:
+            for friend, own in zip(friends, waits):
+                friend.send({**BEAT, "waits": own})
+                friend.wait(0.02)
+                if any(message["t"] == "report" for message in friend.receive()):
+                    friend.send({**BEAT, "waits": own})
+                    friend.send(REPORT)
+        return capfd.readouterr().err
+
+    assert "nobody is missing" not in go_on([500.0, 500.0, 500.0, 5.0], 6) and not target.ended
+    said = go_on([500.0, 500.0, 500.0, 25.0], 12)
+    assert "nobody is missing" in said and "ended if nothing has changed after 50 s" in said and not target.ended, said
+    assert "All ranks are ended now" in go_on([530.0, 530.0, 530.0, 55.0], 60) and target.ended
+
+
+def test_fuzz_of_what_is_parsed() -> None:
+    """120,000 messages in both directions: each is refused, or has exactly the fields that its kind has."""
+    random_ = random.Random(14)
+    taken = 0
+    for index in range(120_000):
+        to_hub = bool(index % 2)
+        message = random_.choice(TO_HUB if to_hub else TO_RANK)
+        found = _messages.parse(mutated(message, random_), to_hub)
+        if found is not None:
+            forms = _messages.TO_HUB if to_hub else _messages.TO_RANK
+            assert found.keys() == {"t", *forms[found["t"]]}
+            assert found.get("rank") is None or type(found["rank"]) is int
+            taken += 1
+    assert 1000 < taken < 60_000  # some changes are harmless
+
+
+def test_fuzz_of_the_greeting(target: Target) -> None:
+    random_ = random.Random(14)
+    for _ in range(400):
+        stranger = target.stranger()
+        size = random_.choice([1, 32, 97, 98, 160, 161, 5000])
+        alphabet = random_.choice([b"0123456789abcdef \n", bytes(range(256))])
+        try:
+            stranger.sendall(bytes(random_.choice(alphabet) for _ in range(size)))
+            stranger.close()
+        except OSError:
+            pass
+    target.check()
+
+
+def test_fuzz_of_a_hub_that_believes_its_peers() -> None:
+    """Peers who know the secret say what they like, in a valid form: it is heard, reported, and nobody is ended."""
+    target = Target(timeout=1.0)
+    random_ = random.Random(14)
+    values = {
+        "waits": [0, 0.5, 3.0, 1e9],
+        "what": ["", "barrier", "backward"],
+        "numbers": [{}, {"0": 3}, {"0": 4}, {"1": 1}, {"0": -1}],
+        "pending": [None, BEAT["pending"], {**BEAT["pending"], "name": "all_reduce"}],  # type: ignore[dict-item]
+        "still": [0, 5.0, 1e9],
+        "idle": [0, 5.0, 1e9],
+        "works": [True, False],
+        "local_rank": [0, 1, 2, 3],
+        "rank": [0, 1, 2, 3, None],
+        "error": ["", "finished", "stopped", "lost", "ValueError: x\x1b[2J"],
+    }
+    deadline = time.monotonic() + 15
+    connections: dict[int, _wire.Connection] = {}
+    said = 0
+    while time.monotonic() < deadline and said < 20_000:
+        number = random_.randrange(WORLD)
+        connection = connections.get(number)
+        if connection is None or not connection.open:
+            connection = _wire.connect(("127.0.0.1", target.port), SECRET)
+            if connection is None:
+                continue
+            connections[number] = connection
+            connection.send({**HELLO, "rank": number, "local_rank": number})
+        message = dict(random_.choices(TO_HUB, [1, 80, 2, 16, 0.02, 0])[0])
+        message.update({name: random_.choice(values[name]) for name in message.keys() & values.keys()})
+        connection.send(message)
+        connection.receive()
+        said += 1
+    assert said > 100  # a hub that writes reports all the time answers slowly
+    target.hub._settings = lambda: (60.0, False)
+    target.check()
+    target.hub.close()
+
+
+# ---------------------------------------------------------------- secrets and places
+
+
+def test_ports_can_not_be_computed_without_the_secret() -> None:
+    identity = Identity(1, 1, 1, 4, "10.0.0.1", False, "29500  ")
+    ports = _secret.ports(SECRET, identity)
+    assert len(set(ports)) == 4 and all(10000 <= port < 30000 for port in ports)
+    assert ports == _secret.ports(SECRET, identity) != _secret.ports(b"another secret..", identity)
+
+
+def test_a_taken_port_has_an_alternative() -> None:
+    first, second = free_port(), free_port()
+    one, other = (_wire.listen([first, second], everywhere=True) for _ in range(2))
+    assert one is not None and other is not None
+    assert (one.getsockname()[1], other.getsockname()[1]) == (first, second)
+    one.close()
+    other.close()
+
+
+def test_a_directory_of_somebody_else_is_not_believed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_node, "BASES", (str(tmp_path),))
+    own = tmp_path / f"lightning_patches-{os.getuid()}"
+    own.mkdir()
+    own.chmod(0o777)
+    with pytest.raises(PermissionError, match="only this user can write to"):
+        _registry.Job("key")
+    own.rmdir()
+    own.symlink_to(tmp_path)
+    with pytest.raises(PermissionError):
+        _registry.Job("key")
+
+
+@pytest.mark.distributed
+def test_on_one_node_nothing_listens_on_a_port() -> None:
+    ended = run_ranks(
+        "hang_ranks",
+        [["tells_ports", "before"], ["arrives", "before"]],
+        {"LIGHTNING_PATCHES_HANG_TIMEOUT": "60", "MASTER_ADDR": "127.0.0.1"},
+    )
+    assert ended.statuses == [0, 0], ended
+    assert "ports that the watch has opened: []" in ended.outputs[0], ended
+
+
+@pytest.mark.distributed
+def test_several_nodes_without_a_secret_are_told_what_to_set() -> None:
+    """No store on MASTER_PORT, as with ``init_method="file://..."``: the other node's ranks are not watched."""
+    with two_nodes() as nodes:
+        ended = run_ranks(
+            "hang_ranks",
+            [["arrives", "file"], ["arrives", "file"]],
+            {"LIGHTNING_PATCHES_HANG_TIMEOUT": "2"},
+            nodes=nodes,
+        )
+    assert ended.statuses == [0, 0], ended
+    assert "1 of 2 ranks are watched for hangs. Not rank 1" in ended.outputs[0], ended
+    assert "set LIGHTNING_PATCHES_HANG_SECRET to the same 16 characters or more on all nodes" in ended.outputs[0]

@@ -1,0 +1,58 @@
+"""A release that nobody has seen: 2.6.4, with all that is known of it and of later ones hidden."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from lightning_patches import patches as catalogue
+from lightning_patches.engine import gate
+from tests.support.arms import ROOT
+
+import _releases  # isort: skip
+
+NEW, NEWEST_KNOWN = "2.6.4", "2.6.1"
+
+
+def classify(source, *options, timeout=550):
+    command = [sys.executable, str(ROOT / "scripts" / "classify_release"), str(source), "--hide", NEW, "--json"]
+    done = subprocess.run([*command, *options], capture_output=True, text=True, timeout=timeout)
+    assert done.returncode in (0, 1), done.stderr
+    found = json.loads(done.stdout)
+    assert done.returncode == any(one["kind"] == "unclear" for one in found.values())
+    return {name: one["kind"] for name, one in found.items()}, found
+
+
+@pytest.mark.timeout(600)
+def test_the_records_are_found_again():
+    kinds, found = classify(_releases.wheel("lightning", NEW))
+    needed = [p for p in catalogue.all_patches() if NEWEST_KNOWN in gate.affected_releases(p) and not p.warns_of]
+    assert set(kinds) == {patch.name for patch in needed}
+    recorded = {p.name: "affected" if NEW in gate.affected_releases(p) else "fixed" for p in needed}
+    assert {n: "fixed" if kind == "fixed" else "affected" for n, kind in kinds.items()} == recorded, found
+    assert set(kinds.values()) == {"unchanged", "changed here", "fixed"}
+
+
+def test_a_checkout_by_its_code_alone(tmp_path):
+    """Of the function that was edited nothing is known; of the others what is known of the same code."""
+    _releases.unpack(_releases.wheel("lightning", NEW), tmp_path / "unpacked")
+    (tmp_path / "checkout").mkdir()
+    (tmp_path / "unpacked").rename(tmp_path / "checkout" / "src")
+    before, _ = classify(tmp_path / "checkout", "--run", "none")
+    assert before["swa-keeps-trained-weights"] == "unchanged"
+    file = tmp_path / "checkout" / "src" / "lightning" / "pytorch" / "callbacks" / "stochastic_weight_avg.py"
+    text = file.read_text()
+    for name in ("on_train_epoch_start", "on_train_epoch_end", "on_train_end"):
+        text = text.replace(f"def {name}(", f"def {name}(\n        ", 1)
+    file.write_text(text)
+    after, found = classify(tmp_path / "checkout", "--run", "none")
+    assert after.pop("swa-keeps-trained-weights") == "unclear", found
+    del before["swa-keeps-trained-weights"]
+    assert after == before
+
+
+def test_a_place_without_lightning(tmp_path):
+    command = [sys.executable, str(ROOT / "scripts" / "classify_release"), str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 1 and "no Lightning in" in done.stderr

@@ -1,0 +1,78 @@
+"""The record of the tests of patches: what passed is skipped, as long as what it depends on is the same."""
+
+import os
+import sys
+
+import pytest
+
+from tests.equivalence import tested
+from tests.support.arms import ROOT, execute
+
+FILE = "tests/patches/test_trusted_checkpoint_load.py"
+NODE = f"{FILE}::test_what_can_be_trusted"
+PROGRAM = """
+import pathlib, sys, pytest
+from tests.equivalence import matrix, tested
+tested.RECORD = pathlib.Path(sys.argv[1])
+matrix.sampled = lambda name, share=20: False
+sys.exit(pytest.main(["-q", "-rs", "-p", "no:cacheprovider", *sys.argv[2:]]))
+"""
+
+
+@pytest.fixture
+def record(tmp_path, monkeypatch):
+    monkeypatch.setattr(tested, "RECORD", tmp_path / "record.json")
+
+
+def test_what_passed_holds_until_something_changes(record, monkeypatch):
+    assert not tested.holds(NODE, tested.load())
+    tested.note({NODE: True, f"{FILE}::test_other": False})
+    known = tested.load()
+    assert tested.holds(NODE, known) and not tested.holds(f"{FILE}::test_other", known)
+    monkeypatch.setattr(tested, "subject", lambda path: "another")
+    assert not tested.holds(NODE, known)
+    tested.note({f"{FILE}::test_other": True})
+    assert tested.load()[FILE] == {"subject": "another", "passed": ["test_other"]}
+
+
+def test_what_fails_is_taken_out(record):
+    tested.note({NODE: True})
+    tested.note({NODE: False})
+    assert not tested.holds(NODE, tested.load())
+
+
+def test_another_torch_proves_nothing(record, monkeypatch):
+    tested.note({NODE: True})
+    monkeypatch.setattr(tested.record, "surroundings", lambda: {"torch": "3.0", "python": "3.11", "device": "CPU"})
+    assert tested.load() == {}
+
+
+def test_a_test_depends_on_its_scenario_and_on_the_patch(tmp_path, monkeypatch):
+    """But not on what is said in it."""
+
+    def subject(text):
+        path = ROOT / "tests" / "patches" / "test_made_up.py"
+        monkeypatch.setattr(type(path), "read_text", lambda self, **_: text if self == path else real(self, **_))
+        monkeypatch.setattr(tested, "content", lambda file: b"" if file == path else str(file).encode())
+        return tested.subject.__wrapped__(path)
+
+    real = type(ROOT).read_text
+    monkeypatch.setattr(tested.matrix, "imported", lambda path: frozenset())
+    none = subject("x = 1")
+    assert subject("x = 2") == none
+    assert len({none, subject("x = 'fit_resets_should_stop'"), subject("x = 'fit-resets-should-stop'")}) == 3
+
+
+@pytest.mark.parametrize("workers", [(), ("-n1", "--dist=loadgroup")], ids=["", "xdist"])
+def test_a_run_is_recorded_and_then_skipped(tmp_path, workers):
+    def run(**more):
+        command = [sys.executable, "-c", PROGRAM, str(tmp_path / "record.json"), NODE, *workers]
+        variables = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_XDIST")}
+        return execute(command, {**variables, **more}, 300, cwd=str(ROOT))
+
+    status, output = run(**{tested.RECORDING: "1"})
+    assert status == 0 and "1 passed" in output, output
+    if not workers:  # a worker looks at the record of the repository
+        status, output = run()
+        assert status == 0 and "1 skipped" in output and "its proof holds" in output, output
+    assert NODE.partition("::")[2] in (tmp_path / "record.json").read_text()

@@ -1,0 +1,33 @@
+"""PR 21799: a PermissionError while a checkpoint is written was swallowed: no file, and no word."""
+
+from functools import cache
+
+import pytest
+
+from tests.equivalence.proof import Proof, observes
+from tests.support.arms import Arm, run
+
+DENIED = {"error": "PermissionError: [Errno 13] Access Denied: 'guarded://run/model.ckpt'", "written": False}
+
+
+@cache
+def seen(version, case, shim=False):
+    result = run("checkpoint_permission_error", Arm("lightning", version, shim), case)
+    assert result.ok, result
+    return result.observations[0]
+
+
+def test_release_before_the_bug_is_left_alone():
+    assert seen("2.5.1", "save") == seen("2.5.1", "save", shim=True) == DENIED
+
+
+@pytest.mark.parametrize(("version", "case"), [("2.5.2", "permitted"), ("2.6.6", "permitted"), ("2.6.6", "local")])
+def test_what_may_be_written_is_written(version, case):
+    assert seen(version, case) == seen(version, case, shim=True) == {"error": None, "written": True}
+
+
+LOST = {"error": None, "written": False}
+PROOFS = tuple(
+    Proof("checkpoint-permission-error", observes(LOST), case=case, recommended="by-hand", right=observes(DENIED))
+    for case in ("save", "callback")
+)

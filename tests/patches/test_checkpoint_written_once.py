@@ -1,0 +1,50 @@
+"""PR 21824: writing a checkpoint without a copy in memory and one in TMPDIR."""
+
+from functools import cache
+
+import pytest
+
+from tests.equivalence.proof import Proof, only, sees
+from tests.support.arms import Arm, run
+
+
+@cache
+def seen(version, case, shim=False):
+    result = run("checkpoint_written_once", Arm("lightning", version, shim), case)
+    assert result.ok, result
+    return result.observations[0]
+
+
+@pytest.mark.parametrize("version", ["2.4.0", "2.6.6"])
+def test_neither_copy_is_made(version):
+    stock = seen(version, "save")
+    assert stock["copied"] and stock["staged"]
+    shim = seen(version, "save", shim=True)
+    assert shim == {**stock, "copied": False, "staged": False}
+    assert {**shim, "mode": ""} == {**seen(version, "by-hand"), "mode": ""}
+
+
+@pytest.mark.parametrize("case", ["fails", "link", "mode", "fabric"])
+def test_everything_else_is_as_before(case):
+    """An error leaves the old file and nothing else; links, rights and Fabric."""
+    stock, shim = (seen("2.6.6", case, on) for on in (False, True))
+    assert {**stock, "staged": None} == {**shim, "staged": None}
+
+
+def test_an_error_arrives():
+    assert seen("2.6.6", "fails", shim=True)["error"] in ("AttributeError", "PicklingError")
+
+
+def test_release_before_the_staging_is_left_alone():
+    assert seen("2.3.3", "mode") == seen("2.3.3", "mode", shim=True)
+
+
+PROOFS = (
+    Proof(
+        "checkpoint-written-once",
+        sees(lambda seen: seen["copied"] and seen["staged"]),
+        case="save",
+        observed=only("error", "copied", "staged", "whole", "there"),
+        recommended="by-hand",
+    ),
+)

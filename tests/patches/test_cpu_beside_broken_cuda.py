@@ -1,0 +1,28 @@
+"""PR 19234: training on the CPU of a machine whose CUDA driver does not work."""
+
+import pytest
+
+from tests.equivalence.proof import Proof, sees
+from tests.support.arms import Arm, run
+
+BROKEN = "The NVIDIA driver on your system is too old"
+
+
+def seen(version, case, shim=False):
+    result = run("cpu_beside_broken_cuda", Arm("pytorch-lightning", version, shim), case)
+    assert result.ok, result
+    return result.observations[0]
+
+
+@pytest.mark.parametrize("version", ["2.0.0", "2.1.3"])
+def test_the_driver_is_not_asked(version):
+    assert seen(version, "broken") == {"error": BROKEN, "steps": 0, "asked": ["0"]}
+    assert seen(version, "broken", shim=True) == {"error": None, "steps": 2, "asked": []} == seen("2.1.4", "broken")
+
+
+@pytest.mark.parametrize(("case", "asked"), [("none", []), ("works", ["0"])])
+def test_a_driver_that_works_is_asked_as_before(case, asked):
+    assert seen("2.1.3", case) == seen("2.1.3", case, shim=True) == {"error": None, "steps": 2, "asked": asked}
+
+
+PROOFS = (Proof("cpu-beside-broken-cuda", sees(lambda seen: seen["error"] == BROKEN), case="broken"),)

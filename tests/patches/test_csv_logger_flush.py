@@ -1,0 +1,19 @@
+"""PR 17942: Fabric's CSVLogger writes nothing where log_metrics gets no step."""
+
+from tests.equivalence.proof import Proof, sees
+from tests.support.arms import Arm, run
+
+ROWS = ["loss,step", "0.0,0", "1.0,1", "2.0,2", "3.0,3", "4.0,4"]
+
+
+def seen(version, case="", shim=False):
+    result = run("csv_logger_flush", Arm("pytorch-lightning", version, shim), case)
+    assert result.ok, result
+    return result.observations[0]
+
+
+def test_steps_that_are_given_stay():
+    assert seen("2.0.4", "step") == seen("2.0.4", "step", shim=True) == {"before": ROWS[:5], "after": ROWS}
+
+
+PROOFS = (Proof("csv-logger-flush", sees(lambda seen: seen["before"] is None)),)

@@ -1,0 +1,33 @@
+"""Issue 17888 came back in 2.1.0: Fabric's CSVLogger counts from 0 again whenever it has written its file."""
+
+import pytest
+
+from tests.equivalence.proof import Proof, sees
+from tests.support.arms import Arm, run
+
+
+def steps(version, case="", shim=False):
+    result = run("csv_logger_step", Arm("pytorch-lightning", version, shim), case)
+    assert result.ok, result
+    seen = result.observations[0]
+    assert [float.fromhex(loss) for loss in seen["losses"]] == [0, 1, 2, 3, 4]
+    return seen["steps"]
+
+
+@pytest.mark.parametrize("version", ["2.1.0", "2.6.6"])
+@pytest.mark.parametrize(("case", "stock"), [("", [0, 1, 0, 1, 0]), ("every", [0, 0, 0, 0, 0])])
+def test_the_steps_go_on(version, case, stock):
+    assert steps(version, case) == stock
+    assert steps(version, case, shim=True) == steps(version, "step") == steps("2.0.9", case) == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("version", ["2.1.0", "2.6.6"])
+def test_steps_that_are_given_stay(version):
+    assert steps(version, "step") == steps(version, "step", shim=True)
+    assert steps(version, "mixed", shim=True) == [0, 1, 2, 3, 4]
+
+
+PROOFS = (
+    Proof("csv-logger-step", sees(lambda seen: seen["steps"][2] == 0), recommended="step"),
+    Proof("csv-logger-step", sees(lambda seen: seen["steps"][1] == 0), case="every", recommended="step"),
+)

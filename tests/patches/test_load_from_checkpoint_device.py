@@ -1,0 +1,27 @@
+"""PR 17308: load_from_checkpoint ignores map_location."""
+
+import pytest
+
+from tests.equivalence.proof import Proof, sees
+from tests.support.arms import Arm, run
+
+
+def device(version, case="", shim=False):
+    arm = Arm("pytorch-lightning", version, shim)
+    result = run("load_from_checkpoint_device", arm, case, simulated_cuda=True)
+    assert result.ok, result
+    seen = result.observations[0]
+    assert seen["parameters"] is None or set(seen["parameters"]) == {seen["device"]}
+    return seen["device"]
+
+
+@pytest.mark.parametrize(("case", "where"), [("cpu", "cpu"), ("none", "cpu"), ("data", None)])
+def test_everything_else_stays(case, where):
+    assert device("2.0.1", case) == device("2.0.1", case, shim=True) == where
+
+
+SHOWS = sees(lambda seen: seen["device"] == "cpu")
+PROOFS = tuple(
+    Proof("load-from-checkpoint-device", SHOWS, case=case, simulated_cuda=True, one_card=True)
+    for case in ("", "function")
+)

@@ -1,0 +1,42 @@
+"""Issue 21838: the mean that sync_dist logs, of ranks that saw unequal numbers of samples."""
+
+from functools import cache
+from typing import Callable
+
+import pytest
+
+from tests.equivalence.proof import Proof
+from tests.support.arms import Arm, Result, run
+
+
+@cache
+def means(distribution, version, case="", shim=False):
+    """What both ranks log, which is the same."""
+    result = run("synced_mean_batch_sizes", Arm(distribution, version, shim), case)
+    assert result.ok and result.observations[0] == result.observations[1], result
+    return {name: float.fromhex(value) for name, value in result.observations[0].items()}
+
+
+def test_as_torchmetrics_has_it():
+    shim = means("lightning", "2.2.5", "sizes", shim=True)
+    assert shim == pytest.approx(means("lightning", "2.2.5", "metric-sizes"))
+    assert means("lightning", "2.2.5", "sizes")["ones_mean"] == 9 / 8
+
+
+def test_equal_numbers_stay_as_they_are():
+    assert means("lightning", "2.6.6", "equal") == means("lightning", "2.6.6", "equal", shim=True)
+
+
+def _logged(ones: float, numbers: float) -> Callable[[Result], bool]:
+    """Both ranks logged these means."""
+    expected = pytest.approx([ones, numbers])
+    return lambda result: (
+        len(result.observations) == 2
+        and all(
+            [float.fromhex(rank["ones_mean"]), float.fromhex(rank["numbers_mean"])] == expected
+            for rank in result.observations
+        )
+    )
+
+
+PROOFS = (Proof("synced-mean-batch-sizes", _logged(1.25, 1.0), recommended="metric", right=_logged(1.0, 0.8)),)

@@ -1,0 +1,30 @@
+"""Issue 16827: a validation changes the order of the training data."""
+
+from tests.equivalence.proof import Proof, sees
+from tests.support.arms import Arm, run
+
+NAME = "validation-own-randomness"
+
+
+def seen(distribution, version, case="", toggle=None):
+    arm = Arm(distribution, version, shim=toggle is not None)
+    result = run("validation_own_randomness", arm, case, toggle=toggle)
+    assert result.ok, result
+    return result.observations[0]
+
+
+def test_a_shuffled_validation_differs_from_epoch_to_epoch():
+    shim = seen("lightning", "2.6.6", "shuffled", NAME)
+    epochs = {tuple(shim["validated"][begin : begin + 8]) for begin in (0, 8, 16)}
+    assert shim["trained"] == shim["alone"] and len(epochs) == 3
+
+
+def test_is_opt_in():
+    assert seen("lightning", "2.6.6") == seen("lightning", "2.6.6", toggle="default")
+
+
+def test_outside_of_a_training_nothing_changes():
+    assert seen("lightning", "2.6.6", "validate") == seen("lightning", "2.6.6", "validate", NAME)
+
+
+PROOFS = (Proof(NAME, sees(lambda seen: seen["trained"] != seen["alone"]), recommended="generator"),)

@@ -1,0 +1,56 @@
+"""Issue 21724: WeightAveraging, and validations and checkpoints from before its first average."""
+
+from functools import cache
+
+import pytest
+
+from tests.equivalence.proof import Proof, observes
+from tests.support.arms import Arm, run
+
+TRAINED = [1 - step / 8 for step in range(1, 7)]
+"""The weight after each step, without an average."""
+
+
+@cache
+def seen(version, case, shim=False):
+    result = run("weight_averaging_before_start", Arm("lightning", version, shim), case)
+    assert result.ok, result
+    found = result.observations[0]
+    return {name: [float.fromhex(v) for v in found[name]] for name in ("validated", "saved")} | {
+        "trained": float.fromhex(found["trained"])
+    }
+
+
+@pytest.mark.parametrize("case", ["later", "ema"])
+def test_the_average_is_used_from_its_start_on(case):
+    stock, shim = (seen("2.6.6", case, on) for on in (False, True))
+    assert stock["validated"][:3] == [1.0] * 3 and shim["validated"][:3] == TRAINED[:3]
+    assert stock["validated"][3:] == shim["validated"][3:]
+    assert shim["saved"] == shim["validated"]
+    assert stock["trained"] == shim["trained"] == shim["validated"][-1]
+
+
+def test_resumed_from_before_the_start():
+    assert seen("2.6.6", "resume", shim=True) == seen("2.6.6", "later", shim=True)
+
+
+def test_an_average_from_the_first_step_on_is_left_alone():
+    assert seen("2.6.6", "at-once") == seen("2.6.6", "at-once", shim=True)
+
+
+def _weights(steps):
+    """The weight that was validated and saved after each step, the last of which is what is left of the training."""
+    values = [value.hex() for value in steps]
+    return observes({"validated": values, "saved": values, "trained": values[-1]})
+
+
+PROOFS = (
+    Proof(
+        "weight-averaging-before-start",
+        _weights([1.0] * 6),
+        case="never",
+        recommended="without",
+        since="2.6.0",
+        right=_weights(TRAINED),
+    ),
+)

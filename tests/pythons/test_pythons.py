@@ -1,0 +1,65 @@
+"""Every Python on this machine: the package, its command line, what activates and patches, and a training.
+
+Lightning 2.0 to 2.3 support Python 3.8. There is seldom a torch for each Python: all but the training needs none.
+"""
+
+import subprocess
+import sys
+
+import pytest
+
+from tests.support import pythons
+from tests.support.arms import ROOT, Arm, run
+
+UNIT = ("early", "gate", "hooks", "patcher", "runtime", "startup", "toggle", "verdicts")
+"""Unit tests of what activates and patches: stand-ins for Lightning, and no torch."""
+COMMANDS = (
+    ("status", "--json"),
+    ("list",),
+    ("show", "logged-metrics-device"),
+    ("audit", "--requirement", "lightning==2.2.5", "--json"),
+    ("doctor",),
+    ("autostart", "status"),
+)
+
+
+@pytest.fixture(scope="module", params=pythons.MINORS)
+def python(request):
+    made = pythons.with_packages(request.param)
+    if made.python is None:
+        pytest.skip(made.reason)
+    return made.python
+
+
+def execute(*command, timeout=300):
+    return subprocess.run([*map(str, command)], cwd=ROOT, capture_output=True, text=True, timeout=timeout)
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_command_line(python, command):
+    done = execute(python, "-m", "lightning_patches", *command)
+    assert "Traceback" not in done.stderr, done.stderr
+    assert done.stdout.strip(), done
+    if command[0] in ("list", "show", "audit"):  # which say the same everywhere
+        expected = execute(sys.executable, "-m", "lightning_patches", *command)
+        assert (done.returncode, done.stdout) == (expected.returncode, expected.stdout)
+
+
+def test_activation_and_patching(python):
+    if python == pythons.with_packages("{}.{}".format(*sys.version_info)).python:
+        pytest.skip("tests/unit runs them in this Python")
+    files = [f"tests/unit/test_{name}.py" for name in UNIT]
+    done = execute(python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *files, timeout=550)
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-1000:]
+
+
+@pytest.mark.parametrize("minor", pythons.MINORS)
+def test_training(minor):
+    """On a stock release and with the shim: the bug is there, and it is gone."""
+    found = pythons.with_torch(minor)
+    if found.python is None:
+        pytest.skip(found.reason)
+    stock = run("fit_resets_should_stop", Arm("pytorch-lightning", "2.0.9", python=found.python))
+    shim = run("fit_resets_should_stop", Arm("pytorch-lightning", "2.0.9", shim=True, python=found.python))
+    assert stock.ok and stock.observations == [{"steps": [2, 2]}], stock
+    assert shim.ok and shim.observations == [{"steps": [2, 10]}], shim

@@ -1,0 +1,18 @@
+"""What the shim says of each patch once the modules that it changes are imported, in the arms of scripts/stacks."""
+
+import contextlib
+import importlib
+
+import _scenario as scenario
+
+import lightning_patches
+from lightning_patches import patches
+from lightning_patches.engine import distributions
+
+if __name__ == "__main__":
+    for patch in patches.all_patches():
+        for target in patch.targets:
+            with contextlib.suppress(ImportError):  # a module that this release does not have yet, or any more
+                importlib.import_module(distributions.module_name(scenario.NAMESPACE, target.module))
+    entries = [entry for entry in lightning_patches.report() if entry.namespace == scenario.NAMESPACE]
+    scenario.observe(verdicts={entry.patch: [entry.verdict, entry.reason] for entry in entries})

@@ -1,0 +1,60 @@
+"""PR 17812: load_from_checkpoint, and the first entry of the state is not a tensor.
+
+Cases: ``model`` (of the model itself, which has no parameters of its own), ``only`` (there is no tensor at all),
+``layer`` (of a layer that comes later), ``none``.
+"""
+
+import os
+
+import _scenario as scenario
+import torch
+
+pl = scenario.pytorch()
+
+
+class Remembering(torch.nn.Module):
+    remembered = None
+
+    def get_extra_state(self):
+        return {"remembered": self.remembered}
+
+    def set_extra_state(self, state):
+        self.remembered = state["remembered"]
+
+
+class Layer(Remembering, torch.nn.Linear):
+    pass
+
+
+class Plain(pl.LightningModule):
+    def __init__(self):
+        super().__init__()
+        if scenario.CASE != "only":
+            self.layer = (Layer if scenario.CASE == "layer" else torch.nn.Linear)(2, 1)
+
+
+class Model(Remembering, Plain):
+    pass
+
+
+if __name__ == "__main__":
+    kind = Model if scenario.CASE in ("model", "only") else Plain
+    model = kind()
+    holder = model.layer if scenario.CASE == "layer" else model
+    holder.remembered = "seven"
+    path = os.path.join(os.environ.get("SCENARIO_OUT", "."), "model.ckpt")
+    trainer = scenario.trainer(accelerator="cpu")
+    trainer.strategy.connect(model)
+    trainer.save_checkpoint(path)
+    error = loaded = None
+    try:
+        loaded = kind.load_from_checkpoint(path)
+    except AttributeError as raised:
+        error = f"AttributeError: {raised}"
+    holder = getattr(loaded, "layer", None) if scenario.CASE == "layer" else loaded
+    weight = loaded is not None and scenario.CASE != "only" and torch.equal(loaded.layer.weight, model.layer.weight)
+    scenario.observe(
+        error=error,
+        loaded=loaded and [str(loaded.device), weight],
+        remembered=getattr(holder, "remembered", None),
+    )

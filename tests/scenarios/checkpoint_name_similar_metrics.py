@@ -1,0 +1,45 @@
+"""PR 17610: a checkpoint's file name asks for two metrics, and the name of one begins with that of the other.
+
+Cases: the file name, as ModelCheckpoint gets it (none for its own); with ``plain:`` in front, it gets
+``auto_insert_metric_name=False``, too.
+"""
+
+import os
+
+import _scenario as scenario
+
+pl = scenario.pytorch()
+
+
+class Model(scenario.pytorch("demos.boring_classes").BoringModel):
+    def training_step(self, batch, batch_idx):
+        self.log("epoch_loss", 0.25)
+        self.log("loss/train", 0.5)
+        self.log("loss", 0.75)
+        return super().training_step(batch, batch_idx)
+
+
+if __name__ == "__main__":
+    plain = scenario.CASE.startswith("plain:")
+    filename = scenario.CASE[len("plain:") :] if plain else scenario.CASE or None
+    directory = os.path.join(os.environ.get("SCENARIO_OUT", "."), "checkpoints")
+    callback = scenario.pytorch("callbacks").ModelCheckpoint(
+        directory, filename=filename, save_top_k=-1, auto_insert_metric_name=not plain
+    )
+    trainer = scenario.trainer(
+        accelerator="cpu",
+        max_epochs=2,
+        limit_train_batches=2,
+        limit_val_batches=0,
+        enable_checkpointing=True,
+        callbacks=callback,
+    )
+    error = None
+    try:
+        trainer.fit(Model())
+    except Exception as raised:
+        error = f"{type(raised).__name__}: {raised}"
+    files = [
+        os.path.relpath(os.path.join(path, name), directory) for path, _, names in os.walk(directory) for name in names
+    ]
+    scenario.observe(error=error, files=sorted(files))

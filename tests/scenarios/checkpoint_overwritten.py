@@ -1,0 +1,65 @@
+"""PR 19064: ModelCheckpoint with a fixed file name and no monitor, of a training of three epochs.
+
+Cases: "", ``all`` (save_top_k=-1), ``monitor`` (a metric is monitored), ``named`` (the name has the step),
+``resumed`` (a second training goes on from the first one's file).
+"""
+
+from pathlib import Path
+
+import _scenario as scenario
+import torch
+from torch.utils.data import DataLoader
+
+pl = scenario.pytorch()
+CASE = scenario.CASE
+
+
+class Model(pl.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(1, 1)
+
+    def training_step(self, batch, batch_idx):
+        self.log("falling", -float(self.global_step))
+        return self.layer(batch).sum()
+
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.parameters(), lr=0.1)
+
+
+class Names(pl.Callback):
+    """The files after each epoch, and what is saved in each."""
+
+    def __init__(self):
+        self.seen = []
+
+    def on_train_epoch_start(self, trainer, *_):
+        self.seen.append(files())
+
+
+def files():
+    return {
+        path.name: torch.load(path, weights_only=False)["global_step"] for path in sorted(Path("saved").glob("*.ckpt"))
+    }
+
+
+def fit(epochs, resume=None):
+    callback = scenario.pytorch("callbacks").ModelCheckpoint(
+        dirpath="saved",
+        filename="{step}" if CASE == "named" else "best",
+        save_top_k=-1 if CASE == "all" else 1,
+        monitor="falling" if CASE == "monitor" else None,
+    )
+    trainer = scenario.trainer(
+        accelerator="cpu", max_epochs=epochs, enable_checkpointing=True, callbacks=[callback, names]
+    )
+    trainer.fit(Model(), DataLoader(torch.ones(2, 1)), ckpt_path=resume)
+    return Path(callback.best_model_path).name
+
+
+if __name__ == "__main__":
+    names = Names()
+    best = fit(1, None) if CASE == "resumed" else fit(3)
+    if CASE == "resumed":
+        best = fit(4, str(Path("saved", best).absolute()))
+    scenario.observe(seen=[*names.seen, files()], best=best)

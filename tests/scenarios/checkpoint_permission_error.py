@@ -1,0 +1,52 @@
+"""PR 21799: the storage does not permit a checkpoint to be written.
+
+Cases: ``save`` (``Trainer.save_checkpoint``), ``callback`` (ModelCheckpoint in a training), ``by-hand`` (the same file
+opened without Lightning), ``permitted`` (storage that lets the file be written), ``local`` (the same, on the disk).
+"""
+
+import os
+
+import _scenario as scenario
+import fsspec
+from fsspec.implementations.memory import MemoryFileSystem
+
+pl = scenario.pytorch()
+
+
+class Guarded(MemoryFileSystem):
+    """Storage that refuses to write, as s3fs does it where the credentials do not allow it."""
+
+    protocol = "guarded"
+    store = {}
+    pseudo_dirs = [""]
+
+    def _open(self, path, mode="rb", **options):
+        if "w" in mode:
+            raise PermissionError(13, "Access Denied", path)
+        return super()._open(path, mode, **options)
+
+
+if __name__ == "__main__":
+    fsspec.register_implementation("guarded", Guarded, clobber=True)
+    model = scenario.pytorch("demos.boring_classes").BoringModel()
+    directory = "memory://run" if scenario.CASE == "permitted" else "guarded://run"
+    if scenario.CASE == "local":
+        directory = os.environ.get("SCENARIO_OUT", ".")
+    path = f"{directory}/model.ckpt"
+    options = {"accelerator": "cpu", "max_steps": 2, "limit_val_batches": 0}
+    error = None
+    try:
+        if scenario.CASE == "by-hand":
+            with fsspec.open(path, "wb") as file:
+                file.write(b"weights")
+        elif scenario.CASE == "callback":
+            callback = scenario.pytorch("callbacks").ModelCheckpoint(dirpath=directory, filename="model")
+            scenario.trainer(**options, enable_checkpointing=True, callbacks=callback).fit(model)
+        else:
+            trainer = scenario.trainer(**options)
+            trainer.fit(model)
+            trainer.save_checkpoint(path)
+    except Exception as caught:
+        error = f"{type(caught).__name__}: {caught}"
+    fs, place = fsspec.core.url_to_fs(path)
+    scenario.observe(error=error, written=fs.exists(place))

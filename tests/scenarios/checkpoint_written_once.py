@@ -1,0 +1,78 @@
+"""PR 21824: what it takes to write a checkpoint of 256 MiB.
+
+Cases: ``save`` (``Trainer.save_checkpoint``), ``by-hand`` (``torch.save`` of the same into the same directory),
+``fails`` (an object that cannot be pickled, over a checkpoint that is there), ``link`` (the name is a link to another
+file), ``mode`` (the umask), ``fabric``.
+"""
+
+import gc
+import os
+import resource
+import stat
+import sys
+import tempfile
+from pathlib import Path
+
+import _scenario as scenario
+import torch
+
+pl = scenario.pytorch()
+OUT = Path(os.environ.get("SCENARIO_OUT", "."))
+MIB = 256 if scenario.CASE in ("save", "by-hand") else 1
+
+
+class Model(scenario.pytorch("demos.boring_classes").BoringModel):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("ballast", torch.ones(MIB, 2**18))
+
+    def on_save_checkpoint(self, checkpoint):
+        if scenario.CASE == "fails" and path.exists():
+            checkpoint["object"] = lambda: None
+
+
+def peak():
+    """The most memory that this process has had so far, in MiB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+if __name__ == "__main__":
+    os.umask(0o027)
+    tempfile.tempdir = str(OUT / "tmp")
+    (OUT / "tmp").mkdir()
+    (OUT / "run").mkdir()
+    path = OUT / "run" / "model.ckpt"
+    opened = []
+    sys.addaudithook(lambda event, arguments: opened.append(str(arguments[0])) if event == "open" else None)
+    model = Model()
+    trainer = scenario.trainer(accelerator="cpu", max_steps=1, limit_val_batches=0)
+    trainer.fit(model)
+    content = trainer._checkpoint_connector.dump_checkpoint() if scenario.CASE == "by-hand" else None
+    if scenario.CASE == "link":
+        (OUT / "run" / "elsewhere.ckpt").write_bytes(b"other")
+        path.symlink_to(OUT / "run" / "elsewhere.ckpt")
+    gc.collect()
+    opened.clear()
+    before, error = peak(), None
+    try:
+        if scenario.CASE == "by-hand":
+            torch.save(content, path)
+        elif scenario.CASE == "fabric":
+            scenario.fabric().Fabric(accelerator="cpu", devices=1).save(path, {"model": model})
+        else:
+            trainer.save_checkpoint(path)
+            if scenario.CASE == "fails":
+                trainer.save_checkpoint(path)
+    except Exception as caught:
+        error = type(caught).__name__
+    copied = peak() - before > MIB / 2
+    loaded = torch.load(path, weights_only=True)
+    scenario.observe(
+        error=error,
+        copied=MIB > 1 and copied,
+        staged=any(name.startswith(str(OUT / "tmp")) for name in opened),
+        whole=(loaded["model"] if scenario.CASE == "fabric" else loaded["state_dict"])["ballast"].shape,
+        there=sorted(file.name for file in (OUT / "run").iterdir()),
+        link=path.is_symlink(),
+        mode=oct(stat.S_IMODE(path.stat().st_mode)),
+    )

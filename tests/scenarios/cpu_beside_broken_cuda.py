@@ -1,0 +1,33 @@
+"""PR 19234: training on the CPU of a machine whose CUDA driver does not work.
+
+Cases: ``broken`` (as torch is where the driver is too old: it counts a device and cannot use it), ``none`` (no device),
+``works`` (one device, with a random state that is kept over the sanity check).
+"""
+
+import _scenario as scenario
+import torch
+
+pl = scenario.pytorch()
+asked = []
+
+
+def state_of(device="cuda"):
+    asked.append(str(device))
+    if scenario.CASE == "broken":
+        raise RuntimeError("The NVIDIA driver on your system is too old")
+    return torch.zeros(16, dtype=torch.uint8)
+
+
+if __name__ == "__main__":
+    devices = 0 if scenario.CASE == "none" else 1
+    torch.cuda.random.device_count = lambda: devices
+    torch.cuda.is_available = lambda: scenario.CASE == "works"
+    torch.cuda.random.get_rng_state = state_of
+    torch.cuda.random.set_rng_state = lambda state, device="cuda": None
+    trainer = scenario.trainer(accelerator="cpu", devices=1, max_steps=2, limit_val_batches=1)
+    error = None
+    try:
+        trainer.fit(scenario.pytorch("demos.boring_classes").BoringModel())
+    except RuntimeError as raised:
+        error = str(raised)
+    scenario.observe(error=error, steps=trainer.global_step, asked=asked)

@@ -1,0 +1,35 @@
+"""PR 19446: two fits, each with a CSVLogger of the same version. Cases: "" (both log the same), ``other`` (the second
+logs another metric), ``next`` (no version is given)."""
+
+from pathlib import Path
+
+import _scenario as scenario
+import torch
+from torch.utils.data import DataLoader
+
+pl = scenario.pytorch()
+
+
+class Model(pl.LightningModule):
+    def __init__(self, metric):
+        super().__init__()
+        self.metric = metric
+        self.layer = torch.nn.Linear(1, 1)
+
+    def training_step(self, batch, batch_idx):
+        self.log(self.metric, float(batch_idx))
+        return self.layer(batch).sum()
+
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.parameters(), lr=0.1)
+
+
+if __name__ == "__main__":
+    for metric in ("loss", "other" if scenario.CASE == "other" else "loss"):
+        version = None if scenario.CASE == "next" else "mine"
+        logger = scenario.pytorch("loggers").CSVLogger(".", version=version)
+        with scenario.observing_errors():
+            trainer = scenario.trainer(logger=logger, accelerator="cpu", max_epochs=1, log_every_n_steps=1)
+            trainer.fit(Model(metric), DataLoader(torch.ones(2, 1)))
+    files = {str(path.parent.name): path.read_text().split() for path in Path().rglob("metrics.csv")}
+    scenario.observe(files=files)

@@ -1,0 +1,18 @@
+"""Fabric's CSVLogger without step=, which counts the rows. Cases: "", ``step`` (it is given), ``every`` (each row is
+written at once), ``mixed`` (some rows have a step)."""
+
+import csv
+from pathlib import Path
+
+import _scenario as scenario
+
+if __name__ == "__main__":
+    every = 1 if scenario.CASE == "every" else 2
+    logger = scenario.fabric("loggers").CSVLogger(".", flush_logs_every_n_steps=every)
+    for step in range(5):
+        given = scenario.CASE == "step" or scenario.CASE == "mixed" and step % 2
+        logger.log_metrics({"loss": float(step)}, **({"step": step} if given else {}))
+    logger.finalize("success")
+    with open(Path(logger.log_dir, "metrics.csv"), newline="") as file:
+        rows = list(csv.DictReader(file))
+    scenario.observe(losses=[float(row["loss"]) for row in rows], steps=[int(row["step"]) for row in rows])

@@ -1,0 +1,66 @@
+"""PR 18218: one of two ranks dies, and the other waits for it.
+
+The scenario starts the training in processes of its own, gives them half a minute after the death, and says whether
+they have ended by then. Cases: ``trainer`` and ``fabric`` (rank one raises an error
+before it joins the others), ``killed`` (it is killed there), ``well`` (nobody dies), ``late`` (rank one fails when the
+training is over, while rank zero still works).
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import _scenario as scenario
+
+pl = scenario.pytorch()
+CASE = scenario.CASE
+PATIENCE = 30
+DEAD, DONE = Path("dead"), Path("done")
+
+
+def train():
+    if os.environ.get("LOCAL_RANK") == "1" and CASE not in ("well", "late"):
+        DEAD.touch()
+        if CASE == "killed":
+            os.kill(os.getpid(), signal.SIGKILL)
+        raise ValueError("rank one is dead")
+    if CASE == "fabric":
+        fabric = scenario.fabric().Fabric(accelerator="cpu", devices=2, strategy="ddp")
+        fabric.launch()
+        rank = fabric.global_rank
+    else:
+        trainer = scenario.trainer(accelerator="cpu", devices=2, strategy="ddp", max_steps=4, limit_val_batches=0)
+        trainer.fit(scenario.pytorch("demos.boring_classes").BoringModel())
+        rank = trainer.global_rank
+    if CASE == "late":
+        if rank == 1:
+            DEAD.touch()
+            os._exit(1)
+        time.sleep(10)
+    if rank == 0:
+        DONE.touch()
+
+
+def watch():
+    job = subprocess.Popen(
+        [sys.executable, os.path.abspath(__file__)], env={**os.environ, "THE_JOB": "1"}, start_new_session=True
+    )
+    since = None
+    try:
+        while job.poll() is None and (since is None or time.monotonic() - since < PATIENCE):
+            since = since or (time.monotonic() if DEAD.exists() else None)
+            time.sleep(0.1)
+        scenario.observe(ended=job.returncode is not None, well=job.returncode == 0, done=DONE.exists())
+    finally:
+        try:
+            os.killpg(job.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        job.wait()
+
+
+if __name__ == "__main__":
+    train() if "THE_JOB" in os.environ else watch()

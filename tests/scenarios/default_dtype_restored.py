@@ -1,0 +1,36 @@
+"""PR 18500: a step under double precision raises, the program catches it and goes on.
+
+Cases: ``trainer``, ``fabric``, ``user`` (the program's own default dtype is bfloat16), ``well`` (nothing is raised).
+"""
+
+import _scenario as scenario
+import torch
+
+pl = scenario.pytorch()
+
+
+class Model(scenario.pytorch("demos.boring_classes").BoringModel):
+    def training_step(self, batch, batch_idx):
+        if scenario.CASE != "well":
+            raise ValueError("diverged")
+        return super().training_step(batch, batch_idx)
+
+
+class Failing(torch.nn.Linear):
+    def forward(self, x):
+        raise ValueError("diverged")
+
+
+if __name__ == "__main__":
+    if scenario.CASE == "user":
+        torch.set_default_dtype(torch.bfloat16)
+    error = None
+    try:
+        if scenario.CASE in ("fabric", "user"):
+            fabric = scenario.fabric().Fabric(accelerator="cpu", devices=1, precision="64-true")
+            fabric.setup(Failing(1, 1))(torch.ones(1, 1))
+        else:
+            scenario.trainer(accelerator="cpu", max_steps=1, precision="64-true", limit_val_batches=0).fit(Model())
+    except ValueError as caught:
+        error = str(caught)
+    scenario.observe(error=error, default=torch.get_default_dtype(), made=torch.nn.Linear(1, 1).weight.dtype)

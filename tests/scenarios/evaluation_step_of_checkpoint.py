@@ -1,0 +1,77 @@
+"""Issue 20052: epoch and step while a checkpoint is tested that was saved after the first of three epochs.
+
+Cases: ``fitted`` (by the Trainer that trained), ``new`` (by another one), ``validate`` and ``predict`` (the same, of
+these), ``file`` (what stands in the checkpoint itself), ``weights`` (without a ckpt_path), ``goes-on`` (the Trainer
+trains on afterwards, and observes that).
+"""
+
+import csv
+from pathlib import Path
+
+import _scenario as scenario
+import torch
+from torch.utils.data import DataLoader
+
+pl = scenario.pytorch()
+CASE = scenario.CASE
+
+
+class Model(pl.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(1, 1)
+
+    def training_step(self, batch, batch_idx):
+        return self.layer(batch).sum()
+
+    def look(self, *_):
+        scenario.observe(epoch=self.trainer.current_epoch, step=self.trainer.global_step)
+
+    on_test_start = on_validation_start = on_predict_start = look
+
+    def test_step(self, batch, batch_idx):
+        self.log("tested", 1.0)
+
+    def validation_step(self, batch, batch_idx):
+        self.log("tested", 1.0)
+
+    def predict_step(self, batch, batch_idx):
+        pass
+
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.parameters(), lr=0.1)
+
+
+def new_trainer():
+    save = scenario.pytorch("callbacks").ModelCheckpoint(dirpath=".", filename="{epoch}", save_top_k=-1)
+    logger = scenario.pytorch("loggers").CSVLogger(".", name="logs")
+    return scenario.trainer(
+        accelerator="cpu",
+        max_epochs=3,
+        limit_val_batches=None if CASE == "validate" else 0,
+        logger=logger,
+        enable_checkpointing=True,
+        callbacks=[save],
+        num_sanity_val_steps=0,
+    )
+
+
+if __name__ == "__main__":
+    model, loader, trainer = Model(), DataLoader(torch.ones(2, 1)), new_trainer()
+    trainer.fit(model, loader)
+    if CASE == "new":
+        trainer = new_trainer()
+    path = None if CASE == "weights" else "epoch=0.ckpt"
+    if CASE == "file":
+        saved = torch.load(path, weights_only=False)
+        scenario.observe(epoch=saved["epoch"], step=saved["global_step"])
+    elif CASE == "predict":
+        trainer.predict(model, loader, ckpt_path=path)
+    else:
+        getattr(trainer, "validate" if CASE == "validate" else "test")(model, loader, ckpt_path=path, verbose=False)
+        with open(Path(trainer.logger.log_dir, "metrics.csv"), newline="") as file:
+            scenario.observe(logged=[int(row["step"]) for row in csv.DictReader(file) if row["tested"]])
+    if CASE == "goes-on":
+        trainer.fit_loop.max_epochs = 4
+        trainer.fit(model, loader)
+    scenario.observe(epoch_after=trainer.current_epoch, step_after=trainer.global_step)

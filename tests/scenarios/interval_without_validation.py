@@ -1,0 +1,36 @@
+"""PR 21560: validation is off, and val_check_interval is more than the training has batches.
+
+Cases: ``off`` (limit_val_batches=0), ``logged`` (the same, with a logger that is told to wait for more steps than there
+are), ``on`` (there is validation, which an epoch never comes to), ``fits`` (off, and the interval is no more than the
+batches).
+"""
+
+import warnings
+
+import _scenario as scenario
+
+pl = scenario.pytorch()
+
+if __name__ == "__main__":
+    trainer = scenario.trainer(
+        accelerator="cpu",
+        max_epochs=2,
+        limit_train_batches=4,
+        limit_val_batches=1 if scenario.CASE == "on" else 0,
+        val_check_interval=4 if scenario.CASE == "fits" else 100,
+        logger=scenario.pytorch("loggers").CSVLogger("logs") if scenario.CASE == "logged" else False,
+    )
+    error = None
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            trainer.fit(scenario.pytorch("demos.boring_classes").BoringModel())
+        except ValueError as raised:
+            error = str(raised).strip()
+    scenario.observe(
+        error=error,
+        steps=trainer.global_step,
+        epochs=trainer.current_epoch,
+        interval=trainer.val_check_batch,
+        warned=[w.category.__name__ for w in caught if "log_every_n_steps" in str(w.message)],
+    )

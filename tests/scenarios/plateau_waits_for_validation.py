@@ -1,0 +1,78 @@
+"""PR 21266: ReduceLROnPlateau follows a metric of the validation, which does not run in every epoch.
+
+Cases: ``waits``, ``by hand`` (the scheduler's frequency says so), ``resumed`` (the rest of such a training), ``two``
+(a second scheduler follows a metric of the training), ``trained`` (the only one does), ``lenient`` (``strict=False``),
+``stale`` (a frequency that asks for the value of an earlier epoch), ``misspelled``, ``off`` (there is no validation).
+"""
+
+import os
+
+import _scenario as scenario
+import torch
+
+pl = scenario.pytorch()
+EVERY = 2
+
+
+class Model(scenario.pytorch("demos.boring_classes").BoringModel):
+    """The metric is such that the scheduler, with no patience, lowers the learning rate whenever it is called."""
+
+    def __init__(self):
+        super().__init__()
+        self.steps = []
+
+    def training_step(self, batch, batch_idx):
+        self.log("train", float(self.current_epoch))
+        return super().training_step(batch, batch_idx)
+
+    def validation_step(self, batch, batch_idx):
+        self.log("val", float(self.current_epoch))
+
+    def lr_scheduler_step(self, scheduler, metric):
+        self.steps.append([self.current_epoch, scheduler.mode, float(metric)])
+        super().lr_scheduler_step(scheduler, metric)
+
+    def configure_optimizers(self):
+        optimizer = torch.optim.SGD(self.parameters(), lr=1.0)
+
+        def config(monitor, mode="min", **options):
+            plateau = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, mode, patience=0, factor=0.5)
+            return {"scheduler": plateau, "monitor": monitor, **options}
+
+        options = {"by hand": {"frequency": EVERY}, "lenient": {"strict": False}, "stale": {"frequency": 3}}
+        monitor = {"trained": "train", "misspelled": "vall"}.get(scenario.CASE, "val")
+        configs = [config(monitor, **options.get(scenario.CASE, {}))]
+        if scenario.CASE == "two":
+            configs.append(config("train", "max"))
+        return [optimizer], configs
+
+
+def fit(epochs, path=None):
+    model = Model()
+    trainer = scenario.trainer(
+        accelerator="cpu",
+        max_epochs=epochs,
+        limit_train_batches=2,
+        limit_val_batches=0 if scenario.CASE == "off" else 1,
+        check_val_every_n_epoch=EVERY,
+    )
+    error = None
+    try:
+        trainer.fit(model, ckpt_path=path)
+    except Exception as raised:
+        error = f"{type(raised).__name__}: {raised}"
+    return trainer, {
+        "error": error,
+        "epochs": trainer.current_epoch,
+        "steps": model.steps,
+        "lr": trainer.optimizers[0].param_groups[0]["lr"],
+    }
+
+
+if __name__ == "__main__":
+    trainer, seen = fit(2 if scenario.CASE == "resumed" else 6)
+    if scenario.CASE == "resumed" and seen["error"] is None:
+        path = os.path.join(os.environ.get("SCENARIO_OUT", "."), "model.ckpt")
+        trainer.save_checkpoint(path)
+        trainer, seen = fit(6, path)
+    scenario.observe(**seen)

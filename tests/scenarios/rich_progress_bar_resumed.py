@@ -1,0 +1,69 @@
+"""PR 21000: RichProgressBar, and a training that is resumed from a checkpoint within an epoch.
+
+Cases: ``resumed``, ``off`` (the same, with refresh_rate=0), ``epoch`` (resumed between two epochs), ``begun`` (not
+resumed at all).
+"""
+
+import contextlib
+import io
+import os
+
+import _scenario as scenario
+from rich.console import Console
+
+pl = scenario.pytorch()
+clear_live = Console.clear_live
+
+
+def clear_live_if_there_is_one(self):
+    """As rich has it before 14.1, without which no progress bar of these releases begins (PR 21016)."""
+    with contextlib.suppress(IndexError):
+        clear_live(self)
+
+
+class Watch(pl.Callback):
+    """What the bar shows of the training when a batch ends."""
+
+    def __init__(self):
+        self.seen = []
+
+    def on_train_batch_end(self, trainer, *_):
+        bar = trainer.progress_bar_callback
+        if bar.train_progress_bar_id is not None:
+            task = bar.train_progress_bar
+            self.seen.append([task.description, task.total, task.completed])
+
+
+def fit(**options):
+    bar = scenario.pytorch("callbacks").RichProgressBar(
+        refresh_rate=0 if scenario.CASE == "off" else 1, console_kwargs={"file": io.StringIO()}
+    )
+    watch = Watch()
+    directory = os.path.join(os.environ.get("SCENARIO_OUT", "."), "checkpoints")
+    saved = scenario.pytorch("callbacks").ModelCheckpoint(
+        directory, "{step}", save_top_k=-1, every_n_train_steps=2, save_on_train_epoch_end=False
+    )
+    trainer = scenario.trainer(
+        accelerator="cpu",
+        max_epochs=2,
+        limit_train_batches=4,
+        limit_val_batches=0,
+        enable_progress_bar=True,
+        enable_checkpointing=True,
+        callbacks=[bar, watch, saved],
+    )
+    try:
+        trainer.fit(scenario.pytorch("demos.boring_classes").BoringModel(), **options)
+        return None, watch.seen, trainer.global_step
+    except AssertionError:
+        return "AssertionError", watch.seen, trainer.global_step
+
+
+if __name__ == "__main__":
+    Console.clear_live = clear_live_if_there_is_one
+    error, seen, steps = fit()
+    if scenario.CASE != "begun":
+        step = 4 if scenario.CASE == "epoch" else 2
+        path = os.path.join(os.environ.get("SCENARIO_OUT", "."), "checkpoints", f"step={step}.ckpt")
+        error, seen, steps = fit(ckpt_path=path)
+    scenario.observe(error=error, seen=seen, steps=steps)

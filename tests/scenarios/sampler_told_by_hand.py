@@ -1,0 +1,53 @@
+"""Two CPU ranks and a user's sampler, of which Lightning's releases do not know the epoch.
+
+Cases: ``told`` (the script tells the sampler, at the start of each epoch, where its own curriculum stands), ``without``
+(the sampler has no ``set_epoch``).
+"""
+
+import _scenario as scenario
+import torch
+from torch.utils.data import DataLoader, Sampler, TensorDataset
+
+pl = scenario.pytorch()
+
+
+class Curriculum(Sampler):
+    def __init__(self):
+        self.first = 0
+
+    def __len__(self):
+        return 4
+
+    def __iter__(self):
+        return iter(range(self.first, self.first + 4))
+
+
+class Told(Curriculum):
+    def set_epoch(self, epoch):
+        self.first = 4 * epoch
+
+
+class Model(pl.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(1, 1)
+        self.seen = []
+
+    def on_train_epoch_start(self):
+        if scenario.CASE == "told":
+            sampler.set_epoch(2 * self.current_epoch)
+
+    def training_step(self, batch, batch_idx):
+        self.seen.append(int(batch[0]))
+        return self.layer(batch[0]).mean()
+
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.parameters(), lr=0.0)
+
+
+if __name__ == "__main__":
+    sampler = Told() if scenario.CASE == "told" else Curriculum()
+    model = Model()
+    trainer = scenario.trainer(accelerator="cpu", devices=2, strategy="ddp", max_epochs=3)
+    trainer.fit(model, DataLoader(TensorDataset(torch.arange(24.0).reshape(-1, 1)), batch_size=1, sampler=sampler))
+    scenario.observe(seen=model.seen)

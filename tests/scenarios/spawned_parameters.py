@@ -1,0 +1,55 @@
+"""PR 18238: two ranks on the CPU that strategy="ddp_spawn" starts, and their parameters.
+
+Each rank adds its rank + 1 to the weight, which is 0, and waits for the other. Cases: ``trainer``, ``fabric`` (the
+model is handed to the function that is launched), ``one`` (Fabric, one process; the script looks at the model
+afterwards).
+"""
+
+import os
+
+import _scenario as scenario
+import torch
+
+pl = scenario.pytorch()
+CASE = scenario.CASE
+
+
+class Model(scenario.pytorch("demos.boring_classes").BoringModel):
+    def __init__(self):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.zeros(1), requires_grad=False)
+        self.register_buffer("count", torch.zeros(1))
+
+    def on_train_start(self):
+        add(self, self.trainer.strategy)
+
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.layer.parameters(), lr=0.1)
+
+
+def add(model, strategy):
+    rank = int(os.environ["LOCAL_RANK"])
+    strategy.barrier()
+    for turn in range(strategy.num_processes):
+        if turn == rank:
+            with torch.no_grad():
+                model.weight += rank + 1
+                model.count += rank + 1
+        strategy.barrier()
+    scenario.observe(weight=float(model.weight), count=float(model.count))
+
+
+def launched(fabric, model):
+    add(model, fabric.strategy)
+
+
+if __name__ == "__main__":
+    model = Model()
+    if CASE == "trainer":
+        trainer = scenario.trainer(accelerator="cpu", devices=2, strategy="ddp_spawn", max_steps=1, limit_val_batches=0)
+        trainer.fit(model)
+    else:
+        fabric = scenario.fabric().Fabric(accelerator="cpu", devices=1 if CASE == "one" else 2, strategy="ddp_spawn")
+        fabric.launch(launched, model)
+        if CASE == "one":
+            scenario.observe(afterwards=float(model.weight))

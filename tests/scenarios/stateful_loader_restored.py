@@ -1,0 +1,75 @@
+"""Issue 20550: a training with a stateful DataLoader is resumed from a checkpoint in the middle of an epoch.
+
+Cases: ``estimated`` (configure_optimizers reads ``estimated_stepping_batches``), ``not-estimated``, ``whole`` (the
+training is not interrupted). With ``fresh``, nothing is resumed.
+"""
+
+import os
+from pathlib import Path
+
+import _scenario as scenario
+import torch
+
+pl = scenario.pytorch()
+OUT = Path(os.environ.get("SCENARIO_OUT", "."))
+
+
+class Loader:
+    """Six batches, which it counts."""
+
+    def __init__(self):
+        self.next, self.restored = 0, []
+
+    def __len__(self):
+        return 6
+
+    def __iter__(self):
+        while self.next < 6:
+            self.next += 1
+            yield torch.tensor([float(self.next)])
+        self.next = 0
+
+    def state_dict(self):
+        return {"next": self.next}
+
+    def load_state_dict(self, state):
+        self.restored.append(state["next"])
+        self.next = state["next"]
+
+
+class Model(pl.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(1, 1)
+        self.seen = []
+
+    def training_step(self, batch, batch_idx):
+        self.seen.append(int(batch))
+        return self.layer(batch).sum()
+
+    def configure_optimizers(self):
+        if scenario.CASE == "estimated":
+            self.estimated = self.trainer.estimated_stepping_batches
+        return torch.optim.SGD(self.parameters(), lr=0.1)
+
+
+def fit(steps, **options):
+    model, loader = Model(), Loader()
+    saving = scenario.pytorch("callbacks").ModelCheckpoint(
+        OUT / "checkpoints", filename="{step}", every_n_train_steps=2
+    )
+    trainer = scenario.trainer(
+        accelerator="cpu", max_epochs=9, max_steps=steps, enable_checkpointing=True, callbacks=saving
+    )
+    trainer.fit(model, loader, **options)
+    return model.seen, loader.restored
+
+
+if __name__ == "__main__":
+    torch.manual_seed(1)
+    if scenario.CASE == "fresh":
+        seen, restored = fit(8)
+    else:
+        fit(2)
+        seen, restored = fit(6, ckpt_path=OUT / "checkpoints" / "step=2.ckpt")
+    scenario.observe(seen=seen, restored=restored)

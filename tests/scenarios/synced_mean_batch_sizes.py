@@ -1,0 +1,39 @@
+"""Issue 21838: the mean of an epoch under DDP, of two CPU ranks with unequal numbers of batches.
+
+Each value is 1 in the first observation, and the mean of the batch in the second. Cases: "" (3 and 2 batches of one
+item), ``equal`` (3 and 3), ``sizes`` (3 and 3, of two items and of one), ``metric`` and ``metric-sizes`` (a
+torchmetrics.MeanMetric in place of the numbers).
+"""
+
+import _scenario as scenario
+import torch
+from torch.utils.data import DataLoader
+from torchmetrics import MeanMetric
+
+pl = scenario.pytorch()
+EQUAL, SIZES, METRIC = (word in scenario.CASE for word in ("equal", "sizes", "metric"))
+
+
+class Model(pl.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(1, 1)
+        self.ones, self.numbers = MeanMetric(), MeanMetric()
+
+    def validation_step(self, batch, batch_idx):
+        for name, value in (("ones", 1.0), ("numbers", float(batch.sum()) / len(batch))):
+            if METRIC:
+                metric = getattr(self, name)
+                metric.update(value, weight=len(batch))
+                self.log(f"{name}_mean", metric, on_epoch=True)
+            else:
+                self.log(f"{name}_mean", value, on_epoch=True, sync_dist=True, batch_size=len(batch))
+
+
+if __name__ == "__main__":
+    trainer = scenario.trainer(accelerator="cpu", devices=2, strategy="ddp", use_distributed_sampler=False)
+    rank = trainer.global_rank
+    size = 2 if SIZES and rank == 0 else 1
+    data = torch.arange(size * (3 if rank == 0 or EQUAL or SIZES else 2), dtype=torch.float32)[:, None]
+    trainer.validate(Model(), DataLoader(data, batch_size=size), verbose=False)
+    scenario.observe(**{name: float(value) for name, value in trainer.callback_metrics.items()})

@@ -1,0 +1,101 @@
+"""Issue 19624: an IterableDataset yields 5 batches, and its __len__ says 6; two epochs.
+
+Cases: "" (validation at the end of each epoch), ``half`` (and after every third batch), ``fifth`` (after every batch),
+``plateau`` (a scheduler that watches the validation), ``skip`` (``on_train_batch_start`` ends each epoch after two
+batches), ``every-2`` (accumulation over two batches), ``uneven`` (validation after every fourth batch, which is not
+the end of an epoch). With ``-right`` behind it, __len__ is right.
+"""
+
+import os
+
+import _scenario as scenario
+import torch
+from torch.utils.data import DataLoader, IterableDataset
+
+pl = scenario.pytorch()
+CASE, RIGHT = scenario.CASE.partition("-right")[0], scenario.CASE.endswith("-right")
+
+
+class Stream(IterableDataset):
+    def __len__(self):
+        return 5 if RIGHT else 6
+
+    def __iter__(self):
+        return iter(torch.ones(5, 2))
+
+
+class Model(pl.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(2, 1)
+        torch.nn.init.ones_(self.layer.weight)
+        self.seen = []
+
+    def on_train_batch_start(self, batch, batch_idx):
+        return -1 if CASE == "skip" and batch_idx == 2 else None
+
+    def training_step(self, batch, batch_idx):
+        self.seen.append(f"train {batch_idx}")
+        return self.layer(batch).mean()
+
+    def on_validation_model_zero_grad(self):
+        self.seen.append("zero_grad")
+        super().on_validation_model_zero_grad()
+
+    def validation_step(self, batch, batch_idx):
+        self.seen.append("validate")
+        self.log("loss", self.layer(batch).mean())
+
+    def on_train_epoch_end(self):
+        self.seen.append("epoch")
+
+    def configure_optimizers(self):
+        optimizer = torch.optim.SGD(self.parameters(), lr=0.1)
+        if CASE == "plateau":
+            scheduler = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, mode="max", patience=0, factor=0.5)
+            return {"optimizer": optimizer, "lr_scheduler": {"scheduler": scheduler, "monitor": "loss"}}
+        return [optimizer], [torch.optim.lr_scheduler.StepLR(optimizer, 1, gamma=0.5)]
+
+
+class Log(scenario.pytorch("loggers.logger").Logger):
+    name, version, experiment = "log", 0, None  # 2.0.5 to 2.0.7 ask each logger for its experiment
+
+    def __init__(self):
+        super().__init__()
+        self.logged = []
+
+    def log_hyperparams(self, *args, **kwargs):
+        pass
+
+    def log_metrics(self, metrics, step=None, **_):
+        self.logged += [[name, step] for name in sorted(metrics)]
+
+
+if __name__ == "__main__":
+    torch.manual_seed(1)
+    log, model = Log(), Model()
+    directory = os.path.join(os.environ.get("SCENARIO_OUT", "."), "checkpoints")
+    checkpoint = scenario.pytorch("callbacks").ModelCheckpoint(directory, filename="{epoch}-{step}", save_top_k=-1)
+    options = {
+        "half": {"val_check_interval": 2 if RIGHT else 3},
+        "fifth": {"val_check_interval": 1},
+        "uneven": {"val_check_interval": 4},
+        "every-2": {"accumulate_grad_batches": 2},
+    }
+    trainer = scenario.trainer(
+        accelerator="cpu",
+        max_epochs=2,
+        num_sanity_val_steps=0,
+        logger=log,
+        enable_checkpointing=True,
+        callbacks=checkpoint,
+        **options.get(CASE, {}),
+    )
+    trainer.fit(model, DataLoader(Stream(), batch_size=None), DataLoader(torch.ones(1, 2), batch_size=None))
+    scenario.observe(
+        seen=model.seen,
+        logged=log.logged,
+        lr=trainer.optimizers[0].param_groups[0]["lr"],
+        weights=model.layer.weight,
+        saved=sorted(os.listdir(directory)),
+    )

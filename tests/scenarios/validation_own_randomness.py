@@ -1,0 +1,53 @@
+"""Issue 16827: the order of the training data, with a seed, in a training that validates and in one that does not.
+
+Cases: "", ``generator`` (the validation's loader has a generator of its own), ``shuffled`` (the validation's data are
+shuffled), ``validate`` (trainer.validate, and no training).
+"""
+
+import _scenario as scenario
+import torch
+from torch.utils.data import DataLoader
+
+pl = scenario.pytorch()
+CASE = scenario.CASE
+
+
+class Model(pl.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(1, 1)
+        self.trained, self.validated = [], []
+
+    def training_step(self, batch, batch_idx):
+        self.trained.append(int(batch))
+        return self.layer(batch).sum()
+
+    def validation_step(self, batch, batch_idx):
+        if not self.trainer.sanity_checking:
+            self.validated.append(int(batch))
+
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.parameters(), lr=0.1)
+
+
+def fit(validation):
+    pl.seed_everything(3)
+    model = Model()
+    trainer = scenario.trainer(accelerator="cpu", max_epochs=3, limit_val_batches=None if validation else 0)
+    trainer.fit(model, DataLoader(data, shuffle=True), validation)
+    return model
+
+
+if __name__ == "__main__":
+    data = torch.arange(8.0)[:, None]
+    generator = torch.Generator().manual_seed(0) if CASE == "generator" else None
+    validation = DataLoader(data, shuffle=CASE in ("shuffled", "validate"), generator=generator)
+    if CASE == "validate":
+        pl.seed_everything(3)
+        model = Model()
+        scenario.trainer(accelerator="cpu").validate(model, validation, verbose=False)
+        scenario.observe(after=float(torch.rand(())))
+    else:
+        scenario.observe(alone=fit(None).trained)
+        model = fit(validation)
+    scenario.observe(trained=model.trained, validated=model.validated)

@@ -1,0 +1,74 @@
+"""Issue 21724: WeightAveraging, and validations and checkpoints from before its first average.
+
+Six steps, a validation after each. Cases: ``never`` (the training ends before the average begins), ``without`` (no
+callback), ``later`` (it begins with the fourth step), ``ema`` (the same, EMAWeightAveraging), ``resume`` (``later``,
+from a checkpoint of the second step), ``at-once`` (it begins with the first).
+"""
+
+import os
+from pathlib import Path
+
+import _scenario as scenario
+import torch
+from torch.utils.data import DataLoader
+
+pl = scenario.pytorch()
+callbacks = scenario.pytorch("callbacks")
+CASE = scenario.CASE
+FIRST = {"never": 100, "at-once": 0}.get(CASE, 3)
+OUT = Path(os.environ.get("SCENARIO_OUT", "."))
+
+
+class Averaging(callbacks.WeightAveraging):
+    def should_update(self, step_idx=None, epoch_idx=None):
+        return step_idx is not None and step_idx >= FIRST
+
+
+class Model(pl.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(1, 1)
+        torch.nn.init.ones_(self.layer.weight)
+        torch.nn.init.zeros_(self.layer.bias)
+        self.validated = []
+
+    def training_step(self, batch, batch_idx):
+        return self.layer(batch).mean()
+
+    def validation_step(self, batch, batch_idx):
+        self.validated.append(float(self.layer.weight))
+
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.parameters(), lr=0.125)
+
+
+def trainer(epochs):
+    saving = callbacks.ModelCheckpoint(OUT / "checkpoints", filename="{step}", save_top_k=-1)
+    added = [] if CASE == "without" else [Averaging()]
+    if CASE == "ema":
+        added = [callbacks.EMAWeightAveraging(decay=0.5, update_starting_at_step=FIRST)]
+    return scenario.trainer(
+        accelerator="cpu",
+        max_epochs=epochs,
+        num_sanity_val_steps=0,
+        enable_checkpointing=True,
+        callbacks=[*added, saving],
+    )
+
+
+if __name__ == "__main__":
+    data = DataLoader(torch.ones(1, 1))
+    model = Model()
+    trainer(2 if CASE == "resume" else 6).fit(model, data, data)
+    if CASE == "resume":
+        validated, model = model.validated, Model()
+        trainer(6).fit(model, data, data, ckpt_path=OUT / "checkpoints" / "step=2.ckpt")
+        model.validated = validated + model.validated
+    saved = {
+        int(path.stem.partition("=")[2]): torch.load(path, weights_only=True) for path in OUT.glob("checkpoints/*.ckpt")
+    }
+    scenario.observe(
+        validated=model.validated,
+        saved=[float(saved[step]["state_dict"]["layer.weight"]) for step in sorted(saved)],
+        trained=float(model.layer.weight),
+    )

@@ -1,0 +1,110 @@
+"""What is done on a real GPU, rehearsed: the simulated device takes the place of the one card, in every process.
+
+A part of it here. All, in some three minutes:
+`SIMULATED_CUDA=1 SIMULATED_CUDA_DEVICE_COUNT=1 PYTHONPATH=tests/simulated_cuda/site python -m pytest -m gpu`
+"""
+
+import json
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support import arms, groups, ports
+
+import _releases  # isort: skip  (tests.support.arms has put scripts/ on the path)
+
+PROGRAM = """
+import sys, torch, torch.distributed as dist
+rank, port = map(int, sys.argv[1:])
+dist.init_process_group("cuda:gloo", f"tcp://127.0.0.1:{port}", rank=rank, world_size=2)
+tensor = torch.full((2,), rank + 1.0, device="cuda:0")
+dist.all_reduce(tensor)
+assert tensor.tolist() == [3.0, 3.0], tensor
+try:
+    dist.all_reduce(tensor.cpu())
+except RuntimeError as error:
+    assert "No backend type associated with device type cpu" in str(error), error
+else:
+    raise AssertionError("a CPU tensor went through")
+dist.destroy_process_group()
+"""
+
+
+CARRIED = [("lightning", "2.6.6")]
+
+
+@pytest.fixture(scope="module")
+def variables():
+    """Those of a machine with one card."""
+    arms._build_simulated_cuda()
+    return {
+        **os.environ,
+        "SIMULATED_CUDA": "1",
+        "SIMULATED_CUDA_DEVICE_COUNT": "1",
+        "PYTHONPATH": str(arms.SIMULATED_CUDA_SITE),
+    }
+
+
+def test_two_ranks_share_one_card(variables, tmp_path):
+    port, ranks = ports.free_port(), []
+    for rank in range(2):
+        with open(tmp_path / f"{rank}.txt", "w") as output:
+            ranks.append(groups.start([sys.executable, "-c", PROGRAM, str(rank), str(port)], output, variables))
+    try:
+        statuses = [rank.wait(240) for rank in ranks]
+    finally:
+        for rank in ranks:
+            groups.end(rank.pid)
+    assert statuses == [0, 0], [(tmp_path / f"{rank}.txt").read_text() for rank in range(2)]
+
+
+@pytest.fixture
+def on_the_machine(variables, tmp_path):
+    """Runs a command there. It has no network, and of the tests' cache it has what was carried along.
+
+    Returns what the command said; it must have ended well.
+    """
+    cache = tmp_path / "cache"
+    (cache / "wheels").mkdir(parents=True)
+    for release in CARRIED:
+        shutil.copy(_releases.wheel(*release), cache / "wheels")
+    for library in _releases.cache_dir().glob("simulated_cuda-*.so"):
+        shutil.copy(library, cache)
+    offline = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(tmp_path), "LIGHTNING_PATCHES_TEST_CACHE": str(cache)}
+
+    def run(*command):
+        said = tmp_path / "said.txt"
+        with open(said, "w") as output:
+            process = groups.start([sys.executable, *map(str, command)], output, {**variables, **offline}, arms.ROOT)
+            try:
+                status = process.wait(800)
+            finally:
+                groups.end(process.pid)
+        assert status == 0, said.read_text()
+        return said.read_text()
+
+    return run
+
+
+def test_the_simulation_is_calibrated_on_the_card(on_the_machine):
+    said = on_the_machine("-m", "pytest", "-p", "no:cacheprovider", "-m", "gpu", "tests/gpu/test_calibration.py")
+    assert "1 passed, 1 skipped" in said, said  # two ranks of NCCL want two cards
+
+
+@pytest.mark.equivalence
+@pytest.mark.timeout(900)
+def test_the_matrix_of_the_card_is_recorded(on_the_machine, tmp_path):
+    """One card alone, and shared by two ranks: the first cell of either case, and no further one, being out of time."""
+    options = ("--cuda", "--boundaries", "--distribution=lightning", "--only=init-module-data")
+    on_the_machine(arms.ROOT / "scripts" / "equivalence", *options, "--minutes=0.05", f"--output={tmp_path}")
+    found = json.loads(Path(tmp_path, "equivalence.cuda.json").read_text())
+    assert found["circumstances"]["device"].startswith("Simulated GPU, driver unknown")
+    assert {(cell["case"], cell["version"]): cell["agrees"] for cell in found["cells"]} == {
+        ("ddp", "2.6.6"): True,
+        ("fabric", "2.6.6"): True,
+    }
+    assert all(cell["arms"]["stock"] == "bug" for cell in found["cells"])
+    assert "2 of 4 cells, 0 disagree" in Path(tmp_path, "EQUIVALENCE.cuda.md").read_text()

@@ -1,0 +1,124 @@
+"""Every fix of upstream's has a verdict, and the verdicts are true of the catalogue (scripts/coverage)."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import subprocess
+from importlib.machinery import SourceFileLoader
+from types import ModuleType
+
+import pytest
+
+from lightning_patches import cli
+from lightning_patches.cli import _coverage
+from lightning_patches.patches import all_patches
+from tests.support.arms import ROOT
+
+
+@pytest.fixture
+def script() -> ModuleType:
+    loader = SourceFileLoader("coverage_script", str(ROOT / "scripts" / "coverage"))
+    spec = importlib.util.spec_from_loader("coverage_script", loader)
+    assert spec is not None
+    module = importlib.util.module_from_spec(spec)
+    loader.exec_module(module)
+    return module
+
+
+def without(monkeypatch: pytest.MonkeyPatch, *numbers: int) -> None:
+    left = tuple(fix for fix in _coverage.fixes() if not set(numbers) & set(fix.numbers))
+    assert left != _coverage.fixes()
+    monkeypatch.setattr(_coverage, "fixes", lambda: left)
+
+
+def test_every_fix_has_a_true_verdict_and_the_page_is_up_to_date(script: ModuleType) -> None:
+    assert script.problems() == []
+    assert script.PAGE.read_text("utf-8") == script.page(), "run scripts/coverage"
+
+
+def test_a_fix_without_a_verdict_is_found(script: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    without(monkeypatch, 19808)
+    assert script.problems() == ["2.3.0: fix #19808 has no verdict"]
+
+
+def test_a_patch_whose_pull_request_is_not_marked_is_found(script: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    without(monkeypatch, 21914)
+    assert script.problems() == ["#21914 is not marked as patched by checkpoint-instantiator"]
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        (
+            "2.3.0 | | 19808 | patched: no-such-patch",
+            "#19808 is patched by 'no-such-patch', and there is no such patch",
+        ),
+        (
+            "2.3.0 | | 19808 | patched: logged-metrics-device",
+            "#19808 is patched by logged-metrics-device, whose record does not name it",
+        ),
+    ],
+)
+def test_a_wrong_patch_is_found(script: ModuleType, monkeypatch: pytest.MonkeyPatch, line: str, problem: str) -> None:
+    changed = tuple(_coverage.parse(line) if 19808 in fix.numbers else fix for fix in _coverage.fixes())
+    monkeypatch.setattr(_coverage, "fixes", lambda: changed)
+    assert script.problems() == [problem]
+
+
+@pytest.mark.parametrize("line", ["2.3.0 | | 1 | perhaps | x", "2.3.0 | | 1 | open", "2.3.0 | | 1 | left out | x"])
+def test_a_verdict_needs_its_reason(line: str) -> None:
+    with pytest.raises(ValueError, match="not a line"):
+        _coverage.parse(line)
+
+
+def test_the_numbers_of_the_changelogs(script: ModuleType, tmp_path: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Read from a clone: those under "Fixed" of later releases than 2.0.0, wherever they stand."""
+    repository = ROOT.__class__(str(tmp_path))
+
+    def git(*arguments: str) -> None:
+        name = ["-c", "user.name=a", "-c", "user.email=a@b"]
+        subprocess.run(["git", *name, *arguments], cwd=repository, check=True, capture_output=True)
+
+    git("init", "-b", "master")
+    old = "## [2.0.0] - 2023\n### Fixed\n- Old ([#1](https://x/pull/1))\n"
+    for text, tag in (("## [2.0.1]\n### Fixed\n- A (#2)\n### Added\n- B (#3)\n", "2.0.1"), ("## [unreleased]\n", "")):
+        for path in script.CHANGELOGS:
+            (repository / path).parent.mkdir(parents=True, exist_ok=True)
+            (repository / path).write_text(f"{text}### Fixed\n- C ([#4](https://x/issues/4))\n{old}")
+        git("add", "-A")
+        git("commit", "-m", "x")
+        if tag:
+            git("tag", tag)
+    assert script.changelog_fixes(repository).splitlines()[2:] == ["2.0.1: 2 4", "unreleased: 4"]
+
+
+def test_audit_speaks_of_all_fixes(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("LIGHTNING_PATCHES", raising=False)
+    spec = ("--requirement", "pytorch-lightning==2.2.5")
+    cli.main(["audit", *spec, "--json"])
+    (one,) = json.loads(capsys.readouterr().out)["audited"]
+    assert one["upstream"] == _coverage.counts("2.2.5")
+    assert one["upstream"]["patched"] > 20 and one["upstream"]["open"] > 0
+    cli.main(["audit", *spec])
+    text = " ".join(capsys.readouterr().out.split())
+    assert f"has fixed {sum(one['upstream'].values())} bugs of 2.2.5 since: {one['upstream']['patched']} have a" in text
+    assert "#21357" not in text
+    cli.main(["audit", *spec, "--fixes"])
+    text = " ".join(capsys.readouterr().out.split())
+    assert "#21357" in text and "#19627" not in text, "2.2.5 has that fix"
+
+
+def test_counts_of_releases() -> None:
+    assert {fix.release for fix in _coverage.fixed_after("2.6.6")} == {_coverage.UNRELEASED}
+    assert not any(19627 in fix.numbers for version in ("2.1.4", "2.2.2") for fix in _coverage.fixed_after(version))
+    assert any(19627 in fix.numbers for fix in _coverage.fixed_after("2.2.1"))
+    assert _coverage.fixed_after("not a version") == ()
+
+
+def test_merged_and_unreleased() -> None:
+    merged = {patch.name for patch in all_patches() if patch.upstream.merged}
+    assert {"fused-optimizer-clipping", "worker-shutdown-error", "sigterm-exit-status", "compiled-log"} <= merged
+    assert all(
+        patch.fixed_in is None and patch.upstream.pull_requests for patch in all_patches() if patch.name in merged
+    )

@@ -1,0 +1,129 @@
+"""``scripts/demo`` and ``scripts/test``: what a newcomer starts first."""
+
+from __future__ import annotations
+
+import importlib.machinery
+import importlib.util
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from tests.support.arms import ROOT
+
+RESET = "RuntimeError: [enforce fail] Connection reset by peer\n"
+
+
+def load(name: str) -> ModuleType:
+    loader = importlib.machinery.SourceFileLoader(f"script_{name}", str(ROOT / "scripts" / name))
+    spec = importlib.util.spec_from_loader(loader.name, loader)
+    assert spec is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[loader.name] = module  # dataclasses look there
+    sys.path.insert(0, str(ROOT / "scripts"))
+    try:
+        loader.exec_module(module)
+    finally:
+        sys.path.remove(str(ROOT / "scripts"))
+    return module
+
+
+@pytest.fixture(scope="module")
+def demo() -> ModuleType:
+    return load("demo")
+
+
+@pytest.mark.parametrize("script", ["demo", "test"])
+def test_help_fits_a_terminal(script: str) -> None:
+    command = [sys.executable, str(ROOT / "scripts" / script), "--help"]
+    done = subprocess.run(command, env={**os.environ, "COLUMNS": "80"}, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0 and max(map(len, done.stdout.splitlines())) <= 80, done
+
+
+class TestDemo:
+    @pytest.mark.parametrize(
+        ("status", "output", "by_machine"),
+        [
+            (1, RESET, True),
+            (124, "", True),
+            (-9, "", True),
+            (1, "OSError: [Errno 12] Cannot allocate memory\n", True),
+            (1, "RuntimeError: No backend type associated with device type cpu\n", False),
+            (1, "ValueError: something else\n", False),
+            (0, RESET, False),
+        ],
+    )
+    def test_what_the_machine_ends(self, demo: ModuleType, status: int, output: str, by_machine: bool) -> None:
+        assert demo.Done(status, output, 1.0).by_machine is by_machine
+
+    @pytest.mark.parametrize("again", ["right", "ended again", "wrong"])
+    def test_it_is_run_once_more(self, demo: ModuleType, monkeypatch: pytest.MonkeyPatch, again: str) -> None:
+        """A reset connection in the patched run: told after a second run, "not told" after a second reset; and an
+        error of the program itself stays a broken promise."""
+        report = next(report for report in demo.REPORTS if report.number == 19813)
+        stock, patched = (demo.Run("lightning", "2.3.3", report.program, arm) for arm in demo.ARMS)
+        right = "trained on cuda:0\ntrained on cuda:1\n"
+        bug = "RuntimeError: No backend type associated with device type cpu\n"
+        done = {stock: demo.Done(1, bug, 1.0), patched: demo.Done(1, RESET, 1.0)}
+        second = {"right": (0, right), "ended again": (1, RESET), "wrong": (1, bug)}[again]
+        ran = []
+
+        def execute(run: object, gpus: bool, timeout: float) -> object:
+            ran.append(run)
+            return demo.Done(*second, 1.0)
+
+        monkeypatch.setattr(demo, "execute", execute)
+        demo.run_again(done, {stock: True, patched: True}, [report], 10)
+        rows, suspects, untold = demo.summary([("lightning", "2.3.3")], [report], done)
+        assert ran == [patched]
+        expected = {"right": ("ok", 0, 0), "ended again": ("not told", 0, 1), "wrong": ("NOT AS PROMISED", 2, 0)}
+        assert (rows[0][-1], len(suspects), untold) == expected[again]
+
+
+class TestTest:
+    def test_the_compiler_is_asked_for_only_when_it_is_needed(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        script = load("test")
+        monkeypatch.setenv("CXX", "no-such-compiler")
+        assert script.why_not(["tests/unit", "-q"]) == ""
+        for arguments in ([], ["-x"], ["tests/simulated_cuda"], ["tests/patches/test_align_devices.py"]):
+            assert "Install g++" in script.why_not(arguments)
+
+    def test_without_a_compiler_nothing_is_downloaded(self, tmp_path: Path) -> None:
+        command = [sys.executable, str(ROOT / "scripts" / "test")]
+        environment = {**os.environ, "CXX": "no-such-compiler"}
+        done = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert "no-such-compiler" in done.stderr
+
+    def test_ctrl_c_ends_what_it_started(self, tmp_path: Path) -> None:
+        """Also a grandchild that takes its time; and no traceback of ours."""
+        child = "import os, sys, time; print(os.getpid(), flush=True); time.sleep(600)"
+        program = (
+            f"import sys; sys.path.insert(0, {str(ROOT / 'scripts')!r}); import _environment\n"
+            "try:\n"
+            f"    _environment.run(['sh', '-c', 'exec \"$@\" & wait', 'sh', sys.executable, '-c', {child!r}])\n"
+            "except KeyboardInterrupt:\n"
+            "    sys.exit(130)\n"
+        )
+        process = subprocess.Popen(
+            [sys.executable, "-c", program],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            # A shell that started the tests in the background has SIGINT ignored.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        )
+        assert process.stdout is not None and process.stderr is not None
+        grandchild = int(process.stdout.readline())
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 130
+        assert "Traceback" not in process.stderr.read().partition("KeyboardInterrupt")[2]
+        deadline = time.monotonic() + 30
+        while time.monotonic() < deadline and Path(f"/proc/{grandchild}").exists():
+            time.sleep(0.1)
+        assert not Path(f"/proc/{grandchild}").exists()

@@ -1,0 +1,902 @@
+"""Swap and undo: what stands in a slot, and whose objects they are."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import inspect
+import itertools
+import py_compile
+import shutil
+import sys
+import zipfile
+from types import FunctionType, ModuleType
+from typing import Any
+
+import pytest
+
+from lightning_patches.engine import distributions, gate, slots, toggle, verdicts
+from lightning_patches.engine.patcher import Patcher
+from lightning_patches.engine.slots import NAMES, ORIGINAL
+from lightning_patches.errors import PatchError
+from lightning_patches.patch import Target
+from tests.unit.fakes import (
+    AFFECTED,
+    FIXED,
+    FUNCTION,
+    METHOD,
+    World,
+    added,
+    broken,
+    forget_lightning,
+    plus,
+    times_ten,
+    toy,
+)
+
+
+def verdict(patcher: Patcher, name: str = "toy", namespace: str = "lightning") -> gate.Decision:
+    found = distributions.find(namespace)
+    assert found is not None
+    return verdicts.verdict(patcher, next(p for p in patcher.catalogue if p.name == name), found)
+
+
+def raw(module: ModuleType, attribute: str) -> Any:
+    *path, last = attribute.split(".")
+    owner: Any = module
+    for name in path:
+        owner = vars(owner)[name]
+    return vars(owner).get(last)
+
+
+def contents(module: ModuleType) -> dict[str, Any]:
+    """Every object in a module and its classes, by name."""
+    found = dict(vars(module))
+    for name, value in vars(module).items():
+        if isinstance(value, type):
+            found.update({f"{name}.{key}": item for key, item in vars(value).items()})
+    return found
+
+
+# ---------------------------------------------------------------- the swap
+
+
+def test_a_function_is_swapped_when_its_module_is_imported(world: World) -> None:
+    world.install()
+    patcher = world.activate(toy())
+    assert "lightning" not in sys.modules
+    assert world.load().compute(3) == 60
+    assert verdict(patcher).verdict == "applied"
+
+
+def test_a_function_is_swapped_in_a_module_that_is_there(world: World) -> None:
+    world.install()
+    module = world.load()
+    assert module.compute(3) == 6
+    patcher = world.activate(toy())
+    assert module.compute(3) == 60
+    assert verdict(patcher).verdict == "applied"
+
+
+def test_the_replacement_looks_like_the_original(world: World) -> None:
+    world.install()
+    module = world.load()
+    original = module.compute
+    original.extra = "kept"
+    world.activate(toy())
+    assert module.compute is not original
+    assert type(module.compute) is FunctionType
+    for attribute in ("__name__", "__qualname__", "__module__", "__doc__", "__annotations__"):
+        assert getattr(module.compute, attribute) == getattr(original, attribute), attribute
+    assert inspect.signature(module.compute) == inspect.signature(original)
+    assert module.compute.extra == "kept"
+    assert getattr(module.compute, ORIGINAL) is original
+    assert getattr(module.compute, NAMES) == ("toy",)
+    assert not hasattr(module.compute, "__wrapped__")
+
+
+@pytest.mark.parametrize(
+    ("attribute", "kind", "expected"),
+    [
+        ("Base.method", FunctionType, "base 1!"),
+        ("Base.static", staticmethod, "static 1!"),
+        ("Base.klass", classmethod, "Base 1!"),
+        ("Base.prop", property, "prop!"),
+    ],
+)
+def test_descriptors_stay_what_they_are(world: World, attribute: str, kind: type, expected: str) -> None:
+    world.install()
+    module = world.load()
+    before = raw(module, attribute)
+    patcher = world.activate(toy(Target(f"pytorch.subject:{attribute}", plus("!"))))
+    assert type(raw(module, attribute)) is kind
+    instance = module.Base()
+    value = getattr(instance, attribute.partition(".")[2])
+    assert (value if kind is property else value(1)) == expected
+    assert patcher.deactivate() == []
+    assert raw(module, attribute) is before
+
+
+def test_a_class_method_knows_the_subclass_that_it_is_called_on(world: World) -> None:
+    world.install()
+    world.activate(toy(Target("pytorch.subject:Base.klass", plus("!"))))
+    assert world.load().Child.klass(1) == "Child 1!"
+
+
+def test_a_property_keeps_its_setter_and_its_text(world: World) -> None:
+    world.install()
+    world.activate(toy(Target("pytorch.subject:Base.prop", plus("!"))))
+    module = world.load()
+    instance = module.Base()
+    instance.prop = "new"
+    assert instance.set_to == "new"
+    assert module.Base.prop.__doc__ == "A property."
+
+
+ADDS = Target("pytorch.subject:Child.added", added, adds=True)
+
+
+def test_an_attribute_is_added_and_taken_away_again(world: World) -> None:
+    world.install()
+    module = world.load()
+    patcher = world.activate(toy(ADDS))
+    assert module.Child().added() == "added in lightning"
+    assert module.Child.added.__qualname__ == "Child.added"
+    assert module.Child.added.__module__ == module.__name__
+    assert verdict(patcher).verdict == "applied"
+    assert patcher.deactivate() == []
+    assert not hasattr(module.Child, "added")
+
+
+def test_a_function_is_added_to_a_module(world: World) -> None:
+    world.install()
+    patcher = world.activate(toy(Target("pytorch.subject:added", added, adds=True)))
+    module = world.load()
+    assert module.added(None) == "added in lightning"
+    assert (module.added.__module__, module.added.__qualname__) == (module.__name__, "added")
+    assert patcher.deactivate() == []
+    assert not hasattr(module, "added")
+
+
+def test_an_override_of_an_inherited_method_can_be_added(world: World) -> None:
+    def build(original: Any, namespace: str) -> Any:
+        def method(self: Any, x: int) -> str:
+            return f"child {x}"
+
+        return method
+
+    world.install()
+    module = world.load()
+    patcher = world.activate(toy(Target("pytorch.subject:Child.method", build, adds=True)))
+    assert (module.Base().method(1), module.Child().method(1)) == ("base 1", "child 1")
+    assert patcher.deactivate() == []
+    assert "method" not in vars(module.Child)  # deleted, not filled
+    assert module.Child().method(1) == "base 1"
+
+
+def test_a_subclass_that_overrides_the_method_still_wins(world: World) -> None:
+    world.install()
+    module = world.load()
+
+    class Before(module.Base):  # type: ignore[name-defined, misc]
+        def method(self, x: int) -> str:
+            return f"mine {x}"
+
+    world.activate(toy(Target(METHOD, plus("!"))))
+
+    class After(module.Base):  # type: ignore[name-defined, misc]
+        def method(self, x: int) -> str:
+            return "mine, on top of " + super().method(x)
+
+    assert Before().method(1) == "mine 1"
+    assert After().method(1) == "mine, on top of base 1!"
+    assert module.Child().method(1) == "base 1!"
+
+
+def test_both_namespaces_each_with_its_own_verdict(world: World) -> None:
+    world.install("2.3.3", "lightning")
+    world.install("2.4.0", "pytorch_lightning", source=AFFECTED.replace("* scale", "* scale + 0"))
+    patcher = world.activate(toy())
+    assert world.load(namespace="lightning").compute(3) == 60
+    assert world.load(namespace="pytorch_lightning").compute(3) == 6
+    assert verdict(patcher).verdict == "applied"
+    assert verdict(patcher, namespace="pytorch_lightning").verdict == "fixed-upstream"
+
+
+def test_builders_learn_their_namespace(world: World) -> None:
+    def build(original: Any, namespace: str) -> Any:
+        return lambda *args, **kwargs: namespace
+
+    world.install("2.3.3", "lightning")
+    world.install("2.3.3", "pytorch_lightning")
+    world.activate(toy(Target(FUNCTION, build), Target("fabric.subject:compute", build)))
+    for namespace, part in itertools.product(("lightning", "pytorch_lightning"), ("pytorch", "fabric")):
+        assert world.load(f"{part}.subject", namespace).compute(1) == namespace
+
+
+# ---------------------------------------------------------------- aliases
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_aliases_follow(world: World, when: str) -> None:
+    world.install()
+    if when == "before":
+        world.load("pytorch.importer")
+    patcher = world.activate(toy())
+    importer, subject = world.load("pytorch.importer"), world.load()
+    assert importer.compute is importer.again is subject.compute
+    assert importer.compute(3) == 60
+    assert patcher.deactivate() == []
+    assert importer.compute is importer.again is subject.compute
+    assert importer.compute(3) == 6
+
+
+def test_the_users_script_follows(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.install()
+    monkeypatch.setattr(sys.modules["__main__"], "mine", world.load().compute, raising=False)
+    main: Any = sys.modules["__main__"]
+    patcher = world.activate(toy())
+    assert main.mine is world.load().compute
+    assert main.mine(3) == 60
+    patcher.deactivate()
+    assert main.mine is world.load().compute
+    assert main.mine(3) == 6
+
+
+def test_the_users_modules_follow(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """``from lightning... import f`` in a module that was imported before us."""
+    world.install()
+    helper = ModuleType("helper")
+    original = helper.compute = world.load().compute  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "helper", helper)
+    patcher = world.activate(toy())
+    assert helper.compute is world.load().compute is not original  # type: ignore[attr-defined]
+    assert patcher.deactivate() == []
+    assert helper.compute is world.load().compute is original  # type: ignore[attr-defined]
+
+
+def test_who_imported_ours_gets_the_original_back(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.install()
+    patcher = world.activate(toy())
+    helper = ModuleType("helper")
+    helper.compute = world.load().compute  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "helper", helper)
+    assert patcher.deactivate() == []
+    assert helper.compute(3) == 6  # type: ignore[attr-defined]
+
+
+def holder(function: Any, method: Any) -> ModuleType:
+    """A user's module that keeps functions of Lightning where an import does not put them."""
+    helper = ModuleType("helper")
+    code = "class Keeper:\n    kept = staticmethod(function)\nTABLE = {'f': function}\nLIST = [1, method]\n"
+    exec(code, {**vars(helper), "function": function, "method": method}, vars(helper))
+    return helper
+
+
+HELD = ["helper.Keeper.kept", "helper.TABLE['f']"]
+
+
+def test_who_still_holds_the_original_is_named(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.install()
+    module = world.load()
+    monkeypatch.setitem(sys.modules, "helper", holder(module.compute, module.Base.method))
+    patcher = world.activate(toy(), toy(Target(METHOD, plus("!")), name="second"))
+    first, second = verdicts.entries(patcher)
+    assert first.verdict == second.verdict == "applied"
+    assert first.reason.startswith(f"in place, but {', '.join(HELD)} still holds the original")
+    assert second.reason.startswith("in place, but helper.LIST[1] still holds the original")
+
+
+def test_who_still_holds_ours_is_named(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.install()
+    patcher = world.activate(toy(FUNCTION, METHOD))
+    module = world.load()
+    monkeypatch.setitem(sys.modules, "helper", holder(module.compute, module.Base.method))
+    assert patcher.deactivate() == [*HELD, "helper.LIST[1]"]
+    assert module.compute(3) == 6
+
+
+# ---------------------------------------------------------------- layers
+
+
+LAYERS = (
+    toy(Target(METHOD, plus(" one")), name="one"),
+    toy(Target(METHOD, plus(" two")), name="two"),
+    toy(Target(METHOD, plus(" three")), name="three"),
+)
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(("one", "two", "three"))), ids="-".join)
+def test_patches_on_one_target_are_layered_and_come_and_go_in_any_order(world: World, order: tuple[str, ...]) -> None:
+    world.install()
+    module = world.load()
+    original = raw(module, "Base.method")
+    patcher = world.patcher(*LAYERS)
+    wanted: list[str] = []
+    for change in (*((name, True) for name in order), *((name, False) for name in order)):
+        name, joins = change
+        wanted = [*wanted, name] if joins else [other for other in wanted if other != name]
+        patcher.activate(toggle.parse(",".join(wanted) or "off", LAYERS))
+        expected = " ".join(["base 1", *(p.name for p in LAYERS if p.name in wanted)])
+        assert module.Base().method(1) == expected
+        for patch in LAYERS:
+            assert verdict(patcher, patch.name).verdict == ("applied" if patch.name in wanted else "disabled")
+    assert raw(module, "Base.method") is original
+
+
+def test_layers_on_import(world: World) -> None:
+    world.install()
+    world.activate(*LAYERS)
+    method = world.load().Base.method
+    assert method(world.load().Base(), 1) == "base 1 one two three"
+    assert getattr(method, NAMES) == ("one", "two", "three")
+
+
+def test_one_layer_fails_and_the_others_stay(world: World) -> None:
+    world.install()
+    patcher = world.activate(LAYERS[0], toy(Target(METHOD, broken), name="two"), LAYERS[2])
+    assert world.load().Base().method(1) == "base 1 one three"
+    assert verdict(patcher, "two") == gate.Decision("failed", "RuntimeError: this builder is broken")
+    assert verdict(patcher, "one").verdict == verdict(patcher, "three").verdict == "applied"
+
+
+# ---------------------------------------------------------------- all or nothing
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("second", ["pytorch.subject:other", "fabric.subject:other"])
+def test_a_patch_is_applied_whole_or_not_at_all(world: World, when: str, second: str) -> None:
+    world.install()
+    if when == "before":
+        world.load(), world.load("fabric.subject")
+    patcher = world.activate(toy(Target(FUNCTION, times_ten), Target(second, broken)), toy(METHOD, name="bystander"))
+    module, fabric = world.load(), world.load("fabric.subject")
+    assert module.compute(3) == 6
+    assert not hasattr(module.compute, NAMES)
+    assert not hasattr(fabric.other, NAMES)
+    assert verdict(patcher).verdict == "failed"
+    assert verdict(patcher, "bystander").verdict == "applied"
+    assert patcher.deactivate() == []
+
+
+def test_a_target_that_is_no_longer_there(world: World) -> None:
+    world.install()
+    module = world.load()
+    del module.other
+    patcher = world.activate(toy(FUNCTION, "pytorch.subject:other"))
+    assert module.compute(3) == 6
+    made = verdict(patcher)
+    assert made.verdict == "failed"
+    assert "pytorch.subject:other is missing" in made.reason
+
+
+def test_an_attribute_to_be_added_is_there_already(world: World) -> None:
+    world.install()
+    module = world.load()
+    mine = module.Child.added = lambda self: "mine"
+    patcher = world.activate(toy(ADDS))
+    assert module.Child.added is mine
+    assert "is there already" in verdict(patcher).reason
+
+
+def test_the_class_of_a_target_is_gone(world: World) -> None:
+    world.install()
+    module = world.load()
+    del module.Base
+    patcher = world.activate(toy(METHOD))
+    assert "has no Base" in verdict(patcher).reason
+
+
+@pytest.mark.parametrize("value", [42, object, property(None)], ids=["number", "class", "empty property"])
+def test_only_functions_are_replaced(world: World, value: Any) -> None:
+    world.install()
+    module = world.load()
+    module.compute = value
+    patcher = world.activate(toy())
+    assert module.compute is value
+    made = verdict(patcher)
+    assert made.verdict == "failed"
+    assert "is not a function" in made.reason
+
+
+@pytest.mark.parametrize(
+    "build",
+    [lambda original, _: original, lambda *_: functools.partial(print), lambda *_: None],
+    ids=["the original", "a partial", "nothing"],
+)
+def test_a_builder_must_build_a_function_of_its_own(world: World, build: Any) -> None:
+    world.install()
+    patcher = world.activate(toy(Target(FUNCTION, build)))
+    assert world.load().compute(3) == 6
+    assert not hasattr(world.load().compute, NAMES)
+    assert "built no function of its own" in verdict(patcher).reason
+
+
+# ---------------------------------------------------------------- undo
+
+
+def test_undo_puts_back_the_very_objects(world: World) -> None:
+    world.install()
+    modules = [world.load("pytorch.importer"), world.load(), world.load("fabric.subject")]
+    before = [contents(module) for module in modules]
+    patch = toy(FUNCTION, METHOD, "pytorch.subject:Base.static", "pytorch.subject:Base.klass", ADDS)
+    patcher = world.activate(patch, *LAYERS)
+    assert [contents(module) for module in modules] != before
+    assert patcher.deactivate() == []
+    for module, old in zip(modules, before):
+        now = contents(module)
+        assert now.keys() == old.keys()
+        assert all(now[name] is old[name] for name in old if not name.endswith(("__dict__", "__weakref__")))
+    assert not patcher.active
+
+
+def test_undo_restores_sys_meta_path(world: World) -> None:
+    world.install()
+    before = [finder for finder in sys.meta_path if type(finder).__module__ != "wrapt.importer"]
+    patcher = world.activate(toy())
+    assert any(type(finder).__module__ == "lightning_patches.engine.hooks" for finder in sys.meta_path)
+    patcher.deactivate()
+    assert [finder for finder in sys.meta_path if type(finder).__module__ != "wrapt.importer"] == before
+
+
+def test_after_undo_later_imports_stay_as_they_are(world: World) -> None:
+    world.install()
+    world.activate(toy()).deactivate()
+    assert world.load().compute(3) == 6
+
+
+def test_undo_twice_and_undo_of_nothing(world: World) -> None:
+    world.install()
+    module = world.load()
+    original = module.compute
+    patcher = world.activate(toy())
+    assert patcher.deactivate() == patcher.deactivate() == []
+    assert module.compute is original
+    assert Patcher(()).deactivate() == []
+
+
+def test_activate_again_after_undo(world: World) -> None:
+    world.install()
+    patcher = world.activate(toy())
+    module = world.load()
+    patcher.deactivate()
+    patcher.activate(toggle.parse("1", patcher.catalogue))
+    assert module.compute(3) == 60
+
+
+# ---------------------------------------------------------------- others
+
+
+def test_what_somebody_wraps_around_ours_is_seen_through(world: World) -> None:
+    world.install()
+    patcher = world.activate(toy())
+    module = world.load()
+    ours = module.compute
+
+    @functools.wraps(ours)
+    def theirs(*args: Any, **kwargs: Any) -> Any:
+        return ours(*args, **kwargs) + 1
+
+    module.compute = theirs
+    assert verdict(patcher).verdict == "applied"
+    assert patcher.deactivate() == ["lightning.pytorch.subject.compute"]
+    assert module.compute is theirs
+
+
+def test_what_somebody_puts_in_our_place_is_reported(world: World) -> None:
+    world.install()
+    patcher = world.activate(toy(FUNCTION, METHOD))
+    module = world.load()
+    theirs = module.Base.method = lambda self, x: "theirs"
+    made = verdict(patcher)
+    assert made.verdict == "failed"
+    assert METHOD in made.reason
+    assert patcher.deactivate() == ["lightning.pytorch.subject.Base.method"]
+    assert module.Base.method is theirs
+    assert module.compute(3) == 6  # the rest is undone all the same
+
+
+def test_somebody_has_put_the_original_back(world: World) -> None:
+    world.install()
+    module = world.load()
+    original = module.compute
+    patcher = world.activate(toy())
+    module.compute = original
+    assert verdict(patcher).verdict == "failed"
+    assert patcher.deactivate() == []
+    assert module.compute is original
+
+
+@pytest.mark.parametrize("keeps_traces", [True, False])
+def test_activating_again_does_not_patch_what_wraps_ours(world: World, keeps_traces: bool) -> None:
+    world.install()
+    patcher = world.activate(toy())
+    module = world.load()
+    ours = module.compute
+
+    def theirs(*args: Any, **kwargs: Any) -> Any:
+        return ours(*args, **kwargs) + 1
+
+    module.compute = functools.wraps(ours)(theirs) if keeps_traces else theirs
+    patcher.activate(toggle.parse("1", patcher.catalogue))
+    assert module.compute is theirs
+    assert module.compute(3) == 61
+
+
+def test_a_second_patch_does_not_join_a_slot_that_others_have_taken(world: World) -> None:
+    world.install()
+    patcher = world.patcher(*LAYERS)
+    patcher.activate(toggle.parse("one", LAYERS))
+    module = world.load()
+    theirs = module.Base.method = lambda self, x: "theirs"
+    patcher.activate(toggle.parse("one,two", LAYERS))
+    assert module.Base.method is theirs
+    assert "was replaced by other code" in verdict(patcher, "two").reason
+
+
+@pytest.mark.parametrize("keeps_traces", [True, False])
+@pytest.mark.parametrize("target", [FUNCTION, METHOD])
+def test_a_fix_of_the_users_own_stays(
+    world: World, capsys: pytest.CaptureFixture[str], target: str, keeps_traces: bool
+) -> None:
+    world.install()
+    module = world.load()
+    owner, attribute = (module, "compute") if target == FUNCTION else (module.Base, "method")
+    original = vars(owner)[attribute]
+
+    def hotfix(*args: Any, **kwargs: Any) -> Any:
+        return original(*args, **kwargs)
+
+    mine = functools.wraps(original)(hotfix) if keeps_traces else hotfix
+    setattr(owner, attribute, mine)
+    patcher = world.activate(toy(target))
+    assert vars(owner)[attribute] is mine
+    made = verdict(patcher)
+    assert made.verdict == "drifted"
+    assert f"other code has replaced {target} before" in made.reason
+    assert f"{__file__}:{hotfix.__code__.co_firstlineno}" in made.reason
+    assert "remove that code, or let it run after `import lightning_patches`" in made.reason
+    assert capsys.readouterr().err.count("toy is not applied: other code") == 1
+    assert patcher.deactivate() == []
+    with pytest.raises(PatchError, match="other code has replaced"):
+        patcher.activate(toggle.parse("all,strict", patcher.catalogue))
+
+
+def test_decorators_of_lightnings_own_are_seen_through(world: World) -> None:
+    source = "from contextlib import contextmanager\n" + AFFECTED.replace(
+        "def other", "@contextmanager\ndef context():\n    yield 1\n\n\ndef other"
+    )
+    patch = toy(Target("pytorch.subject:context", times_ten))
+    world.install(source=source)
+    world.know(patch, releases={"2.3.3": source})
+    patcher = Patcher([patch])
+    for late in (False, True):
+        if late:
+            world.load()
+        patcher.activate(toggle.parse("all", [patch]))
+        world.load()
+        assert verdict(patcher).verdict == "applied"
+        assert patcher.deactivate() == []
+        forget_lightning()
+
+
+# ---------------------------------------------------------------- selection
+
+
+def test_twice_is_once(world: World) -> None:
+    world.install()
+    patcher = world.activate(toy(FUNCTION, METHOD))
+    module = world.load()
+    before = contents(module)
+    for _ in range(2):
+        patcher.activate(toggle.parse("1", patcher.catalogue))
+    assert contents(module) == before  # the same functions: whoever imported one can still pickle it
+    assert module.compute(3) == 60
+
+
+def test_a_larger_selection_adds_to_what_is_there(world: World) -> None:
+    world.install()
+    patches = toy(name="first"), toy(Target(METHOD, plus("!")), name="second")
+    patcher = world.patcher(*patches)
+    patcher.activate(toggle.parse("first", patches))
+    module = world.load()
+    ours = module.compute
+    assert verdict(patcher, "second") == gate.Decision("disabled", "not selected by first")
+    patcher.activate(toggle.parse("first,second", patches))
+    assert module.compute is ours
+    assert module.Base().method(1) == "base 1!"
+    assert verdict(patcher, "second").verdict == "applied"
+
+
+def test_a_smaller_selection_takes_away(world: World) -> None:
+    world.install()
+    patches = toy(name="first"), toy(Target(METHOD, plus("!")), name="second")
+    patcher = world.activate(*patches)
+    module = world.load()
+    patcher.activate(toggle.parse("-first", patches))
+    assert (module.compute(3), module.Base().method(1)) == (6, "base 1!")
+    patcher.activate(toggle.parse("off", patches))
+    assert module.Base().method(1) == "base 1"
+
+
+@pytest.mark.parametrize("version", ["unknown", "main"])
+def test_no_version_that_can_be_read(world: World, version: str, capsys: pytest.CaptureFixture[str]) -> None:
+    world.install(version)
+    patcher = world.activate(toy(Target(FUNCTION, times_ten, since="2.2.0")), toy(name="other"))
+    assert world.load().compute(3) == 6
+    assert verdict(patcher).verdict == "drifted"
+    said = capsys.readouterr().err.splitlines()
+    assert [line for line in said if "does not say which version" in line] == said
+    assert len(said) == 1  # for both
+
+
+# ---------------------------------------------------------------- what is said
+
+
+def test_one_line_for_a_namespace(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+    world.install()
+    world.activate(toy(FUNCTION, name="first"), toy(METHOD, name="second"))
+    world.load(), world.load("pytorch.importer")
+    said = "lightning_patches: lightning 2.3.3: 2 fixes ('lightning-patches status' lists them)\n"
+    assert capsys.readouterr().err == said
+
+
+def test_nothing_to_say(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+    world.install("2.4.0")
+    world.activate(toy())
+    world.load()
+    assert capsys.readouterr().err == ""
+
+
+def test_quiet(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+    world.install()
+    world.activate(toy(), spec="quiet")
+    assert world.load().compute(3) == 60
+    assert capsys.readouterr().err == ""
+
+
+def test_only_rank_zero_speaks(
+    world: World, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RANK", "1")
+    world.install()
+    world.activate(toy())
+    assert world.load().compute(3) == 60
+    assert capsys.readouterr().err == ""
+
+
+def test_drift_is_told(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+    world.install(source=AFFECTED.replace("* scale", "* scale * 1"))
+    world.activate(toy())
+    assert world.load().compute(3) == 6
+    assert capsys.readouterr().err == (
+        f"lightning_patches: toy is not applied: {FUNCTION} in lightning 2.3.3 is not the code of any known release; "
+        "left alone\n"
+    )
+
+
+# ---------------------------------------------------------------- strict
+
+
+def test_strict_is_content_with_what_needs_no_patch(world: World) -> None:
+    world.install("2.4.0", source=AFFECTED.replace("* scale", "* scale + 0"))
+    world.activate(toy(), spec="strict")
+    assert world.load().compute(3) == 6
+
+
+@pytest.mark.parametrize("cause", ["drifted", "failed"])
+def test_strict_ends_the_import_and_every_later_one(world: World, cause: str) -> None:
+    if cause == "drifted":
+        world.install(source=AFFECTED.replace("* scale", "* scale * 1"))
+        world.activate(toy(), spec="strict")
+    else:
+        world.install()
+        world.activate(toy(Target(FUNCTION, broken)), spec="strict")
+    for _ in range(3):
+        with pytest.raises(PatchError, match="toy is not applied"):
+            world.load()
+        assert "lightning.pytorch.subject" not in sys.modules
+
+
+def test_strict_ends_the_activation_but_applies_the_rest(world: World) -> None:
+    world.install()
+    module, fabric = world.load(), world.load("fabric.subject")
+    bad, good = toy(Target("fabric.subject:compute", broken), name="bad"), toy(name="good")
+    patcher = world.patcher(bad, good)
+    with pytest.raises(PatchError, match="bad is not applied: RuntimeError: this builder is broken"):
+        patcher.activate(toggle.parse("strict", patcher.catalogue))
+    assert (module.compute(3), fabric.compute(3)) == (60, 6)
+
+
+# ---------------------------------------------------------------- what is live, and what is on disk
+
+
+def test_another_release_on_disk_than_in_memory(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+    """``pip install`` below a running notebook."""
+    world.install("2.5.0", source=FIXED)
+    (world.root / "lightning" / "__init__.py").write_text("__version__ = '2.5.0'\n")
+    module = world.load()
+    world.install("2.3.3")
+    (world.root / "lightning" / "__init__.py").write_text("__version__ = '2.3.3'\n")
+    patches = toy(), toy(METHOD, name="second"), toy(name="unaffected", affected=(">=2.0.0,<2.1.0",), fixed_in="2.1.0")
+    patcher = world.activate(*patches)
+    assert module.compute(3) == 6
+    reason = (
+        "this process runs lightning 2.5.0, and 2.3.3 has been installed since: restart it (in a notebook, restart the "
+        "kernel)"
+    )
+    assert verdict(patcher) == verdict(patcher, "second") == gate.Decision("drifted", reason)
+    assert verdict(patcher, "unaffected").verdict == "fixed-upstream"
+    said = capsys.readouterr().err.splitlines()
+    assert said == [f"lightning_patches: 2 patches are not applied: {reason}"]
+    with pytest.raises(PatchError, match="restart the kernel"):
+        patcher.activate(toggle.parse("all,strict", patches))
+
+
+def test_another_code_on_disk_than_in_memory(world: World) -> None:
+    world.install(source=AFFECTED.replace("value * scale", "value * scale * 1"))
+    module = world.load()
+    world.install(source=AFFECTED)
+    patcher = world.activate(toy(FUNCTION), toy(METHOD, name="second"))
+    assert module.compute(3) == 6
+    made = verdict(patcher)
+    assert made.verdict == "drifted"
+    assert f"the file of {FUNCTION} has changed since Lightning was imported: restart Python" in made.reason
+    assert verdict(patcher, "second").verdict == "applied"  # this function has not changed
+
+
+def test_code_that_is_replaced_between_plan_and_import(world: World) -> None:
+    world.install()
+    patcher = world.activate(toy())
+    world.load("pytorch")
+    assert verdict(patcher).verdict == "pending"
+    world.install(source=AFFECTED.replace("value * scale", "value * scale * 1"))
+    assert world.load().compute(3) == 6
+    made = verdict(patcher)
+    assert made.verdict == "drifted"
+    assert "since Lightning was imported: restart Python" in made.reason
+
+
+# ---------------------------------------------------------------- interrupted
+
+
+def failing_once(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, error: BaseException, at: int) -> None:
+    original, calls = getattr(owner, name), itertools.count()
+
+    def fail(*args: Any, **kwargs: Any) -> Any:
+        if next(calls) == at:
+            raise error
+        return original(*args, **kwargs)
+
+    monkeypatch.setattr(owner, name, fail)
+
+
+PAIR = toy(FUNCTION, METHOD), toy("pytorch.subject:other", name="second")
+
+
+@pytest.mark.parametrize("spec", ["all", "all,strict"])
+@pytest.mark.parametrize(("owner", "name"), [(gate, "decide"), (slots, "resolve"), (slots.Slot, "compose")])
+@pytest.mark.parametrize("at", [0, 1])
+def test_an_interruption_leaves_nothing_half_done(
+    world: World, monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, at: int, spec: str
+) -> None:
+    """Ctrl-C in a notebook, and the cell is run again."""
+    world.install()
+    failing_once(monkeypatch, owner, name, KeyboardInterrupt(), at)
+    patcher = world.activate(*PAIR, spec=spec)
+    with pytest.raises(KeyboardInterrupt):
+        world.load()
+    module = world.load()
+    assert (module.compute(3), len(module.Base().method(1)), len(module.other())) == (60, 60, 50)
+    assert [verdict(patcher, patch.name).verdict for patch in PAIR] == ["applied"] * 2
+    assert patcher.deactivate() == []
+
+
+@pytest.mark.parametrize("at", [0, 1])
+def test_an_interruption_of_a_late_activation(world: World, monkeypatch: pytest.MonkeyPatch, at: int) -> None:
+    world.install()
+    module = world.load()
+    before = contents(module)
+    failing_once(monkeypatch, slots.Slot, "compose", KeyboardInterrupt(), at)
+    patcher = world.patcher(*PAIR)
+    with pytest.raises(KeyboardInterrupt):
+        patcher.activate(toggle.parse("all", PAIR))
+    assert contents(module) == before
+    patcher.activate(toggle.parse("all", PAIR))
+    assert [verdict(patcher, patch.name).verdict for patch in PAIR] == ["applied"] * 2
+
+
+def test_an_error_while_planning_is_that_patchs_failure(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.install()
+    failing_once(monkeypatch, gate, "decide", MemoryError("no more"), 0)
+    patcher = world.activate(*PAIR)
+    module = world.load()
+    assert (module.compute(3), len(module.other())) == (6, 50)
+    assert verdict(patcher) == gate.Decision("failed", "MemoryError: no more")
+    assert verdict(patcher, "second").verdict == "applied"
+
+
+def test_an_error_while_planning_is_an_error_under_strict(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.install()
+    failing_once(monkeypatch, gate, "decide", MemoryError("no more"), 0)
+    patcher = world.activate(*PAIR, spec="all,strict")
+    for _ in range(2):
+        with pytest.raises(PatchError, match="MemoryError: no more"):
+            world.load()
+    patcher.deactivate()
+    assert world.load().compute(3) == 6
+
+
+# ---------------------------------------------------------------- deselected, and still there
+
+
+def test_what_somebodys_wrapper_holds_in_place_is_told(world: World) -> None:
+    world.install()
+    patches = toy(name="first"), toy("pytorch.subject:other", name="second")
+    patcher = world.activate(*patches)
+    module = world.load()
+    original, ours = getattr(module.compute, ORIGINAL), module.compute
+
+    @functools.wraps(ours)
+    def theirs(*args: Any, **kwargs: Any) -> Any:
+        return ours(*args, **kwargs)
+
+    module.compute = theirs
+    patcher.activate(toggle.parse("-first", patches))
+    assert module.compute(3) == 60
+    made = verdict(patcher, "first")
+    assert made.verdict == "applied"
+    assert made.reason == f"still in place, although it is not selected: other code holds it in {FUNCTION}"
+    for _ in range(2):
+        assert patcher.deactivate() == ["lightning.pytorch.subject.compute"]
+    assert module.compute(3) == 60
+    patcher.activate(toggle.parse("all", patches))
+    assert verdict(patcher, "first").verdict == verdict(patcher, "second").verdict == "applied"
+    assert module.compute is theirs
+    module.compute = ours  # they go away again
+    assert patcher.deactivate() == []
+    assert module.compute is original
+
+
+# ---------------------------------------------------------------- without source
+
+
+def without_source(world: World, how: str) -> None:
+    for file in list(world.root.rglob("*.py")):
+        if how == "bytecode":
+            py_compile.compile(str(file), cfile=str(file) + "c")
+            file.unlink()
+    if how == "archive":
+        with zipfile.ZipFile(world.root / "bundle.zip", "w") as archive:
+            for file in sorted((world.root / "lightning").rglob("*")):
+                archive.write(file, file.relative_to(world.root))
+        shutil.rmtree(world.root / "lightning")
+        sys.path.insert(0, str(world.root / "bundle.zip"))
+    importlib.invalidate_caches()
+
+
+@pytest.mark.parametrize("how", ["bytecode", "archive"])
+def test_lightning_without_its_source(
+    world: World, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    world.install()
+    without_source(world, how)
+    patches = toy(), toy(METHOD, name="second"), toy(name="unaffected", affected=(">=2.4.0",), fixed_in=None)
+    patcher = world.activate(*patches)
+    assert world.load().compute(3) == 6
+    found = verdicts.entries(patcher)
+    assert [(entry.version, entry.verdict) for entry in found] == [
+        ("2.3.3", "drifted"),
+        ("2.3.3", "drifted"),
+        ("2.3.3", "not-affected"),
+    ]
+    assert "is installed without its source files (.py)" in found[0].reason
+    (said,) = capsys.readouterr().err.splitlines()
+    assert said == f"lightning_patches: 2 patches are not applied: {found[0].reason}"
+    patcher.deactivate()
+    forget_lightning()
+    patcher.activate(toggle.parse("all,strict", patches))
+    for _ in range(2):
+        with pytest.raises(PatchError, match="without its source files"):
+            world.load()

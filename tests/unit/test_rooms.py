@@ -1,0 +1,71 @@
+"""Which room of the package may import from which, imports inside of functions included."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from tests.unit.fakes import ROOT
+
+PACKAGE = ROOT / "lightning_patches"
+EVERYBODY = {"errors", "patch", "trust"}
+ENGINE = {*EVERYBODY, "_runtime", "unpatched", "engine"}
+ALLOWED: dict[str, set[str]] = {
+    "errors": set(),
+    "patch": set(),
+    "trust": set(),
+    "_runtime": {"errors"},
+    "unpatched": {"patch"},
+    "engine": ENGINE,
+    "patches": {"patch", "_runtime", "trust", "engine.distributions", "patches"},
+    "ranks": {"_runtime", "errors", "ranks"},
+    "checks": {*ENGINE, "patches", "ranks", "checks"},
+    "activation": {*ENGINE, "patches", "ranks", "activation", ""},
+    "cli": {*ENGINE, "patches", "ranks", "checks", "activation", "cli", ""},
+    "__init__": {*ENGINE, "ranks", "activation"},
+    "__main__": {"cli"},
+}
+
+
+def imports(path: Path) -> set[str]:
+    """Modules of this package that a file imports, ``""`` for the package itself."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        else:
+            continue
+        found |= {name.partition(".")[2] for name in names if f"{name}.".startswith("lightning_patches.")}
+    return found
+
+
+def room(path: Path) -> str:
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+FILES = sorted(PACKAGE.rglob("*.py"))
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(PACKAGE).as_posix())
+def test_a_file_imports_from_the_rooms_that_it_may(path: Path) -> None:
+    allowed = ALLOWED[room(path)]
+    wrong = {
+        name
+        for name in imports(path)
+        if not any(f"{name}.".startswith(f"{one}.") if one else not name for one in allowed)
+    }
+    assert not wrong, f"{room(path)} may import from {sorted(allowed)} only"
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(PACKAGE).as_posix())
+def test_only_the_catalogues_own_files_use_its_helpers(path: Path) -> None:
+    private = {name for name in imports(path) if name.startswith("patches._")}
+    assert not private or room(path) == "patches"
+
+
+def test_the_table_speaks_of_the_rooms_that_there_are() -> None:
+    assert set(ALLOWED) == {room(path) for path in FILES}
