@@ -132,7 +132,7 @@ def test_a_rank_that_never_begins() -> None:
 
 @distributed
 def test_a_process_that_a_rank_starts_is_not_that_rank_and_a_good_job_says_nothing() -> None:
-    ended = run_ranks("hang_ranks", actions("nests before", "is_known before"), watched("30"))
+    ended = run_ranks("hang_ranks", actions("nests before", "is_known before"), watched("60"))
     assert ended.statuses == [0, 0], ended
     assert ended.outputs == ["lightning_patches: 2 of 2 ranks are watched for hangs.\ndone\n", "done\n"]
 

@@ -1,5 +1,6 @@
 """A rank that waits for others, or is waited for. Arguments: what this rank does, and where: before or after
-``init_process_group``; ``imported`` is before it, with torch."""
+``init_process_group``; ``imported`` is before it, with torch. A third one, "watched": this is rank zero, and does so
+only when its hub has said that all ranks are watched, however long they took to start."""
 
 import atexit
 import contextlib
@@ -12,8 +13,10 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 if sys.argv[1] == "hangs_in_a_late_handler":  # registered before the watch's own, and so called after it
     atexit.register(lambda: time.sleep(100))
@@ -31,7 +34,22 @@ if "LIGHTNING_PATCHES_HANG_TIMEOUT" in os.environ:
     hang.start_from_environment()
 
 ACTION, PLACE = sys.argv[1:3]
-NESTED = "import time; from lightning_patches.ranks import hang; hang.start_from_environment(); time.sleep(1.5)"
+NESTED = """
+from lightning_patches.ranks import hang
+hang.start_from_environment()
+from lightning_patches.ranks.hang._watch import Watch
+Watch._current._thread.join(60)
+assert not Watch._current._thread.is_alive(), "this process is watched as a rank"
+"""
+
+
+def wait_until(condition: Callable[[], Any], what: str) -> None:
+    """However busy the machine is: what is tested is not how soon it happens."""
+    deadline = time.monotonic() + 120
+    while not condition():
+        if time.monotonic() > deadline:
+            sys.exit(f"hang_ranks.py: {what} has not happened within 120 s")
+        time.sleep(0.05)
 
 
 def wait_until_known() -> None:
@@ -41,8 +59,18 @@ def wait_until_known() -> None:
     if "LIGHTNING_PATCHES_HANG_TIMEOUT" not in os.environ:
         time.sleep(3)
         return
-    while Watch._current is None or Watch._current._connection is None:
-        time.sleep(0.05)
+    wait_until(lambda: Watch._current is not None and Watch._current._said is not None, "the hello to rank zero")
+
+
+def wait_until_counted() -> None:
+    """In rank zero, until it has said that all ranks are watched: a job that ends before never says so."""
+    from lightning_patches.ranks.hang._watch import Watch
+
+    def is_counted() -> bool:
+        hub = Watch._current._hub if Watch._current is not None else None
+        return hub is not None and hub._counted == int(os.environ["WORLD_SIZE"])
+
+    wait_until(is_counted, "the count of all ranks")
 
 
 def listening() -> list:
@@ -67,6 +95,8 @@ class Slow:
 
 
 def act() -> None:
+    if "watched" in sys.argv[3:]:
+        wait_until_counted()
     if ACTION == "sleeps":
         time.sleep(100)
     elif ACTION == "sleeps_a_while":
@@ -143,7 +173,9 @@ def act() -> None:
         time.sleep(6)
         print("threads that ask the store:", [t.name for t in threading.enumerate() if t.name.endswith(" store")])
     elif ACTION == "nests":
+        wait_until_known()  # before its child, which takes itself for this rank
         subprocess.run([sys.executable, "-c", NESTED], check=True)
+        wait_until_counted()
 
 
 if PLACE == "before":
