@@ -127,3 +127,47 @@ class TestTest:
         while time.monotonic() < deadline and Path(f"/proc/{grandchild}").exists():
             time.sleep(0.1)
         assert not Path(f"/proc/{grandchild}").exists()
+
+    @pytest.mark.parametrize(
+        ("unsteady", "broken", "status", "runs"), [(2, 0, 0, 2), (1, 1, 1, 2), (0, 1, 1, 2), (0, 11, 1, 1)]
+    )
+    def test_few_failures_are_run_once_more_alone(
+        self,
+        unsteady: int,
+        broken: int,
+        status: int,
+        runs: int,
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        capfd: pytest.CaptureFixture[str],
+    ) -> None:
+        """Under xdist and in groups, as the suite is run: what fails twice has failed, the rest is named."""
+        script = load("test")
+        monkeypatch.setattr(script._environment, "ROOT", tmp_path)
+        (tmp_path / "test_some.py").write_text(
+            "import pathlib, pytest\n"
+            f"@pytest.mark.parametrize('number', range({unsteady}))\n"
+            "@pytest.mark.xdist_group('some')\n"
+            "def test_unsteady(number):\n"
+            "    seen = pathlib.Path(f'seen {number}')\n"
+            "    was_seen = seen.exists()\n"
+            "    seen.touch()\n"
+            "    assert was_seen\n"
+            f"@pytest.mark.parametrize('number', range({broken}))\n"
+            "def test_broken(number):\n"
+            "    assert False\n"
+            "def test_right():\n"
+            "    pass\n"
+        )
+        ran = []
+
+        def run(arguments: list[str]) -> int:
+            ran.append(arguments)
+            environment = {k: v for k, v in os.environ.items() if not k.startswith(("PYTEST", "_LIGHTNING"))}
+            command = [sys.executable, "-m", "pytest", "-q", "-o", "addopts=", *arguments]
+            return subprocess.run(command, cwd=tmp_path, env=environment, timeout=120, check=False).returncode
+
+        assert run(["--numprocesses=2", "--dist=loadgroup"]) == 1
+        assert script.again(run) == status and len(ran) == runs
+        told = capfd.readouterr().out.rpartition("worth a look:")[2] if unsteady else ""
+        assert told.count("test_unsteady") == unsteady and "test_broken" not in told
