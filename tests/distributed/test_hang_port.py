@@ -107,11 +107,11 @@ class Target:
             time.sleep(0.05)
         friend = self.friend(rank=3, local_rank=3)
         friend.send(BEAT)
-        assert kinds(friend, 1, seconds=60) == ["pulse"]
+        assert kinds(friend, 1) == ["pulse"]
         friend.close()
 
 
-def kinds(connection: _wire.Connection, count: int, seconds: float = 10) -> list[str]:
+def kinds(connection: _wire.Connection, count: int, seconds: float = 60) -> list[str]:
     found: list[str] = []
     deadline = time.monotonic() + seconds
     while len(found) < count and connection.open and time.monotonic() < deadline:
@@ -120,7 +120,7 @@ def kinds(connection: _wire.Connection, count: int, seconds: float = 10) -> list
     return found
 
 
-def is_closed(sock: socket.socket, seconds: float = 20) -> bool:
+def is_closed(sock: socket.socket, seconds: float = 60) -> bool:
     sock.settimeout(seconds)
     try:
         while sock.recv(4096):
@@ -176,9 +176,7 @@ def test_a_stranger_loses_the_connection(noise: bytes, target: Target) -> None:
 def test_whoever_says_nothing_has_five_seconds(target: Target) -> None:
     stranger = target.stranger()
     stranger.sendall(b"0123")  # and no more
-    began = time.monotonic()
-    assert is_closed(stranger)
-    assert time.monotonic() - began < 5 + 10
+    assert is_closed(stranger, 5 + 30)
     target.check()
 
 
@@ -452,7 +450,7 @@ def test_a_peer_that_does_not_read_holds_up_nobody_for_long(target: Target) -> N
         except OSError:
             break
     friend.send(BEAT)
-    assert kinds(friend, 1, 20) == ["pulse"]
+    assert kinds(friend, 1) == ["pulse"]
     deaf.close()
     target.check()
 
@@ -491,21 +489,45 @@ def test_ranks_that_all_wait_are_ended_late_and_by_the_wait_of_the_last_that_cam
     friends = [target.friend(rank=rank, local_rank=rank) for rank in range(WORLD)]
     target.hub._settings = lambda: (20.0, True)
 
-    def go_on(waits: list[float], seconds: float) -> str:
+    def go_on(waits: list[float], seconds: float, until: str | None = None) -> str:
         deadline = time.monotonic() + seconds
-        while time.monotonic() < deadline and not target.ended:
+        said = ""
+        while time.monotonic() < deadline and not target.ended and (until is None or until not in said):
             for friend, own in zip(friends, waits):
                 friend.send({**BEAT, "waits": own})
                 friend.wait(0.02)
                 if any(message["t"] == "report" for message in friend.receive()):
                     friend.send({**BEAT, "waits": own})
                     friend.send(REPORT)
-        return capfd.readouterr().err
+            said += capfd.readouterr().err
+        return said + capfd.readouterr().err
 
+    go_on([5.0, 5.0, 5.0, 5.0], 1)  # or some of them would wait for those that have not told yet that they do
     assert "nobody is missing" not in go_on([500.0, 500.0, 500.0, 5.0], 6) and not target.ended
-    said = go_on([500.0, 500.0, 500.0, 25.0], 12)
+    said = go_on([500.0, 500.0, 500.0, 25.0], 60, "after 50 s")
     assert "nobody is missing" in said and "ended if nothing has changed after 50 s" in said and not target.ended, said
     assert "All ranks are ended now" in go_on([530.0, 530.0, 530.0, 55.0], 60) and target.ended
+
+
+def test_a_rank_that_falls_silent_while_it_waits_for_a_moment_is_told(
+    target: Target, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """As one that holds the GIL as soon as a collective is over: what it told last was that it waits."""
+    friends = [target.friend(rank=rank, local_rank=rank) for rank in range(WORLD)]
+    target.hub._settings = lambda: (20.0, False)
+    friends[-1].send({**BEAT, "waits": 0.1})
+    said, began = "", time.monotonic()
+    while "does not answer" not in said and (waits := time.monotonic() - began) < 90:
+        for friend in friends[:-1]:
+            friend.send({**BEAT, "waits": waits + 1})
+            friend.wait(0.1)
+            for message in friend.receive():
+                if message["t"] == "report":
+                    friend.send(REPORT)
+                elif message["t"] == "probe":
+                    friend.send({**PROBED, "local_rank": WORLD - 1, "state": "the process is sleeping", "gone": False})
+        said += capfd.readouterr().err
+    assert f"rank {WORLD - 1} does not answer (the process is sleeping); ranks 0 to {WORLD - 2} in barrier 3" in said
 
 
 def test_fuzz_of_what_is_parsed() -> None:
@@ -554,10 +576,10 @@ def test_fuzz_of_a_hub_that_believes_its_peers() -> None:
         "rank": [0, 1, 2, 3, None],
         "error": ["", "finished", "stopped", "lost", "ValueError: x\x1b[2J"],
     }
-    deadline = time.monotonic() + 15
+    began = time.monotonic()
     connections: dict[int, _wire.Connection] = {}
     said = 0
-    while time.monotonic() < deadline and said < 20_000:
+    while said < 20_000 and time.monotonic() - began < (15 if said > 100 else 150):
         number = random_.randrange(WORLD)
         connection = connections.get(number)
         if connection is None or not connection.open:

@@ -49,6 +49,7 @@ class Peer:
         descriptor: of its socket.
         hello: who it is.
         beat: what it told last.
+        heard_at: when that was.
         answer: its report, while one is collected.
         finished: its program has come to its end, and it may still hang in what runs then.
         ended: why it is no longer there; ``None`` while it is.
@@ -60,6 +61,7 @@ class Peer:
     descriptor: int
     hello: Message = field(default_factory=dict)
     beat: Message = field(default_factory=dict)
+    heard_at: float = 0.0
     answer: Optional[Message] = None
     finished: bool = False
     ended: Optional[str] = None
@@ -196,7 +198,7 @@ class Hub:
         errors = 0
         while errors < _ERRORS:
             try:
-                self._serve(min(max(self._settings()[0] / 15, 0.1), 5.0))
+                self._serve(_pause(self._settings()[0]))
                 hurries = self._hurries.is_set()
                 self._check()
                 self._show()
@@ -277,7 +279,7 @@ class Hub:
         elif not peer.hello:
             peer.connection.close()
         elif kind == "beat":
-            peer.beat = message
+            peer.beat, peer.heard_at = message, time.monotonic()
             peer.connection.send({"t": "pulse"})
         elif kind == "report":
             peer.answer = message
@@ -346,7 +348,9 @@ class Hub:
     def _standstill(self, alive: list[Peer], timeout: float) -> float:
         """For how long ranks have waited for each other, or none has moved, if that is too long; else 0."""
         waits = [peer.waits for peer in alive]
-        all_wait = len(alive) == self._world and all(waits)
+        # One that has fallen silent may have waited for a moment when it was heard last: that is not to count for ever.
+        silent = time.monotonic() - max(_PATIENCE, 3 * _pause(timeout))
+        all_wait = len(alive) == self._world and all(waits) and all(peer.heard_at > silent for peer in alive)
         longest = min(waits) if all_wait else max(waits, default=0.0)  # since the last of them has come
         if longest >= self._patience(timeout):
             return longest
@@ -604,6 +608,11 @@ class Hub:
             if rank not in {peer.hello["rank"] for peer in self._ranks.values()}:
                 _processes.end(pid, began)
         self._end()
+
+
+def _pause(timeout: float) -> float:
+    """Seconds from one look to the next; each rank tells as often what it does."""
+    return min(max(timeout / 15, 0.1), 5.0)
 
 
 _UNASKED = Outside("its node can't be asked", seen=False)
