@@ -47,7 +47,7 @@ def run_ranks(
     program: str,
     arguments: list[Optional[list[str]]],
     environment: dict[str, str],
-    timeout: float = 180,
+    timeout: float = 300,
     leave_when: Optional[str] = None,
     memory: bool = False,
     nodes: Sequence[Node] = (),
@@ -86,7 +86,7 @@ def run_ranks(
                     processes.append(groups.start(command, output, variables, directory))
             running = [process for process in processes if process is not None]
             peak = 0.0
-            while any(process.poll() is None for process in running) and time.monotonic() - began < timeout:
+            while any(map(_runs, running)) and time.monotonic() - began < timeout:
                 time.sleep(0.01 if memory else 0.05)
                 if memory:
                     peak = max(peak, sum(_resident(process.pid) for process in running))
@@ -100,6 +100,11 @@ def run_ranks(
                     process.wait()
         outputs = [file.read_text(errors="replace") for file in files]
     return Ended(statuses, outputs, time.monotonic() - began, peak)
+
+
+def _runs(process: subprocess.Popen[bytes]) -> bool:
+    """Whether it has not ended. How it has is left to be read by the watch of another rank."""
+    return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
 
 
 def _resident(pid: int) -> float:

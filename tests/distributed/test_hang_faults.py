@@ -23,7 +23,7 @@ from tests.support.nodes import two_containers, two_nodes
 pytestmark = pytest.mark.distributed
 
 
-def run(timeout: str, *actions: str, leave_when: str | None = None, limit: float = 180, **variables: str) -> Ended:
+def run(timeout: str, *actions: str, leave_when: str | None = None, limit: float = 300, **variables: str) -> Ended:
     environment = {"LIGHTNING_PATCHES_HANG_TIMEOUT": timeout, **variables}
     return run_ranks("hang_ranks", [a.split() for a in actions], environment, timeout=limit, leave_when=leave_when)
 
@@ -44,7 +44,7 @@ def verdict(ended: Ended, rank: int = 0) -> str:
 )
 def test_a_wait_is_recognized_however_it_was_begun(wait: str, call: str) -> None:
     """``work.wait()``, a functional collective, ``store.get``, and Lightning's barrier without a deadline."""
-    ended = run("3:abort", "arrives after", "sleeps after", WAIT=wait)
+    ended = run("3:abort", "arrives after last watched", "sleeps after", WAIT=wait)
     assert re.search(
         rf"rank 1 has not moved for \d+ s, at hang_ranks.py:\d+ in act; rank 0 in {call}", verdict(ended)
     ), ended
@@ -53,26 +53,25 @@ def test_a_wait_is_recognized_however_it_was_begun(wait: str, call: str) -> None
 
 def test_ranks_of_groups_of_unequal_use_have_all_arrived() -> None:
     """Two groups, of which one has begun more collectives: those who wait in the same barrier are not accused."""
-    ended = run("3:abort", "arrives after", "arrives after", "arrives after", "sleeps after", WAIT="subgroup")
+    ended = run("3:abort", *3 * ["arrives after last"], "sleeps after", WAIT="subgroup")
     assert "; ranks 0 to 2 in barrier 2." in verdict(ended) and "3 of 4 ranks have arrived" in ended.outputs[0], ended
 
 
 def test_a_mismatch_is_told_before_the_timeout() -> None:
-    ended = run("60", "arrives after", "arrives after", WAIT="mismatch", leave_when="rank 1 in barrier 2")
+    ended = run("300", "arrives after", "arrives after", WAIT="mismatch", leave_when="rank 1 in barrier 2", limit=280)
     assert "rank 0 in all_reduce 2" in verdict(ended) and "rank 1 in barrier 2" in verdict(ended), ended
-    assert ended.seconds < 55
 
 
 def test_call_sites_of_one_collective_that_differ_are_told() -> None:
     """Two ranks in the same all_reduce from different lines, while a third is missing."""
-    ended = run("3:abort", "arrives after", "arrives after", "sleeps after", WAIT="lines")
+    ended = run("3:abort", "arrives after last", "arrives after last", "sleeps after", WAIT="lines")
     places = re.findall(r"arrived: rank \d \(.*\), at hang_ranks.py:(\d+) in <module>", ended.outputs[0])
     assert len(set(places)) == 2 and "; ranks 0, 1 in all_reduce 2." in verdict(ended), ended
 
 
 @pytest.mark.parametrize("action", ["waits_for_a_child", "writes_slowly", "computes_in_c"])
 def test_a_rank_that_works_in_one_call_is_not_ended(action: str) -> None:
-    ended = run("2:abort", "arrives after", f"{action} after")
+    ended = run("2:abort", "arrives after last", f"{action} after")
     assert ended.statuses == [0, 0], ended
     # On a busy machine not in the first report: that may be of the start.
     assert "lightning_patches: rank 1 works, at hang_ranks.py:" in ended.outputs[0], ended
@@ -80,7 +79,7 @@ def test_a_rank_that_works_in_one_call_is_not_ended(action: str) -> None:
 
 
 def test_a_rank_that_computes_with_the_gil_is_not_ended() -> None:
-    ended = run("2:abort", "arrives after", "computes_with_the_gil after", leave_when="since rank 1 works")
+    ended = run("2:abort", "arrives after last", "computes_with_the_gil after", leave_when="since rank 1 works")
     assert "does not answer: the process is running, and works." in ended.outputs[0], ended
     assert ended.statuses == [None, None]
 
@@ -153,28 +152,30 @@ def test_a_rank_that_the_kernel_has_killed_for_lack_of_memory(log: str, little_m
 
 
 def test_abort_leaves_no_child_behind() -> None:
-    ended = run("3:abort", "arrives after", "has_workers after")
+    ended = run("3:abort", "arrives after last", "has_workers after")
     assert ended.statuses[1] == 124, ended
     pids = [int(pid) for pid in re.search(r"children (\d+) (\d+)", ended.outputs[1]).groups()]  # type: ignore[union-attr]
-    time.sleep(0.5)
+    deadline = time.monotonic() + 30
+    while not all(_processes.is_gone(pid, None) for pid in pids) and time.monotonic() < deadline:
+        time.sleep(0.1)
     assert all(_processes.is_gone(pid, None) for pid in pids)
 
 
 def test_where_stderr_is_closed_stdout_has_the_report() -> None:
-    ended = run("3:abort", "arrives after", "sleeps after", CLOSE_STDERR="1")
+    ended = run("3:abort", "arrives after last", "sleeps after", CLOSE_STDERR="1")
     assert ended.statuses[1] == 124 and "rank 1 has not moved" in ended.outputs[0], ended
 
 
 @pytest.mark.parametrize("address", ["::1", "127.0.0.1", "localhost"])
 def test_addresses_of_this_node(address: str) -> None:
-    ended = run("3:abort", "arrives before", "sleeps before", MASTER_ADDR=address)
+    ended = run("3:abort", "arrives before watched", "sleeps before", MASTER_ADDR=address)
     assert ended.statuses == [124, 124] and "rank 1 has not moved" in verdict(ended), ended
 
 
 def test_two_jobs_with_one_hang_port_are_both_watched() -> None:
     """On one node no port is used at all."""
     for _ in range(2):
-        ended = run("3:abort", "arrives before", "sleeps before", LIGHTNING_PATCHES_HANG_PORT="29999")
+        ended = run("3:abort", "arrives before watched", "sleeps before", LIGHTNING_PATCHES_HANG_PORT="29999")
         assert ended.statuses == [124, 124] and "2 of 2 ranks are watched" in ended.outputs[0], ended
 
 
@@ -206,7 +207,7 @@ def test_containers_with_one_host_name_are_told_apart(place: str) -> None:
     """A rank with the same pid, host name and address as rank zero, in another PID namespace."""
     ended = run_ranks(
         "hang_ranks",
-        [["arrives", place], ["sleeps", "imported" if place == "before" else place]],
+        [["arrives", place, "last"], ["sleeps", "imported" if place == "before" else place]],
         {"LIGHTNING_PATCHES_HANG_TIMEOUT": "12:abort"},
         nodes=two_containers(),
     )
@@ -247,7 +248,7 @@ def test_nodes_without_ipv4() -> None:
     with two_nodes(version=6) as nodes:
         ended = run_ranks(
             "hang_ranks",
-            [["arrives", "after"], ["sleeps", "after"]],
+            [["arrives", "after", "last", "watched"], ["sleeps", "after"]],
             {"LIGHTNING_PATCHES_HANG_TIMEOUT": "4:abort"},
             nodes=nodes,
         )
@@ -257,7 +258,7 @@ def test_nodes_without_ipv4() -> None:
 
 def test_the_probe_interrupts_no_system_call() -> None:
     """A rank that sleeps in C with the GIL is asked for its stack, and sleeps on."""
-    ended = run("2", "arrives after", "sleeps_with_the_gil after")
+    ended = run("2", "arrives after last", "sleeps_with_the_gil after")
     assert ended.statuses == [0, 0], ended
     assert "It is in code that lets no other Python thread run:" in ended.outputs[0], ended
     assert "slept for 25 s" in ended.outputs[1], ended
@@ -299,7 +300,7 @@ def test_show_and_files(tmp_path: Path) -> None:
 @pytest.mark.parametrize("action", ["waits_for_a_worker", "waits_for_a_stopped_child"])
 def test_what_a_rank_waits_for_in_another_process_is_in_the_report_and_its_files(action: str, tmp_path: Path) -> None:
     """A DataLoader's worker with its stack, a program with its state; and ``diagnose`` reads the files."""
-    ended = run("4:abort", "arrives after", f"{action} after", LIGHTNING_PATCHES_HANG_DIR=str(tmp_path))
+    ended = run("4:abort", "arrives after last", f"{action} after", LIGHTNING_PATCHES_HANG_DIR=str(tmp_path))
     assert 124 in ended.statuses, ended
     (data,) = tmp_path.glob("*.jsonl")
     (text,) = tmp_path.glob("*.txt")

@@ -1,6 +1,12 @@
 """A rank that waits for others, or is waited for. Arguments: what this rank does, and where: before or after
-``init_process_group``; ``imported`` is before it, with torch. A third one, "watched": this is rank zero, and does so
-only when its hub has said that all ranks are watched, however long they took to start."""
+``init_process_group``; ``imported`` is before it, with torch. However long others take to get there, it does so only
+
+- with a further argument ``last``: when all ranks have come to what they do;
+- with ``watched``, in rank zero: when its hub has said that all ranks are watched.
+
+What ranks share is their working directory: a file of each with what it says, and one that tells that it has come to
+what it does.
+"""
 
 import atexit
 import contextlib
@@ -34,6 +40,7 @@ if "LIGHTNING_PATCHES_HANG_TIMEOUT" in os.environ:
     hang.start_from_environment()
 
 ACTION, PLACE = sys.argv[1:3]
+WORLD = int(os.environ["WORLD_SIZE"])
 NESTED = """
 from lightning_patches.ranks import hang
 hang.start_from_environment()
@@ -62,15 +69,30 @@ def wait_until_known() -> None:
     wait_until(lambda: Watch._current is not None and Watch._current._said is not None, "the hello to rank zero")
 
 
-def wait_until_counted() -> None:
-    """In rank zero, until it has said that all ranks are watched: a job that ends before never says so."""
+def wait_until_counted(ranks: int) -> None:
+    """In rank zero, until it has said that so many ranks are watched: a job that ends before never says so."""
     from lightning_patches.ranks.hang._watch import Watch
 
     def is_counted() -> bool:
         hub = Watch._current._hub if Watch._current is not None else None
-        return hub is not None and hub._counted == int(os.environ["WORLD_SIZE"])
+        return hub is not None and hub._counted == ranks
 
-    wait_until(is_counted, "the count of all ranks")
+    wait_until(is_counted, f"the count of {ranks} ranks")
+
+
+def is_said(*texts: str) -> bool:
+    """Whether a rank has said one of these."""
+    said = [Path(f"rank{rank}").read_text(errors="replace") for rank in range(WORLD)]
+    return any(text in one for text in texts for one in said)
+
+
+def is_reported() -> bool:
+    return is_said("The ranks go on waiting", "The rank goes on.", "The job is not ended")
+
+
+def stores() -> list:
+    """Threads that ask torch's store for other ranks' secret."""
+    return [thread.name for thread in threading.enumerate() if thread.name.endswith(" store")]
 
 
 def listening() -> list:
@@ -96,14 +118,19 @@ class Slow:
 
 def act() -> None:
     if "watched" in sys.argv[3:]:
-        wait_until_counted()
+        wait_until_counted(WORLD)
+    Path(f"come{os.environ['RANK']}").touch()
+    if "last" in sys.argv[3:]:
+        wait_until(lambda: all(Path(f"come{rank}").exists() for rank in range(WORLD)), "the coming of all ranks")
+    began = time.monotonic()
     if ACTION == "sleeps":
         time.sleep(100)
     elif ACTION == "sleeps_a_while":
         time.sleep(4)
+        wait_until(is_reported, "the report")
     elif ACTION in ("works_a_while", "works_on"):
-        end = time.monotonic() + (5 if ACTION == "works_a_while" else 100)
-        while time.monotonic() < end:
+        least, most = (5, 60) if ACTION == "works_a_while" else (100, 100)
+        while (passed := time.monotonic() - began) < least or (passed < most and not is_reported()):
             for word in ("a", "bb", "ccc"):
                 re.sub(word, "d" * 2000, word * 5000)
                 sorted(str(number) for number in range(3000))
@@ -119,15 +146,16 @@ def act() -> None:
         wait_until_known()
         raise ValueError("no such file: train.csv")
     elif ACTION == "stops":
-        time.sleep(1)
+        wait_until_known()
+        time.sleep(1)  # and has told where it is
         os.kill(os.getpid(), signal.SIGSTOP)
     elif ACTION == "holds_the_gil":
+        wait_until_known()
         time.sleep(1)
         ctypes.PyDLL(None).sleep(100)
     elif ACTION == "sleeps_with_the_gil":
-        began = time.monotonic()
         left = ctypes.PyDLL(None).sleep(25)
-        print(f"slept for {round(time.monotonic() - began)} s" if not left else "was woken", flush=True)
+        print("slept for 25 s" if not left else f"was woken {left} s before", flush=True)
     elif ACTION == "computes_with_the_gil":
         time.sleep(1)
         sum(range(10**13))
@@ -152,7 +180,8 @@ def act() -> None:
         while not os.path.exists("there will be no such file"):
             time.sleep(0.2)
     elif ACTION == "has_workers":
-        children = [subprocess.Popen([sys.executable, "-c", "import time; time.sleep(100)"]) for _ in range(2)]
+        command = [sys.executable, "-c", "import time; time.sleep(100)"]  # not of the group that the test kills
+        children = [subprocess.Popen(command, start_new_session=True) for _ in range(2)]
         print("children", *[child.pid for child in children], flush=True)
         time.sleep(100)
     elif ACTION == "waits_for_a_worker":
@@ -170,12 +199,15 @@ def act() -> None:
         print("ports that the watch has opened:", listening(), flush=True)
     elif ACTION == "tells_threads":
         wait_until_known()
-        time.sleep(6)
-        print("threads that ask the store:", [t.name for t in threading.enumerate() if t.name.endswith(" store")])
+        if os.environ["RANK"] == "0":
+            wait_until_counted(WORLD)
+        wait_until(lambda: not stores(), "the end of threads that ask the store")
+        time.sleep(3)
+        print("threads that ask the store:", stores())
     elif ACTION == "nests":
-        wait_until_known()  # before its child, which takes itself for this rank
+        wait_until_known()  # before its child takes itself for this rank
         subprocess.run([sys.executable, "-c", NESTED], check=True)
-        wait_until_counted()
+        wait_until_counted(WORLD)
 
 
 if PLACE == "before":
@@ -187,7 +219,8 @@ if PLACE == "imported":
 if PLACE == "file":
     rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     torch.distributed.init_process_group("gloo", f"file://{os.getcwd()}/store", rank=rank, world_size=size)
-    time.sleep(8)
+    if rank == 0:
+        wait_until_counted(1)
 else:
     timeout = {"timeout": timedelta(seconds=float(os.environ["PG_TIMEOUT"]))} if "PG_TIMEOUT" in os.environ else {}
     torch.distributed.init_process_group("gloo", **timeout)
