@@ -82,7 +82,7 @@ class Environment:
         return {**variables, **more}
 
     def run(
-        self, *command: str, timeout: float = 60, cwd: Optional[Path] = None, lightning: bool = False, **more: str
+        self, *command: str, timeout: float = 200, cwd: Optional[Path] = None, lightning: bool = False, **more: str
     ) -> tuple[int, str]:
         """Run a command of this environment: exit status, and stdout with stderr. No Lightning unless asked for."""
         program = self.python if command[0] == "python" else command[0]

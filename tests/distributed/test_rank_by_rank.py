@@ -13,6 +13,7 @@ import pytest
 
 from tests.distributed.processes import Ended, run_ranks
 from tests.support.arms import Arm, environment_of
+from tests.support.ports import free_port
 
 distributed = pytest.mark.distributed
 
@@ -36,7 +37,7 @@ def most_at_once(ended: Ended) -> int:
     return most
 
 
-def ranks(*actions: str, size: int = 1, at_once: int = 1, timeout: float = 20) -> list[Optional[list[str]]]:
+def ranks(*actions: str, size: int = 1, at_once: int = 1, timeout: float = 60) -> list[Optional[list[str]]]:
     return [[action, str(size), str(at_once), str(timeout)] for action in actions]
 
 
@@ -57,12 +58,12 @@ def test_a_rank_that_dies_inside_releases_the_others(environment: dict[str, str]
     assert ended.statuses == [-9, 1, 1], ended
     for output in ended.outputs[1:]:
         assert re.search(r"RankByRankError: \[rank [12]\] rank 0 \(host \S+, pid \d+\) died during its turn", output)
-    assert ended.seconds < 10
+    assert ended.seconds < 60  # not at the deadline
 
 
 @distributed
 def test_a_rank_that_raises_inside_releases_the_others(environment: dict[str, str]) -> None:
-    ended = run_ranks("turns", ranks("raises", "late_loads", "late_loads"), environment)
+    ended = run_ranks("turns", ranks("raises", *2 * ["loads_when_rank_0_has_ended"]), environment)
     assert ended.statuses == [1, 1, 1], ended
     for output in ended.outputs[1:]:
         assert "raised an error during its turn, and has ended: OSError: no space left on device" in output, ended
@@ -70,7 +71,7 @@ def test_a_rank_that_raises_inside_releases_the_others(environment: dict[str, st
 
 @distributed
 def test_an_error_that_is_caught_is_nobody_elses(environment: dict[str, str]) -> None:
-    ended = run_ranks("turns", ranks("raises_and_goes_on", "late_loads", "waits_and_loads"), environment)
+    ended = run_ranks("turns", ranks("raises_and_goes_on", "late_loads", "loads_last"), environment)
     assert ended.statuses == [0, 0, 0], ended
     assert ended.outputs[2].endswith("done\n")
 
@@ -81,14 +82,14 @@ def test_the_deadline_names_who_is_inside(environment: dict[str, str]) -> None:
         "turns", ranks("stops", "late_loads", timeout=1.5), environment, leave_when="did not get its turn"
     )
     assert re.search(
-        r"\[rank 1\] did not get its turn within 1.5 s. Inside: rank 0 \(pid \d+\) for \d s, the process is stopped",
+        r"\[rank 1\] did not get its turn within 1.5 s. Inside: rank 0 \(pid \d+\) for \d+ s, the process is stopped",
         ended.outputs[1],
     ), ended
 
 
 @distributed
 def test_a_job_does_not_suffer_from_the_one_before(environment: dict[str, str]) -> None:
-    port = {"MASTER_PORT": "29400"}  # nothing listens there: it names the locks
+    port = {"MASTER_PORT": str(free_port())}  # it names the locks
     first = run_ranks("turns", ranks("dies", "late_loads"), {**environment, **port})
     again = run_ranks("turns", ranks("loads", "loads"), {**environment, **port})
     assert first.statuses == [-9, 1] and again.statuses == [0, 0], (first, again)
@@ -120,7 +121,7 @@ def test_the_variable_puts_load_from_checkpoint_into_turns(
         variables["LIGHTNING_PATCHES_RANK_BY_RANK"] = "1"
     if version == "2.2.5":
         variables["IMPORT_FIRST"] = "1"
-    ended = run_ranks("turns_of_loading", [[], []], variables)
+    ended = run_ranks("turns_of_loading", 2 * [[] if turns else ["together"]], variables)
     assert ended.statuses == [0, 0], ended
     assert most_at_once(ended) == (1 if turns else 2), ended
 

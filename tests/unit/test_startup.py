@@ -364,7 +364,7 @@ print(lightning_patches.report is report)  # no module of ours takes its place
 
 SLOW_IMPORT = """
 import faulthandler, os, sys, threading, time
-faulthandler.dump_traceback_later(30, exit=True)
+faulthandler.dump_traceback_later(100, exit=True)
 {before}
 def slow(event, args):  # a slow file system, in that thread only
     if event == "open" and threading.current_thread() is other and str(args[0]).endswith((".py", ".pyc")):

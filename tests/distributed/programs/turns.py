@@ -1,4 +1,7 @@
-"""A rank that loads something big in turns. Arguments: what it does inside, megabytes, at once, timeout."""
+"""A rank that loads something big in turns. Arguments: what it does inside, megabytes, at once, timeout.
+
+All begin together. The ranks share their working directory, where each tells that it is there, and that it is inside.
+"""
 
 import os
 import signal
@@ -7,10 +10,14 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Callable
+from pathlib import Path
 
+from lightning_patches.ranks import _processes
 from lightning_patches.ranks.rank_by_rank import rank_by_rank
 
 ACTION, SIZE, AT_ONCE, TIMEOUT = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), float(sys.argv[4])
+RANK, WORLD = os.environ["RANK"], int(os.environ["WORLD_SIZE"])
 
 
 CHILD = """
@@ -20,6 +27,29 @@ with rank_by_rank(timeout=1.0):
 """
 
 
+def wait_until(condition: Callable[[], bool], what: str) -> None:
+    deadline = time.monotonic() + 120
+    while not condition():
+        if time.monotonic() > deadline:
+            sys.exit(f"turns.py: {what} has not happened within 120 s")
+        time.sleep(0.01)
+
+
+def tell(what: str) -> None:
+    """Leave a file that holds this process's number."""
+    new = Path(f"new-{what}{RANK}")
+    new.write_text(str(os.getpid()))
+    new.replace(f"{what}{RANK}")
+
+
+def how_many(what: str) -> int:
+    return len(list(Path().glob(f"{what}[0-9]")))
+
+
+def has_ended(rank: int) -> bool:
+    return _processes.is_gone(int(Path(f"here{rank}").read_text()), None)
+
+
 def enter() -> None:
     with rank_by_rank(AT_ONCE, 1.0, name="of a thread"):
         print("inside of a thread", flush=True)
@@ -27,6 +57,9 @@ def enter() -> None:
 
 def load() -> None:
     copy = b"x" * (SIZE << 20)
+    tell("inside")
+    if ACTION == "loads":
+        wait_until(lambda: how_many("inside") >= AT_ONCE, "that as many are inside as may be")
     time.sleep(0.4)
     if ACTION == "has_a_thread":
         threads = [threading.Thread(target=enter) for _ in range(2)]
@@ -47,17 +80,16 @@ def load() -> None:
 
 if ACTION == "makes_tmpdir_and_loads":
     os.environ["TMPDIR"] = tempfile.mkdtemp(dir=".")
-if ACTION in ("loads", "makes_tmpdir_and_loads"):  # all begin together
-    with open("ready", "a") as file:
-        file.write("x")
-    while os.path.getsize("ready") < int(os.environ["WORLD_SIZE"]):
-        time.sleep(0.01)
+tell("here")
+wait_until(lambda: how_many("here") == WORLD, "the coming of all ranks")
 if ACTION == "late_loads":
+    wait_until(lambda: os.path.exists("inside0"), "the turn of rank 0")
     time.sleep(0.8)
-if ACTION == "waits_and_loads":  # until others have left
-    time.sleep(4)
+if ACTION == "loads_when_rank_0_has_ended":
+    wait_until(lambda: has_ended(0), "the end of rank 0")
+if ACTION == "loads_last":
+    wait_until(lambda: all(has_ended(rank) for rank in range(WORLD) if rank != int(RANK)), "the end of the others")
 try:
-    began = time.monotonic()
     with rank_by_rank(AT_ONCE, TIMEOUT):
         print("inside from", time.monotonic(), flush=True)
         with rank_by_rank(AT_ONCE, TIMEOUT):

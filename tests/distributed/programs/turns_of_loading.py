@@ -1,7 +1,12 @@
-"""``load_from_checkpoint`` in a rank that torchrun started. Tells from when to when the model was being made."""
+"""``load_from_checkpoint`` in a rank that torchrun started. Tells from when to when the model was being made.
+
+With the argument "together" it is being made until both ranks make theirs.
+"""
 
 import os
+import sys
 import time
+from pathlib import Path
 from typing import Any
 
 if os.environ.get("IMPORT_FIRST"):
@@ -22,6 +27,10 @@ class Model(pl.LightningModule):
         self.layer = torch.nn.Linear(8, 1)
         if self.loading:
             print("inside from", time.monotonic(), flush=True)
+            Path(f"inside{os.environ['RANK']}").touch()
+            deadline = time.monotonic() + (60 if "together" in sys.argv else 0)
+            while len(list(Path().glob("inside[01]"))) < 2 and time.monotonic() < deadline:
+                time.sleep(0.01)
             time.sleep(1)
             print("inside until", time.monotonic(), flush=True)
 
