@@ -150,7 +150,7 @@ class World:
         self.environment = environment
         self.out = out
 
-    def launch(self, *command: str, timeout: float = 240, **more: str) -> dict[str, Any]:
+    def launch(self, *command: str, timeout: float = 500, **more: str) -> dict[str, Any]:
         """Run a command of the environment in this way; returns what was told, by ``<what>-<rank>``."""
         status, output = execute(self.command(command), self.variables(**more), timeout, cwd=str(self.out))
         self.check_output(status, output)
@@ -161,7 +161,7 @@ class World:
         with open(log, "wb") as output:
             return groups.start(command, output, variables, self.out), log
 
-    def wait(self, processes: list[tuple[subprocess.Popen[bytes], Path]], timeout: float = 240) -> None:
+    def wait(self, processes: list[tuple[subprocess.Popen[bytes], Path]], timeout: float = 500) -> None:
         """Wait for all of them; nothing of theirs is left running."""
         deadline = time.monotonic() + timeout
         statuses = []

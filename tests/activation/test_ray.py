@@ -17,6 +17,6 @@ pytestmark = [
 
 
 def test_ray_train(world: World) -> None:
-    told = world.launch(str(PROGRAMS / "ray_train.py"), timeout=280, RAY_USAGE_STATS_ENABLED="0")
+    told = world.launch(str(PROGRAMS / "ray_train.py"), timeout=500, RAY_USAGE_STATS_ENABLED="0")
     told = {name: seen for name, seen in told.items() if name.startswith("ray-")}
     check(told, {"ray-0", "ray-1"})

@@ -181,7 +181,7 @@ def python(program: str, **variables: str) -> str:
     environment = {k: v for k, v in os.environ.items() if k not in dropped}
     environment.update(PYTHONPATH=str(ROOT), **variables)
     done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(program)], env=environment, capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", textwrap.dedent(program)], env=environment, capture_output=True, text=True, timeout=200
     )
     assert done.returncode == 0, done.stderr
     return done.stdout + done.stderr

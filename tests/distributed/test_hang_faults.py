@@ -274,7 +274,7 @@ def test_show_and_files(tmp_path: Path) -> None:
         deadline = time.monotonic() + 60
         while not shown and time.monotonic() < deadline:
             time.sleep(1)
-            done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
+            done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=200)
             jobs = json.loads(done.stdout)["jobs"] if done.returncode == 0 else []
             shown.extend(
                 job

@@ -134,7 +134,7 @@ def python(program: str, **variables: str) -> subprocess.CompletedProcess[str]:
         env={**environment, "PYTHONPATH": root, **variables},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=200,
     )
 
 

@@ -113,7 +113,7 @@ def test_a_declared_effect_excuses_these_lines_only(arms: trial.Arms, monkeypatc
 
 @pytest.mark.parametrize("version", SAMPLE)
 def test_a_sample_of_programs_does_the_same(version: str) -> None:
-    with trial.Arms(version) as found:
+    with trial.Arms(version, limit=200) as found:  # none of these hangs: on a busy machine one may be slow
         judge = trial.Judge(found)
         findings = [judge(seed) for seed in SAMPLE[version]]
     assert [f for f in findings if f.verdict == "defect"] == []

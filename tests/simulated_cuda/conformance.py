@@ -795,7 +795,7 @@ def a_forked_process_must_not_use_cuda():
     queue = context.SimpleQueue()
     process = context.Process(target=_use_cuda_and_report, args=(queue,))
     process.start()
-    process.join(60)
+    process.join(200)
     process.kill()
     assert process.exitcode == 0 and not queue.empty()
     assert BAD_FORK in queue.get()
@@ -809,7 +809,7 @@ def a_forked_loader_worker_works():
         batch_size=4,
         num_workers=1,
         multiprocessing_context="fork",
-        timeout=60,
+        timeout=200,
     )
     assert [batch.to(FIRST).tolist() for (batch,) in loader] == [[0, 1, 2, 3], [4, 5, 6, 7]]
 
@@ -825,7 +825,7 @@ class CudaDataset(Dataset):
 @check
 def a_forked_loader_worker_must_not_use_cuda():
     torch.cuda.init()
-    loader = DataLoader(CudaDataset(), num_workers=1, multiprocessing_context="fork", timeout=60)
+    loader = DataLoader(CudaDataset(), num_workers=1, multiprocessing_context="fork", timeout=200)
     with Refusal(BAD_FORK):
         list(loader)
 

@@ -63,7 +63,7 @@ class Preloaded:
         """End the parent."""
         assert self._parent.stdin is not None
         self._parent.stdin.close()
-        self._parent.wait(20)
+        self._parent.wait(120)
 
     def execute(self, program: Path, variables: dict[str, str], timeout: float, cwd: str) -> tuple[int, str]:
         """Run a program; returns its exit status (124 if it ran out of time) and its output, stdout and stderr."""

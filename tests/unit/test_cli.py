@@ -434,7 +434,7 @@ class TestOutput:
             env=environment(PYTHONIOENCODING="ascii"),
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=200,
         )
         assert (done.returncode, done.stdout) == (0, "caf\\xe9\n")
 
@@ -537,7 +537,7 @@ def without_reader(*arguments: str, env: dict[str, str]) -> subprocess.Completed
     os.close(reading)
     with os.fdopen(writing, "w") as gone:
         return subprocess.run(
-            [*MODULE, *arguments], env=env, cwd="/", stdout=gone, stderr=subprocess.PIPE, text=True, timeout=60
+            [*MODULE, *arguments], env=env, cwd="/", stdout=gone, stderr=subprocess.PIPE, text=True, timeout=200
         )
 
 
@@ -556,7 +556,7 @@ def on_terminal(command: list[str], env: dict[str, str], statuses: tuple[int, ..
             if not block:
                 break
             shown += block
-        assert process.wait(60) in statuses, shown
+        assert process.wait(200) in statuses, shown
     finally:
         process.kill()
         process.wait()
