@@ -111,6 +111,7 @@ def test_a_declared_effect_excuses_these_lines_only(arms: trial.Arms, monkeypatc
         assert trial.Judge(arms)(0, {"kind": "trainer"}).verdict == verdict
 
 
+@pytest.mark.timeout(1800)  # some 60 programs: a minute or two, but on a busy machine
 @pytest.mark.parametrize("version", SAMPLE)
 def test_a_sample_of_programs_does_the_same(version: str) -> None:
     with trial.Arms(version, limit=200) as found:  # none of these hangs: on a busy machine one may be slow

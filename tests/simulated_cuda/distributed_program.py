@@ -26,7 +26,7 @@ except ImportError:
     torchmetrics = None
 
 WORLD_SIZE = 2
-PATIENCE_SECONDS = 120
+PATIENCE_SECONDS = 300
 NO_CPU_BACKEND = "No backend type associated with device type cpu"
 
 
