@@ -1,10 +1,13 @@
 """What ``scripts/stacks`` makes of the runs of a case: cured, not there, worse, or nothing that can be shown."""
 
+import argparse
+
 import pytest
 
 from tests.equivalence import stacks
 from tests.equivalence.proof import Proof, ends_with
 from tests.support.arms import Result
+from tests.support.scripts import load
 
 BUG = "the reported error"
 COMPILED = Proof("compiled-log", ends_with(BUG), case="step", recommended="eager")
@@ -64,3 +67,24 @@ def test_how_far_a_run_went():
     stale, holds = {"stale": True}, {"stale": False}
     assert stacks.extent({"planned": 3, "cases": {"a": stale, "b": holds}}) == "2 of 3, 1 stale"
     assert stacks.extent({"planned": 2, "cases": {"a": holds, "b": holds}}) == "2"
+
+
+@pytest.mark.parametrize(("states", "worse"), [(["worse", "worse"], True), (["worse", "cured"], False)])
+def test_what_continuous_integration_looks_at(monkeypatch, capsys, states, worse):
+    """Cases from the whole length of the list; one that is worse is run again before it is said to be."""
+    script = load("stacks")
+    seen = dict.fromkeys(["a", "c", "e"], None)
+    left = {"a": ["cured"], "c": [*states], "e": ["not there"]}
+
+    def look(proof, release, python, verdict):
+        seen[proof.case] = verdict
+        return stacks.Seen("", "", left[proof.case].pop(0))
+
+    cases = [Proof("compiled-log", ends_with(BUG), case=case) for case in "abcdef"]
+    monkeypatch.setattr(stacks, "proofs_for", lambda release: cases)
+    monkeypatch.setattr(stacks, "verdicts", lambda release, python: {"compiled-log": APPLIED})
+    monkeypatch.setattr(stacks, "look", look)
+    options = argparse.Namespace(check=3, jobs=1)
+    assert script.check("2.2.5", "python", options) == (["compiled-log:c"] if worse else [])
+    assert seen == dict.fromkeys("ace", APPLIED) and left == {"a": [], "c": [], "e": []}
+    assert "2.2.5 compiled-log:c: worse" in capsys.readouterr().out

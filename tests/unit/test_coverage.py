@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import subprocess
-from importlib.machinery import SourceFileLoader
 from types import ModuleType
 
 import pytest
@@ -14,16 +12,12 @@ from lightning_patches import cli
 from lightning_patches.cli import _coverage
 from lightning_patches.patches import all_patches
 from tests.support.arms import ROOT
+from tests.support.scripts import load
 
 
 @pytest.fixture
 def script() -> ModuleType:
-    loader = SourceFileLoader("coverage_script", str(ROOT / "scripts" / "coverage"))
-    spec = importlib.util.spec_from_loader("coverage_script", loader)
-    assert spec is not None
-    module = importlib.util.module_from_spec(spec)
-    loader.exec_module(module)
-    return module
+    return load("coverage")
 
 
 def without(monkeypatch: pytest.MonkeyPatch, *numbers: int) -> None:

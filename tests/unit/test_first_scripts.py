@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.machinery
-import importlib.util
 import os
 import signal
 import subprocess
@@ -15,22 +13,9 @@ from types import ModuleType
 import pytest
 
 from tests.support.arms import ROOT
+from tests.support.scripts import load
 
 RESET = "RuntimeError: [enforce fail] Connection reset by peer\n"
-
-
-def load(name: str) -> ModuleType:
-    loader = importlib.machinery.SourceFileLoader(f"script_{name}", str(ROOT / "scripts" / name))
-    spec = importlib.util.spec_from_loader(loader.name, loader)
-    assert spec is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[loader.name] = module  # dataclasses look there
-    sys.path.insert(0, str(ROOT / "scripts"))
-    try:
-        loader.exec_module(module)
-    finally:
-        sys.path.remove(str(ROOT / "scripts"))
-    return module
 
 
 @pytest.fixture(scope="module")
