@@ -7,6 +7,7 @@ import sys
 
 from tests.equivalence import matrix, record
 from tests.support.arms import ROOT
+from tests.support.scripts import load
 
 
 def script(name, *arguments, **variables):
@@ -111,3 +112,36 @@ def test_arm_that_two_cells_ask_for_runs_once(monkeypatch):
     assert len(calls) == runner.runs == 1
     runner(proof, arm, toggle="all")
     assert len(calls) == 2
+
+
+def test_a_release_that_is_the_same_source_stands_for_another_in_the_count_of_known_bugs(monkeypatch, tmp_path):
+    """As long as what it depends on of ours is the same; what failed, or left no word, stands for nothing."""
+    known_bugs = load("known_bugs")
+    proof = next(p for p in matrix.proofs() if p.patch == "resume-single-iteration")
+    sources = {"2.1.0": "a", "2.1.1": "a", "2.1.2": "b", "2.1.3": "a", "2.1.4": "a"}
+    ran = []
+
+    def look(proof, version, arm, runner):
+        ran.append((version, arm))
+        if version == "2.1.0" and arm == "shim":
+            return {"saw": "fails", "why": "the machine"}, None
+        return {"saw": "bug" if arm == "stock" else "none"}, version
+
+    monkeypatch.setattr(known_bugs, "look", look)
+    monkeypatch.setattr(known_bugs, "same", lambda one, other, executed: sources[one] == sources[other] == "a")
+    monkeypatch.setattr(known_bugs, "RECORD", tmp_path / "known_bugs.json")
+    monkeypatch.setattr(matrix, "proofs", lambda: [proof])
+    # 2.1.4 has another default set: its shim depends on other code of ours
+    monkeypatch.setattr(known_bugs, "subject", lambda proof, version, arm: f"{arm} {version > '2.1.3'}")
+    known_bugs.measure(list(sources), 2, False)
+    assert sorted(ran) == sorted(
+        [
+            *((v, "stock") for v in ("2.1.0", "2.1.2", "2.1.4")),
+            *((v, "shim") for v in ("2.1.0", "2.1.1", "2.1.2", "2.1.4")),
+        ]
+    )
+    seen = json.loads((tmp_path / "known_bugs.json").read_text())["outcomes"]
+    assert list(seen)[:2] == [f"2.1.0 {proof} stock", f"2.1.0 {proof} shim"]
+    assert seen[f"2.1.3 {proof} stock"] == {"saw": "bug", "by": "2.1.0", "subject": "stock False"}
+    assert seen[f"2.1.3 {proof} shim"] == {"saw": "none", "by": "2.1.1", "subject": "shim False"}
+    assert "by" not in seen[f"2.1.2 {proof} stock"]
