@@ -254,7 +254,7 @@ def test_an_impostor_who_listens_first_learns_nothing() -> None:
     impostor = threading.Thread(target=play, daemon=True)
     impostor.start()
     assert _wire.connect(listener.getsockname(), SECRET) is None
-    impostor.join(10)
+    impostor.join(60)
     assert len(heard[0]) == 32 + 1 + 64 + 1 and heard[1] == b""
     listener.close()
 
@@ -291,7 +291,7 @@ def test_nobody_else_on_the_node_comes_in(target: Target, tmp_path: Path) -> Non
     )
     thread.start()
     assert as_nobody(lambda: connect(path)) == "b''"
-    thread.join(10)
+    thread.join(60)
     assert not accepted[0].open
     listener.close()
 
@@ -323,7 +323,7 @@ def test_on_loopback_another_user_is_nobody_although_he_knows_the_secret(address
         thread.start()
         assert as_nobody(lambda: str(_wire.connect(place, SECRET))) == "None"
         rank = _wire.connect(place, SECRET)
-        thread.join(20)
+        thread.join(60)
         assert rank is not None and [hub.known for hub in hubs] == [False, True]
     with socket.create_server((address, 0), family=kind, dualstack_ipv6=both) as listener:
         place = (host, listener.getsockname()[1])
@@ -332,7 +332,7 @@ def test_on_loopback_another_user_is_nobody_although_he_knows_the_secret(address
         impostor = threading.Thread(target=claim, daemon=True)
         impostor.start()
         assert _wire.connect(place, SECRET) is None
-        impostor.join(20)
+        impostor.join(60)
         assert as_nobody_too == ["False"]
 
 
