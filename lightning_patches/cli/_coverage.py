@@ -94,7 +94,7 @@ _WORDS = {
     "open": "could have one and do not yet",
     "not patchable": "cannot be patched in a program that runs",
     "nothing to patch": "need none",
-    "left out": "were left out on purpose",
+    "left out": "left out on purpose",
 }
 
 
@@ -104,7 +104,7 @@ def write(version: Optional[str], listing: bool) -> None:
     if not any(found.values()):
         return
     parts = [f"{count} {_WORDS[verdict]}" for verdict, count in found.items() if count]
-    hint = "" if listing else " `lightning-patches audit --fixes` lists those without a patch."
+    hint = "" if listing else " `--fixes` lists those without a patch."
     _output.write()
     _output.write(
         _output.paragraph(

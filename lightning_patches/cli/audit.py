@@ -272,7 +272,12 @@ def audit_requirements(specs: list[str], files: list[str], selection: toggle.Sel
     locked = {found.file for found in requirements if found.locked}
     named = {one.distribution for one in audited}
     for one in audited:
-        if one.distribution == "lightning" and "pytorch-lightning" not in named and one.file not in locked:
+        if (
+            one.known
+            and one.distribution == "lightning"
+            and "pytorch-lightning" not in named
+            and one.file not in locked
+        ):
             one.notes.append(
                 "installing lightning also installs pytorch-lightning, in its newest release unless something pins it"
             )
@@ -397,6 +402,8 @@ def _write(audited: list[Audited], setting: _settings.Toggle, fixes: bool) -> No
                 )
         if one.known:
             _coverage.write(one.version, fixes)
+    if not any(one.bugs for one in audited):
+        return
     _output.write()
     when = "is not set: the default set counts as applied" if setting.value is None else f"is {setting.value!r}"
     _output.write(

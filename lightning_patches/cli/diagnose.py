@@ -107,6 +107,15 @@ _WOULD_TELL = {
     "process-group-device-id": "which rank was missing, and what it was doing: run it again with "
     "LIGHTNING_PATCHES_HANG_TIMEOUT=300. Without a hang the warning means nothing",
 }
+_WOULD_TELL_SILENT = {
+    "fabric-submodule-sync": "the callback lightning_patches.GradientSyncCheck, which names the ranks that differ. It "
+    "is this bug if a part of what was given to `setup_module` is called, and not the whole",
+    "plain-batch-sampler": "the length of a batch in `training_step`. It is this bug if that is one item, and the "
+    "DataLoader was made with `batch_sampler=BatchSampler(...)` of torch",
+    "lr-finder-train-loader": "how many batches each epoch has. It is this bug if the LearningRateFinder callback is "
+    "used, and epoch 0 lacks as many as its `num_training_steps`",
+}
+"""The same for bugs without an error."""
 _ON_HANGS = (
     (
         ("OOM killer",),
@@ -543,6 +552,8 @@ def _verdict_by_number(record: Record, one: audit.Audited) -> dict[str, str]:
 def _would_tell(match: Match) -> str:
     """What would make a possible bug a found one, or rule it out."""
     record = match.record
+    if match.error is None and record.name in _WOULD_TELL_SILENT:
+        return _WOULD_TELL_SILENT[record.name]
     if not match.symptom:
         return f"whether this is what happens there. `lightning-patches show {record.name}` tells more"
     if record.name in _WOULD_TELL:

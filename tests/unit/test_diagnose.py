@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import io
 import json
 import re
@@ -258,6 +259,57 @@ def test_blocks_do_not_hide_what_stands_on_their_edge(monkeypatch: pytest.Monkey
         assert match.certain and match.line == before // 80 + 4 and size == len(log)
 
 
+LOG = {
+    "repeated": lambda step: b"Epoch 0: validation batch %d, checkpoint saved\n" % step,
+    "unlike": lambda step: hashlib.sha256(b"%d" % step).hexdigest().translate(UNLIKE).encode() + b"\n",
+    "bars": lambda step: b"Epoch 0: %d%%|### | %d/100 [00:10<00:20]\r" % (step, step),
+    "not text": lambda step: b"\xff\xfe\x00 %d \xe2\x96\n" % step,
+    "one line": lambda step: b"worker %d; " % step,
+}
+UNLIKE = str.maketrans("0123456789", "ghijklmnop")
+
+
+@pytest.mark.parametrize("ends", [b"\n", b"\r\n"], ids=["lf", "crlf"])
+@pytest.mark.parametrize("kind", LOG)
+def test_an_error_is_found_wherever_a_block_ends(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, kind: str, ends: bytes
+) -> None:
+    """On the edge of the second block, in logs whose lines are alike and in those whose lines are not."""
+    monkeypatch.setattr(_log, "BLOCK", 100_000)
+    error = ("\n" + TRACEBACK).encode().replace(b"\n", ends)
+    noise = b"".join(map(LOG[kind], range(25_000)))
+    assert len(noise) > 250_000
+    for before in (*range(200_000 - len(error), 200_000 + 9000, 1977), 0):
+        log = noise[:before] + error + noise[before:]
+        path = tmp_path / "log.gz"
+        with gzip.open(path, "wb", 1) as file:
+            file.write(log)
+        with _log.opened(str(path)) as stream:
+            text, numbers, size = _log.excerpt(stream, diagnose._anchors(), lambda done: None)
+        (match,) = diagnose.find(diagnose.prepare(text, numbers))
+        assert match.record.name == DEVICE and match.certain and size == len(log)
+        assert match.line == log[: log.index(b"RuntimeError")].count(b"\n") + 1
+
+
+def test_an_anchor_within_another_is_seen() -> None:
+    """And so is the second of two that begin in the same way."""
+    anchors = _log.Anchors(
+        ["checkpoint is torn", "checkpoint is torn apart", "the kpointer is gone", "no checkpoints left"]
+    )
+    for said in ("checkpoint is torn apart", "The kpointer is gone", "checkpoint; no checkpoints left"):
+        text, _, _ = _log.excerpt(io.BytesIO(f"checkpoint is kpoint\n{said}\n".encode()), anchors, lambda done: None)
+        assert said in text
+
+
+def test_a_symptom_that_is_everywhere_does_not_hide_another_with_the_same_words() -> None:
+    anchors = _log.Anchors(["weights only load failed", "weights only load failed twice"])
+    often = b"weights only load failed\n" + b"#" * 2 * _log.AFTER + b"\n"
+    log = often * (_log.MAX_PLACES + 40) + b"weights only load failed twice\n"
+    text, numbers, _ = _log.excerpt(io.BytesIO(log), anchors, lambda done: None)
+    assert text.count("load failed") < _log.MAX_PLACES + 10 and "failed twice" in text
+    assert numbers[text.split("\n").index("weights only load failed twice")] == log.count(b"\n")
+
+
 @pytest.mark.parametrize("record", diagnose._all_records(), ids=lambda record: record.name)
 def test_every_symptom_is_picked_out_of_a_large_log(record: Any) -> None:
     """However a launcher or a terminal has broken and coloured it, between lines that differ by their numbers only."""
@@ -298,6 +350,23 @@ def test_silent_bugs_in_words(capsys: pytest.CaptureFixture[str], words: str, na
         assert {match["kind"] for match in document["matches"]} == {"possible"}
         assert all("traceback" not in match["would_tell"] for match in document["matches"])
         assert "If it is one of these, `lightning-patches run" in document["closing"]
+
+
+@pytest.mark.parametrize(
+    ("words", "name", "what"),
+    [
+        ("gradients differ from rank to rank", "fabric-submodule-sync", "GradientSyncCheck"),
+        ("teacher and student diverge across ranks", "fabric-submodule-sync", "GradientSyncCheck"),
+        ("batches of one item", "plain-batch-sampler", "length of a batch"),
+        ("batch size is 1 with batch_sampler", "plain-batch-sampler", "length of a batch"),
+        ("epoch 0 is short, its validation is missing", "lr-finder-train-loader", "num_training_steps"),
+        ("no validation in the first epoch", "lr-finder-train-loader", "num_training_steps"),
+    ],
+)
+def test_what_would_tell_a_silent_bug(capsys: pytest.CaptureFixture[str], words: str, name: str, what: str) -> None:
+    assert cli.main(["diagnose", words, "--json", "--requirement", "lightning==2.2.5"]) == 0
+    (match,) = [match for match in json.loads(capsys.readouterr().out)["matches"] if match["name"] == name]
+    assert match["kind"] == "possible" and what in match["would_tell"]
 
 
 @pytest.mark.parametrize("words", ["loss is nan", "hello world", "my gpu is hot"])
