@@ -1,0 +1,112 @@
+"""``pytorch/utilities/migration/utils.py``: what checkpoints of 1.x need to be there while they are unpickled."""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import Any, Callable
+
+from lightning_patches.engine.distributions import upstream_module
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+_LEGACY = "pytorch.utilities.migration.utils:pl_legacy_patch"
+_ENUM = "_FaultTolerantMode"
+
+
+def _enter_with_enum(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
+    def __enter__(self: Any) -> Any:  # noqa: N807
+        entered = original(self)
+        enums = upstream_module(namespace, "pytorch.utilities.enums")
+        if not hasattr(enums, _ENUM):  # a script may have put it there
+            members = {name.upper(): name for name in ("disabled", "automatic", "manual")}
+            made = enums.LightningEnum(_ENUM, members, module=enums.__name__)
+            setattr(enums, _ENUM, made)
+            self._lightning_patches_enum = made
+        return entered
+
+    return __enter__
+
+
+def _exit_with_enum(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def __exit__(self: Any, *error: Any) -> None:  # noqa: N807
+        enums = upstream_module(namespace, "pytorch.utilities.enums")
+        made = vars(self).pop("_lightning_patches_enum", None)
+        if made is not None and getattr(enums, _ENUM, None) is made:
+            delattr(enums, _ENUM)
+        original(self, *error)
+
+    return __exit__
+
+
+# One for each process: where a thread of the parent is loading, a forked child would wait for ever.
+_locks: dict[int, Any] = {}
+
+
+def _enter_alone(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
+    def __enter__(self: Any) -> Any:  # noqa: N807
+        lock = _locks.setdefault(os.getpid(), threading.RLock())
+        lock.acquire()
+        try:
+            entered = original(self)
+        except BaseException:
+            lock.release()
+            raise
+        self._lightning_patches_lock = lock
+        return entered
+
+    return __enter__
+
+
+def _exit_alone(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def __exit__(self: Any, *error: Any) -> None:  # noqa: N807
+        lock = vars(self).pop("_lightning_patches_lock", None)  # entered before the patch was put in place: none
+        try:
+            original(self, *error)
+        finally:
+            if lock is not None:
+                lock.release()
+
+    return __exit__
+
+
+PATCHES = (
+    Patch(
+        name="legacy-checkpoint-enum",
+        title="Checkpoints of 1.x that hold the fault-tolerant mode can be loaded",
+        group="crash",
+        affected=(">=2.0.0,<2.0.6",),
+        targets=(Target(f"{_LEGACY}.__enter__", _enter_with_enum), Target(f"{_LEGACY}.__exit__", _exit_with_enum)),
+        upstream=Upstream(
+            pull_requests=(18094,),
+            commit="41320d8354",
+            fixed_in="2.0.6",
+            tests=("tests/tests_pytorch/utilities/migration/test_utils.py::test_patch_legacy_fault_tolerant_mode",),
+        ),
+        impact=Impact(
+            "A checkpoint of 1.6 to 1.9 that holds the state of its Trainer, for instance among the hyperparameters, "
+            "cannot be loaded.",
+            ("Can't get attribute '_FaultTolerantMode' on <module 'pytorch_lightning.utilities.enums'",),
+        ),
+        note="With PyTorch 2.6 and later such a file is loaded only if the script allows objects, as from 2.0.6 on: "
+        "lightning_patches.trust_checkpoints(directory).",
+    ),
+    Patch(
+        name="legacy-checkpoint-threads",
+        title="Several threads can load checkpoints at the same time",
+        group="crash",
+        affected=(">=2.0.0,<2.0.3",),
+        targets=(Target(f"{_LEGACY}.__enter__", _enter_alone), Target(f"{_LEGACY}.__exit__", _exit_alone)),
+        upstream=Upstream(
+            pull_requests=(17678,),
+            commit="4a884d2727",
+            fixed_in="2.0.3",
+            tests=("tests/tests_pytorch/checkpointing/test_legacy_checkpoints.py::test_legacy_ckpt_threading",),
+        ),
+        impact=Impact(
+            "Where two threads load checkpoints at the same time, one of them fails.",
+            ("KeyError: 'pytorch_lightning.utilities.argparse_utils'",),
+        ),
+        note="The threads load one after the other, as from 2.0.3 on. There a process that is forked while a thread "
+        "loads waits for ever when it loads as well; here it does not.",
+    ),
+)

@@ -1,0 +1,86 @@
+"""PR 18094: a checkpoint of 1.x that holds the fault-tolerant mode cannot be loaded.
+
+The file is made as 1.6 to 1.9 make it of a model with the Trainer's state among its hyperparameters; the script allows
+objects in checkpoints.
+
+Cases: ``model`` (``load_from_checkpoint``), ``fit`` (training goes on), ``context`` (``pl_legacy_patch`` by itself),
+and checkpoints that load as they are: ``plain``, ``broken`` (another class is missing), ``own`` (the script has put
+the enum there).
+"""
+
+import os
+
+os.environ["TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"] = "1"
+
+import _scenario as scenario
+import torch
+
+pl = scenario.pytorch()
+enums = scenario.pytorch("utilities.enums")
+legacy_patch = scenario.pytorch("utilities.migration").pl_legacy_patch
+
+
+class Model(scenario.pytorch("demos.boring_classes").BoringModel):
+    def __init__(self, state=None):
+        super().__init__()
+        self.save_hyperparameters()
+
+
+class Mode(scenario.fabric("utilities.enums").LightningEnum):
+    DISABLED = "disabled"
+    AUTOMATIC = "automatic"
+    MANUAL = "manual"
+
+
+def give_name(name):
+    Mode.__module__, Mode.__qualname__ = enums.__name__, name
+    setattr(enums, name, Mode)
+
+
+def save(directory):
+    """A checkpoint of one step."""
+    trainer = scenario.trainer(accelerator="cpu", max_steps=1, limit_val_batches=0)
+    torch.manual_seed(1)
+    trainer.fit(Model())
+    path = os.path.join(directory, "old.ckpt")
+    trainer.save_checkpoint(path)
+    if scenario.CASE == "plain":
+        return path
+    checkpoint = torch.load(path)
+    state = scenario.pytorch("trainer.states").TrainerState()
+    state._fault_tolerant_mode = Mode.DISABLED
+    checkpoint["hyper_parameters"] = {"state": state}
+    checkpoint["pytorch-lightning_version"] = "1.9.5"
+    name = "_NobodysMode" if scenario.CASE == "broken" else "_FaultTolerantMode"
+    give_name(name)
+    torch.save(checkpoint, path)
+    if scenario.CASE != "own":
+        delattr(enums, name)
+    return path
+
+
+def seen(model):
+    mode = getattr(model.hparams["state"], "_fault_tolerant_mode", None)
+    return {"bias": model.layer.bias, "mode": mode and [type(mode).__name__, mode.name, mode.value]}
+
+
+def load(path):
+    if scenario.CASE == "fit":
+        trainer = scenario.trainer(accelerator="cpu", max_steps=3, limit_val_batches=0)
+        trainer.fit(Model(), ckpt_path=path)
+        return {"steps": trainer.global_step}
+    if scenario.CASE == "context":
+        with legacy_patch():
+            state = torch.load(path)["hyper_parameters"]["state"]
+        return {"mode": state._fault_tolerant_mode.value}
+    return seen(Model.load_from_checkpoint(path))
+
+
+if __name__ == "__main__":
+    path = save(os.environ.get("SCENARIO_OUT", "."))
+    found = error = None
+    try:
+        found = load(path)
+    except Exception as raised:
+        error = f"{type(raised).__name__}: {raised}".partition(" on <module")[0]
+    scenario.observe(found=found, error=error, left=hasattr(enums, "_FaultTolerantMode"))

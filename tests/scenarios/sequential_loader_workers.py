@@ -1,0 +1,63 @@
+"""PR 17639: with several validation DataLoaders, the workers of all of them run at once.
+
+Cases: ``validate``, ``predict``, ``loader`` (a sequential CombinedLoader by itself); and what was right before:
+``batches`` (which batches come from where, with limits, an empty loader and one that cannot tell its length).
+"""
+
+import multiprocessing
+
+import _scenario as scenario
+import torch
+
+pl = scenario.pytorch()
+boring = scenario.pytorch("demos.boring_classes")
+
+
+class Endless(torch.utils.data.IterableDataset):
+    def __iter__(self):
+        return iter(range(100, 103))
+
+
+class Model(boring.BoringModel):
+    def __init__(self):
+        super().__init__()
+        self.workers, self.batches = [], []
+
+    def validation_step(self, batch, batch_idx, dataloader_idx=0):
+        self.batches.append([dataloader_idx, batch_idx, batch.tolist()])
+        if batch_idx == 0:
+            self.workers.append(len(multiprocessing.active_children()))
+
+    predict_step = validation_step
+
+
+def loaders():
+    return [torch.utils.data.DataLoader(range(10 * n, 10 * n + 4), num_workers=1) for n in range(3)]
+
+
+def counted():
+    combined = scenario.pytorch("utilities.combined_loader").CombinedLoader(loaders(), "sequential")
+    found = []
+    for _, batch_idx, _ in combined:
+        if batch_idx == 0:
+            found.append(len(multiprocessing.active_children()))
+    return found
+
+
+if __name__ == "__main__":
+    trainer = scenario.trainer(accelerator="cpu", limit_val_batches=3, limit_predict_batches=3)
+    model = Model()
+    if scenario.CASE == "loader":
+        scenario.observe(workers=counted())
+    elif scenario.CASE == "batches":
+        data = torch.utils.data.DataLoader
+        for method, given in (
+            (trainer.validate, [data(range(5)), data(range(10, 12)), data(Endless()), data(range(20, 21))]),
+            (trainer.predict, [data(range(2)), [torch.tensor([1])], data(range(10, 12), batch_size=2)]),
+        ):
+            method(model, given)
+            method(model, given)
+        scenario.observe(batches=model.batches)
+    else:
+        getattr(trainer, scenario.CASE)(model, loaders())
+        scenario.observe(workers=model.workers, batches=model.batches)
