@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import json
 import os
 import re
@@ -157,6 +158,19 @@ def _draw(header: Sequence[str], rows: Sequence[Sequence[str]], styles: Sequence
                 cells = (Text(wrapped(cell, width)) for cell, width in zip(row, widths))
                 table.add_row(*cells, style=styles[index] if styles else None)
             console.print(table)
+        elif (above := _shrunk(header[:-1], [row[:-1] for row in rows], console.width)) is not None:
+            # too narrow for prose beside them: it has lines of its own below
+            for index, line in enumerate((header, *rows)):
+                style = styles[index - 1] if index and styles else "bold"
+                columns = (wrapped(cell, width).split("\n") for cell, width in zip(line, above))
+                for parts in itertools.zip_longest(*columns, fillvalue=""):
+                    text = "  ".join(part.ljust(width) for part, width in zip(parts, above)).rstrip()
+                    console.print(Text(text, style=style), soft_wrap=True)
+                if line[-1]:
+                    prose = Text(wrapped(line[-1], console.width, "    "), style="" if index else "bold")
+                    console.print(prose, soft_wrap=True)
+                if not index:
+                    console.print("\N{BOX DRAWINGS LIGHT HORIZONTAL}" * console.width)
         else:  # too narrow for columns
             for index, row in enumerate(rows):
                 facts = [f"{header[i].lower()}: {row[i]}" for i in range(1, len(row) - 1) if row[i]]
@@ -164,6 +178,19 @@ def _draw(header: Sequence[str], rows: Sequence[Sequence[str]], styles: Sequence
                 for text, style in ((", ".join(facts), styles[index] if styles else ""), (row[-1], "")):
                     console.print(Text(paragraph(text, "  "), style=style), soft_wrap=True)
     write(capture.get().strip("\n"))
+
+
+def _shrunk(header: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> Optional[list[int]]:
+    """Widths of columns with two spaces between them, from the widest on cut down to their longest word; ``None`` if
+    they do not fit then."""
+    lines = [header, *rows]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(header))]
+    for column in sorted(range(len(header)), key=lambda column: -widths[column]):
+        excess = sum(widths) + 2 * (len(widths) - 1) - width
+        if excess > 0:
+            longest = max(_longest_word(line[column]) for line in lines)
+            widths[column] = max(longest, widths[column] - excess)
+    return widths if sum(widths) + 2 * (len(widths) - 1) <= width else None
 
 
 def _column_widths(header: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> Optional[list[int]]:

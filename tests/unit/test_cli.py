@@ -390,6 +390,23 @@ class TestOutput:
         assert all(patch.name in lines for patch in all_patches())
         assert max(map(len, lines)) <= 60
 
+    @pytest.mark.parametrize(
+        "arguments", [["status"], ["audit", "lightning==2.3.3", "--fail-on", "never"]], ids=["status", "audit"]
+    )
+    def test_a_table_of_80_columns(self, arguments):
+        """Long words in a title change nothing: where prose has no room beside the columns, it stands below them."""
+        env = environment(release("lightning", "2.3.3"), TERM="dumb", COLUMNS="80")
+        shown = [line.rstrip() for line in on_terminal([*MODULE, *arguments], env).splitlines()]
+        table = shown[next(number for number, line in enumerate(shown) if line.startswith(("PATCH ", "BUG "))) :]
+        rows = [line for line in table if re.match(r"[a-z][a-z0-9-]+ ", line)]
+        names = {patch.name for patch in all_patches()}
+        piped = call(*arguments, env=env).stdout.splitlines()
+        wanted = [line.split()[0] for line in piped if line.split()[:1] and line.split()[0] in names]
+        assert [row.split()[0] for row in rows if row.split()[0] in names] == wanted and len(wanted) > 30
+        assert max(map(len, table)) <= 80
+        begins = [found.start() for found in re.finditer(r"(?<=  )\w", table[0])]
+        assert begins and all(row[begin - 1] == " " for row in rows for begin in begins if len(row) > begin)
+
     def test_a_reader_that_goes_away_is_no_error(self):
         done = without_reader("list", env=environment())
         assert (done.returncode, done.stderr) == (0, "")
