@@ -27,7 +27,7 @@ import pkgutil
 import sys
 from collections.abc import Sequence
 from types import ModuleType
-from typing import Optional
+from typing import NoReturn, Optional
 
 import lightning_patches
 from lightning_patches.cli import _output
@@ -55,6 +55,14 @@ completion, with `pip install "lightning-patches[completion]"`; in bash and zsh,
 
 class UsageError(LightningPatchesError):
     """The command line asks for something that does not exist; ends with status 2."""
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        """As argparse does, but wrapped to the terminal."""
+        self.print_usage(sys.stderr)
+        _output.complain(f"{self.prog}: error: {message}")
+        self.exit(USAGE)
 
 
 class _Help(argparse.RawDescriptionHelpFormatter):
@@ -123,7 +131,7 @@ def _complete() -> None:
 
 
 def _parser(arguments: list[str], completing: bool = False) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog=PROGRAM,
         description="Fixes for known bugs of PyTorch Lightning 2.x: what they are, and what they do here.",
         epilog=_EPILOG + _COMPLETION,

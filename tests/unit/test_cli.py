@@ -398,14 +398,22 @@ class TestOutput:
         env = environment(release("lightning", "2.3.3"), TERM="dumb", COLUMNS="80")
         shown = [line.rstrip() for line in on_terminal([*MODULE, *arguments], env).splitlines()]
         table = shown[next(number for number, line in enumerate(shown) if line.startswith(("PATCH ", "BUG "))) :]
-        rows = [line for line in table if re.match(r"[a-z][a-z0-9-]+ ", line)]
         names = {patch.name for patch in all_patches()}
+        rows = [line for line in table if line.split(" ")[0] in names]
         piped = call(*arguments, env=env).stdout.splitlines()
         wanted = [line.split()[0] for line in piped if line.split()[:1] and line.split()[0] in names]
-        assert [row.split()[0] for row in rows if row.split()[0] in names] == wanted and len(wanted) > 30
+        assert [row.split()[0] for row in rows] == wanted and len(wanted) > 30
         assert max(map(len, table)) <= 80
         begins = [found.start() for found in re.finditer(r"(?<=  )\w", table[0])]
         assert begins and all(row[begin - 1] == " " for row in rows for begin in begins if len(row) > begin)
+
+    @pytest.mark.parametrize(
+        "arguments", [["frobnicate"], ["audit", "--fail-on", "sometimes"], ["status", "--verdict", "x"]]
+    )
+    def test_wrong_arguments_are_answered_within_the_terminal(self, arguments):
+        text = on_terminal([*MODULE, *arguments], environment(TERM="dumb", COLUMNS="60"), statuses=(2,))
+        assert "error: " in text
+        assert max(map(len, text.splitlines())) <= 60
 
     def test_a_reader_that_goes_away_is_no_error(self):
         done = without_reader("list", env=environment())
