@@ -144,7 +144,9 @@ def _enable(site: Site) -> int:
             "autostart: a new Python of this environment does not find lightning_patches while it starts; took the "
             f"line away again. Install the package into this environment ({sys.prefix})."
         )
-    _output.write("Programs of this environment that run with LIGHTNING_PATCHES set have the patches on.")
+    _output.write(
+        _output.paragraph("Programs of this environment that run with LIGHTNING_PATCHES set have the patches on.")
+    )
     if not os.environ.get(startup.VARIABLE):
         _output.write("It is not set now: `export LIGHTNING_PATCHES=1`.")
     return OK

@@ -35,7 +35,7 @@ from lightning_patches.cli import NOT_APPLIED, OK, USAGE, _output, _records
 from lightning_patches.cli._settings import WORDS, Toggle, read_toggle, verdicts
 from lightning_patches.engine import toggle
 from lightning_patches.engine.installed import Installed, find_installed
-from lightning_patches.engine.verdicts import Entry, by_release, count_fixes
+from lightning_patches.engine.verdicts import Entry, by_release, count_fixes, fixes_in_words
 
 HELP = "what the patches do in this environment, and why"
 
@@ -227,9 +227,9 @@ def _summary(found: list[Entry]) -> str:
     patches = {patch.name: patch for patch in catalogue.all_patches()}
     probed = sum(patches[entry.patch].probe is not None for entry in done)
     warning = sum(bool(patches[entry.patch].warns_of) for entry in done)
-    parts = [f"{count_fixes(found)} fixes will be applied"]
+    parts = [f"{fixes_in_words(found)} will be applied"]
     parts += [f"{probed} more if torch has the bug"] if probed else []
-    parts += [f"{warning} only warns"] if warning else []
+    parts += [f"{warning} only warn{'s' if warning == 1 else ''}"] if warning else []
     for verdict, word in WORDS.items():
         count = sum(entry.verdict == verdict for entry in found)
         if count and verdict not in ("pending", "applied"):

@@ -142,6 +142,9 @@ def names_in(raw: Any) -> tuple[str, ...]:
     return ()
 
 
+_DESCRIPTORS = (staticmethod, classmethod, property)
+
+
 def function_of(raw: Any) -> Any:
     """The function in a descriptor."""
     if isinstance(raw, (staticmethod, classmethod)):
@@ -267,8 +270,10 @@ def holders(wanted: dict[int, Any]) -> dict[int, list[str]]:
     """
     found: dict[int, list[str]] = {}
 
+    # type() and not isinstance(): asked for its __class__, an object that stands in for another one may import that,
+    # warn (torch.distributed.reduce_op) or raise.
     def look(value: Any, place: str) -> None:
-        function = function_of(value)
+        function = function_of(value) if issubclass(type(value), _DESCRIPTORS) else value
         if wanted.get(id(function)) is function and function is not None:
             found.setdefault(id(function), []).append(place)
 
@@ -276,7 +281,7 @@ def holders(wanted: dict[int, Any]) -> dict[int, list[str]]:
         for name, value in list(vars(module).items()):
             place = f"{module.__name__}.{name}"
             look(value, place)
-            if isinstance(value, type) and value.__module__ == module.__name__:
+            if issubclass(type(value), type) and value.__module__ == module.__name__:
                 for key, item in list(vars(value).items()):
                     look(item, f"{place}.{key}")
             elif type(value) is dict and not name.startswith("__"):

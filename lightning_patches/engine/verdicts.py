@@ -51,7 +51,7 @@ class Report(List[Entry]):
         columns = min(shutil.get_terminal_size().columns, 100)
         lines = []
         for label, found in by_release(self).items():
-            lines.append(f"{label}: {count_fixes(found)} fixes")
+            lines.append(f"{label}: {fixes_in_words(found)}")
             width = max(len(entry.patch) for entry in found)
             for each in get_args(Verdict):
                 for entry in (entry for entry in found if entry.verdict == each):
@@ -88,6 +88,12 @@ def by_release(found: Iterable[Entry]) -> dict[str, list[Entry]]:
 def count_fixes(found: Iterable[Entry]) -> int:
     """How many bugs are mended, or will be: the one figure that the line at start, ``status`` and ``audit`` give."""
     return sum(entry.counted and entry.verdict in ("pending", "applied") for entry in found)
+
+
+def fixes_in_words(found: Iterable[Entry]) -> str:
+    """``"1 fix"``, ``"2 fixes"``."""
+    count = count_fixes(found)
+    return f"{count} fix{'' if count == 1 else 'es'}"
 
 
 def entries(patcher: Patcher, outlook: Optional[Selection] = None) -> Report:

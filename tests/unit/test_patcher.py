@@ -296,6 +296,27 @@ def test_who_still_holds_ours_is_named(world: World, monkeypatch: pytest.MonkeyP
     assert module.compute(3) == 6
 
 
+class StandsIn:
+    """Such as a proxy of a web framework outside of a request, or ``torch.distributed.reduce_op``, which warns."""
+
+    @property
+    def __class__(self) -> type:  # type: ignore[override]
+        raise RuntimeError("not now")
+
+
+def test_looking_for_holders_asks_no_object_what_it_is(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.install()
+    patcher = world.activate(toy(FUNCTION, METHOD))
+    module = world.load()
+    helper = holder(module.compute, module.Base.method)
+    helper.first, helper.Keeper.other = StandsIn(), StandsIn()  # type: ignore[attr-defined]
+    helper.TABLE["other"] = StandsIn()  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "helper", helper)
+    (entry,) = verdicts.entries(patcher)
+    assert entry.verdict == "applied"
+    assert patcher.deactivate() == [*HELD, "helper.LIST[1]"]
+
+
 # ---------------------------------------------------------------- layers
 
 

@@ -124,3 +124,11 @@ def test_a_probe_is_asked_about_what_is_in_place(world: World) -> None:
     (entry,) = entries(patcher)
     assert entry.verdict == "not-affected"
     assert entry.reason.startswith("not needed: a probe finds")
+
+
+def test_the_heading_counts_in_words(world: World) -> None:
+    world.install()
+    assert repr(entries(world.activate(toy()))).startswith("lightning 2.3.3: 1 fix\n")
+    assert repr(entries(world.activate(toy(METHOD), toy(FUNCTION, name="other")))).startswith(
+        "lightning 2.3.3: 2 fixes\n"
+    )
