@@ -72,6 +72,12 @@ def test_what_no_longer_dies_of_an_error_has_done_the_same_until_then() -> None:
     assert trial.lives_longer(silent, Trace({"train.0": ["end returns"], "train.1": ["end returns"]}))
     on_purpose = Trace({"train.0": ["end raises RuntimeError: on purpose"]})
     assert not trial.lives_longer(on_purpose, Trace({"train.0": ["x"]}))
+    restored = "message INFO Restored all states from the checkpoint at run/.lr_find_<uuid>.ckpt"
+    finder = Trace({"train.0": ["x", restored, restored, "end raises TypeError: no"]})
+    assert trial.lives_longer(finder, Trace({"train.0": ["x", "y", restored, "end returns"]}))
+    assert not trial.lives_longer(
+        Trace({"train.0": ["x", restored, "y", "end raises TypeError: no"]}), Trace({"train.0": ["x", "y", "z"]})
+    )
 
 
 @pytest.mark.parametrize("harm", HARMFUL)

@@ -941,6 +941,8 @@ def _main(get: Any) -> str:
     loaders = _given(get).replace("train_loader(), ", "")
     if get("by_hand"):
         lines.append('t.save_checkpoint("by_hand.ckpt")')
+        if get("async_checkpoint"):
+            lines.append("t.strategy.checkpoint_io.teardown()")  # waits for the thread that writes
     if get("checkpoint") in ("ModelCheckpoint", "two", "subclass", "default") and not get("barebones"):
         lines.append(
             'watch.saw("best", [t.checkpoint_callback.best_model_path, t.checkpoint_callback.best_model_score])'

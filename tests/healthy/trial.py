@@ -63,9 +63,24 @@ ERROR = re.compile(r"^(end raises |saw raised = |hook \w+\.on_exception\()")
 INTERRUPT = re.compile(r"(KeyboardInterrupt|SystemExit)")
 
 
+AFTERMATH = re.compile(r"^message INFO Restor\w+ .*\.(lr_find|scale_batch_size)_")
+"""What a finder that has failed says, since 2.5.5, before its error comes to light."""
+
+
+def _without_aftermath(trace: Trace) -> Trace:
+    def kept(lines: list[str]) -> list[str]:
+        found: list[str] = []
+        for line in reversed(lines):
+            if not (AFTERMATH.search(line) and found and _accident(found[-1])):
+                found.append(line)
+        return found[::-1]
+
+    return Trace({name: kept(lines) for name, lines in trace.lines.items()}, trace.status, trace.output)
+
+
 def lives_longer(before: Trace, after: Trace) -> bool:
     """Whether the first difference, in each rank, is an error of before that did not come after."""
-    pairs = _first_differences(before, after)
+    pairs = _first_differences(_without_aftermath(before), _without_aftermath(after))
     died = any(_accident(old) for old, _ in pairs)  # other ranks may have had no time to write anything
     return died and all((_accident(old) or not old) and not _accident(new) for old, new in pairs)
 
