@@ -15,7 +15,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import IO, Callable, NamedTuple, Optional, cast
+from typing import IO, Callable, NamedTuple, Optional, Protocol, cast
 
 BLOCK = 4 * 1024 * 1024
 """Bytes that are looked through at once."""
@@ -101,6 +101,9 @@ class Text:
         searched: all lines without what varies, in one.
         starts: where each line starts in ``searched``.
         raised: the errors, in their order.
+        tail: the end of the log, as it is, whether that was read or not.
+        tail_line: number of its first line.
+        has_traceback: somewhere in the log there is one, known or not.
     """
 
     lines: list[str]
@@ -108,6 +111,9 @@ class Text:
     searched: str = ""
     starts: list[int] = field(default_factory=list)
     raised: list[Raised] = field(default_factory=list)
+    tail: str = ""
+    tail_line: int = 1
+    has_traceback: bool = False
 
     @property
     def files(self) -> list[str]:
@@ -463,7 +469,38 @@ class Candidates:
         return len(new) * self._NEW <= len(lines)
 
 
-def excerpt(stream: IO[bytes], anchors: Anchors, progress: Callable[[int], None]) -> tuple[str, list[int], int]:
+class Reader(Protocol):
+    def read(self, size: int, /) -> bytes: ...
+
+
+class Noted:
+    """A log that is read: what is told by its end, and whether there is a traceback in it."""
+
+    _MARK = _BEGIN.encode()
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream = stream
+        self._tail = b""
+        self._lines = 0
+        self._has_traceback = False
+
+    def read(self, size: int, /) -> bytes:
+        block = self._stream.read(size)
+        edge = self._tail[-len(self._MARK) :] + block[: len(self._MARK)]
+        self._has_traceback = self._has_traceback or self._MARK in block or self._MARK in edge
+        self._lines += block.count(b"\n")
+        self._tail = (self._tail + block if len(block) < BEFORE else block)[-BEFORE:]
+        return block
+
+    def tell(self, text: Text) -> Text:
+        """Write down in ``text``, which was taken from this log, what is known of the whole."""
+        text.tail = self._tail.decode("utf-8", "replace")
+        text.tail_line = self._lines - self._tail.count(b"\n") + 1
+        text.has_traceback = self._has_traceback
+        return text
+
+
+def excerpt(stream: Reader, anchors: Anchors, progress: Callable[[int], None]) -> tuple[str, list[int], int]:
     """What is worth reading of a log.
 
     Args:

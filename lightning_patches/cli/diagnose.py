@@ -20,6 +20,8 @@ With --json, one object; keys are only ever added:
            verdicts [{distribution, version, verdict, reason}], would_tell, advice, fixed_in (null: never), patched
            (there is a patch), issues, pull_requests}], the cause first
   error    the first error of the log, if that is no known bug and what is found followed from it
+  start    {file, line, text, ranks (that say that they join), world_size, words}, where the log ends before all ranks
+           have found each other; no known bug, and so no match; else null
   hangs    [{file, verdict, do, count (of reports in the file), ranks}], the last report of each file of the hang watch
   closing  the last line: what to do
   ok       the exit status is 0
@@ -52,6 +54,7 @@ from lightning_patches.cli import (
     _output,
     _records,
     _settings,
+    _start,
     audit,
     autostart,
 )
@@ -243,18 +246,28 @@ def run(args: argparse.Namespace) -> int:
     matches = _ordered(matches)
     unknown = _unknown_cause(matches)
     status = OK if hangs or any(not match.ruled_out for match in matches) else NOT_APPLIED
-    closing = _closing(matches, unknown) if matches or not hangs else hangs[0]["do"]
-    if not matches and not hangs and not any(text.raised for _, text in texts):
+    start = None if hangs or any(match.cause or match.error for match in matches) else _start.standing(texts)
+    if matches or not hangs:
+        closing = _closing(matches, unknown)
+    else:
+        closing = hangs[0]["do"]
+    if start is not None and not any(match.kind == "possible" for match in matches):
+        closing = _on_start(_as_typed(args.program) if args.program else SOME_PROGRAM)
+    elif not matches and not hangs and not any(text.raised or text.has_traceback for _, text in texts):
         closing += _WITHOUT_ERROR
     if args.json:
         names = [name for name, _ in texts]
         document = {"schema": 1, "file": names[0], "files": names, "matches": [_as_dict(match) for match in matches]}
         error = unknown.words if unknown is not None else None
-        _output.write_json({**document, "error": error, "hangs": hangs, "closing": closing, "ok": status == OK})
+        started = start.as_dict() if start is not None else None
+        more = {"error": error, "hangs": hangs, "start": started, "closing": closing, "ok": status == OK}
+        _output.write_json({**document, **more})
     else:
         if ended:
             _output.write(f"{args.program[0]} ended with status {ended}.")
         _write_hangs(hangs)
+        if start is not None:
+            _write_start(start, several=len(texts) > 1)
         if matches or not hangs:
             _write(matches, unknown, closing, several=len(texts) > 1)
     return status if ended is None else ended
@@ -305,16 +318,33 @@ def _write_hangs(hangs: list[dict[str, Any]]) -> None:
         _output.write()
 
 
+def _on_start(program: str) -> str:
+    return (
+        f"If the program stood still there, `LIGHTNING_PATCHES_HANG_TIMEOUT=300 lightning-patches run {program}` tells "
+        "after 300 seconds which rank is missing, and where it is. `lightning-patches doctor`, run where it starts, "
+        "looks at launcher variables and ports."
+    )
+
+
+def _write_start(start: _start.Start, several: bool) -> None:
+    _output.write(_output.styled(_output.paragraph("possible: the ranks do not find each other (hang)"), "bold yellow"))
+    place = f"{start.file}, line {start.line}" if several else f"line {start.line}"
+    _output.write(_output.paragraph(f"{place}: {_shown(start.text)}", "  "))
+    _output.write(_output.paragraph(f"what: {start.words}", "  "))
+    _output.write()
+
+
 def _read(name: str) -> Text:
     try:
         with _log.opened(name) as stream:
-            text, numbers, size = _log.excerpt(stream, _anchors(), _Progress(name))
+            noted = _log.Noted(stream)
+            text, numbers, size = _log.excerpt(noted, _anchors(), _Progress(name))
             if size <= MAX_PROSE and not text and stream.seekable():
                 stream.seek(0)
-                return prepare(stream.read().decode("utf-8", "replace"))
+                return noted.tell(prepare(stream.read().decode("utf-8", "replace")))
     except (OSError, EOFError) as error:
         raise UsageError(f"{name} cannot be read: {getattr(error, 'strerror', None) or error}") from None
-    return prepare(text, numbers)
+    return noted.tell(prepare(text, numbers))
 
 
 class _Progress:
@@ -347,9 +377,10 @@ def _run_program(command: list[str]) -> tuple[int, list[tuple[str, Text]]]:
         finally:
             signal.signal(signal.SIGINT, before)
         kept.seek(0)
-        text, numbers, size = _log.excerpt(kept, _anchors(), lambda done: None)
+        noted = _log.Noted(kept)
+        text, numbers, size = _log.excerpt(noted, _anchors(), lambda done: None)
     status = 128 - status if status < 0 else status
-    return status, [(shlex.join(command), prepare(text, numbers))]
+    return status, [(shlex.join(command), noted.tell(prepare(text, numbers)))]
 
 
 def _as_typed(command: list[str]) -> str:

@@ -18,6 +18,7 @@ import pytest
 
 from lightning_patches import cli
 from lightning_patches.cli import _log, diagnose
+from lightning_patches.cli._log import prepare
 from lightning_patches.patch import Impact
 from lightning_patches.patches import all_patches
 
@@ -421,6 +422,112 @@ def test_a_log_without_an_error_is_answered_with_what_to_try(
     assert cli.main(["diagnose", str(tmp_path / "log.txt")]) == 1
     said = capsys.readouterr().out
     assert "There is no traceback in it" in said and "in words" in said
+
+
+def test_a_long_log_with_an_unknown_error_is_not_said_to_have_no_traceback(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    error = frames("/home/me/data.py") + "FileNotFoundError: no such images\n"
+    for before, after in ((0, 0), (0, 3000), (3000, 0), (3000, 3000)):
+        (tmp_path / "log.txt").write_text(
+            "a line of a log\n" * before + error + "another line\n" * after + "end\n" * 200
+        )
+        assert cli.main(["diagnose", str(tmp_path / "log.txt")]) == 1
+        assert "There is no traceback" not in capsys.readouterr().out, (before, after)
+    monkeypatch.setattr(_log, "BLOCK", 100)
+    noted = _log.Noted(io.BytesIO(b"#" * 90 + error.encode() + b"#" * 999))
+    while noted.read(_log.BLOCK):
+        pass
+    text = noted.tell(prepare(""))
+    assert text.has_traceback and text.tail.count("#") == 90 + 999
+
+
+def test_a_log_that_begins_with_our_line_is_no_report_of_a_hang(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """As every log of a program does that runs with the patches on."""
+    ours = "lightning_patches: lightning 2.2.5: 46 fixes ('lightning-patches status' lists them)\n"
+    for name in ("train.log", "hang-train.log"):
+        (tmp_path / name).write_text(ours + "Epoch 0: 100%\n")
+        assert cli.main(["diagnose", str(tmp_path / name), "--json"]) == 1
+        assert json.loads(capsys.readouterr().out)["hangs"] == []
+    (tmp_path / "train.log").write_text(ours + TRACEBACK)
+    document = diagnosed(capsys, tmp_path, ours + TRACEBACK)
+    assert document["hangs"] == [] and document["matches"][0]["name"] == DEVICE
+    report = "lightning_patches: rank 1 has not moved for 3 s; rank 0 in barrier 2.\n  missing: rank 1.\n\n"
+    (tmp_path / "hang-node-17.txt").write_text(report)
+    assert cli.main(["diagnose", str(tmp_path / "hang-node-17.txt"), "--json"]) == 0
+    assert [one["verdict"] for one in json.loads(capsys.readouterr().out)["hangs"]] == [report[19:].partition(".")[0]]
+
+
+JOINS = [f"Initializing distributed: GLOBAL_RANK: {rank}, MEMBER: {rank + 1}/2" for rank in range(2)]
+REGISTERED = "distributed_backend=gloo\nAll distributed processes registered. Starting with 2 processes"
+INTERRUPTED = HEAD + '  File "train.py", line 6, in <module>\n    time.sleep(9)\nKeyboardInterrupt\n'
+CANCELLED = "slurmstepd: error: *** JOB 7 ON n1 CANCELLED AT 2026-01-02T03:04:05 DUE TO TIME LIMIT ***"
+WORDY = "UserWarning: pkg_resources is deprecated\n" * 30
+
+
+def started(capsys: pytest.CaptureFixture[str], tmp_path: Path, *logs: str) -> tuple[Any, str]:
+    for number, log in enumerate(logs):
+        (tmp_path / f"{number}.log").write_text(log)
+    files = [str(tmp_path / f"{number}.log") for number in range(len(logs))]
+    status = cli.main(["diagnose", *files, "--json", "--requirement", "lightning==2.2.5"])
+    document = json.loads(capsys.readouterr().out)
+    assert (status, document["matches"]) == (1, []) or document["start"] is None
+    return document["start"], document["closing"]
+
+
+@pytest.mark.parametrize(
+    ("logs", "ranks", "words"),
+    [
+        ([JOINS[0]], [0], "Nothing shows that rank 1 of 2 joined"),
+        ([WORDY + JOINS[0] + "\n" + WORDY], [0], "rank 1 of 2"),
+        ([JOINS[0] + "\n" + INTERRUPTED], [0], "rank 1 of 2"),
+        ([f"[default0]:{JOINS[0]}\n{CANCELLED}"], [0], "rank 1 of 2"),
+        (["\n".join(JOINS)], [0, 1], "All 2 ranks say that they join"),
+        ([JOINS[0], JOINS[1]], [0, 1], "All 2 ranks say that they join"),
+        (["\n".join([*JOINS, REGISTERED, JOINS[0]])], [0], "rank 1 of 2"),
+        ([JOINS[0].replace("/2", "/12")], [0], "Only 1 of 12 ranks"),
+    ],
+    ids=["rank zero", "warnings", "Ctrl-C", "time limit", "all", "a log for each", "the second start", "many"],
+)
+def test_a_log_that_ends_where_ranks_join(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, logs: list[str], ranks: list[int], words: str
+) -> None:
+    start, closing = started(capsys, tmp_path, *logs)
+    assert start["ranks"] == ranks and words in start["words"]
+    assert "Initializing distributed: GLOBAL_RANK: 0" in start["text"]
+    log = Path(start["file"]).read_text().splitlines()
+    assert start["text"] == log[start["line"] - 1].strip()
+    assert closing.startswith("If the program stood still there, `LIGHTNING_PATCHES_HANG_TIMEOUT=300 lightning-patches")
+    assert cli.main(["diagnose", str(tmp_path / "0.log")]) == 1
+    if start["file"].endswith("0.log") and len(logs) == 1:
+        said = capsys.readouterr().out
+        assert said.startswith("possible: the ranks do not find each other (hang)\n") and closing in said
+
+
+@pytest.mark.parametrize(
+    "logs",
+    [
+        ["\n".join([*JOINS, REGISTERED])],
+        ["\n".join([*JOINS, REGISTERED, "Epoch 3: 10%"])],
+        [JOINS[1]],
+        [JOINS[0] + "\n" + REGISTERED, JOINS[1]],
+        [JOINS[0] + "\nValueError: no data\n"],
+        [JOINS[0], frames("/home/me/data.py") + "FileNotFoundError: no such images\n"],
+        [JOINS[0] + "\n[rank: 1] Child process with PID 7 terminated with code -9. Forcefully terminating all other"],
+        [JOINS[0].replace("/2", "/1")],
+        [JOINS[0] + "\nLOCAL_RANK: 0 - CUDA_VISIBLE_DEVICES: [0,1]\n"],
+        ["Epoch 3: 10%\n"],
+    ],
+    ids=["registered", "trains", "rank one", "goes on", "error", "error of another", "killed", "alone", "gpu", "none"],
+)
+def test_a_log_that_comes_further_or_tells_of_an_error_says_nothing_of_the_start(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, logs: list[str]
+) -> None:
+    """Nor does the log of a rank that is not zero, which ends so in a program that is well."""
+    start, closing = started(capsys, tmp_path, *logs)
+    assert start is None and "stood still" not in closing
 
 
 def test_what_is_no_error_needs_no_traceback(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

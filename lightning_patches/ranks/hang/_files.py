@@ -39,7 +39,8 @@ def save(text: str, data: dict[str, Any]) -> str:
 def load(path: str) -> list[dict[str, Any]]:
     """The reports in a file that :func:`save` has written, or in a directory of such files, the oldest first.
 
-    Each has at least ``file``, ``verdict`` and ``ranks``; none is returned for what was written by somebody else.
+    Each has at least ``file``, ``verdict`` and ``ranks``; none is returned for what was written by somebody else, such
+    as the log of a program, which may begin with a line of ours as well.
 
     Raises:
         OSError: it can't be read.
@@ -54,6 +55,8 @@ def load(path: str) -> list[dict[str, Any]]:
         file.seek(0)
         lines = file.read(_MOST_BYTES).decode("utf-8", "replace").splitlines()
     if lines and lines[0].startswith(_FIRST):
+        if not (os.path.basename(path).startswith(_PREFIX) and path.endswith(".txt")):
+            return []
         firsts = [line[len(_FIRST) :] for line in lines if line.startswith(_FIRST)]
         return [{"file": path, "verdict": first.rstrip("."), "ranks": []} for first in firsts]
     reports = []
