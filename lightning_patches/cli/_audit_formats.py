@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Callable, Dict
+from typing import Any, Callable, Dict, Optional
 
 import lightning_patches
 from lightning_patches.cli import _records
@@ -39,10 +39,15 @@ def markdown(audited: list[Audited]) -> str:
 
 
 def sarif(audited: list[Audited]) -> str:
-    """A SARIF 2.1.0 document: a rule for each bug, a result for each bug of each release."""
+    """A SARIF 2.1.0 document: a rule for each bug, a result for each bug of each release, and a notification where
+    nothing can be said: no result for a release that is not known does not mean that it has no bug."""
     rules: dict[str, Any] = {}
     results = []
+    notifications = [] if audited else [_notification("note", "There is no Lightning here: nothing to audit.")]
     for one in audited:
+        if not one["known"]:
+            notifications.append(_notification("error", one["headline"], one))
+        notifications += [_notification("note", f"{note}.", one) for note in one["notes"]]
         for bug in one["bugs"]:
             numbers = bug["pull_requests"] or bug["issues"]
             rules.setdefault(
@@ -57,18 +62,28 @@ def sarif(audited: list[Audited]) -> str:
             )
             level = "note" if bug["covered"] else "warning" if bug["cover"] == "opt-in" else "error"
             result = {"ruleId": bug["name"], "level": level, "message": {"text": _sentence(one, bug)}}
-            if one["file"]:
-                place = {"artifactLocation": {"uri": one["file"]}, "region": {"startLine": max(one["line"], 1)}}
-                result["locations"] = [{"physicalLocation": place}]
-            results.append(result)
+            results.append({**result, **_locations(one)})
     driver = {
         "name": "lightning-patches",
         "version": lightning_patches.__version__,
         "rules": list(rules.values()),
     }
     schema = "https://json.schemastore.org/sarif-2.1.0.json"
-    runs = [{"tool": {"driver": driver}, "results": results}]
+    is_whole = all(one["known"] for one in audited)
+    invocation = {"executionSuccessful": is_whole, "toolExecutionNotifications": notifications}
+    runs = [{"tool": {"driver": driver}, "invocations": [invocation], "results": results}]
     return json.dumps({"$schema": schema, "version": "2.1.0", "runs": runs}, indent=2)
+
+
+def _notification(level: str, text: str, one: Optional[Audited] = None) -> dict[str, Any]:
+    return {"level": level, "message": {"text": text}, **(_locations(one) if one is not None else {})}
+
+
+def _locations(one: Audited) -> dict[str, Any]:
+    if not one["file"]:
+        return {}
+    place = {"artifactLocation": {"uri": one["file"]}, "region": {"startLine": max(one["line"], 1)}}
+    return {"locations": [{"physicalLocation": place}]}
 
 
 def _covered(bug: dict[str, Any]) -> str:

@@ -22,8 +22,8 @@ pull_requests, advisories}. cover is "default" or "opt-in" (how the patch is ena
 says if it will be applied with the LIGHTNING_PATCHES that is set now, and reason why not. upstream
 counts the fixes that upstream has made since that release, by what became of them here.
 
---format github writes annotations for a workflow of GitHub Actions, sarif a document for code scanning, markdown a
-table for a summary or a comment.
+--format github writes annotations for a workflow of GitHub Actions, sarif a document for code scanning (with a
+notification, and executionSuccessful false, where a release is not known), markdown a table for a summary or a comment.
 
 exit status:
   0  no bug that --fail-on asks about

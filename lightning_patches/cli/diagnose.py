@@ -156,6 +156,11 @@ _WITHOUT_ERROR = (
     " There is no traceback in it: were the errors written to it as well (`2>&1`)? If the program ends well and does "
     'something wrong, say what in words, such as `lightning-patches diagnose "epoch 0 is too short"`.'
 )
+_WATCHED = "`LIGHTNING_PATCHES_HANG_TIMEOUT=300 lightning-patches run {}`"
+_STANDS_STILL = re.compile(
+    r"\b(?:hangs?|hung|hanging|stuck|deadlock\w*|freezes?|frozen|st(?:ands?|ood) still)\b|卡住|卡死"
+)
+"""Somebody's words for a hang."""
 _ELSEWHERE = ("not-affected", "fixed-upstream")
 _KINDS = ("found", "possible", "follows", "ruled out")
 
@@ -255,6 +260,8 @@ def run(args: argparse.Namespace) -> int:
         closing = _on_start(_as_typed(args.program) if args.program else SOME_PROGRAM)
     elif not matches and not hangs and not any(text.raised or text.has_traceback for _, text in texts):
         closing += _WITHOUT_ERROR
+    if any(not name and _STANDS_STILL.search(text.searched) for name, text in texts):
+        closing += f" If several ranks stand still, {_WATCHED.format(SOME_PROGRAM)} tells which one is missing."
     if args.json:
         names = [name for name, _ in texts]
         document = {"schema": 1, "file": names[0], "files": names, "matches": [_as_dict(match) for match in matches]}
@@ -320,7 +327,7 @@ def _write_hangs(hangs: list[dict[str, Any]]) -> None:
 
 def _on_start(program: str) -> str:
     return (
-        f"If the program stood still there, `LIGHTNING_PATCHES_HANG_TIMEOUT=300 lightning-patches run {program}` tells "
+        f"If the program stood still there, {_WATCHED.format(program)} tells "
         "after 300 seconds which rank is missing, and where it is. `lightning-patches doctor`, run where it starts, "
         "looks at launcher variables and ports."
     )

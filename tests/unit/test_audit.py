@@ -238,6 +238,29 @@ def test_formats(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert "::warning title=unknown release::" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("in_file", [False, True], ids=["command line", "file"])
+def test_sarif_says_where_nothing_is_known(capsys: pytest.CaptureFixture[str], tmp_path: Path, in_file: bool) -> None:
+    """No result alone would say that there is no bug."""
+    path = tmp_path / "requirements.txt"
+    path.write_text("torch\nlightning==2.7.0\n")
+    assert cli.main(["audit", str(path) if in_file else "lightning==2.7.0", "--format", "sarif"]) == 3
+    (run,) = json.loads(capsys.readouterr().out)["runs"]
+    (invocation,) = run["invocations"]
+    error, note = invocation["toolExecutionNotifications"]
+    assert run["results"] == [] and invocation["executionSuccessful"] is False
+    assert (error["level"], note["level"]) == ("error", "note")
+    assert "lightning 2.7.0 is not a release that is known here: nothing can be said" in error["message"]["text"]
+    assert note["message"]["text"].startswith("known are the releases 2.0.0 to ")
+    assert [len(said.get("locations", [])) for said in (error, note)] == [int(in_file)] * 2
+    if in_file:
+        assert error["locations"][0]["physicalLocation"]["region"] == {"startLine": 2}
+    assert cli.main(["audit", "lightning==2.2.5", "--format", "sarif"]) == 1
+    (run,) = json.loads(capsys.readouterr().out)["runs"]
+    (invocation,) = run["invocations"]
+    assert run["results"] and invocation["executionSuccessful"] is True
+    assert {said["level"] for said in invocation["toolExecutionNotifications"]} <= {"note"}
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

@@ -370,6 +370,23 @@ def test_what_would_tell_a_silent_bug(capsys: pytest.CaptureFixture[str], words:
     assert match["kind"] == "possible" and what in match["would_tell"]
 
 
+@pytest.mark.parametrize(
+    ("words", "is_hang"),
+    [
+        ("training hangs at start", True),
+        ("ddp is stuck with two gpus", True),
+        ("多卡 DDP 卡住", True),
+        ("epoch 0 is short", False),
+        ("what hangover", False),
+    ],
+)
+def test_words_for_a_hang_are_answered_with_the_watch(
+    capsys: pytest.CaptureFixture[str], words: str, is_hang: bool
+) -> None:
+    cli.main(["diagnose", words])
+    assert ("`LIGHTNING_PATCHES_HANG_TIMEOUT=300 lightning-patches run train.py`" in capsys.readouterr().out) is is_hang
+
+
 @pytest.mark.parametrize("words", ["loss is nan", "hello world", "my gpu is hot"])
 def test_words_that_say_nothing(capsys: pytest.CaptureFixture[str], words: str) -> None:
     assert cli.main(["diagnose", words]) == 1
