@@ -19,6 +19,8 @@ _BEYOND = re.compile(
 )
 _ERROR = re.compile(r"\b(?!SignalException\b)\w*(?:Error|Exception)\b|terminated with code (?!-2\b|-15\b)|\bOOM\b")
 """What ended a rank, other than somebody who would not wait any longer."""
+_WATCHED = "ranks are watched for hangs"
+"""A line of the hang watch, whose own reports are in that log and say more."""
 _NAMED = 8
 """Missing ranks that are named one by one."""
 
@@ -58,7 +60,8 @@ class Start:
 
 
 def standing(logs: Sequence[tuple[str, Text]]) -> Optional[Start]:
-    """The start at which the logs of a program end; ``None`` if they come further, or tell of an error.
+    """The start at which the logs of a program end; ``None`` if they come further, tell of an error, or are of a
+    program with the hang watch.
 
     Args:
         logs: names and texts, of one rank or of several each.
@@ -67,7 +70,7 @@ def standing(logs: Sequence[tuple[str, Text]]) -> Optional[Start]:
     for name, text in logs:
         begun: dict[int, tuple[str, int, str, int]] = {}
         for number, line in enumerate(text.tail.splitlines(), text.tail_line):
-            if _ERROR.search(line):
+            if _ERROR.search(line) or _WATCHED in line:
                 return None
             joins = _JOINS.search(line)
             if joins is not None:

@@ -536,8 +536,12 @@ def test_a_log_that_ends_where_ranks_join(
         [JOINS[0].replace("/2", "/1")],
         [JOINS[0] + "\nLOCAL_RANK: 0 - CUDA_VISIBLE_DEVICES: [0,1]\n"],
         ["Epoch 3: 10%\n"],
+        ["lightning_patches: 2 of 2 ranks are watched for hangs.\n" + JOINS[0]],
     ],
-    ids=["registered", "trains", "rank one", "goes on", "error", "error of another", "killed", "alone", "gpu", "none"],
+    ids=[
+        *("registered", "trains", "rank one", "goes on", "error", "error of another", "killed", "alone", "gpu", "none"),
+        "watched",
+    ],
 )
 def test_a_log_that_comes_further_or_tells_of_an_error_says_nothing_of_the_start(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, logs: list[str]
