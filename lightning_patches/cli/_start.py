@@ -69,7 +69,7 @@ def standing(logs: Sequence[tuple[str, Text]]) -> Optional[Start]:
     ranks: dict[int, tuple[str, int, str, int]] = {}
     for name, text in logs:
         begun: dict[int, tuple[str, int, str, int]] = {}
-        for number, line in enumerate(text.tail.splitlines(), text.tail_line):
+        for number, line in enumerate(text.tail.split("\n"), text.tail_line):
             if _ERROR.search(line) or _WATCHED in line:
                 return None
             joins = _JOINS.search(line)

@@ -498,7 +498,7 @@ def started(capsys: pytest.CaptureFixture[str], tmp_path: Path, *logs: str) -> t
     ("logs", "ranks", "words"),
     [
         ([JOINS[0]], [0], "Nothing shows that rank 1 of 2 joined"),
-        ([WORDY + JOINS[0] + "\n" + WORDY], [0], "rank 1 of 2"),
+        ([WORDY + "1%\r2%\r\n" + JOINS[0] + "\n" + WORDY], [0], "rank 1 of 2"),
         ([JOINS[0] + "\n" + INTERRUPTED], [0], "rank 1 of 2"),
         ([f"[default0]:{JOINS[0]}\n{CANCELLED}"], [0], "rank 1 of 2"),
         (["\n".join(JOINS)], [0, 1], "All 2 ranks say that they join"),
@@ -514,7 +514,7 @@ def test_a_log_that_ends_where_ranks_join(
     start, closing = started(capsys, tmp_path, *logs)
     assert start["ranks"] == ranks and words in start["words"]
     assert "Initializing distributed: GLOBAL_RANK: 0" in start["text"]
-    log = Path(start["file"]).read_text().splitlines()
+    log = Path(start["file"]).read_bytes().decode().split("\n")
     assert start["text"] == log[start["line"] - 1].strip()
     assert closing.startswith("If the program stood still there, `LIGHTNING_PATCHES_HANG_TIMEOUT=300 lightning-patches")
     assert cli.main(["diagnose", str(tmp_path / "0.log")]) == 1
