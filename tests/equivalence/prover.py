@@ -105,10 +105,10 @@ class _Standing:
         if (cell.role, matrix.subject(cell)) != (self.cell.role, self.outcome.subject):
             return False
         mine, other = (self.cell.distribution, self.cell.version), (cell.distribution, cell.version)
-        if _diffs_of(self.cell) != _diffs_of(cell) or not _same(mine, other, self.executed):
+        if _diffs_of(self.cell) != _diffs_of(cell) or not same_code.same(mine, other, self.executed):
             return False
         return all(
-            executed is not None and _same((mine[0], version), (other[0], version), executed)
+            executed is not None and same_code.same((mine[0], version), (other[0], version), executed)
             for version, executed in self.elsewhere.items()
         )
 
@@ -123,10 +123,6 @@ class _Standing:
             ),
             by=f"{mine} {self.cell.version}",
         )
-
-
-def _same(one: tuple[str, str], other: tuple[str, str], executed: Executed) -> bool:
-    return one == other or same_code.digest(*one, executed) == same_code.digest(*other, executed)
 
 
 def _diffs_of(cell: Cell) -> list[str]:

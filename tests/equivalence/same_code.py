@@ -37,6 +37,11 @@ class _Index(NamedTuple):
     methods: str
 
 
+def same(one: tuple[str, str], other: tuple[str, str], executed: Executed) -> bool:
+    """Whether two releases, each a distribution and a version, are the same source in all that was executed."""
+    return one == other or digest(*one, executed) == digest(*other, executed)
+
+
 def digest(distribution: str, version: str, executed: Executed) -> str:
     """Of all in a release that decides what a run that executed these functions does."""
     return digest_below(_releases.unpacked(distribution, version), executed)
