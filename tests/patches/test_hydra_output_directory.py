@@ -1,0 +1,44 @@
+"""PR 18145: under Hydra, the second rank of DDP has another output directory, and overwrites what Hydra has saved."""
+
+import pytest
+
+from tests.equivalence.proof import Proof
+from tests.support.arms import Arm, run
+
+pytestmark = pytest.mark.distributed
+PATCH = "hydra-output-directory"
+
+
+def observed(case, version, shim=False):
+    arm = Arm("pytorch-lightning", version, shim)
+    result = run("hydra_output_directory", arm, case, toggle=PATCH if shim else None, timeout=300)
+    assert result.ok and len(result.observations) == 2, result
+    return result.observations
+
+
+@pytest.mark.parametrize("case", ["chdir", "drawn"])
+def test_ranks_that_change_directory_work_where_they_did(case):
+    """What Hydra has saved of the run is that of rank zero, and no longer that of the rank that came last."""
+    stock, shim = observed(case, "2.0.6"), observed(case, "2.0.6", shim=True)
+    for ranks, job in ((stock, "train_ddp_process_1"), (shim, "hydra_output_directory")):
+        assert [rank.pop("job") for rank in ranks] == [job, job]
+    assert shim == stock
+    assert [rank["works_in"] for rank in shim] == ["results/drawn" if case == "drawn" else "results/first"] * 2
+
+
+def saved_by_rank_one(result):
+    """Its output directory is the one in which the program was started, or the saved configuration is its own."""
+    ranks = result.observations
+    return len(ranks) == 2 and (ranks[1]["output"] == "" or ranks[0]["job"] == "train_ddp_process_1")
+
+
+def one_directory(result):
+    """What both ranks wrote is in one directory, and nothing is outside."""
+    files = [".hydra/config.yaml", ".hydra/hydra.yaml", ".hydra/overrides.yaml", "hydra_output_directory.log"]
+    files = [f"results/first/{file}" for file in (*files, "result0.txt", "result1.txt", "train_ddp_process_1.log")]
+    return [(rank["output"], rank["files"], rank["job"]) for rank in result.observations] == [
+        ("results/first", files, "hydra_output_directory")
+    ] * 2
+
+
+PROOFS = tuple(Proof(PATCH, saved_by_rank_one, case=case, right=one_directory) for case in ("", "chdir", "fabric"))
