@@ -1,0 +1,39 @@
+"""Issues 21232, 21487 and PR 17334: where a training step waits for the GPU, on stock and with the default set.
+
+What is left with the shim stands in ``lightning_patches/cli/coverage.txt``.
+"""
+
+import pytest
+
+from tests.support.arms import Arm, run
+
+STEPS = 10
+
+
+def waits(version, case, shim=False):
+    arm = Arm("pytorch-lightning", version, shim)
+    result = run("gpu_waits", arm, case, simulated_cuda=True, toggle="default" if shim else None, timeout=300)
+    assert result.ok and result.observations, result
+    return result.observations
+
+
+@pytest.mark.parametrize("shim", [False, True], ids=["stock", "shim"])
+@pytest.mark.parametrize("version", ["2.0.9", "2.1.0", "2.6.6"])
+def test_on_one_device(version, shim):
+    """Below 2.1.0 a logged tensor of the CPU is moved; a number becomes a tensor on the GPU on every release."""
+    (found,) = waits(version, "alone", shim)
+    shown, cpu = found.pop("shown"), found.pop("tensor of the CPU")
+    assert shown == ({} if shim else {"read": STEPS})
+    assert cpu == ({"copied": STEPS} if version == "2.0.9" else {})
+    assert found.pop("number") == {"made": STEPS}
+    assert found == {"clipped": {}, "nothing": {}, "tensor": {}, "largest": {}}
+
+
+@pytest.mark.distributed
+@pytest.mark.parametrize("version", ["2.5.1", "2.5.2", "2.6.6"])
+def test_on_two_devices(version):
+    """From 2.5.2 on, each step broadcasts a flag and reads it, which sigterm-at-batch-boundary ends."""
+    stock, shim = waits(version, "ranks"), waits(version, "ranks", shim=True)
+    each_step = {} if version == "2.5.1" else {"made": STEPS, "broadcast": STEPS, "read": STEPS}
+    assert [rank["nothing"] for rank in stock] == [each_step] * 2
+    assert [rank["nothing"] for rank in shim] == [{}] * 2
