@@ -35,7 +35,8 @@ PATCHES = (
         ),
         impact=Impact(
             "In a script with @hydra.main(version_base=None), Hydra's output directory is the current directory in all "
-            "ranks of DDP but the first; and always they overwrite what Hydra has saved of the run's configuration.",
+            "ranks of DDP but the first; where Hydra changes the directory, they overwrite the configuration that it "
+            "has saved.",
             ("train_ddp_process_1.log in the current directory", "hydra.yaml has the name train_ddp_process_1"),
         ),
         further_than_upstream="The directory is the one that Hydra works with. The fixed releases evaluate "
