@@ -144,12 +144,13 @@ def _signatures_in(path: str, modified: int, size: int) -> dict[str, str]:
         return signatures(file.read().decode("utf-8", errors="replace"))
 
 
+@lru_cache(maxsize=1)
 def signatures(text: str) -> dict[str, str]:
     """How each function of a module is called, ``{"Trainer.fit": "(self, model, train_dataloaders=)"}``; a class is
     ``"class"``, being asked for by name."""
     found: dict[str, str] = {}
     try:
-        _collect(ast.parse(text).body, "", found)
+        _collect(_parsed(text).body, "", found)
     except (SyntaxError, ValueError):
         return {}
     return found

@@ -91,12 +91,14 @@ def test_a_new_file_is_all_that_the_catalogue_needs(tmp_path: Path) -> None:
         assert done.returncode == 0, done.stderr
         return done.stdout
 
-    python("scripts/refresh_fingerprints")
+    data = tmp_path / "lightning_patches/engine/fingerprints.json"
+    data.write_text(re.sub(r'\n *"pytorch.trainer.trainer:Trainer.fit": .*', "", data.read_text()))
+    assert data.read_text() != Path(DATA_FILE).read_text()
     assert "fit-resets-should-stop" not in python("-m", "lightning_patches", "list")
     patch.write_text(record)
     python("scripts/refresh_fingerprints")
     assert "fit-resets-should-stop" in python("-m", "lightning_patches", "list")
-    assert (tmp_path / "lightning_patches/engine/fingerprints.json").read_text() == Path(DATA_FILE).read_text()
+    assert data.read_text() == Path(DATA_FILE).read_text()
 
 
 @pytest.mark.parametrize("script", ["patch_pages", "known_bugs"])
