@@ -17,6 +17,8 @@ MAINS = ("train.py", "fabric.py", "resume.py", "evaluate.py")
 """The scripts of a program that are run, in this order."""
 RELEASES = ("2.0.9", "2.1.4", "2.2.5", "2.3.3", "2.4.0", "2.5.2", "2.5.6", "2.6.1", "2.6.6")
 """A program is tried on one of them, its seed says on which."""
+OLDEST, OF_OLDEST = "2.0.0", 100_000
+"""The release that gets the most patches, several of them alone of these: tried with the seeds from there on."""
 
 # fmt: off
 TRAINER: Options = {
@@ -198,7 +200,7 @@ def spec(seed: int) -> Spec:
 
 def release(seed: int) -> str:
     """The release on which the program of a seed is tried."""
-    return RELEASES[seed % len(RELEASES)]
+    return OLDEST if seed >= OF_OLDEST else RELEASES[seed % len(RELEASES)]
 
 
 def namespace(version: str) -> str:
