@@ -68,7 +68,9 @@ def _apply_suggestion(original: Callable[..., Any], namespace: str) -> Callable[
         rates = {float(group["lr"]) for group in groups}
         for group in groups:
             group["lr"] = learning_rate
-        if len(rates) > 1:
+        # Tuner.lr_find ends its fit here: the next one makes its optimizers anew, each group with its own rate.
+        to_be_trained = not any(getattr(callback, "_early_exit", False) for callback in trainer.callbacks)
+        if len(rates) > 1 and to_be_trained:
             _runtime.warn_once(
                 "lr-finder-applies-lr",
                 f"The learning rate finder has set all parameter groups to {learning_rate:g}, as from Lightning 2.5.4 "

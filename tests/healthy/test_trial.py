@@ -112,9 +112,20 @@ def test_a_declared_effect_excuses_these_lines_only(arms: trial.Arms, monkeypatc
     monkeypatch.setattr(arms, "stand_in", "warns")
     remark, other = "UserWarning a remark$", "UserWarning another$"
     for lines, begins, verdict in ((remark, "", "explained"), (other, "", "defect"), ("", other, "defect")):
-        entry = {"patch": trial.STAND_IN, "effect": "it warns", "lines": [lines], "begins": begins}
+        entry = {"patch": trial.STAND_IN, "effect": "it warns", "lines": [lines], "begins": begins, "adds": True}
         monkeypatch.setattr(trial, "declared", lambda entry=entry: [entry])
         assert trial.Judge(arms)(0, {"kind": "trainer"}).verdict == verdict
+
+
+@pytest.mark.parametrize(("adds", "verdict"), [(False, "explained"), (True, "defect")])
+def test_an_effect_that_adds_excuses_no_loss(
+    arms: trial.Arms, monkeypatch: pytest.MonkeyPatch, adds: bool, verdict: str
+) -> None:
+    monkeypatch.setattr(trial, "default_patches", lambda version: [])
+    monkeypatch.setattr(arms, "stand_in", "loses_a_checkpoint")
+    entry = {"patch": trial.STAND_IN, "effect": "another checkpoint", "lines": [""], "adds": adds}
+    monkeypatch.setattr(trial, "declared", lambda: [entry])
+    assert trial.Judge(arms)(0, CHECKPOINTS).verdict == verdict
 
 
 @pytest.mark.timeout(1800)  # some 60 programs: a minute or two, but on a busy machine
@@ -139,6 +150,6 @@ def test_seeds_are_written_short() -> None:
 
 def test_declared_effects_are_of_patches() -> None:
     for entry in trial.declared():
-        assert {"patch", "effect", "lines"} <= set(entry) <= {"patch", "effect", "lines", "programs", "begins"}
+        assert {"patch", "effect", "lines"} <= set(entry) <= {"patch", "effect", "lines", "programs", "begins", "adds"}
         assert catalogue.find(entry["patch"])
         assert entry["lines"] and all(re.compile(pattern) for pattern in entry["lines"])

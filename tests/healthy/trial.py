@@ -294,7 +294,9 @@ class Judge:
             return "only beside another"
         began = [new for _, new in _first_differences(stock, alone)]
         entries = [e for e in declared() if e["patch"] == patch and _concerns(e, spec) and _begins(e, began)]
-        uncovered = [line for line in difference.gone + difference.come if not _covered(line, entries)]
+        added = [entry for entry in entries if entry.get("adds")]
+        uncovered = [line for line in difference.gone if not _covered(line, [e for e in entries if e not in added])]
+        uncovered += [line for line in difference.come if not _covered(line, entries)]
         if not uncovered:
             return "declared"
         if lives_longer(stock, alone):
@@ -352,7 +354,7 @@ def declared() -> list[dict[str, Any]]:
     Each has the ``patch``, its ``effect`` in words, and ``lines``, patterns of which each line that changes has one.
     With ``programs`` it is the effect on some programs only: those whose options have one of the given values. With
     ``begins`` it is one that has consequences: in the first script that changes, it is with such a line that each rank
-    begins to do something else.
+    begins to do something else. One that ``adds`` excuses lines that have come, and none that are gone.
     """
     entries: list[dict[str, Any]] = json.loads(DECLARED.read_text()) if DECLARED.exists() else []
     return entries

@@ -108,6 +108,12 @@ class TestAppliesLearningRate:
         assert official.pop("warnings") == []
         assert shim == official
 
+    def test_nothing_is_said_where_the_search_comes_before_the_fit(self):
+        """Tuner.lr_find, as the warning recommends: the fit makes its optimizers anew, and each group has its rate."""
+        shim = observed(self.name, Arm("lightning", "2.5.3", shim=True), "groups_tuner", toggle=RATE)
+        assert shim["warnings"] == [] and shim["rates"][0] == [shim["attribute"], *OLD_RATES[0][1:]]
+        assert shim == observed(self.name, Arm("lightning", "2.5.3"), "groups_tuner")
+
     @pytest.mark.parametrize("case", ["tuner", "no_update"])
     def test_where_nothing_was_wrong_nothing_changes(self, case):
         shim = observed(self.name, Arm("lightning", "2.5.3", shim=True), case, toggle=TOGETHER)

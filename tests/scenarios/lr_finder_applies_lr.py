@@ -2,7 +2,7 @@
 
 Cases: ``callback``, ``tuner``, ``no_update`` (``update_attr=False``), ``step_lr`` and ``lambda_lr`` (with a scheduler
 stepped at each step), ``hparams`` (the rate is a hyperparameter called ``rate``), ``ddp`` (two ranks on gloo),
-``groups`` (as ``callback``; observes warnings).
+``groups`` (as ``callback``; observes warnings), ``groups_tuner`` (the same with the tuner).
 """
 
 import contextlib
@@ -60,7 +60,7 @@ if __name__ == "__main__":
     if scenario.CASE == "hparams":
         options["attr_name"] = "rate"
     callbacks = scenario.pytorch("callbacks")
-    by_callback = scenario.CASE != "tuner"
+    by_callback = "tuner" not in scenario.CASE
     trainer = scenario.trainer(
         max_epochs=1,
         accelerator="cpu",
@@ -68,8 +68,8 @@ if __name__ == "__main__":
         devices=2 if DDP else 1,
         callbacks=[callbacks.LearningRateFinder(num_training_steps=20, **options)] if by_callback else [],
     )
-    if not by_callback:
-        scenario.pytorch("tuner").Tuner(trainer).lr_find(model, num_training=20, **options)
-    with scenario.observing_warnings() if scenario.CASE == "groups" else contextlib.nullcontext():
+    with scenario.observing_warnings() if "groups" in scenario.CASE else contextlib.nullcontext():
+        if not by_callback:
+            scenario.pytorch("tuner").Tuner(trainer).lr_find(model, num_training=20, **options)
         trainer.fit(model)
     scenario.observe(attribute=model.current_rate(), rates=model.rates, weight=model.layer.weight)
