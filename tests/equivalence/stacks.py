@@ -124,7 +124,7 @@ def look(proof: Proof, release: str, python: str, verdict: tuple[str, str]) -> S
     toggle = proof.patch if proof.alone else f"1,{proof.patch}"
     shim = run_case(proof, Arm(DISTRIBUTION, release, shim=True, python=python), toggle)
     seen = judge(proof, stock, shim, verdict)
-    if seen.state not in (NOT_THERE, NOT_CURED, WORSE):
+    if seen.state not in (NOT_THERE, NOT_CURED, WORSE) and (seen.state, seen.shim) != (BROKEN, "right"):
         return seen
     reference = run_reference(proof, release, python)
     return seen if reference is None else compare(seen, proof, stock, shim, reference)
@@ -174,7 +174,8 @@ def judge(proof: Proof, stock: Result, shim: Result, verdict: tuple[str, str]) -
 
 
 def compare(seen: Seen, proof: Proof, stock: Result, shim: Result, reference: Result) -> Seen:
-    """The same after a look at what is right: stock may end well and be wrong, and what is right may fail as well."""
+    """The same after a look at what is right: stock may end well and be wrong, or fail otherwise than was reported,
+    and what is right may fail as well."""
     part = proof.observed
     if _diffs.record(proof.patch).fixed_in is None:
         part = proof.recommended_observed or part
@@ -184,6 +185,8 @@ def compare(seen: Seen, proof: Proof, stock: Result, shim: Result, reference: Re
             return replace(seen, state=BROKEN, why=f"what is right there ends as the shim does: {short(reference)}")
     elif seen.state == NOT_THERE and of_stock != right:
         return replace(seen, state=BROKEN, why=f"stock shows no bug, but {difference(of_stock, right)}")
+    elif seen.state == BROKEN and of_shim == right:
+        return replace(seen, state=CURED, why=f"stock does not end as reported: {seen.why}")
     elif seen.state == WORSE and of_shim == right:
         why = f"stock does not end as reported: it ends well, and wrong: {difference(of_stock, right)}"
         return replace(seen, stock="wrong", shim="right", state=CURED, why=why)
@@ -257,7 +260,7 @@ def markdown(record: dict[str, Any]) -> str:
         "",
         "| sign | |",
         "| --- | --- |",
-        "| ✓ | cured: stock shows the bug, or ends well and is wrong (see below), and the shim is right |",
+        "| ✓ | cured: stock shows the bug, or is wrong in another way (see below), and the shim is right |",
         "| – | not there: with this torch or Python stock is right, and the shim observes the same |",
         "| n/s | not supported: the shim says so, and leaves Lightning as it is |",
         "| ? | cannot be shown: the scenario ends otherwise on stock, see below |",

@@ -34,7 +34,10 @@ def failed(error):
         (ended(1), ended(2), failed("another"), stacks.WORSE),
         (ended(2), ended(3), ended(1), stacks.WORSE),
         (ended(2), ended(1), ended(1), stacks.CURED),  # stock says nothing, and is wrong
-        (failed("another"), ended(1), ended(1), stacks.BROKEN),
+        (failed("another"), ended(1), ended(1), stacks.CURED),
+        (failed("another"), ended(2), ended(1), stacks.BROKEN),
+        (failed("another"), ended(1), failed("another"), stacks.BROKEN),
+        (failed("another"), failed("another"), None, stacks.BROKEN),
         (failed(BUG), failed(BUG), ended(1), stacks.NOT_CURED),
         (failed(BUG), failed("another"), ended(1), stacks.NOT_CURED),
         (failed(BUG), failed("no kernel"), failed("no kernel"), stacks.BROKEN),  # this torch lacks what the case uses
