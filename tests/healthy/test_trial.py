@@ -60,6 +60,14 @@ def test_a_change_is_told_as_lines_that_went_and_came_or_as_pairs() -> None:
     assert not trial.behaves_as(old, moved, trial.change(old, moved))
 
 
+def test_a_warning_may_come_again_more_often() -> None:
+    silent, once, twice = (Trace({"a.0": ["x", *["warning w"] * times]}) for times in range(3))
+    assert trial.behaves_as(twice, once, trial.change(silent, once))
+    assert not trial.behaves_as(silent, once, trial.change(silent, once))
+    said = [Trace({"a.0": ["saw w"] * times}) for times in range(3)]
+    assert not trial.behaves_as(said[2], said[1], trial.change(said[0], said[1]))
+
+
 def test_what_no_longer_dies_of_an_error_has_done_the_same_until_then() -> None:
     dies = Trace({"train.0": ["x", "end raises TypeError: no", "file a"]})
     for lines, longer in (

@@ -63,6 +63,7 @@ ERROR = re.compile(r"^(end raises |saw raised = |hook \w+\.on_exception\()")
 INTERRUPT = re.compile(r"(KeyboardInterrupt|SystemExit)")
 
 
+_WARNING = re.compile(r"^[\w.]+: warning ")
 AFTERMATH = re.compile(r"^message INFO Restor\w+ .*\.(lr_find|scale_batch_size)_")
 """What a finder that has failed says, since 2.5.5, before its error comes to light."""
 
@@ -111,10 +112,16 @@ def change(before: Trace, after: Trace) -> Change:
 
 
 def behaves_as(other: Trace, after: Trace, difference: Change) -> bool:
-    """Whether another release writes each line of the difference as often as the program did after the change."""
+    """Whether another release writes each line of the difference as often as the program after the change; a warning
+    may come again more often in one than in the other."""
     places = all(" THEN " in line for line in difference.gone + difference.come)
     theirs, ours = _counted(other.all_lines(), places), _counted(after.all_lines(), places)
-    return all(theirs[line] == ours[line] for line in (*difference.gone, *difference.come))
+
+    def alike(line: str) -> bool:
+        repeated = not places and _WARNING.match(line) and theirs[line] and ours[line]
+        return bool(repeated) or theirs[line] == ours[line]
+
+    return all(alike(line) for line in (*difference.gone, *difference.come))
 
 
 class Arms:
@@ -311,7 +318,15 @@ class Judge:
         last = max(gate.affected_releases(catalogue.find(patch)[0]), key=Version)
         stock, alone = self.arms.run(spec, last, shim=False), self.arms.run(spec, last, True, patch)
         difference = change(stock, alone)
-        return f"as {fixed_in}, seen on {last}" if difference and behaves_as(official, alone, difference) else ""
+        if difference and behaves_as(official, alone, difference):
+            return f"as {fixed_in}, seen on {last}"
+        # Or it takes what was fixed before that to see the same.
+        fixes = {name: catalogue.find(name)[0].fixed_in for name in default_patches(self.version)}
+        names = [name for name, release in fixes.items() if release and Version(release) <= Version(fixed_in)]
+        stock, together = self._run(spec, shim=False), self._run(spec, True, ",".join(names))
+        difference = change(stock, together)
+        same = difference and behaves_as(official, together, difference)
+        return f"as {fixed_in}, with what was fixed before it" if same else ""
 
     def _shrink(self, spec: programs.Spec, patch: str) -> tuple[programs.Spec, Change]:
         """Drop options as long as the patch alone changes what the program does, and nothing excuses it."""
