@@ -3,12 +3,14 @@
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 # Tests look at patches of this process only when they activate them themselves.
 os.environ.setdefault("_LIGHTNING_PATCHES_IMPORT_ONLY", "1")
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
 
 
 def pytest_collection_modifyitems(items: list) -> None:
@@ -16,40 +18,41 @@ def pytest_collection_modifyitems(items: list) -> None:
 
     Those whose proof holds are skipped, but for a sample.
     """
-    of_patches = [item for item in items if item.path.parent.name == "patches"]
-    if not of_patches:
-        return
+    if all(item.path.parent.name == "unit" for item in items):
+        return  # also in Pythons that lack what the others need
     from tests.equivalence import matrix, tested
 
     known = {} if tested.RECORDING in os.environ else tested.load()
-    for item in of_patches:
-        item.add_marker(pytest.mark.xdist_group(item.path.stem))
+    for item in items:
+        if not tested.may_be_skipped(item.path):
+            continue
+        of_patch = item.path.parent == matrix.TESTS
+        if of_patch:
+            item.add_marker(pytest.mark.xdist_group(item.path.stem))
         if tested.holds(item.nodeid, known) and not matrix.sampled(item.nodeid):
             item.add_marker(pytest.mark.skip("its proof holds: nothing that it depends on has changed since it passed"))
 
 
-PASSED: dict = {}
+def recorded() -> Any:
+    """What notes the tests that pass, in a run that is to be recorded; a worker's reports come to the process that has
+    started it."""
+    if "LIGHTNING_PATCHES_TEST_RECORD" not in os.environ or "PYTEST_XDIST_WORKER" in os.environ:
+        return None
+    from tests.equivalence import tested
+
+    return tested.THIS_RUN
 
 
 def pytest_sessionstart() -> None:
-    """What is recorded of a run is what was there when it began."""
-    if os.environ.get("LIGHTNING_PATCHES_TEST_RECORD") and "PYTEST_XDIST_WORKER" not in os.environ:
-        from tests.equivalence import matrix, tested
-
-        for path in matrix.TESTS.glob("test_*.py"):
-            tested.subject(path)
+    if recorded():
+        recorded().begin()
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """Note which tests of patches pass; the reports of workers come to the process that has started them."""
-    if "tests/patches/" in report.nodeid and not report.skipped and "PYTEST_XDIST_WORKER" not in os.environ:
-        node = report.nodeid.removesuffix("@" + Path(report.nodeid.partition("::")[0]).stem)
-        PASSED[node] = PASSED.get(node, True) and report.passed
+    if recorded():
+        recorded().take(report.nodeid, report.passed, report.duration)
 
 
 def pytest_sessionfinish() -> None:
-    if PASSED:
-        from tests.equivalence import tested
-
-        if tested.RECORDING in os.environ:
-            tested.note(PASSED)
+    if recorded():
+        recorded().end()

@@ -54,13 +54,71 @@ def test_a_test_depends_on_its_scenario_and_on_the_patch(tmp_path, monkeypatch):
         path = ROOT / "tests" / "patches" / "test_made_up.py"
         monkeypatch.setattr(type(path), "read_text", lambda self, **_: text if self == path else real(self, **_))
         monkeypatch.setattr(tested, "content", lambda file: b"" if file == path else str(file).encode())
-        return tested.subject.__wrapped__(path)
+        return tested.of_patches.__wrapped__(path)
 
     real = type(ROOT).read_text
     monkeypatch.setattr(tested.matrix, "imported", lambda path: frozenset())
     none = subject("x = 1")
     assert subject("x = 2") == none
     assert len({none, subject("x = 'fit_resets_should_stop'"), subject("x = 'fit-resets-should-stop'")}) == 3
+
+
+def test_which_tests_are_recorded():
+    tests = ROOT / "tests"
+    for file, yes in (
+        ("activation/test_run.py", True),
+        ("patches/test_compiled_log.py", True),
+        ("equivalence/test_diffs.py", True),
+        ("equivalence/test_equivalence.py", False),  # the matrix has a record of its own
+        ("conformance/test_records.py", False),
+        ("unit/test_cli.py", False),
+    ):
+        assert (tests / file).exists() and tested.may_be_skipped(tests / file) is yes, file
+    assert all((tests / name).exists() for name in tested.COSTLY)
+    assert not tested.may_be_skipped(ROOT.parent / "elsewhere" / "test_x.py")
+
+
+@pytest.mark.parametrize(
+    ("file", "voids"),
+    [
+        ("lightning_patches/_runtime.py", True),
+        ("scripts/_fork.py", True),
+        ("tests/support/arms.py", True),
+        ("upstream/compiled-log.patch", True),
+        ("tests/patches/test_compiled_log.py", False),
+        ("tests/README.md", False),
+        ("upstream/healthy.json", False),
+        ("README.md", False),
+    ],
+)
+def test_the_other_tests_depend_on_all_code(monkeypatch, file, voids):
+    assert (ROOT / file).exists()
+    before = tested.all_code()
+    real = tested.content
+    monkeypatch.setattr(tested, "content", lambda path: b"changed" if path == ROOT / file else real(path))
+    assert (tested.all_code.__wrapped__() != before) is voids
+
+
+def test_what_is_noted_of_a_run():
+    """Not what was skipped, failed in its teardown, or takes no time."""
+    run, slow, file = tested.Run(), 60.0, "tests/activation/test_run.py"
+    for node, phases, seconds in (
+        (f"{file}::test_right[a@b]@a_group", (True, True, True), slow),
+        (f"{file}::test_quick", (True, True, True), 0.0),
+        (f"{file}::test_skipped", (False, True), slow),
+        (f"{file}::test_skipped_within", (True, False, True), slow),
+        (f"{file}::test_teardown", (True, True, False), slow),
+        (NODE, (True, True, True), 0.0),
+        ("tests/unit/test_cli.py::test_some", (True, True, True), slow),
+    ):
+        for passed in phases:
+            run.take(node, passed, seconds)
+    wrong = ("skipped", "skipped_within", "teardown")
+    assert run.outcomes() == {
+        NODE: True,
+        f"{file}::test_right[a@b]": True,
+        **{f"{file}::test_{name}": False for name in wrong},
+    }
 
 
 @pytest.mark.parametrize("workers", [(), ("-n1", "--dist=loadgroup")], ids=["", "xdist"])

@@ -1,7 +1,9 @@
-"""Which tests of ``tests/patches`` have passed, and with what: as long as that is the same they are skipped, but for a
-sample, as the cells of the matrix are.
+"""Which tests have passed, and with what: as long as that is the same they are skipped, but for a sample, as the cells
+of the matrix are.
 
-``scripts/test --record`` runs them all, and writes ``upstream/patch_tests.json``.
+Each test of ``tests/patches`` depends on its patch, its scenario and what it imports. Of the other tests only those of
+:data:`COSTLY` that take their time are left out; they depend on all code there is. ``scripts/test --record`` runs them
+all, and writes ``upstream/passed_tests.json``.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import json
+import re
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -16,9 +19,17 @@ from typing import Any
 from lightning_patches import patches as catalogue
 from tests.equivalence import matrix, record
 from tests.equivalence.content import content
+from tests.support import pythons
 from tests.support.arms import ROOT, SCENARIOS
 
-RECORD = ROOT / "upstream" / "patch_tests.json"
+RECORD = ROOT / "upstream" / "passed_tests.json"
+COSTLY = (
+    *("activation", "conformance/test_conformance.py", "distributed", "healthy", "pythons", "simulated_cuda"),
+    *(f"equivalence/test_{name}.py" for name in ("calls", "classify_release", "diffs", "fork", "upstream_tests")),
+)
+"""Below ``tests``: folders and files of which most tests start processes."""
+SECONDS = 2.0
+"""A test of these that takes less is always run."""
 RECORDING = "LIGHTNING_PATCHES_TEST_RECORD"
 """Variable with which every test is run, and those that pass are noted."""
 
@@ -33,6 +44,50 @@ def load() -> dict[str, dict[str, Any]]:
         return {}
     files: dict[str, dict[str, Any]] = known["files"]
     return files
+
+
+def may_be_skipped(path: Path) -> bool:
+    """Whether a test file is one of those that are recorded."""
+    name = path.relative_to(ROOT / "tests").as_posix() if ROOT / "tests" in path.parents else ""
+    return path.parent == matrix.TESTS or any(name == costly or name.startswith(f"{costly}/") for costly in COSTLY)
+
+
+class Run:
+    """What a run of pytest sees of each test."""
+
+    def __init__(self) -> None:
+        self._passed: dict[str, bool] = {}
+        self._seconds: dict[str, float] = {}
+
+    def begin(self) -> None:
+        """Look at what the tests depend on: what is recorded of a run is what was there when it began."""
+        all_code()
+        for path in matrix.TESTS.glob("test_*.py"):
+            subject(path)
+
+    def take(self, node: str, passed: bool, seconds: float) -> None:
+        """A report of a test's set-up, call or teardown. A test that was skipped has not passed."""
+        node = re.sub(r"@[\w.-]+$", "", node)  # the group that xdist keeps on one worker
+        self._passed[node] = self._passed.get(node, True) and passed
+        self._seconds[node] = self._seconds.get(node, 0.0) + seconds
+
+    def outcomes(self) -> dict[str, bool]:
+        """Of the tests that are recorded: whether each has passed, but for those that would save no time."""
+        files = {node: ROOT / node.partition("::")[0] for node in self._passed}
+        return {
+            node: passed
+            for node, passed in self._passed.items()
+            if may_be_skipped(files[node])
+            and (not passed or files[node].parent == matrix.TESTS or self._seconds[node] >= SECONDS)
+        }
+
+    def end(self) -> None:
+        """Write the record."""
+        if self.outcomes():
+            note(self.outcomes())
+
+
+THIS_RUN = Run()
 
 
 def holds(node: str, known: dict[str, dict[str, Any]]) -> bool:
@@ -56,9 +111,29 @@ def note(outcomes: dict[str, bool]) -> None:
     RECORD.write_text(text, encoding="utf-8")
 
 
-@cache
 def subject(path: Path) -> str:
-    """Of a test file: what it does, the scenarios and patches that it names, and what of the package it imports."""
+    """Digest of what the tests of a file depend on."""
+    return of_patches(path) if path.parent == matrix.TESTS else all_code()
+
+
+@cache
+def all_code() -> str:
+    """Of the package, the scripts, the diffs, all tests but those of patches, and the Pythons that are there."""
+    files = [ROOT / "setup.cfg", ROOT / "pyproject.toml", ROOT / "upstream" / "series"]
+    files += [*(ROOT / "upstream").glob("*.patch"), *(ROOT / "upstream").glob("*.lock")]
+    files += [file for file in (ROOT / "scripts").rglob("*") if file.is_file()]
+    files += [file for name in ("lightning_patches", "tests") for file in (ROOT / name).rglob("*") if file.is_file()]
+    parts = [repr([minor for minor in pythons.MINORS if pythons.find(minor)]).encode()]
+    for file in sorted({*files}):
+        if "__pycache__" not in file.parts and file.suffix != ".md" and not file.match(f"{matrix.TESTS}/test_*.py"):
+            parts += [file.relative_to(ROOT).as_posix().encode(), content(file)]
+    return hashlib.sha256(b"\0".join(parts)).hexdigest()[:16]
+
+
+@cache
+def of_patches(path: Path) -> str:
+    """Of a file of ``tests/patches``: what it does, the scenarios and patches that it names, and what of the package it
+    imports."""
     text = path.read_text(encoding="utf-8")
     words = [node.value for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Constant)]
     named = {str(word).replace("-", "_") for word in words}
