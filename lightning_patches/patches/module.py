@@ -23,15 +23,12 @@ def _log_number(original: Callable[..., None], namespace: str) -> Callable[..., 
 
 def _log_eagerly(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     eager: Optional[Callable[..., None]] = None
-    # Asked in each call, and so without a detour over torch's Python code.
-    compiled_code = getattr(sys.modules.get("torch"), "_C", None)
-    for name in ("_dynamo", "eval_frame", "get_eval_frame_callback"):
-        compiled_code = getattr(compiled_code, name, None)
-    runs_below: Callable[[], Any] = compiled_code or _dynamo
 
     def log(self: Any, *args: Any, **kwargs: Any) -> None:
         nonlocal eager
-        if runs_below() is None:
+        # Without it nothing is compiled. Whether this call comes from compiled code is not asked: torch 2.6 and 2.7
+        # answer with a reference that is not the caller's, so that asking often ends the process.
+        if "torch._dynamo" not in sys.modules:
             original(self, *args, **kwargs)
             return
         if eager is None:
@@ -43,11 +40,6 @@ def _log_eagerly(original: Callable[..., None], namespace: str) -> Callable[...,
     # What torch.compiler.disable leaves on a function. Called from a compiled one it is not looked into.
     log._torchdynamo_disable = True  # type: ignore[attr-defined]
     return log
-
-
-def _dynamo() -> Any:
-    """Stands in for torch's own question, which older torch does not have: without this nothing is compiled."""
-    return sys.modules.get("torch._dynamo")
 
 
 def _optimizers(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
@@ -94,11 +86,9 @@ PATCHES = (
             ),
         ),
         equivalent_to="the same training without torch.compile",
-        note="torch.compile stops at each self.log and goes on after it, as with the official fix: fullgraph=True "
-        "and self.log do not go together.",
-        relied_on="A module that is not compiled logs as before. With a torch that can compile self.log, a module "
-        "compiled with fullgraph=True ran, and now ends at self.log with torch's error, as with the official fix; no "
-        "test shows that, since the tests' torch cannot compile it.",
+        note="torch.compile stops at each self.log and goes on after it, as with the official fix.",
+        relied_on="A module that is not compiled logs as before. fullgraph=True and self.log do not go together on stock "
+        "either: with torch 2.6, which can compile self.log, 2.5.1 and 2.6.1 end at the first one.",
         relied_on_tests=("tests/patches/test_compiled_log.py::test_what_is_not_compiled_logs_as_before",),
     ),
     Patch(

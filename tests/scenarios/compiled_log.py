@@ -1,13 +1,21 @@
 """Issue 21836: ``self.log`` in a compiled LightningModule.
 
 Cases: ``model`` (``torch.compile(model)`` goes to the Trainer), ``step`` (the module compiles its own step), ``eager``
-(what both must agree with: nothing is compiled).
+(what both must agree with: nothing is compiled), ``unasked`` (as ``model``; torch does not bear being asked whether it
+runs compiled code).
 """
 
 import _scenario as scenario
 import torch
 import torch._dynamo
 from torch.utils.data import DataLoader, TensorDataset
+
+if scenario.CASE == "unasked":
+
+    def fails():
+        raise SystemError("torch 2.6 and 2.7 give away a reference that is not theirs")
+
+    torch._C._dynamo.eval_frame.get_eval_frame_callback = fails
 
 pl = scenario.pytorch()
 
@@ -42,7 +50,7 @@ if __name__ == "__main__":
     pl.seed_everything(3)
     model = Model()
     trained = model
-    if scenario.CASE == "model":
+    if scenario.CASE in ("model", "unasked"):
         trained = compiled(model)
     elif scenario.CASE == "step":
         model.training_step = compiled(model.training_step)
