@@ -87,8 +87,8 @@ PATCHES = (
         ),
         equivalent_to="the same training without torch.compile",
         note="torch.compile stops at each self.log and goes on after it, as with the official fix.",
-        relied_on="A module that is not compiled logs as before. fullgraph=True and self.log do not go together on stock "
-        "either: with torch 2.6, which can compile self.log, 2.5.1 and 2.6.1 end at the first one.",
+        relied_on="A module that is not compiled logs as before. fullgraph=True and self.log do not go together "
+        "without it: with torch 2.6, which can compile self.log, stock 2.5.1 and 2.6.1 end at the first one.",
         relied_on_tests=("tests/patches/test_compiled_log.py::test_what_is_not_compiled_logs_as_before",),
     ),
     Patch(

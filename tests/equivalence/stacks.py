@@ -63,7 +63,7 @@ ENVIRONMENTS = (
     # 2.6.6 says that it accepts torch from 2.1 on.
     Environment("2.2.2", "3.10", ("2.2.5", "2.6.6", "2.1.4"), ("numpy<2", "torchmetrics==1.4.3")),
     Environment("2.3.1", "3.10", ("2.3.3", "2.2.5"), ("numpy<2", "torchmetrics==1.4.3")),
-    Environment("2.4.1", "3.8", ("2.4.0", "2.3.3")),
+    Environment("2.4.1", "3.8", ("2.4.0", "2.3.3"), ("jsonargparse[signatures]==4.32.1",)),
     Environment("2.5.1", "3.12", ("2.5.6", "2.5.0.post0", "2.4.0")),
     Environment("2.6.0", "3.12", ("2.5.1.post0",)),
     Environment("2.7.1", "3.13", ("2.5.2",)),
