@@ -266,9 +266,16 @@ def brief(found: Item) -> str:
 
 
 def write(directory: Path, facts: Item, planned: Iterable[str], tags: list[Item]) -> None:
-    """Write ``upstream_tests.json`` and the page made from it."""
-    data = {"circumstances": facts, "planned": list(planned), "tags": tags}
-    (directory / "upstream_tests.json").write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+    """Write ``upstream_tests.json`` and the page made from it. What is there of other tags stays, if it was seen in the
+    same circumstances."""
+    path = directory / "upstream_tests.json"
+    known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {"circumstances": {}, "tags": []}
+    names = [name for name in facts if name != "date"]
+    same = all(known["circumstances"].get(name) == facts[name] for name in names)
+    found = {tag["tag"]: tag for tag in [*(known["tags"] if same else []), *tags]}
+    order = list(planned)
+    data = {"circumstances": facts, "planned": order, "tags": [found[tag] for tag in sorted(found, key=order.index)]}
+    path.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
     (directory / "UPSTREAM_TESTS.md").write_text(markdown(data), encoding="utf-8")
 
 

@@ -273,7 +273,7 @@ def _notify(original: Callable[..., None], namespace: str) -> Callable[..., None
     def _sigterm_notifier_fn(self: Any, signum: int, _: Any) -> None:
         trainer = self.trainer
         agreement = _of(trainer)
-        if agreement is None and trainer.world_size > 1:
+        if agreement is None and trainer.world_size != 1:
             return original(self, signum, _)
         log.info(f"[rank: {trainer.local_rank}] Received SIGTERM: {signum}")
         is_first = not (self.received_sigterm or (agreement is not None and agreement.requested))

@@ -230,6 +230,19 @@ def test_what_is_no_repository_is_refused(upstream, tmp_path):
     assert "has no tag 2.0.0" in done.stderr
 
 
+def test_other_tags_stay_in_the_record(tmp_path, monkeypatch):
+    """Unless they were run in other circumstances, as with another torch."""
+
+    def written(tag, torch):
+        results.write(tmp_path, {"torch": torch, "date": tag}, ["2.2.5", "2.5.6"], [{"tag": tag}])
+        return [entry["tag"] for entry in json.loads((tmp_path / "upstream_tests.json").read_text())["tags"]]
+
+    monkeypatch.setattr(results, "markdown", lambda data: "")
+    assert written("2.5.6", "2.13.0") == ["2.5.6"]
+    assert written("2.2.5", "2.13.0") == ["2.2.5", "2.5.6"]
+    assert written("2.5.6", "2.2.2") == ["2.5.6"]
+
+
 def test_page_is_that_of_the_data():
     data = json.loads((ROOT / "upstream" / "upstream_tests.json").read_text(encoding="utf-8"))
     assert (ROOT / "upstream" / "UPSTREAM_TESTS.md").read_text(encoding="utf-8") == results.markdown(data)
