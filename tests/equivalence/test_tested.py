@@ -81,22 +81,35 @@ def test_which_tests_are_recorded():
 @pytest.mark.parametrize(
     ("file", "voids"),
     [
-        ("lightning_patches/_runtime.py", True),
-        ("scripts/_fork.py", True),
-        ("tests/support/arms.py", True),
-        ("upstream/compiled-log.patch", True),
-        ("tests/patches/test_compiled_log.py", False),
-        ("tests/README.md", False),
-        ("upstream/healthy.json", False),
-        ("README.md", False),
+        (
+            "lightning_patches/_runtime.py",
+            ["activation/test_run.py", "equivalence/test_diffs.py", "pythons/test_pythons.py"],
+        ),
+        ("scripts/_fork.py", ["activation/test_run.py", "equivalence/test_diffs.py", "pythons/test_pythons.py"]),
+        ("tests/support/arms.py", ["activation/test_run.py", "equivalence/test_diffs.py", "pythons/test_pythons.py"]),
+        (
+            "tests/activation/conftest.py",
+            ["activation/test_run.py", "equivalence/test_diffs.py", "pythons/test_pythons.py"],
+        ),
+        ("upstream/compiled-log.patch", ["equivalence/test_diffs.py"]),
+        ("tests/unit/test_cli.py", ["pythons/test_pythons.py"]),
+        ("tests/activation/test_run.py", ["activation/test_run.py"]),
+        ("tests/patches/test_compiled_log.py", []),
+        ("tests/README.md", []),
+        ("upstream/healthy.json", []),
+        ("README.md", []),
     ],
 )
-def test_the_other_tests_depend_on_all_code(monkeypatch, file, voids):
+def test_what_the_other_tests_depend_on(monkeypatch, file, voids):
     assert (ROOT / file).exists()
-    before = tested.all_code()
+    of_file = {
+        name: ROOT / "tests" / name
+        for name in ("activation/test_run.py", "equivalence/test_diffs.py", "pythons/test_pythons.py")
+    }
+    before = {name: tested.of_code(path) for name, path in of_file.items()}
     real = tested.content
     monkeypatch.setattr(tested, "content", lambda path: b"changed" if path == ROOT / file else real(path))
-    assert (tested.all_code.__wrapped__() != before) is voids
+    assert [name for name, path in of_file.items() if tested.of_code.__wrapped__(path) != before[name]] == voids
 
 
 def test_what_is_noted_of_a_run():
@@ -125,7 +138,8 @@ def test_what_is_noted_of_a_run():
 def test_a_run_is_recorded_and_then_skipped(tmp_path, workers):
     def run(**more):
         command = [sys.executable, "-c", PROGRAM, str(tmp_path / "record.json"), NODE, *workers]
-        variables = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_XDIST")}
+        dropped = ("PYTEST_XDIST", tested.RECORDING)
+        variables = {name: value for name, value in os.environ.items() if not name.startswith(dropped)}
         return execute(command, {**variables, **more}, 300, cwd=str(ROOT))
 
     status, output = run(**{tested.RECORDING: "1"})

@@ -2,8 +2,8 @@
 of the matrix are.
 
 Each test of ``tests/patches`` depends on its patch, its scenario and what it imports. Of the other tests only those of
-:data:`COSTLY` that take their time are left out; they depend on all code there is. ``scripts/test --record`` runs them
-all, and writes ``upstream/passed_tests.json``.
+:data:`COSTLY` that take their time are left out; they depend on all code but other tests. ``scripts/test --record``
+runs them all, and writes ``upstream/passed_tests.json``.
 """
 
 from __future__ import annotations
@@ -28,6 +28,13 @@ COSTLY = (
     *(f"equivalence/test_{name}.py" for name in ("calls", "classify_release", "diffs", "fork", "upstream_tests")),
 )
 """Below ``tests``: folders and files of which most tests start processes."""
+RUNS = {
+    "equivalence": ("upstream/*.patch", "upstream/series"),
+    "healthy": ("upstream/effects.json",),
+    "pythons": ("tests/unit/test_*.py",),
+    "simulated_cuda": ("upstream/*.patch", "upstream/series", "tests/gpu/test_*.py", "tests/patches/test_*.py"),
+}
+"""By folder, what its tests depend on beside the code that all share."""
 SECONDS = 2.0
 """A test of these that takes less is always run."""
 RECORDING = "LIGHTNING_PATCHES_TEST_RECORD"
@@ -61,9 +68,9 @@ class Run:
 
     def begin(self) -> None:
         """Look at what the tests depend on: what is recorded of a run is what was there when it began."""
-        all_code()
-        for path in matrix.TESTS.glob("test_*.py"):
-            subject(path)
+        for path in (ROOT / "tests").rglob("test_*.py"):
+            if may_be_skipped(path):
+                subject(path)
 
     def take(self, node: str, passed: bool, seconds: float) -> None:
         """A report of a test's set-up, call or teardown. A test that was skipped has not passed."""
@@ -113,21 +120,34 @@ def note(outcomes: dict[str, bool]) -> None:
 
 def subject(path: Path) -> str:
     """Digest of what the tests of a file depend on."""
-    return of_patches(path) if path.parent == matrix.TESTS else all_code()
+    return of_patches(path) if path.parent == matrix.TESTS else of_code(path)
 
 
 @cache
-def all_code() -> str:
-    """Of the package, the scripts, the diffs, all tests but those of patches, and the Pythons that are there."""
-    files = [ROOT / "setup.cfg", ROOT / "pyproject.toml", ROOT / "upstream" / "series"]
-    files += [*(ROOT / "upstream").glob("*.patch"), *(ROOT / "upstream").glob("*.lock")]
-    files += [file for file in (ROOT / "scripts").rglob("*") if file.is_file()]
-    files += [file for name in ("lightning_patches", "tests") for file in (ROOT / name).rglob("*") if file.is_file()]
+def of_code(path: Path) -> str:
+    """Of a file of :data:`COSTLY`: the file, the package, the scripts, all that tests share, and the Pythons that are
+    there; the diffs and other tests where it runs them."""
+    folder = path.relative_to(ROOT / "tests").parts[0]
+    files = [path, *(file for name in RUNS.get(folder, ()) for file in ROOT.glob(name))]
     parts = [repr([minor for minor in pythons.MINORS if pythons.find(minor)]).encode()]
-    for file in sorted({*files}):
-        if "__pycache__" not in file.parts and file.suffix != ".md" and not file.match(f"{matrix.TESTS}/test_*.py"):
-            parts += [file.relative_to(ROOT).as_posix().encode(), content(file)]
+    for file in [*shared_code(), *sorted({*files})]:
+        parts += [file.relative_to(ROOT).as_posix().encode(), content(file)]
     return hashlib.sha256(b"\0".join(parts)).hexdigest()[:16]
+
+
+@cache
+def shared_code() -> tuple[Path, ...]:
+    """The files that any test may depend on; none is of one test, or decides which are run."""
+    files = {ROOT / "setup.cfg", ROOT / "pyproject.toml", *(ROOT / "upstream").glob("*.lock")}
+    files |= {file for name in ("lightning_patches", "scripts", "tests") for file in (ROOT / name).rglob("*")}
+    passed_over = {ROOT / "tests" / "conftest.py", Path(__file__)}
+    return tuple(
+        file
+        for file in sorted(files - passed_over)
+        if file.is_file() and file.suffix != ".md"
+        if not any(part == "__pycache__" or part.endswith(".egg-info") for part in file.parts)
+        if not (file.name.startswith("test_") and ROOT / "tests" in file.parents)
+    )
 
 
 @cache
