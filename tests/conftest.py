@@ -26,8 +26,7 @@ def pytest_collection_modifyitems(items: list) -> None:
     for item in items:
         if not tested.may_be_skipped(item.path):
             continue
-        of_patch = item.path.parent == matrix.TESTS
-        if of_patch:
+        if item.path.parent == matrix.TESTS:
             item.add_marker(pytest.mark.xdist_group(item.path.stem))
         if tested.holds(item.nodeid, known) and not matrix.sampled(item.nodeid):
             item.add_marker(pytest.mark.skip("its proof holds: nothing that it depends on has changed since it passed"))

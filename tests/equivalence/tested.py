@@ -12,6 +12,7 @@ import ast
 import hashlib
 import json
 import re
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -128,26 +129,39 @@ def of_code(path: Path) -> str:
     """Of a file of :data:`COSTLY`: the file, the package, the scripts, all that tests share, and the Pythons that are
     there; the diffs and other tests where it runs them."""
     folder = path.relative_to(ROOT / "tests").parts[0]
-    files = [path, *(file for name in RUNS.get(folder, ()) for file in ROOT.glob(name))]
-    parts = [repr([minor for minor in pythons.MINORS if pythons.find(minor)]).encode()]
-    for file in [*shared_code(), *sorted({*files})]:
-        parts += [file.relative_to(ROOT).as_posix().encode(), content(file)]
-    return hashlib.sha256(b"\0".join(parts)).hexdigest()[:16]
+    files = {path, *(file for name in RUNS.get(folder, ()) for file in ROOT.glob(name))}
+    found = of_shared_code().copy()
+    for part in named_contents(sorted(files)):
+        found.update(b"\0" + part)
+    return found.hexdigest()[:16]
 
 
 @cache
-def shared_code() -> tuple[Path, ...]:
+def of_shared_code() -> hashlib._Hash:
+    """Of the Pythons and the files that each test depends on; to be copied, and gone on with."""
+    minors = repr([minor for minor in pythons.MINORS if pythons.find(minor)]).encode()
+    return hashlib.sha256(b"\0".join([minors, *named_contents(shared_code())]))
+
+
+def named_contents(files: Iterable[Path]) -> Iterator[bytes]:
+    """Of each file its name, and what of it takes part in a proof."""
+    for file in files:
+        yield file.relative_to(ROOT).as_posix().encode()
+        yield content(file)
+
+
+def shared_code() -> list[Path]:
     """The files that any test may depend on; none is of one test, or decides which are run."""
     files = {ROOT / "setup.cfg", ROOT / "pyproject.toml", *(ROOT / "upstream").glob("*.lock")}
     files |= {file for name in ("lightning_patches", "scripts", "tests") for file in (ROOT / name).rglob("*")}
     passed_over = {ROOT / "tests" / "conftest.py", Path(__file__)}
-    return tuple(
+    return [
         file
         for file in sorted(files - passed_over)
         if file.is_file() and file.suffix != ".md"
         if not any(part == "__pycache__" or part.endswith(".egg-info") for part in file.parts)
         if not (file.name.startswith("test_") and ROOT / "tests" in file.parents)
-    )
+    ]
 
 
 @cache
@@ -163,6 +177,5 @@ def of_patches(path: Path) -> str:
     if "simulated_cuda" in text:
         files |= matrix.simulated_cuda()
     parts = [part for patch in patches for part in matrix.code(patch)]
-    for file in sorted(files):
-        parts += [file.relative_to(ROOT).as_posix().encode(), content(file)]
+    parts += named_contents(sorted(files))
     return hashlib.sha256(b"\0".join(parts)).hexdigest()[:16]
