@@ -11,7 +11,8 @@ from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 def _log_number(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def log(self: Any, name: str, value: Any, *args: Any, **kwargs: Any) -> None:
-        if isinstance(value, Number):
+        # A Trainer makes a tensor of it. Fabric hands the number itself to its loggers; without either it is not used.
+        if isinstance(value, Number) and self._fabric is None and self._trainer is not None:
             import torch
 
             dtype = torch.promote_types(torch.get_default_dtype(), torch.float32)

@@ -316,14 +316,14 @@ class Judge:
             return f"as {fixed_in}"
         # Between this release and the fixed one, other things have changed. The last release without the fix is nearer.
         last = max(gate.affected_releases(catalogue.find(patch)[0]), key=Version)
-        stock, alone = self.arms.run(spec, last, shim=False), self.arms.run(spec, last, True, patch)
-        difference = change(stock, alone)
-        if difference and behaves_as(official, alone, difference):
+        there = self.arms.run(spec, last, True, patch)
+        difference = change(self.arms.run(spec, last, shim=False), there)
+        if difference and behaves_as(official, there, difference):
             return f"as {fixed_in}, seen on {last}"
         # Or it takes what was fixed before that to see the same.
         fixes = {name: catalogue.find(name)[0].fixed_in for name in default_patches(self.version)}
         names = [name for name, release in fixes.items() if release and Version(release) <= Version(fixed_in)]
-        stock, together = self._run(spec, shim=False), self._run(spec, True, ",".join(names))
+        together = self._run(spec, True, ",".join(names))
         difference = change(stock, together)
         same = difference and behaves_as(official, together, difference)
         return f"as {fixed_in}, with what was fixed before it" if same else ""

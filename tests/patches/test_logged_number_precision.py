@@ -1,6 +1,9 @@
 """PR 19046: Python numbers that are logged while bfloat16 is the default."""
 
+import pytest
+
 from tests.equivalence.proof import Proof, sees
+from tests.support.arms import Arm, run
 
 PROOFS = tuple(
     Proof(
@@ -12,3 +15,13 @@ PROOFS = tuple(
     )
     for case, since in (("default", ""), ("precision", "2.1.0"))
 )
+
+
+@pytest.mark.parametrize("version", ["2.0.0", "2.0.9", "2.1.2"])
+@pytest.mark.parametrize("case", ["fabric", "alone"])
+def test_what_no_trainer_logs_stays_the_number_that_it_is(version, case):
+    stock, shim = (
+        run("logged_number_precision", Arm("pytorch-lightning", version, shim=on), case) for on in (False, True)
+    )
+    assert stock.ok and shim.ok, (stock, shim)
+    assert shim.observations == stock.observations

@@ -1,6 +1,7 @@
 """PR 19046: Python numbers logged while bfloat16 is torch's default.
 
-Cases: ``default`` (torch.set_default_dtype), ``precision`` (precision="bf16-true", from 2.1.0 on).
+Cases: ``default`` (torch.set_default_dtype), ``precision`` (precision="bf16-true", from 2.1.0 on), ``fabric`` and
+``alone`` (a LightningModule that logs to Fabric's loggers, or to nobody).
 """
 
 import _scenario as scenario
@@ -26,7 +27,34 @@ class Model(pl.LightningModule):
         return torch.optim.SGD(self.parameters(), lr=0.1)
 
 
-if __name__ == "__main__":
+class Logger(scenario.fabric().loggers.Logger):
+    name, version, experiment = "name", "version", None
+
+    def __init__(self):
+        self.logged = []
+
+    def log_metrics(self, metrics, step=None):
+        self.logged.append([(name, type(value).__name__, str(value)) for name, value in metrics.items()])
+
+    def log_hyperparams(self, *args, **kwargs):
+        pass
+
+
+def log_numbers(module):
+    for number in (1, 0.1, 2**24 + 1, True, 1j):
+        module.log("number", number)
+    module.log_dict({"integer": 1, "float": 0.1})
+
+
+if __name__ == "__main__" and scenario.CASE == "fabric":
+    logger = Logger()
+    fabric = scenario.fabric().Fabric(accelerator="cpu", loggers=logger)
+    log_numbers(fabric.setup(Model()))
+    scenario.observe(logged=logger.logged)
+elif __name__ == "__main__" and scenario.CASE == "alone":
+    log_numbers(Model())
+    scenario.observe(logged=[])
+elif __name__ == "__main__":
     pl.seed_everything(3)
     options = {}
     if scenario.CASE == "precision":
