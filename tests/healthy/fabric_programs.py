@@ -36,7 +36,10 @@ def _net(get: Any) -> str:
         "frozen": "self.body, self.head = nn.Linear(8, 8), nn.Linear(8, 1)\n        self.body.requires_grad_(False)",
         "batch_norm": "self.body, self.head = nn.Sequential(nn.Linear(8, 8), nn.BatchNorm1d(8)), nn.Linear(8, 1)",
     }.get(get("model"), "self.body, self.head = nn.Linear(8, 8), nn.Linear(8, 1)")
-    lines = ["class Net(nn.Module):", "    def __init__(self):", "        super().__init__()", f"        {body}"]
+    imported, base = ("", "nn.Module")
+    if get("lightning_module"):
+        imported, base = "from PL import LightningModule\n\n\n", "LightningModule"
+    lines = [f"class Net({base}):", "    def __init__(self):", "        super().__init__()", f"        {body}"]
     if get("unused"):
         lines.append("        self.spare = nn.Linear(2, 2)")
     hidden = "checkpoint(self.body, x, use_reentrant=False)" if get("checkpointed") else "self.body(x)"
@@ -44,7 +47,7 @@ def _net(get: Any) -> str:
     if get("model") == "with method":
         lines += ["    def score(self, x):", "        return self.head(torch.relu(self.body(x))) * 2"]
         lines += ["    def predict(self, x):", "        return self.forward(x).detach()"]
-    return "\n".join(["", *lines, ""])
+    return imported + "\n".join(["", *lines, ""])
 
 
 BUILD = {
@@ -217,7 +220,7 @@ def _steps(get: Any) -> list[str]:
     if get("rank_only") == "uneven" and "net_raw" in out:
         steps = ["net_raw = model.module", *steps]
     backward = {
-        "backward": "fabric.backward(loss)",
+        "backward": "net.manual_backward(loss)" if get("lightning_module") == "backward" else "fabric.backward(loss)",
         "plain backward": "loss.backward()",
         "autograd.grad": "for p, g in zip(trained, torch.autograd.grad(loss, trained)):\n    p.grad = g",
     }[get("loss")]
@@ -269,6 +272,20 @@ def _steps(get: Any) -> list[str]:
             "    if fabric.is_global_zero:",
             "        with torch.no_grad():",
             f"            watch.saw('score', {owner}(x).float().mean())",
+        ]
+    if get("lightning_module") == "logs":
+        steps += [
+            "    for name, value in {'int': 1, 'large': 2**24 + n, 'float': 0.1, 'flag': True, 'loss': loss.detach()}.items():",
+            "        model.log(name, value)",
+            "    net.log_dict({'n': n, 'half': 0.5, 'sum': y.sum()})",
+        ]
+    elif get("lightning_module") == "optimizers":
+        steps += [
+            "    for ask in (net.optimizers, net.lr_schedulers, lambda: net.device, lambda: net.global_step, lambda: net.trainer):",
+            "        try:",
+            "            watch.saw('asked', str(ask()))",
+            "        except Exception as error:",
+            "            watch.saw('asked', error)",
         ]
     if get("no_grad"):
         steps += ["    with torch.no_grad():", f"        watch.saw('without gradient', {out})"]

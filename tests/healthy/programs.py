@@ -168,8 +168,12 @@ FABRIC: Options = {
     "compiled_step": (False, True),
     "checkpointed": (False, True),
     "no_grad": (False, True),
+    "lightning_module": (None, "logs", "optimizers", "backward"),
 }
 # fmt: on
+
+ADDED = {"lightning_module": 1800}
+"""Options that came later, and the seed from which on they are drawn: the programs of seeds before it stay the same."""
 
 OPTIONS = {"trainer": TRAINER, "fabric": FABRIC}
 COSTLY = {"ddp": 0.25, "ddp_fork": 0.3, "ddp_spawn": 0.03, "module": 0.3, "net": 0.3, "compiled": 0.3, "rich": 0.1}
@@ -187,6 +191,11 @@ def spec(seed: int) -> Spec:
     found: Spec = {"kind": kind}
     ranks = draw.random() < (0.3 if kind == "fabric" else 0.08)
     for name, values in options.items():
+        if name in ADDED:
+            later = random.Random(f"healthy {seed} {name}")
+            if seed % OF_OLDEST >= ADDED[name] and later.random() < 0.3:
+                found[name] = later.choice(values[1:])
+            continue
         if draw.random() < max(density, LIKELY.get(name, 0)) and draw.random() < SELDOM.get(name, 1):
             value = draw.choice(values[1:])
             if name == "strategy" or draw.random() < COSTLY.get(value if isinstance(value, str) else "", 1):
@@ -228,6 +237,8 @@ def _settled(found: Spec) -> Spec:
             drop |= {"accumulate", "no_sync", "clip", "retain", "loss"}
         if get("loss") == "autograd.grad":
             drop |= {"no_sync"}
+        if get("model") in ("dict", "list", "sequential") or get("gan") or get("rank_only") == "own head":
+            drop.add("lightning_module")
         if not ddp:
             drop |= {"unused", "static_graph", "no_sync"}
             if get("rank_only") in ("own head", "uneven"):
