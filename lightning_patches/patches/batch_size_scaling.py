@@ -8,11 +8,19 @@ from lightning_patches.engine.distributions import upstream_module
 from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 
-def _drop_val_loader(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+def _reload_val_loader(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def _reset_dataloaders(trainer: Any) -> None:
         original(trainer)
-        # Dropped, not made anew: whoever validates next asks for it, with the batch size and limit of that time.
-        trainer.fit_loop.epoch_loop.val_loop._combined_loader = None
+        if trainer._active_loop is not trainer.fit_loop:
+            return
+        val_loop = trainer.fit_loop.epoch_loop.val_loop
+        val_loop._combined_loader = None
+        stage = trainer.state.stage
+        trainer.validating = True  # below 2.1.0 the loop takes the limit of the trainer's stage
+        try:
+            val_loop.setup_data()
+        finally:
+            trainer.state.stage = stage
 
     return _reset_dataloaders
 
@@ -57,7 +65,7 @@ PATCHES = (
         title="Validation after the batch size finder uses all of its batches",
         group="correctness",
         affected=(">=2.0.0,<2.1.1",),
-        targets=(Target("pytorch.tuner.batch_size_scaling:_reset_dataloaders", _drop_val_loader),),
+        targets=(Target("pytorch.tuner.batch_size_scaling:_reset_dataloaders", _reload_val_loader),),
         upstream=Upstream(
             issues=(18394,),
             pull_requests=(18854,),

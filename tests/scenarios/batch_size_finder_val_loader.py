@@ -1,4 +1,7 @@
-"""Issue 18394: validation stays limited to the batch size finder's ``steps_per_trial`` batches."""
+"""Issue 18394: validation stays limited to the batch size finder's ``steps_per_trial`` batches.
+
+Cases: ``callback``; ``tuner`` (the search is over, and the script looks at its loaders).
+"""
 
 import _scenario as scenario
 import torch
@@ -38,7 +41,15 @@ class Model(pl.LightningModule):
 if __name__ == "__main__":
     pl.seed_everything(7)
     model = Model()
-    finder = scenario.pytorch("callbacks").BatchSizeFinder(steps_per_trial=2, max_trials=2)
-    trainer = scenario.trainer(max_epochs=2, num_sanity_val_steps=0, accelerator="cpu", callbacks=[finder])
-    trainer.fit(model)
-    scenario.observe(batch_size=model.batch_size, validated=model.validated, weight=model.layer.weight)
+    search = {"steps_per_trial": 2, "max_trials": 2}
+    options = {"max_epochs": 2, "num_sanity_val_steps": 0, "accelerator": "cpu"}
+    if scenario.CASE == "tuner":
+        trainer = scenario.trainer(**options)
+        size = scenario.pytorch("tuner").Tuner(trainer).scale_batch_size(model, **search)
+        loaders = trainer.train_dataloader, trainer.val_dataloaders
+        scenario.observe(batch_sizes=[loader.batch_size for loader in loaders], limit=trainer.num_val_batches)
+    else:
+        finder = scenario.pytorch("callbacks").BatchSizeFinder(**search)
+        trainer = scenario.trainer(callbacks=[finder], **options)
+        trainer.fit(model)
+        scenario.observe(batch_size=model.batch_size, validated=model.validated, weight=model.layer.weight)
