@@ -113,6 +113,7 @@ class TestTest:
             time.sleep(0.1)
         assert not Path(f"/proc/{grandchild}").exists()
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("unsteady", "broken", "status", "runs"), [(2, 0, 0, 2), (1, 1, 1, 2), (0, 1, 1, 2), (0, 11, 1, 1)]
     )

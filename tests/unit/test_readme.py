@@ -78,6 +78,7 @@ def test_how_to_add_a_patch_shows_what_stands_in_the_repository(tmp_path: Path) 
     assert shown == {path: (ROOT / path).read_text() for path in shown}
 
 
+@pytest.mark.slow
 def test_a_new_file_is_all_that_the_catalogue_needs(tmp_path: Path) -> None:
     """The example is taken out of a copy of the repository and put in again, as the README's steps do."""
     for name in ("lightning_patches", "scripts", "upstream", "tests/support", "tests/scenarios"):

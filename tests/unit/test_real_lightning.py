@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
 from tests.support import arms  # noqa: F401  puts scripts/ on the path
 from tests.unit.fakes import check
 
@@ -24,6 +26,7 @@ def run(program: str, *releases: tuple[str, str], **variables: str) -> Any:
     return json.loads(check(VERDICTS + program, *path, PYTHONWARNINGS="ignore", **variables).splitlines()[-1])
 
 
+@pytest.mark.slow
 def test_lightning_is_imported_before_us() -> None:
     program = """
 import json, lightning.pytorch as pl
@@ -40,6 +43,7 @@ print(json.dumps([before is not after, _DataFetcher.reset is before, left, appli
         assert applied[f"lightning 2.3.3 {name}"] == "applied"
 
 
+@pytest.mark.slow
 def test_two_lightnings_of_different_versions_in_one_process() -> None:
     """What ``pip install lightning==2.3.3`` makes of an environment: it brings the newest ``pytorch-lightning``."""
     program = """

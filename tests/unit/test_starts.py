@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.support import pythons
 from tests.support.scripts import load
 
 
+@pytest.mark.slow
 def test_no_start_hangs_and_every_verdict_is_true(tmp_path: Path) -> None:
     stress = load("stress_starts")
     stress.prepare(tmp_path)

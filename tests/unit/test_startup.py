@@ -382,6 +382,7 @@ os._exit(0 if sys.stdout.flush() is None else 1)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("module", ["wrapt", "packaging.version", "importlib.metadata"])
 @pytest.mark.parametrize("way", ["import", "site"])
 def test_another_thread_imports_what_we_need(tmp_path: Path, way: str, module: str) -> None:
