@@ -78,19 +78,17 @@ def test_which_tests_are_recorded():
     assert not tested.may_be_skipped(ROOT.parent / "elsewhere" / "test_x.py")
 
 
+OF_CODE = ["activation/test_run.py", "equivalence/test_diffs.py", "pythons/test_pythons.py"]
+"""Below ``tests``: recorded tests of three folders that depend on all code, each on something of its own beside."""
+
+
 @pytest.mark.parametrize(
     ("file", "voids"),
     [
-        (
-            "lightning_patches/_runtime.py",
-            ["activation/test_run.py", "equivalence/test_diffs.py", "pythons/test_pythons.py"],
-        ),
-        ("scripts/_fork.py", ["activation/test_run.py", "equivalence/test_diffs.py", "pythons/test_pythons.py"]),
-        ("tests/support/arms.py", ["activation/test_run.py", "equivalence/test_diffs.py", "pythons/test_pythons.py"]),
-        (
-            "tests/activation/conftest.py",
-            ["activation/test_run.py", "equivalence/test_diffs.py", "pythons/test_pythons.py"],
-        ),
+        ("lightning_patches/_runtime.py", OF_CODE),
+        ("scripts/_fork.py", OF_CODE),
+        ("tests/support/arms.py", OF_CODE),
+        ("tests/activation/conftest.py", OF_CODE),
         ("upstream/compiled-log.patch", ["equivalence/test_diffs.py"]),
         ("tests/unit/test_cli.py", ["pythons/test_pythons.py"]),
         ("tests/activation/test_run.py", ["activation/test_run.py"]),
@@ -102,10 +100,7 @@ def test_which_tests_are_recorded():
 )
 def test_what_the_other_tests_depend_on(monkeypatch, file, voids):
     assert (ROOT / file).exists()
-    of_file = {
-        name: ROOT / "tests" / name
-        for name in ("activation/test_run.py", "equivalence/test_diffs.py", "pythons/test_pythons.py")
-    }
+    of_file = {name: ROOT / "tests" / name for name in OF_CODE}
     before = {name: tested.of_code(path) for name, path in of_file.items()}
     real = tested.content
     monkeypatch.setattr(tested, "content", lambda path: b"changed" if path == ROOT / file else real(path))
