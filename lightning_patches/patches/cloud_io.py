@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import importlib
 import io
 import pickle
 from typing import Any, Callable
@@ -48,7 +49,7 @@ def _atomic_save(original: Callable[..., None], namespace: str) -> Callable[...,
         fs, path = module.fsspec.core.url_to_fs(str(filepath))
         try:
             with fs.transaction:
-                if pipes and module._is_object_storage(fs) and type(fs).__name__ != "AzureBlobFileSystem":
+                if pipes and module._is_object_storage(fs) and not _is_azure(module, fs):
                     fs.pipe(path, buffer.getvalue())
                 else:
                     with fs.open(path, "wb") as file:
@@ -62,6 +63,12 @@ def _atomic_save(original: Callable[..., None], namespace: str) -> Callable[...,
             raise
 
     return _atomic_save
+
+
+def _is_azure(module: Any, fs: Any) -> bool:
+    return bool(module.module_available("adlfs")) and isinstance(
+        fs, importlib.import_module("adlfs").AzureBlobFileSystem
+    )
 
 
 def _write_beside(original: Callable[..., None], namespace: str) -> Callable[..., None]:

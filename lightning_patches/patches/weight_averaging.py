@@ -15,10 +15,13 @@ def _is_empty(callback: Any) -> bool:
     return average is not None and int(average.n_averaged) == 0
 
 
-def _once_averaged(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+def _with_trained_weights(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    # What the hook does is still done, as a subclass may have overridden it: swapped or copied are equal weights.
     def hook(self: Any, trainer: Any, pl_module: Any) -> None:
-        if not _is_empty(self):
-            original(self, trainer, pl_module)
+        if _is_empty(self):
+            self._average_model.update_parameters(pl_module)  # the first of them copies
+            self._average_model.n_averaged.zero_()
+        original(self, trainer, pl_module)
 
     return hook
 
@@ -39,9 +42,9 @@ PATCHES = (
         group="correctness",
         affected=(">=2.6.0,<=2.6.6",),
         targets=(
-            Target(f"{_CALLBACK}.on_train_end", _once_averaged),
-            Target(f"{_CALLBACK}.on_validation_epoch_start", _once_averaged),
-            Target(f"{_CALLBACK}.on_validation_epoch_end", _once_averaged),
+            Target(f"{_CALLBACK}.on_train_end", _with_trained_weights),
+            Target(f"{_CALLBACK}.on_validation_epoch_start", _with_trained_weights),
+            Target(f"{_CALLBACK}.on_validation_epoch_end", _with_trained_weights),
             Target(f"{_CALLBACK}.on_save_checkpoint", _on_save_checkpoint),
         ),
         upstream=Upstream(issues=(21724,), pull_requests=(21732, 21754)),
@@ -55,10 +58,12 @@ PATCHES = (
         ),
         equivalent_to="the same training without the callback, as long as nothing is averaged",
         relied_on="An average from the first step on, and what follows a later start, are as before. Only what is "
-        "validated, saved and kept before the start changes, from the initial weights to the trained ones.",
+        "validated, saved and kept before the start changes, from the initial weights to the trained ones. A subclass "
+        "that overrides `_swap_models` or `_copy_average_to_current` sees every call.",
         relied_on_tests=(
             "tests/patches/test_weight_averaging_before_start.py::test_an_average_from_the_first_step_on_is_left_alone",
             "tests/patches/test_weight_averaging_before_start.py::test_the_average_is_used_from_its_start_on",
+            "tests/patches/test_weight_averaging_before_start.py::test_a_subclass_sees_every_call",
         ),
     ),
 )

@@ -26,6 +26,12 @@ def test_what_may_be_written_is_written(version, case):
     assert seen(version, case) == seen(version, case, shim=True) == {"error": None, "written": True}
 
 
+@pytest.mark.parametrize("version", ["2.6.4", "2.6.6"])
+def test_a_class_that_derives_from_azures_is_written_as_azure(version):
+    right = {"error": None, "written": True, "piped": []}
+    assert seen(version, "azure") == seen(version, "azure", shim=True) == right
+
+
 LOST = {"error": None, "written": False}
 PROOFS = tuple(
     Proof("checkpoint-permission-error", observes(LOST), case=case, recommended="by-hand", right=observes(DENIED))

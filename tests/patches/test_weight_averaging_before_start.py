@@ -16,9 +16,12 @@ def seen(version, case, shim=False):
     result = run("weight_averaging_before_start", Arm("lightning", version, shim), case)
     assert result.ok, result
     found = result.observations[0]
-    return {name: [float.fromhex(v) for v in found[name]] for name in ("validated", "saved")} | {
-        "trained": float.fromhex(found["trained"])
-    }
+    calls = {"calls": found["calls"]} if "calls" in found else {}
+    return (
+        calls
+        | {name: [float.fromhex(v) for v in found[name]] for name in ("validated", "saved")}
+        | {"trained": float.fromhex(found["trained"])}
+    )
 
 
 @pytest.mark.parametrize("case", ["later", "ema"])
@@ -36,6 +39,13 @@ def test_resumed_from_before_the_start():
 
 def test_an_average_from_the_first_step_on_is_left_alone():
     assert seen("2.6.6", "at-once") == seen("2.6.6", "at-once", shim=True)
+
+
+def test_a_subclass_sees_every_call():
+    """Upstream's own ``test_swa`` counts them."""
+    stock, shim = (seen("2.6.6", "subclass", on) for on in (False, True))
+    assert stock.pop("calls") == shim.pop("calls") == [12, 1]
+    assert shim == seen("2.6.6", "later", shim=True)
 
 
 def _weights(steps):

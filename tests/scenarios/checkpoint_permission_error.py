@@ -1,10 +1,13 @@
 """PR 21799: the storage does not permit a checkpoint to be written.
 
 Cases: ``save`` (``Trainer.save_checkpoint``), ``callback`` (ModelCheckpoint in a training), ``by-hand`` (the same file
-opened without Lightning), ``permitted`` (storage that lets the file be written), ``local`` (the same, on the disk).
+opened without Lightning), ``permitted`` (storage that lets the file be written), ``local`` (the same, on the disk),
+``azure`` (the same, a class of one's own on top of adlfs, which from 2.6.5 on is not given the file in one piece).
 """
 
 import os
+import sys
+from pathlib import Path
 
 import _scenario as scenario
 import fsspec
@@ -26,12 +29,39 @@ class Guarded(MemoryFileSystem):
         return super()._open(path, mode, **options)
 
 
+def azure():
+    """A stand-in for adlfs, and a file system that derives from its class.
+
+    Returns:
+        The paths whose content it is given in one piece.
+    """
+    directory = Path(os.environ.get("SCENARIO_OUT", "."))
+    base = "from fsspec.implementations.memory import MemoryFileSystem"
+    directory.joinpath("adlfs.py").write_text(f"{base}\nclass AzureBlobFileSystem(MemoryFileSystem): pass\n")
+    sys.path.insert(0, str(directory))
+    import adlfs
+
+    class Lake(adlfs.AzureBlobFileSystem):
+        protocol, store, pseudo_dirs = "lake", {}, [""]
+        piped: list = []
+
+        def pipe(self, path, value=None, **options):
+            self.piped.append(path)
+            return super().pipe(path, value, **options)
+
+    fsspec.register_implementation("lake", Lake, clobber=True)
+    return Lake.piped
+
+
 if __name__ == "__main__":
     fsspec.register_implementation("guarded", Guarded, clobber=True)
     model = scenario.pytorch("demos.boring_classes").BoringModel()
     directory = "memory://run" if scenario.CASE == "permitted" else "guarded://run"
     if scenario.CASE == "local":
         directory = os.environ.get("SCENARIO_OUT", ".")
+    piped = azure() if scenario.CASE == "azure" else []
+    if scenario.CASE == "azure":
+        directory = "lake://run"
     path = f"{directory}/model.ckpt"
     options = {"accelerator": "cpu", "max_steps": 2, "limit_val_batches": 0}
     error = None
@@ -49,4 +79,4 @@ if __name__ == "__main__":
     except Exception as caught:
         error = f"{type(caught).__name__}: {caught}"
     fs, place = fsspec.core.url_to_fs(path)
-    scenario.observe(error=error, written=fs.exists(place))
+    scenario.observe(error=error, written=fs.exists(place), **({"piped": piped} if scenario.CASE == "azure" else {}))

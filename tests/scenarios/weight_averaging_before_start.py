@@ -2,7 +2,8 @@
 
 Six steps, a validation after each. Cases: ``never`` (the training ends before the average begins), ``without`` (no
 callback), ``later`` (it begins with the fourth step), ``ema`` (the same, EMAWeightAveraging), ``resume`` (``later``,
-from a checkpoint of the second step), ``at-once`` (it begins with the first).
+from a checkpoint of the second step), ``at-once`` (it begins with the first), ``subclass`` (``later``, and what swaps
+and copies is overridden, and called).
 """
 
 import os
@@ -22,6 +23,18 @@ OUT = Path(os.environ.get("SCENARIO_OUT", "."))
 class Averaging(callbacks.WeightAveraging):
     def should_update(self, step_idx=None, epoch_idx=None):
         return step_idx is not None and step_idx >= FIRST
+
+
+class Counting(Averaging):
+    swaps = copies = 0
+
+    def _swap_models(self, pl_module):
+        self.swaps += 1
+        super()._swap_models(pl_module)
+
+    def _copy_average_to_current(self, pl_module):
+        self.copies += 1
+        super()._copy_average_to_current(pl_module)
 
 
 class Model(pl.LightningModule):
@@ -44,7 +57,7 @@ class Model(pl.LightningModule):
 
 def trainer(epochs):
     saving = callbacks.ModelCheckpoint(OUT / "checkpoints", filename="{step}", save_top_k=-1)
-    added = [] if CASE == "without" else [Averaging()]
+    added = [] if CASE == "without" else [Counting() if CASE == "subclass" else Averaging()]
     if CASE == "ema":
         added = [callbacks.EMAWeightAveraging(decay=0.5, update_starting_at_step=FIRST)]
     return scenario.trainer(
@@ -59,7 +72,8 @@ def trainer(epochs):
 if __name__ == "__main__":
     data = DataLoader(torch.ones(1, 1))
     model = Model()
-    trainer(2 if CASE == "resume" else 6).fit(model, data, data)
+    first = trainer(2 if CASE == "resume" else 6)
+    first.fit(model, data, data)
     if CASE == "resume":
         validated, model = model.validated, Model()
         trainer(6).fit(model, data, data, ckpt_path=OUT / "checkpoints" / "step=2.ckpt")
@@ -68,6 +82,7 @@ if __name__ == "__main__":
         int(path.stem.partition("=")[2]): torch.load(path, weights_only=True) for path in OUT.glob("checkpoints/*.ckpt")
     }
     scenario.observe(
+        **({"calls": [first.callbacks[0].swaps, first.callbacks[0].copies]} if CASE == "subclass" else {}),
         validated=model.validated,
         saved=[float(saved[step]["state_dict"]["layer.weight"]) for step in sorted(saved)],
         trained=float(model.layer.weight),
