@@ -70,6 +70,7 @@ ENVIRONMENTS = (
     Environment("2.8.0", "3.13", ("2.5.6",)),
     Environment("2.10.0", "3.12", ("2.6.1",)),
     Environment("2.13.0", "3.11", ("2.6.6",)),
+    Environment("2.14.1", "3.14", ("2.6.6", "2.5.6")),
     Environment("2.15.0", "3.13", ("2.6.6", "2.2.5")),
 )
 """Every torch here was the newest of its minor; Python 3.8 ends with torch 2.4, Lightning 2.6 begins with 3.10."""

@@ -24,7 +24,8 @@ def load(torch_folder):
     if (torch_folder / "lib" / "libtorch_cuda.so").exists():
         raise ImportError("simulated_cuda needs the CPU build of torch; this one has CUDA")
     # torch opens this library privately; ours needs its symbols to be visible
-    ctypes.CDLL(str(torch_folder / "lib" / "libtorch_cpu.so"), mode=ctypes.RTLD_GLOBAL)
+    own = torch_folder / "lib" / "libtorch_cpu.so"
+    ctypes.CDLL(str(own) if own.exists() else own.name, mode=ctypes.RTLD_GLOBAL)
     ctypes.CDLL(str(library_file(torch_folder)), mode=ctypes.RTLD_GLOBAL)
 
 

@@ -20,6 +20,7 @@ def install():
     _install_device_functions()
     _install_answers_about_the_hardware()
     _install_streams()
+    _install_generators()
     _install_storage_functions()
     os.register_at_fork(after_in_child=_after_fork)
 
@@ -173,6 +174,32 @@ def _install_streams():
 
     torch._C._cuda_isCurrentStreamCapturing = lambda: False
     torch.cuda.graphs._cuda_isCurrentStreamCapturing = lambda: False
+
+
+# ---------------------------------------------------------------- random numbers
+
+
+class _Generators(type):
+    def __instancecheck__(cls, candidate):
+        return isinstance(candidate, torch._C.Generator)
+
+
+class Generator(metaclass=_Generators):
+    """``torch.Generator`` where a CPU build of torch refuses to make one for cuda (seen with 2.6)."""
+
+    def __new__(cls, device="cpu"):
+        device = torch.device(device)
+        if device.type != "cuda":
+            return torch._C.Generator(device)
+        torch.cuda._lazy_init()
+        return OPS.new_generator(-1 if device.index is None else device.index)
+
+
+def _install_generators():
+    try:
+        torch.Generator("cuda")
+    except RuntimeError:
+        torch.Generator = Generator
 
 
 # ---------------------------------------------------------------- storages

@@ -94,7 +94,7 @@ struct DeviceGuard final : c10::impl::DeviceGuardImplInterface {
   c10::Stream getDefaultStream(Device device) const override {
     return c10::Stream(c10::Stream::DEFAULT, Device(kDeviceType, index_or_current(device)));
   }
-  c10::Stream getStream(Device device) const override {
+  c10::Stream getStream(Device device) const noexcept override {
     const auto index = index_or_current(device);
     return c10::Stream(c10::Stream::UNSAFE, Device(kDeviceType, index), current_streams[index]);
   }
@@ -105,7 +105,7 @@ struct DeviceGuard final : c10::impl::DeviceGuardImplInterface {
   c10::Stream getStreamFromGlobalPool(Device device, bool) const override {
     return getNewStream(device, 0);
   }
-  c10::Stream exchangeStream(c10::Stream stream) const override {
+  c10::Stream exchangeStream(c10::Stream stream) const noexcept override {
     c10::Stream previous = getStream(stream.device());
     current_streams[stream.device_index()] = stream.id();
     return previous;
@@ -501,6 +501,10 @@ TORCH_LIBRARY(simulated_cuda, library) {
   library.def("default_generator(int index) -> Generator?", [](int64_t index) {
     return std::optional<at::Generator>(default_generator(static_cast<DeviceIndex>(index)));
   });
+  library.def("new_generator(int index) -> Generator?", [](int64_t index) {
+    const auto on = index_or_current(Device(kDeviceType, static_cast<DeviceIndex>(index)));
+    return std::optional<at::Generator>(at::make_generator<DeviceGenerator>(on));
+  });
   library.def(
       "resize_storage(Tensor tensor, int bytes) -> ()",
       [](const at::Tensor& tensor, int64_t bytes) { resize_storage(tensor.storage(), bytes); });
@@ -515,10 +519,11 @@ namespace at {
 struct CUDAHooks final : CUDAHooksInterface {
   explicit CUDAHooks(CUDAHooksArgs) {}
   void init() const override {}
-  bool isBuilt() const override {
+  // torch before 2.7 does not ask these two, so they override nothing there
+  bool isBuilt() const {
     return true;
   }
-  bool isAvailable() const override {
+  bool isAvailable() const {
     return simulated_cuda::device_count() > 0;
   }
   bool hasCUDA() const override {

@@ -121,14 +121,20 @@ class DeviceBackend final : public Backend {
 
   WorkPtr allreduce(Tensors& tensors, const AllreduceOptions& options) override {
     auto on_host = host(tensors);
-    const bool integers = at::isIntegralType(tensors[0].scalar_type(), /*includeBool=*/false);
-    if (options.reduceOp == ReduceOp::AVG && integers) {
-      // NCCL averages integers; gloo refuses to
+    if (options.reduceOp == ReduceOp::AVG) {
+      // NCCL averages; gloo refuses to do so with integers, and an older one with any type
       auto sum = options;
       sum.reduceOp = ReduceOp::SUM;
       auto finished = gloo_->allreduce(on_host, sum);
       finished->wait();
-      for (auto& tensor : on_host) tensor.div_(getSize(), "trunc");
+      for (auto& tensor : on_host) {
+        const bool integers = at::isIntegralType(tensor.scalar_type(), /*includeBool=*/false);
+        if (integers) {
+          tensor.div_(getSize(), "trunc");
+        } else {
+          tensor.div_(getSize());
+        }
+      }
       return work(finished, tensors);
     }
     return work(gloo_->allreduce(on_host, options), tensors);
@@ -226,14 +232,22 @@ class DeviceBackend final : public Backend {
   uint64_t getSequenceNumberForGroup() override {
     return gloo_->getSequenceNumberForGroup();
   }
-  void setTimeout(std::chrono::milliseconds timeout) override {
-    gloo_->setTimeout(timeout);
+
+  // an older torch has no such functions of a backend, so they override nothing there
+  void setTimeout(std::chrono::milliseconds timeout) {
+    [timeout](auto& gloo) {
+      if constexpr (requires { gloo.setTimeout(timeout); }) gloo.setTimeout(timeout);
+    }(*gloo_);
   }
-  void abort() override {
-    gloo_->abort();
+  void abort() {
+    [](auto& gloo) {
+      if constexpr (requires { gloo.abort(); }) gloo.abort();
+    }(*gloo_);
   }
-  void shutdown() override {
-    gloo_->shutdown();
+  void shutdown() {
+    [](auto& gloo) {
+      if constexpr (requires { gloo.shutdown(); }) gloo.shutdown();
+    }(*gloo_);
   }
 
  private:
