@@ -23,11 +23,11 @@ from lightning_patches.activation import startup
 """Makes two toy patches the catalogue; ``startup.on_import()`` then does what the import does."""
 TOY_SITE = """
 import sys
+from importlib.machinery import ModuleSpec  # not in the finder: from Python 3.14 on it may import warnings
 import lightning_patches
 class Toys:  # makes a toy patch the catalogue, when that is imported
     def find_spec(self, name, path=None, target=None):
         if name == "lightning_patches.patches":
-            from importlib.machinery import ModuleSpec
             return ModuleSpec(name, self)
     def create_module(self, spec): return None
     def exec_module(self, module):
