@@ -37,15 +37,16 @@ class ProcessGroupNCCL(metaclass=_InstanceByName):
         return _create(store, rank, size, options._timeout)
 
 
-def _of_cuda_tensors(get_device_backend_map):
+def _of_cuda_tensors(initialise):
     """``cuda:gloo``, which two ranks on one card use, gets the simulation's backend, too: gloo of a CPU build takes a
     segmentation fault with cuda tensors."""
 
-    def map_of(self):
-        backends = get_device_backend_map(self)
-        return {**backends, "cuda": "nccl"} if backends == {"cuda": "gloo"} else backends
+    def __init__(self, backend):
+        initialise(self, backend)
+        if self.device_backend_map == {"cuda": "gloo"}:
+            self.device_backend_map = {"cuda": "nccl"}
 
-    return map_of
+    return __init__
 
 
 def install():
@@ -53,7 +54,7 @@ def install():
     if not dist.is_available() or c10d._NCCL_AVAILABLE:
         return
     c10d._NCCL_AVAILABLE = True
-    c10d.BackendConfig.get_device_backend_map = _of_cuda_tensors(c10d.BackendConfig.get_device_backend_map)
+    c10d.BackendConfig.__init__ = _of_cuda_tensors(c10d.BackendConfig.__init__)
     c10d.ProcessGroupNCCL = dist.ProcessGroupNCCL = ProcessGroupNCCL
     c10d.default_pg_nccl_timeout = DEFAULT_TIMEOUT
     backend = torch._C._distributed_c10d.Backend
