@@ -41,12 +41,12 @@ def _of_cuda_tensors(initialise):
     """``cuda:gloo``, which two ranks on one card use, gets the simulation's backend, too: gloo of a CPU build takes a
     segmentation fault with cuda tensors."""
 
-    def __init__(self, backend):
+    def with_our_backend(self, backend):
         initialise(self, backend)
         if self.device_backend_map == {"cuda": "gloo"}:
             self.device_backend_map = {"cuda": "nccl"}
 
-    return __init__
+    return with_our_backend
 
 
 def install():
