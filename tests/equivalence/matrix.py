@@ -269,6 +269,19 @@ def newest_affected(proof: Proof) -> Optional[Cell]:
     return None
 
 
+def on_one_card() -> list[Cell]:
+    """The newest affected release of each case for which one GPU is enough."""
+    found = (newest_affected(proof) for proof in proofs() if proof.one_card)
+    return [cell for cell in found if cell is not None]
+
+
+def releases_of(cell: Cell) -> list[tuple[str, str]]:
+    """Distribution and version of the releases that a cell's arms need."""
+    fixed_in = _diffs.record(cell.proof.patch).fixed_in
+    versions = [cell.version, *([fixed_in] if fixed_in is not None and can_run(cell.proof, fixed_in) else [])]
+    return [(cell.distribution, version) for version in versions]
+
+
 def can_run(proof: Proof, version: str) -> bool:
     """Whether a release has the API that the case needs, and can be imported with its torch."""
     has_api = Version(version) >= Version(proof.since or "0")

@@ -11,15 +11,9 @@ from tests.support import arms
 RUNNER = matrix.Runner()
 
 
-def cells():
-    """The last affected release of each case."""
-    for proof in matrix.proofs():
-        cell = matrix.newest_affected(proof) if proof.one_card else None
-        if cell is not None:
-            yield pytest.param(cell, id=f"{proof}-{cell.version}")
-
-
-@pytest.mark.parametrize("cell", list(cells()))
+@pytest.mark.parametrize(
+    "cell", [pytest.param(cell, id=f"{cell.proof}-{cell.version}") for cell in matrix.on_one_card()]
+)
 def test_stock_shows_the_bug_and_the_other_arms_agree(cell, monkeypatch):
     monkeypatch.setenv(arms.DEVICE, "cuda")
     outcome = matrix.evaluate(cell, RUNNER)

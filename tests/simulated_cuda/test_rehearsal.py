@@ -1,7 +1,6 @@
 """What is done on a real GPU, rehearsed: the simulated device takes the place of the one card, in every process.
 
-A part of it here. All, in some three minutes:
-`SIMULATED_CUDA=1 SIMULATED_CUDA_DEVICE_COUNT=1 PYTHONPATH=tests/simulated_cuda/site python -m pytest -m gpu`
+`scripts/rehearse` has this done by another Python and another torch.
 """
 
 import json
@@ -12,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.equivalence import matrix
 from tests.support import arms, groups, ports
 
 import _releases  # isort: skip  (tests.support.arms has put scripts/ on the path)
@@ -31,9 +31,6 @@ else:
     raise AssertionError("a CPU tensor went through")
 dist.destroy_process_group()
 """
-
-
-CARRIED = [("lightning", "2.6.6")]
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +66,7 @@ def on_the_machine(variables, tmp_path):
     """
     cache = tmp_path / "cache"
     (cache / "wheels").mkdir(parents=True)
-    for release in CARRIED:
+    for release in sorted({release for cell in matrix.on_one_card() for release in matrix.releases_of(cell)}):
         shutil.copy(_releases.wheel(*release), cache / "wheels")
     for library in _releases.cache_dir().glob("simulated_cuda-*.so"):
         shutil.copy(library, cache)
@@ -80,7 +77,7 @@ def on_the_machine(variables, tmp_path):
         with open(said, "w") as output:
             process = groups.start([sys.executable, *map(str, command)], output, {**variables, **offline}, arms.ROOT)
             try:
-                status = process.wait(800)
+                status = process.wait(1700)
             finally:
                 groups.end(process.pid)
         assert status == 0, said.read_text()
@@ -92,6 +89,14 @@ def on_the_machine(variables, tmp_path):
 def test_the_simulation_is_calibrated_on_the_card(on_the_machine):
     said = on_the_machine("-m", "pytest", "-p", "no:cacheprovider", "-m", "gpu", "tests/gpu/test_calibration.py")
     assert "1 passed, 1 skipped" in said, said  # two ranks of NCCL want two cards
+
+
+@pytest.mark.equivalence
+@pytest.mark.timeout(1800)
+def test_the_scenarios_show_their_bug_on_the_card(on_the_machine):
+    options = ("-p", "no:cacheprovider", "-m", "gpu", "tests/gpu/test_scenarios.py")
+    said = on_the_machine("-m", "pytest", *options)
+    assert f"{len(matrix.on_one_card())} passed" in said, said
 
 
 @pytest.mark.equivalence
