@@ -376,7 +376,10 @@ PATCHES = (
         "because a rank that fails cannot count on the others; all the rest is put back.",
         relied_on="A search that succeeds, and the fit after it, are the same to the last bit. A script that catches "
         "a search's error, and goes on with the weights and settings of the trial that failed, finds those from "
-        "before the search.",
-        relied_on_tests=("tests/patches/test_tuner_cleanup_on_error.py::test_a_search_that_succeeds_is_the_same",),
+        "before the search. As the callbacks are back, their on_exception is called, as for any other error of a fit.",
+        relied_on_tests=(
+            "tests/patches/test_tuner_cleanup_on_error.py::test_a_search_that_succeeds_is_the_same",
+            "tests/patches/test_tuner_cleanup_on_error.py::test_callbacks_are_told_of_the_error_of_a_search",
+        ),
     ),
 )

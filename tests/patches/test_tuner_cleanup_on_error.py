@@ -88,6 +88,15 @@ def test_a_search_that_succeeds_is_the_same(version, case):
     assert shim.ok and shim.observations == stock.observations, shim
 
 
+@pytest.mark.parametrize("version", ["2.0.9", "2.5.2", "2.6.6"])
+def test_callbacks_are_told_of_the_error_of_a_search(version):
+    """Stock has lost them by then. One that keeps a checkpoint of it keeps the weights from before the search."""
+    stock = run("finder_on_exception", Arm("pytorch-lightning", version))
+    shim = run("finder_on_exception", Arm("pytorch-lightning", version, shim=True), toggle=PATCH)
+    assert stock.ok and stock.observations[0] == {"told": [], "saved": None}, stock
+    assert shim.ok and shim.observations[0] == {"told": [BROKE], "saved": "the initial weights"}, shim
+
+
 @pytest.mark.distributed
 def test_rank_that_fails_alone_does_not_hang():
     stock = run(SCENARIO, Arm("lightning", "2.6.6"), "one_rank")
