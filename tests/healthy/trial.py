@@ -255,6 +255,9 @@ class Judge:
         finding = Finding(seed, self.version, "explained", list(guilty), list(guilty.values()), spec)
         finding.gone, finding.come = difference.gone[:20], difference.come[:20]
         if not guilty or not all(guilty.values()):
+            # What dies of an error dies of another one now and then: which rank is ended by whose end.
+            if any(change(stock, self._run(spec, shim=False)) for _ in range(AGAIN)):
+                return Finding(seed, self.version, "discarded", because=["two runs of it differ"], spec=spec)
             finding.verdict = "defect"
             first = next((name for name, excuse in guilty.items() if not excuse), "?")
             self._defects[first] += 1
@@ -357,6 +360,8 @@ class Judge:
 
 
 MENDED = "no longer dies of an error"
+AGAIN = 3
+"""How often a program that would be a defect runs on stock once more."""
 
 
 def default_patches(version: str) -> list[str]:
