@@ -6,6 +6,7 @@
 import json
 import os
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -113,3 +114,12 @@ def test_the_matrix_of_the_card_is_recorded(on_the_machine, tmp_path):
     }
     assert all(cell["arms"]["stock"] == "bug" for cell in found["cells"])
     assert "2 of 4 cells, 0 disagree" in Path(tmp_path, "EQUIVALENCE.cuda.md").read_text()
+
+
+@pytest.mark.parametrize(("option", "status"), [((), 2), (("--if-possible",), 0)])
+def test_where_no_debian_can_be_made_the_reason_is_said(option, status, tmp_path):
+    cache = {"PATH": str(tmp_path), "LIGHTNING_PATCHES_TEST_CACHE": str(tmp_path)}
+    command = [sys.executable, str(arms.ROOT / "scripts" / "rehearse"), *option]
+    done = subprocess.run(command, env={**os.environ, **cache}, capture_output=True, text=True, timeout=120)
+    assert done.returncode == status, done
+    assert "not rehearsed on trixie: there is no debootstrap" in done.stdout, done
