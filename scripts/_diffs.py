@@ -16,6 +16,7 @@ import os
 import re
 import sys
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Callable, Iterable, Iterator, Literal, Optional
 
@@ -135,7 +136,11 @@ def read(path: Path) -> Diff:
     Raises:
         DiffError: it is not a unified diff with a header, or its counts are wrong.
     """
-    text = path.read_text(encoding="utf-8")
+    return _parsed(path, path.read_text(encoding="utf-8"))
+
+
+@cache
+def _parsed(path: Path, text: str) -> Diff:
     head, separator, body = text.partition("\n---\n")
     if not separator:
         raise DiffError(f"{path.name}: no line '---' after the header")

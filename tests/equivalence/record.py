@@ -6,7 +6,7 @@ import datetime
 import json
 import os
 import platform
-from collections import Counter
+from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any, Iterable
 
@@ -133,10 +133,14 @@ def _legend() -> list[str]:
 def _table(outcomes: Outcomes) -> list[str]:
     patches = list(dict.fromkeys(outcome["patch"] for outcome in outcomes))
     versions = sorted({outcome["version"] for outcome in outcomes}, key=Version, reverse=True)
-    titles = [_title(patch, outcomes) for patch in patches]
+    recommended = {o["patch"] for o in outcomes if o["reference"].startswith("recommended")}
+    titles = [f"{patch}*" if patch in recommended else patch for patch in patches]
+    places: defaultdict[tuple[str, str], Outcomes] = defaultdict(list)
+    for outcome in outcomes:
+        places[outcome["patch"], outcome["version"]].append(outcome)
     lines = ["| release | " + " | ".join(titles) + " |", "| --- |" + " --- |" * len(patches)]
     for version in versions:
-        row = [_cell([o for o in outcomes if o["patch"] == patch and o["version"] == version]) for patch in patches]
+        row = [_cell(places[patch, version]) for patch in patches]
         lines.append(f"| {version} | " + " | ".join(row) + " |")
     return lines
 
@@ -153,8 +157,10 @@ def _disagreements(outcomes: Outcomes) -> list[str]:
 
 def _cases(outcomes: Outcomes) -> list[str]:
     lines = ["## Cases", "", "| patch | case | cells | official arm |", "| --- | --- | --- | --- |"]
-    for patch, case in dict.fromkeys((o["patch"], o["case"]) for o in outcomes):
-        mine = [o for o in outcomes if (o["patch"], o["case"]) == (patch, case)]
+    cases: defaultdict[tuple[str, str], Outcomes] = defaultdict(list)
+    for outcome in outcomes:
+        cases[outcome["patch"], outcome["case"]].append(outcome)
+    for (patch, case), mine in cases.items():
         old = {f" (with torch {o['torch']})" for o in mine if o.get("torch")}
         references = {_reference(o["reference"]) for o in mine if o["reference"]}
         lines.append(f"| {patch} | {case} | {len(mine)} | {', '.join(sorted(references))}{''.join(sorted(old))} |")
@@ -163,11 +169,6 @@ def _cases(outcomes: Outcomes) -> list[str]:
 
 def _reference(text: str) -> str:
     return "recommended usage" if text.startswith("recommended") else text.split()[-1]
-
-
-def _title(patch: str, outcomes: Outcomes) -> str:
-    recommended = any(o["patch"] == patch and o["reference"].startswith("recommended") for o in outcomes)
-    return f"{patch}*" if recommended else patch
 
 
 def _cell(outcomes: Outcomes) -> str:

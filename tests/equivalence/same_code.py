@@ -11,7 +11,7 @@ import ast
 import hashlib
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Callable, NamedTuple
 
 from tests.support.executed import ROOTS, Executed
 
@@ -42,13 +42,18 @@ def same(one: tuple[str, str], other: tuple[str, str], executed: Executed) -> bo
     return one == other or digest(*one, executed) == digest(*other, executed)
 
 
+@cache
 def digest(distribution: str, version: str, executed: Executed) -> str:
     """Of all in a release that decides what a run that executed these functions does."""
-    return digest_below(_releases.unpacked(distribution, version), executed)
+    return _digest(_releases.unpacked(distribution, version), executed, _index_in_release)
 
 
 def digest_below(directory: Path, executed: Executed) -> str:
-    """:func:`digest` of the release that is unpacked in a directory."""
+    """:func:`digest` of what lies in a directory, like a release."""
+    return _digest(directory, executed, _index_of)
+
+
+def _digest(directory: Path, executed: Executed, index_of: Callable[[Path, str], _Index | None]) -> str:
     by_file: dict[str, set[str]] = {}
     for path, name in executed:
         if path == "__init__.py" or path.endswith(_OF_THE_DISTRIBUTION):
@@ -56,7 +61,7 @@ def digest_below(directory: Path, executed: Executed) -> str:
         by_file.setdefault(path, set()).add(name)
     found = hashlib.sha256()
     for path, names in sorted(by_file.items()):
-        index = _index_of(directory, path)
+        index = index_of(directory, path)
         found.update(f"{path}\0".encode())
         if index is None:
             continue
@@ -76,6 +81,10 @@ def _index_of(directory: Path, path: str) -> _Index | None:
                 text = text.replace(theirs, ours)
             return _index(text)
     return None
+
+
+_index_in_release = cache(_index_of)
+"""Releases do not change."""
 
 
 @cache
