@@ -237,8 +237,9 @@ def boundaries(proof: Proof, distribution: str) -> list[Cell]:
         if before and before not in everywhere and can_run(proof, before):
             cells.append(Cell(proof, distribution, before, "before"))
         cells += [Cell(proof, distribution, v, "affected") for v in dict.fromkeys((affected[0], affected[-1]))]
-    if patch.fixed_in in versions and can_run(proof, str(patch.fixed_in)):
-        cells.append(Cell(proof, distribution, str(patch.fixed_in), "fixed"))
+    fixed_in = official(proof)
+    if fixed_in in versions:
+        cells.append(Cell(proof, distribution, str(fixed_in), "fixed"))
     if versions[-1] not in (*everywhere, patch.fixed_in) and can_run(proof, versions[-1]):
         cells.append(Cell(proof, distribution, versions[-1], "newest"))
     return cells
@@ -275,11 +276,18 @@ def on_one_card() -> list[Cell]:
     return [cell for cell in found if cell is not None]
 
 
-def releases_of(cell: Cell) -> list[tuple[str, str]]:
-    """Distribution and version of the releases that a cell's arms need."""
-    fixed_in = _diffs.record(cell.proof.patch).fixed_in
-    versions = [cell.version, *([fixed_in] if fixed_in is not None and can_run(cell.proof, fixed_in) else [])]
-    return [(cell.distribution, version) for version in versions]
+def wheels_to_carry() -> list[Path]:
+    """The wheels that the cells of :func:`on_one_card` need on a machine without a network."""
+    needed = set()
+    for cell in on_one_card():
+        needed |= {(cell.distribution, cell.version), (cell.distribution, official(cell.proof) or cell.version)}
+    return [_releases.wheel(*release) for release in sorted(needed)]
+
+
+def official(proof: Proof) -> Optional[str]:
+    """The first fixed release, if there is one and the case can run on it."""
+    fixed_in = _diffs.record(proof.patch).fixed_in
+    return fixed_in if fixed_in is not None and can_run(proof, fixed_in) else None
 
 
 def can_run(proof: Proof, version: str) -> bool:
@@ -445,15 +453,14 @@ def evaluate(cell: Cell, runner: Runner, known: Optional[dict[str, Any]] = None)
         known: the cell's outcome in an earlier record. Where it agreed, and stock and reference would do the same
             again, only shim and fork run.
     """
-    patch = _diffs.record(cell.proof.patch)
-    outcome = Outcome(patch.name, cell.proof.case, cell.distribution, cell.version, cell.role)
+    outcome = Outcome(cell.proof.patch, cell.proof.case, cell.distribution, cell.version, cell.role)
     outcome.torch = old_torch.find().torch if cell.proof.old_torch else ""
     outcome.subject, outcome.premise = subject(cell), premise(cell)
     if known is not None and known["agrees"] and known.get("expected") and known.get("premise") == outcome.premise:
         outcome.expected, outcome.reference = known["expected"], known["reference"]
         outcome.arms = {arm: known["arms"][arm] for arm in ("stock", "official") if arm in known["arms"]}
     judge = _affected if cell.role == "affected" else _unaffected
-    problems = list(judge(cell, patch, runner, outcome))
+    problems = list(judge(cell, runner, outcome))
     if problems and known is not None:
         return evaluate(cell, runner)  # with all arms, whose words then stand in the record
     outcome.agrees = not problems
@@ -461,11 +468,11 @@ def evaluate(cell: Cell, runner: Runner, known: Optional[dict[str, Any]] = None)
     return outcome
 
 
-def _affected(cell: Cell, patch: Patch, runner: Runner, outcome: Outcome) -> Iterator[str]:
+def _affected(cell: Cell, runner: Runner, outcome: Outcome) -> Iterator[str]:
     proof, names = cell.proof, taking_part(cell)
     expected: Any = "what an earlier run saw of the reference"
     if not outcome.expected:
-        expected = yield from _references(cell, patch, runner, outcome)
+        expected = yield from _references(cell, runner, outcome)
         outcome.expected = _digest(expected)
     with_diffs = {diff.name for diff in _diffs.series()}
     fork = _fork.directory_of(cell.distribution, cell.version, [name for name in names if name in with_diffs])
@@ -499,7 +506,7 @@ def _function(location: str) -> str:
     return location.partition(":")[2].rpartition(".")[2]
 
 
-def _references(cell: Cell, patch: Patch, runner: Runner, outcome: Outcome) -> Generator[str, None, Any]:
+def _references(cell: Cell, runner: Runner, outcome: Outcome) -> Generator[str, None, Any]:
     """Run stock and the reference. Returns what shim and fork have to observe."""
     proof = cell.proof
     stock_arm = Arm(cell.distribution, cell.version)
@@ -507,17 +514,17 @@ def _references(cell: Cell, patch: Patch, runner: Runner, outcome: Outcome) -> G
     outcome.arms["stock"] = "bug" if proof.shows_bug(stock) else "no bug"
     if outcome.arms["stock"] != "bug":
         yield f"stock does not show the bug: {_short(stock)}"
-    official = patch.fixed_in is not None and can_run(proof, patch.fixed_in)
-    if official:
-        outcome.reference = f"{cell.distribution} {patch.fixed_in}"
-        reference = runner(proof, Arm(cell.distribution, str(patch.fixed_in)))
+    fixed_in = official(proof)
+    if fixed_in is not None:
+        outcome.reference = f"{cell.distribution} {fixed_in}"
+        reference = runner(proof, Arm(cell.distribution, fixed_in))
         expected = view(proof.observed, reference)
     else:
         case = proof.case if proof.recommended is None else proof.recommended
         outcome.reference = f"recommended usage on {cell.distribution} {cell.version}"
         reference = runner(proof, stock_arm, case, environment=proof.recommended_environment)
         expected = view(proof.recommended_observed or proof.observed, reference)
-    same_run = not official and proof.recommended is None and not proof.recommended_environment
+    same_run = fixed_in is None and proof.recommended is None and not proof.recommended_environment
     if same_run:
         expected["ended well"] = True  # the stock arm itself may end with the bug
     right = reference.observations != [] and (same_run or (reference.ok and not proof.shows_bug(reference)))
@@ -527,7 +534,7 @@ def _references(cell: Cell, patch: Patch, runner: Runner, outcome: Outcome) -> G
     return expected
 
 
-def _unaffected(cell: Cell, patch: Patch, runner: Runner, outcome: Outcome) -> Iterator[str]:
+def _unaffected(cell: Cell, runner: Runner, outcome: Outcome) -> Iterator[str]:
     proof = cell.proof
     if not outcome.expected:
         stock = runner(proof, Arm(cell.distribution, cell.version))
@@ -535,7 +542,7 @@ def _unaffected(cell: Cell, patch: Patch, runner: Runner, outcome: Outcome) -> I
         outcome.expected = _digest(view(proof.observed, stock))
         if outcome.arms["stock"] != "right":
             yield f"stock is not right on a release that is not affected: {_short(stock)}"
-    shim = runner(proof, Arm(cell.distribution, cell.version, shim=True), toggle=patch.name)
+    shim = runner(proof, Arm(cell.distribution, cell.version, shim=True), toggle=proof.patch)
     same = _digest(view(proof.observed, shim)) == outcome.expected
     outcome.arms["shim"] = "as stock" if same else "differs"
     if not same:

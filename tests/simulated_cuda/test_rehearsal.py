@@ -67,8 +67,8 @@ def on_the_machine(variables, tmp_path):
     """
     cache = tmp_path / "cache"
     (cache / "wheels").mkdir(parents=True)
-    for release in sorted({release for cell in matrix.on_one_card() for release in matrix.releases_of(cell)}):
-        shutil.copy(_releases.wheel(*release), cache / "wheels")
+    for wheel in matrix.wheels_to_carry():
+        shutil.copy(wheel, cache / "wheels")
     for library in _releases.cache_dir().glob("simulated_cuda-*.so"):
         shutil.copy(library, cache)
     offline = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(tmp_path), "LIGHTNING_PATCHES_TEST_CACHE": str(cache)}
