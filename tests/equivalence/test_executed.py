@@ -16,6 +16,15 @@ def ended(): pass
 def generated():
     yield 1
 
+def thrown_into():
+    try:
+        yield
+    except KeyError:
+        yield
+
+def never_begun():
+    yield
+
 def begun_by_thread(): ended_in_thread()
 
 def ended_in_thread(): pass
@@ -26,6 +35,14 @@ class Trainer:
     def fit(self, leave):
         ended()
         list(generated())
+        waiting = thrown_into()
+        next(waiting)
+        waiting.throw(KeyError)
+        list(waiting)
+        try:
+            never_begun().throw(KeyError("kept"))
+        except KeyError as error:
+            assert error.args == ("kept",), error
         thread = threading.Thread(target=begun_by_thread)
         thread.start()
         thread.join()
@@ -42,7 +59,12 @@ def replacement(leave):
 
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="it is noted with Python 3.11 and later")
 @pytest.mark.parametrize("end", ["with its atexit functions", "at once"])
-def test_all_that_is_executed_is_noted(tmp_path, end):
+@pytest.mark.parametrize("how", ["as on this Python", "traced"])
+def test_all_that_is_executed_is_noted(tmp_path, monkeypatch, how, end):
+    if how == "traced":  # as without a compiler
+        monkeypatch.setenv("LIGHTNING_PATCHES_TEST_CACHE", str(tmp_path / "empty"))
+    else:
+        executed.build()
     for package in ("lightning", "lightning_patches", "lightning_patches/patches"):
         (tmp_path / package).mkdir()
         (tmp_path / package / "__init__.py").touch()
@@ -58,10 +80,8 @@ from lightning_patches.patches.trainer import replacement
 replacement({leave if end == "at once" else "lambda: None"})
 """
     subprocess.run([sys.executable, "-S", "-c", program], check=True, timeout=60)
-    functions = {"ended", "generated", "begun_by_thread", "ended_in_thread", "Trainer.fit", "<module>"}
-    assert executed.read(str(tmp_path), 1) == {("trainer.py", name) for name in functions}
-    # Of a patch's function that never ends, Python 3.11 tells only the call that it is in.
+    functions = {"ended", "generated", "thrown_into", "begun_by_thread", "ended_in_thread", "Trainer.fit", "<module>"}
+    noted = {name for path, name in executed.read(str(tmp_path), 1) if path == "trainer.py"}
+    assert noted - {"never_begun"} == functions
     called = {name for _, name in executed.read(str(tmp_path), 1, "called")}
-    assert called - {"<module>"} == (
-        {"Trainer.fit"} if end == "at once" and sys.version_info < (3, 12) else {"ended", "Trainer.fit"}
-    )
+    assert called - {"<module>"} == {"ended", "Trainer.fit"}

@@ -139,6 +139,7 @@ def _run(
         variables.update(SCENARIO_CASE=case, SCENARIO_OUT=out, SCENARIO_SHIM="1" if arm.shim else "0")
         variables.update(environment)
         if note_executed:
+            executed.build()
             tests = str(Path(__file__).parent)
             variables.update(SCENARIO_EXECUTED=str(directory_of(arm)), SCENARIO_TESTS=tests)
         program = SCENARIOS / f"{scenario}.py"
