@@ -234,7 +234,10 @@ PATCHES = (
         group="correctness",
         affected=(">=2.0.0,<=2.6.6",),
         targets=(Target(f"{_EPOCH_LOOP}.on_advance_end", _on_advance_end),),
-        calls=("pytorch.utilities.seed:isolate_rng()",),
+        calls=(
+            "pytorch.loops.utilities:_no_grad_context()",
+            "pytorch.utilities.seed:isolate_rng()",
+        ),
         upstream=Upstream(issues=(16827,)),
         impact=Impact(
             "Each validation takes random numbers that the training would have taken, if only one for its loader: with "
