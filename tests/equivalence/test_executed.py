@@ -49,7 +49,7 @@ class Trainer:
         leave()
 """
 PATCH = """
-from lightning import trainer
+from lightning import one, other, trainer
 
 def replacement(leave):
     trainer.ended()
@@ -68,6 +68,8 @@ def test_all_that_is_executed_is_noted(tmp_path, monkeypatch, how, end):
     for package in ("lightning", "lightning_patches", "lightning_patches/patches"):
         (tmp_path / package).mkdir()
         (tmp_path / package / "__init__.py").touch()
+    for empty in ("one", "other"):  # their code is equal
+        (tmp_path / "lightning" / f"{empty}.py").touch()
     (tmp_path / "lightning" / "trainer.py").write_text(LIGHTNING)
     (tmp_path / "lightning_patches" / "patches" / "trainer.py").write_text(PATCH)
     leave = f"lambda: (executed.leave({str(tmp_path)!r}, {str(tmp_path)!r}), os._exit(0))"
@@ -81,7 +83,8 @@ replacement({leave if end == "at once" else "lambda: None"})
 """
     subprocess.run([sys.executable, "-S", "-c", program], check=True, timeout=60)
     functions = {"ended", "generated", "thrown_into", "begun_by_thread", "ended_in_thread", "Trainer.fit", "<module>"}
-    noted = {name for path, name in executed.read(str(tmp_path), 1) if path == "trainer.py"}
-    assert noted - {"never_begun"} == functions
+    noted = executed.read(str(tmp_path), 1)
+    assert {name for path, name in noted if path == "trainer.py"} - {"never_begun"} == functions
+    assert {path for path, _ in noted} == {"__init__.py", "one.py", "other.py", "trainer.py"}
     called = {name for _, name in executed.read(str(tmp_path), 1, "called")}
     assert called - {"<module>"} == {"ended", "Trainer.fit"}

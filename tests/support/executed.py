@@ -91,17 +91,20 @@ class _Tracer:
     """Notes in Python. It leaves out the threads that run already."""
 
     def __init__(self) -> None:
-        self._seen: set[CodeType] = set()
-        self._seen_called: set[CodeType] = set()
+        self._executed: set[int] = set()
+        self._called: set[int] = set()
 
     def __call__(self, frame: FrameType, event: str, argument: Any) -> None:  # None: lines are not traced
         code, caller = frame.f_code, frame.f_back
-        if code not in self._seen:
-            self._seen.add(code)
-            _codes.append(code)
-        if code not in self._seen_called and caller is not None and PATCHES in caller.f_code.co_filename:
-            self._seen_called.add(code)
-            _called.append(code)
+        self._add(code, self._executed, _codes)
+        if caller is not None and PATCHES in caller.f_code.co_filename:
+            self._add(code, self._called, _called)
+
+    @staticmethod
+    def _add(code: CodeType, seen: set[int], noted: list[CodeType]) -> None:
+        if id(code) not in seen:  # code of two files can be equal
+            seen.add(id(code))
+            noted.append(code)
 
 
 def leave(directory: str, out: str) -> None:
