@@ -293,9 +293,6 @@ class GradientSyncCheck:
             least: what is compared where ``named`` is not the same in all ranks, since it depends on which modules a
                 rank's garbage collector has left; ``None`` if that means that the ranks' models differ.
         """
-        import torch
-
-        sharded = any(type(part).__name__ in _SHARDED_MODULES for module in wrapped for part in module.modules())
         ignored = {name for m in wrapped for name in getattr(_unwrapped(m), "_ddp_params_and_buffers_to_ignore", ())}
         device = _device_of(named, group)
         named = [(name, p) for name, p in named if name not in ignored and not _is_sharded(p)]
@@ -304,9 +301,8 @@ class GradientSyncCheck:
         if self.buffers:
             tensors += [("buffer", name, b) for m in modules for name, b in _buffers(m) if name not in ignored]
         forms = [_form(named, tensors), _form(least, self._tensors(least, optimizer))]
-        worst, (all_alike, alike) = self._agree(
-            _SHARDED if sharded else _COMPARABLE if named else _NOTHING, forms, group, device
-        )
+        reason = _SHARDED if _holds_shards(wrapped) else _COMPARABLE if named else _NOTHING
+        worst, (all_alike, alike) = self._agree(reason, forms, group, device)
         if worst != _COMPARABLE:
             self._turn_off(_REASONS[worst])
             return Comparison((), "not comparable")
@@ -322,12 +318,7 @@ class GradientSyncCheck:
             return self._found({("model", ""): Difference("model", "", step, self._equal_at.get(("model", "")), alike)})
         self._equal_at["model", ""] = step
         self._frozen_compared = True
-        with torch.no_grad():
-            sums = torch.stack([_checksum(tensor, device) for _, _, tensor in tensors])
-            extremes = torch.cat([sums, -sums])
-            torch.distributed.all_reduce(extremes, op=torch.distributed.ReduceOp.MAX, group=group)
-            suspects = (extremes[: len(sums)] != -extremes[len(sums) :]).nonzero().flatten().tolist()
-            found = self._look_closely([tensors[i] for i in suspects], named, group, device, step) if suspects else {}
+        found = self._differing(tensors, named, group, device, step)
         self._equal_at.update(
             {(kind, label): step for kind, label, t in tensors if t is not _UNCOMPARED and (kind, label) not in found}
         )
@@ -383,6 +374,19 @@ class GradientSyncCheck:
             alike.append(tuple(sorted(map(tuple, same.values()))))
         return max(reasons), alike
 
+    def _differing(
+        self, tensors: list[tuple[str, str, Any]], named: list[tuple[str, Any]], group: Any, device: Any, step: int
+    ) -> dict[tuple[str, str], Difference]:
+        """A collective for all tensors: those whose checksum is not the same in every rank are looked at closely."""
+        import torch
+
+        with torch.no_grad():
+            sums = torch.stack([_checksum(tensor, device) for _, _, tensor in tensors])
+            extremes = torch.cat([sums, -sums])
+            torch.distributed.all_reduce(extremes, op=torch.distributed.ReduceOp.MAX, group=group)
+            suspects = (extremes[: len(sums)] != -extremes[len(sums) :]).nonzero().flatten().tolist()
+            return self._look_closely([tensors[i] for i in suspects], named, group, device, step) if suspects else {}
+
     def _look_closely(
         self, suspects: list[tuple[str, str, Any]], named: list[tuple[str, Any]], group: Any, device: Any, step: int
     ) -> dict[tuple[str, str], Difference]:
@@ -421,6 +425,10 @@ class GradientSyncCheck:
         if self.action == "raise":
             raise GradientSyncError(message, new)
         _runtime.warn_once(f"gradient-sync-check:{id(self)}:{message}", message, stacklevel=6)
+
+
+def _holds_shards(wrapped: list[Any]) -> bool:
+    return any(type(part).__name__ in _SHARDED_MODULES for module in wrapped for part in module.modules())
 
 
 def _form(named: list[tuple[str, Any]], tensors: list[tuple[str, str, Any]]) -> Form:
