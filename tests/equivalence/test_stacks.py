@@ -91,3 +91,40 @@ def test_what_continuous_integration_looks_at(monkeypatch, capsys, states, worse
     assert script.check("2.2.5", "python", options) == (["compiled-log:c"] if worse else [])
     assert seen == dict.fromkeys("ace", APPLIED) and left == {"a": [], "c": [], "e": []}
     assert "2.2.5 compiled-log:c: worse" in capsys.readouterr().out
+
+
+def test_resume_makes_no_environment_where_nothing_is_left_to_run(monkeypatch, tmp_path, capsys):
+    """A stack's torch is gigabytes; the second run has no case to run. What changed is run again, and only that."""
+    script = load("stacks")
+    cases = [Proof("compiled-log", ends_with(BUG), case=case) for case in "ab"]
+    subjects, record = {"compiled-log:a": "1", "compiled-log:b": "1"}, {}
+    made, looked_at = [], []
+
+    def look(proof, release, python, verdict):
+        looked_at.append(str(proof))
+        return stacks.Seen("bug", "right", stacks.CURED)
+
+    def make(environment):
+        made.append(environment.torch)
+        script.directory_of(environment).mkdir(parents=True, exist_ok=True)
+        return "python"
+
+    monkeypatch.setattr(stacks, "proofs_for", lambda release: cases)
+    monkeypatch.setattr(stacks, "verdicts", lambda release, python: {"compiled-log": APPLIED})
+    monkeypatch.setattr(stacks, "look", look)
+    monkeypatch.setattr(stacks, "load", lambda: record)
+    monkeypatch.setattr(stacks, "write", record.update)
+    monkeypatch.setattr(script.matrix, "digest", lambda proof, patches, diffs: subjects[str(proof)])
+    monkeypatch.setattr(script, "circumstances", lambda release, python: {})
+    monkeypatch.setattr(script, "made", make)
+    monkeypatch.setattr(script, "directory_of", lambda environment: tmp_path / environment.torch)
+    monkeypatch.setattr("sys.argv", ["stacks", "--torch", "2.2.2", "--releases", "2.2.5", "--resume"])
+    assert script.main() == 0
+    assert (made, sorted(looked_at)) == (["2.2.2"], ["compiled-log:a", "compiled-log:b"])
+    assert script.main() == 0
+    assert (made, len(looked_at)) == (["2.2.2"], 2) and not (tmp_path / "2.2.2").exists()
+    subjects["compiled-log:b"] = "2"
+    assert script.main() == 0
+    assert (made, looked_at[2:]) == (["2.2.2", "2.2.2"], ["compiled-log:b"])
+    assert not any(case["stale"] for case in record["2.2.5 / torch 2.2.2"]["cases"].values())
+    assert "0 of 2 cases to run" in capsys.readouterr().out
