@@ -1,6 +1,6 @@
 """Fixes for known bugs of PyTorch Lightning 2.x, applied to the Lightning that is installed.
 
-``import lightning_patches`` on top of a script is all there is to do. ``LIGHTNING_PATCHES`` in the environment
+``import lightning_patches`` at the top of a script is all there is to do. ``LIGHTNING_PATCHES`` in the environment
 selects patches (see :mod:`lightning_patches.engine.toggle`); ``lightning-patches status`` shows what happened and why.
 """
 
@@ -39,7 +39,7 @@ __all__ = [
 
 
 def activate(spec: Optional[str] = None) -> None:
-    """Apply patches to the Lightning that is imported, or will be. Importing this package has called it already.
+    """Apply patches to the Lightning that is imported, or will be. Importing this package has already called it.
 
     Args:
         spec: a toggle as in ``LIGHTNING_PATCHES``; ``None`` reads the environment, where unset means the default set.
@@ -52,10 +52,10 @@ def activate(spec: Optional[str] = None) -> None:
 
 
 def deactivate() -> list[str]:
-    """Put back every original, the very object into the very slot.
+    """Put every original back: the very same object, in the very same slot.
 
     Returns:
-        The attributes that could not be restored, because other code replaced or wrapped ours in the meantime.
+        The attributes that could not be restored, because other code has replaced or wrapped ours in the meantime.
     """
     return startup.deactivate()
 

@@ -20,7 +20,7 @@ class LightningPatchesWarning(UserWarning):
 
 
 def rank() -> int:
-    """This process's rank as its launcher says it, 0 if nothing does. Never imports torch."""
+    """This process's rank as its process group or its launcher tells it; 0 if neither does. Never imports torch."""
     distributed = getattr(sys.modules.get("torch"), "distributed", None)
     try:
         if distributed is not None and distributed.is_available() and distributed.is_initialized():
@@ -47,7 +47,7 @@ def is_child() -> bool:
 
 
 def _is_first() -> bool:
-    """Rank zero of the job, also where the launcher has told no more than the node and the rank on it."""
+    """Rank zero of the job, even where the launcher tells no more than the node and the rank on it."""
     return rank() == 0 and ("RANK" in os.environ or os.environ.get("NODE_RANK", "0") in ("", "0"))
 
 
@@ -61,7 +61,7 @@ def notice(message: str, urgent: bool = False) -> None:
 def say(message: str) -> None:
     """One line on stderr, if there is one to write to.
 
-    Past the stream's buffer: what cannot be written would stay in there and turn the program's exit status into 120.
+    Past the stream's buffer: what cannot be written would stay in it and turn the program's exit status into 120.
     """
     stream, line = sys.stderr, f"lightning_patches: {message}\n"
     try:

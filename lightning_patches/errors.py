@@ -1,4 +1,4 @@
-"""The errors that this package raises. Each inherits the builtin that callers of such code already catch."""
+"""The errors that this package raises. Each inherits from the builtin that callers of such code already catch."""
 
 
 class LightningPatchesError(Exception):

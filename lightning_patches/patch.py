@@ -51,9 +51,9 @@ class Target(NamedTuple):
 
 
 class Need(NamedTuple):
-    """Something of a package that Lightning imports, without which a patch cannot do what it says.
+    """Something in a package that Lightning imports, without which a patch cannot do what it says.
 
-    It is looked for by itself: no version tells what a vendor's build has.
+    It is looked up itself: no version tells what a vendor's build has.
 
     Args:
         location: ``"torch.distributed:init_process_group"``.
@@ -120,8 +120,8 @@ class Patch(NamedTuple):
         probe: for a bug whose cause is not in Lightning: tells whether it is there, by trying it out, and remembers.
             The replacement asks at its first use, and steps aside where it is not; the verdict on a patch that is in
             place asks as well. It may import torch. For tests see ``tests/support/old_torch``.
-        needs: what has to be there of other packages. Without it the patch is ``not-supported`` and changes nothing.
-        calls: what the replacements call of Lightning beside their originals, and the classes that they ask for, as
+        needs: what other packages have to provide. Without it the patch is ``not-supported`` and changes nothing.
+        calls: what the replacements call in Lightning besides their originals, and the classes that they ask for, as
             ``"pytorch.utilities.parsing:lightning_setattr()"``. Where one takes other arguments than in all affected
             releases the patch is ``drifted``: no version tells what a development version or a vendor's build has.
         note: anything a user should know before relying on it.
@@ -160,7 +160,7 @@ class Patch(NamedTuple):
     def is_counted(self) -> bool:
         """Whether the patch counts as a fix, in every figure that we give: it mends a bug, and with any torch.
 
-        Not counted are those that only warn, and those for a bug that a newer torch does not have.
+        Those that only warn are not counted, nor are those for a bug that a newer torch does not have.
         """
         return not self.warns_of and self.probe is None
 

@@ -1,4 +1,4 @@
-"""Bugs of Lightning 2.x that are known and that no patch mends at run time: records only, as in ``patches/``.
+"""Known bugs of Lightning 2.x that no patch mends at run time: records only, as in ``patches/``.
 
 ``lightning-patches audit`` names them beside the patches, with the release to move to.
 """
@@ -14,7 +14,7 @@ class Unpatched(NamedTuple):
     """One bug without a patch.
 
     Args:
-        name: kebab-case, says the subject; no patch has the same.
+        name: kebab-case, says the subject; no patch has the same name.
         title: the bug in one line.
         group: the kind of harm.
         affected: version ranges whose code has it, as specifiers, any of which may match.

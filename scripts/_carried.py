@@ -78,7 +78,7 @@ def files(name: str, fields: list[str]) -> dict[str, list[str]]:
 
     Args:
         name: the patch.
-        fields: values of the header field ``Carries``, ``"_ddp_gradients.py as fabric/utilities/_ddp_gradients.py"``.
+        fields: values of the header field ``Carries``, ``"patches/cli.py as pytorch/utilities/checkpoint_names.py"``.
 
     Returns:
         Lines of each file, by its path in upstream's source tree.

@@ -2,7 +2,7 @@
 
 A diff is an ordinary unified diff with a DEP-3 header. Its paths and lines are those of the ``lightning`` package
 (``pytorch/tuner/lr_finder.py``, ``lightning.pytorch``), and are translated for ``pytorch_lightning`` and
-``lightning_fabric``. What stands behind the ``@@`` of a hunk is the qualified name of the function or class that the
+``lightning_fabric``. What stands after the ``@@`` of a hunk is the qualified name of the function or class that the
 hunk belongs to. There, and nowhere else, its context must be found exactly once, to the letter; line numbers are for
 other tools (``patch --fuzz=0`` makes the same files out of them) and for the reader.
 """

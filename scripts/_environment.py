@@ -23,7 +23,7 @@ TAKES = (
 
 
 def run(command: list[str], **more: Any) -> int:
-    """Run a command to its end. After Ctrl-C it has ten seconds to end by itself, and nothing of it stays.
+    """Run a command to its end. After Ctrl-C it has ten seconds to end by itself, and nothing of it is left running.
 
     Raises:
         KeyboardInterrupt: by Ctrl-C, when the command has ended.

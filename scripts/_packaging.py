@@ -10,7 +10,7 @@ FOLDERS = ("scripts", "tests", "upstream")
 
 
 class SourceArchive(sdist):  # type: ignore[misc]
-    """``sdist``, which by itself takes but the package."""
+    """``sdist``, which by itself takes only the package."""
 
     def make_distribution(self) -> None:
         for folder in FOLDERS:

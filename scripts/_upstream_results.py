@@ -90,7 +90,7 @@ class Store:
         return str(self._files.get((arm, file, kind), {}).get("code", ""))
 
     def outcomes(self, arm: str, kind: str) -> dict[str, Item]:
-        """Of all tests of a kind but ``alone``."""
+        """Of all tests of a kind other than ``alone``."""
         if kind == "standalone":
             return self._standalone[arm]
         return {t: i for (a, _, k), of in self._files.items() if (a, k) == (arm, kind) for t, i in of["tests"].items()}
@@ -284,7 +284,7 @@ def circumstances(versions: dict[str, str]) -> Item:
 
 
 def unfinished(data: Item) -> list[str]:
-    """What the page has to say first of all if it is not of the whole."""
+    """What the page has to say first of all if it does not cover everything."""
     begun = [f"{tag['tag']} ({tag['files_done']} of {tag['files']} files)" for tag in data["tags"]]
     partly = [text for text, tag in zip(begun, data["tags"]) if tag["files_done"] < tag["files"]]
     missing = [tag for tag in data["planned"] if tag not in {of["tag"] for of in data["tags"]}]

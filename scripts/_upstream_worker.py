@@ -31,10 +31,10 @@ if __name__ == "__main__":
     COSTLY = ("torch._dynamo", "torch.distributed.fsdp")
     """What the first optimizer or strategy imports."""
     OTHER_STEPS = 120.0
-    """Seconds for what is no test of its own: collecting a file, taking down a module."""
+    """Seconds for what is no test of its own: collecting a file, tearing down a module."""
 
     class Recorder:
-        """Tells the outcome of each test, and leaves out those that are not wanted."""
+        """Reports the outcome of each test, and leaves out those that are not wanted."""
 
         def __init__(self, descriptor: int, done: list[str], only: Optional[list[str]]) -> None:
             self._descriptor = descriptor

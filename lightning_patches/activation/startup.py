@@ -63,7 +63,7 @@ def activate(spec: Optional[str]) -> None:
     _told_to_stop = False
     text = os.environ.get(VARIABLE) if spec is None else spec
     if text is not None and not are_plain(text):
-        _selection(text)  # an unknown item is told now, not when Lightning is imported
+        _selection(text)  # an unknown item is reported now, not when Lightning is imported
     if any(root in sys.modules for root in hooks.ROOT_PACKAGES) or (_patcher is not None and _patcher.active):
         _fire(spec)
     else:
@@ -136,7 +136,7 @@ class _Armed:
 
     Args:
         spec: a toggle, ``None`` for what the environment says then.
-        tolerant: Python has loaded us, not the program: what is wrong with us is said, and must not end it.
+        tolerant: Python has loaded us, not the program: what is wrong with us is reported, and must not end it.
     """
 
     def __init__(self, spec: Optional[str], tolerant: bool) -> None:

@@ -48,9 +48,9 @@ class Gpu:
         index: the driver's number, in the order of the PCI bus.
         name: the model.
         memory_mib: memory in MiB.
-        used_mib: of it, what is in use now, by whomever.
+        used_mib: how much of it is in use now, by anybody.
         capability: compute capability, ``(9, 0)``; ``None`` if it cannot be told.
-        exclusive: the compute mode lets only one process have it, or none.
+        exclusive: the compute mode lets only one process use it, or none.
     """
 
     index: int
@@ -90,7 +90,7 @@ class Torch:
 
 @dataclass(frozen=True)
 class Lightning:
-    """An installed Lightning: distribution, version, whether it is a compromised release, and what is to be said."""
+    """An installed Lightning: distribution, version, whether it is a compromised release, what is to be said of it."""
 
     distribution: str
     version: str
@@ -108,23 +108,23 @@ class Facts:
         packages: distribution -> version, of those in :data:`PACKAGES` that are installed.
         torch: ``None`` if it is not installed or did not answer; ``unknown`` says which.
         pinned: distribution -> version that torch's wheel asks for, of NVIDIA's packages.
-        pinned_installed: distribution -> version that is installed of the same.
+        pinned_installed: distribution -> installed version, of the same packages.
         has_pkg_resources: ``pkg_resources`` can be imported.
         gpus: those that the driver shows.
         driver: its version, "" without one.
         driver_cuda: newest CUDA that the driver can run, ``(12, 4)``.
-        iommu: the machine translates the addresses of devices (I/O virtualisation).
+        iommu: the machine translates the addresses of devices (I/O virtualization).
         infiniband: there is an InfiniBand adapter.
         foreign_nccl: files on ``LD_LIBRARY_PATH`` or in ``LD_PRELOAD`` that come before torch's own NCCL.
         shm_bytes: size of ``/dev/shm``; ``None`` if there is none.
-        shm_free_bytes: what is free of it.
+        shm_free_bytes: how much of it is free.
         open_files: how many files a process may have open.
         locked_memory_bytes: how much memory it may lock, -1 for no limit.
         interfaces: names of the network interfaces.
-        addresses: host -> whether its name is resolved, for ``MASTER_ADDR`` and this host's own name.
+        addresses: host -> whether its name can be resolved, for ``MASTER_ADDR`` and this host's own name.
         busy_port: ``MASTER_PORT`` is taken by another program on this machine.
         network_paths: directory -> type of its file system, for those that matter here and lie on the network.
-        unwritable: variable -> directory, of those that name one in which no file can be made.
+        unwritable: variable -> directory, of the variables that name one in which no file can be made.
         hang_ports: ``"host:port"`` -> what is wrong, of the ports that the hang watch would use.
         script: findings in the user's script; each is ``(kind, line, text)``.
         unknown: what could not be found out, and why.
@@ -258,7 +258,7 @@ print("\\nLIGHTNING-PATCHES " + json.dumps(facts))
 
 
 def _torch(unknown: list[str], timeout: float) -> Optional[Torch]:
-    """Ask a Python of its own. It runs without the launcher's variables: it is no rank of anything."""
+    """Ask a separate Python. It runs without the launcher's variables: it is not a rank of anything."""
     launcher = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
     variables = {name: value for name, value in os.environ.items() if name not in launcher}
     variables["LIGHTNING_PATCHES"] = "off"
@@ -438,7 +438,7 @@ def _is_busy(port: str) -> bool:
 
 
 def _unwritable(environment: dict[str, str]) -> dict[str, str]:
-    """Directories that variables name and in which no file can be made; what is not there yet counts if it can be."""
+    """Directories that variables name and in which no file can be made. The watch's may be missing: it makes it."""
     found = {}
     for variable in ("TMPDIR", "HOME", hang_files.VARIABLE):
         path = environment.get(variable, "")
@@ -453,7 +453,7 @@ def _unwritable(environment: dict[str, str]) -> dict[str, str]:
 def _hang_ports(environment: dict[str, str]) -> dict[str, str]:
     """What is wrong with the port that rank zero's watch listens on, if it is known and there are several nodes.
 
-    A port that nobody listens on yet refuses at once: what does not answer at all is closed by a firewall.
+    A port that nobody listens on yet refuses at once: one that does not answer at all is blocked by a firewall.
     """
     identity = _identity.find([])
     secret = _secret.of_user()

@@ -22,7 +22,7 @@ def mixed_models(facts: Facts) -> Iterator[Finding]:
             "warning",
             f"the GPUs differ: {listed}",
             "Every step waits for the slowest rank, the smallest memory sets the batch size, and between some models "
-            "NCCL finds no common way and hangs at start-up. CUDA numbers them fastest first, the driver by slot.",
+            "NCCL finds no common path and hangs at start-up. CUDA numbers them fastest first, the driver by slot.",
             "Train on GPUs of one model: CUDA_DEVICE_ORDER=PCI_BUS_ID and CUDA_VISIBLE_DEVICES choose them.",
         )
 
@@ -55,8 +55,8 @@ def no_cuda(facts: Facts) -> Iterator[Finding]:
             "error",
             f"torch {torch.version} cannot use CUDA: {torch.cuda_error or 'it does not say why'}",
             "There are GPUs and a driver, but no program that uses torch can reach them.",
-            "Compare driver and CUDA (see other findings); in a container, start it with the GPUs; after an update of "
-            "the driver, reboot.",
+            "Compare driver and CUDA (see other findings); in a container, start it with access to the GPUs; after an "
+            "update of the driver, reboot.",
         )
 
 
@@ -123,7 +123,7 @@ def no_peer_access(facts: Facts) -> Iterator[Finding]:
             "no-peer-access",
             "note",
             f"these GPUs cannot reach each other directly: {pairs}{more}",
-            "NCCL takes the way through the host's shared memory (/dev/shm), which is slower.",
+            "NCCL goes through the host's shared memory (/dev/shm), which is slower.",
             "Nothing, if it works. If start-up hangs, run once with NCCL_DEBUG=INFO, then with NCCL_P2P_DISABLE=1.",
         )
     if facts.iommu and count > 1:
@@ -144,10 +144,10 @@ def exclusive_mode(facts: Facts) -> Iterator[Finding]:
         yield Finding(
             "exclusive-mode",
             "warning",
-            f"GPUs {', '.join(exclusive)} are not in compute mode Default",
+            f"not in compute mode Default: GPU {', '.join(exclusive)}",
             'A second process on the GPU fails with "all CUDA-capable devices are busy or unavailable". Ranks of older '
             "Lightnings open a context on GPU 0 first, and forked workers may.",
-            "Set it back (an administrator: nvidia-smi -c DEFAULT), or be sure that each rank uses one GPU only.",
+            "Set it back (an administrator: nvidia-smi -c DEFAULT), or make sure that each rank uses one GPU only.",
         )
 
 
@@ -175,7 +175,7 @@ def foreign_nccl(facts: Facts) -> Iterator[Finding]:
             "warning",
             f"LD_LIBRARY_PATH or LD_PRELOAD brings another NCCL: {', '.join(facts.foreign_nccl[:3])}{own}",
             "Ranks that load different versions of NCCL hang or fail when they first talk to each other.",
-            "Take it out of the variable, or make sure that all nodes load the same.",
+            "Take it out of the variable, or make sure that all nodes load the same one.",
         )
 
 

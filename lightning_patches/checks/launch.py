@@ -36,14 +36,14 @@ def launcher_numbers(facts: Facts) -> Iterator[Finding]:
             "launcher-numbers",
             "error",
             f"variables of the launcher contradict themselves: {', '.join(wrong)}",
-            "Each rank believes another number of ranks or another rank, and the process group waits for ranks that "
-            "never come.",
+            "The ranks disagree about how many there are, or about which is which, and the process group waits for "
+            "ranks that never come.",
             "Unset what an earlier shell or script left behind, and let one launcher set all of them.",
         )
 
 
 def leftover_rank(facts: Facts) -> Iterator[Finding]:
-    """Variables of a rank in a shell that is none."""
+    """Variables of a rank in a shell that is not one."""
     env = facts.environment
     if "TORCHELASTIC_RUN_ID" in env or any(name.startswith(("OMPI_COMM_WORLD_", "PMI_")) for name in env):
         return
@@ -61,7 +61,7 @@ def leftover_rank(facts: Facts) -> Iterator[Finding]:
             "leftover-rank",
             "warning",
             f"RANK={env['RANK']} is set, and LOCAL_RANK is not",
-            "Lightning goes by LOCAL_RANK: it starts all ranks of this node once more in each process.",
+            "Lightning goes by LOCAL_RANK: it starts all ranks of this node again in each process.",
             "Unset RANK, or have the launcher set LOCAL_RANK as well.",
         )
     elif "WORLD_SIZE" in env and not {"RANK", "LOCAL_RANK", "SLURM_PROCID"} & set(env):
@@ -97,7 +97,7 @@ def slurm(facts: Facts) -> Iterator[Finding]:
             "error",
             f"the job has --ntasks={tasks} and no --ntasks-per-node",
             "Lightning refuses that at start-up, because it cannot tell how many ranks a node has.",
-            "Ask for --nodes and --ntasks-per-node, the latter as large as `devices`.",
+            "Ask for --nodes and --ntasks-per-node, the latter equal to `devices`.",
         )
     if tasks > 1 and "SLURM_STEP_ID" not in env:
         yield Finding(
@@ -117,7 +117,7 @@ def master_address(facts: Facts) -> Iterator[Finding]:
         yield Finding(
             "master-address",
             "error",
-            f"MASTER_ADDR={address} is not resolved on this machine",
+            f"MASTER_ADDR={address} cannot be resolved on this machine",
             "Ranks meet at this address: they try for minutes, then end with a timeout.",
             "Use an address that every node resolves, or an IP address.",
         )
@@ -126,7 +126,7 @@ def master_address(facts: Facts) -> Iterator[Finding]:
             "master-address",
             "error",
             f"MASTER_ADDR={address}, and the job has {_nodes(env)} nodes",
-            "It means another machine on every node: the ranks never meet, and start-up hangs.",
+            "It means a different machine on every node: the ranks never meet, and start-up hangs.",
             "Set it to the address of the first node, the same on all.",
         )
     unresolved = [host for host, resolved in facts.addresses.items() if not resolved and host != address]
@@ -134,7 +134,7 @@ def master_address(facts: Facts) -> Iterator[Finding]:
         yield Finding(
             "master-address",
             "warning",
-            f"this machine's own name, {unresolved[0]}, is not resolved",
+            f"this machine's own name, {unresolved[0]}, cannot be resolved",
             "gloo and torchrun look it up when they start; the look-up fails, or takes long.",
             "Add it to /etc/hosts, or name an interface: GLOO_SOCKET_IFNAME and NCCL_SOCKET_IFNAME.",
         )
@@ -225,8 +225,8 @@ def shared_rendezvous(facts: Facts) -> Iterator[Finding]:
             "shared-rendezvous",
             "error",
             f"torchrun's ranks meet in the file {path}, on {facts.network_paths[path]}",
-            "A file store relies on file locks and on seeing at once what others wrote. Network file systems give "
-            "neither for sure: ranks hang at start-up, now and then.",
+            "A file store relies on file locks and on seeing at once what others wrote. Network file systems "
+            "guarantee neither: ranks hang at start-up, now and then.",
             "Use a TCP store: --rdzv-backend=c10d with --rdzv-endpoint=HOST:PORT.",
         )
     for kind, line, text in facts.script:
@@ -269,9 +269,9 @@ def hang_watch(facts: Facts) -> Iterator[Finding]:
             "hang-watch",
             "warning",
             " ".join(wrong),
-            "Ranks are not watched as was meant, and a hang stays a frozen terminal.",
+            "Ranks are not watched as was intended, and a hang stays a frozen terminal.",
             f"Set {hang_settings.VARIABLE} to {hang_settings.FORMS}, and the other variables as said; for a port, "
-            f"{hang_secret.PORT_VARIABLE} to one that is free and that no firewall closes, the same in all ranks.",
+            f"{hang_secret.PORT_VARIABLE} to one that is free and that no firewall blocks, the same in all ranks.",
         )
 
 

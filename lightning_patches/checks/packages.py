@@ -15,7 +15,7 @@ NO_PKG_RESOURCES_SINCE = "2.4.0"
 
 
 def compromised_release(facts: Facts) -> Iterator[Finding]:
-    """A release that was not made by Lightning's authors, told by its metadata alone."""
+    """A release that was not made by Lightning's authors, recognized by its metadata alone."""
     for one in facts.lightnings:
         if one.forbidden:
             yield Finding(
@@ -34,7 +34,7 @@ def two_lightnings(facts: Facts) -> Iterator[Finding]:
         yield Finding(
             "two-lightnings",
             "warning",
-            "installed are " + ", ".join(f"{one.distribution} {one.version}" for one in facts.lightnings),
+            "installed: " + ", ".join(f"{one.distribution} {one.version}" for one in facts.lightnings),
             "They are two separate packages to Python: a callback or module of one is refused by the Trainer of the "
             "other, and a library may train with another release than the script. `pip install lightning==X` also "
             "installs the newest pytorch-lightning.",
@@ -54,7 +54,7 @@ def pkg_resources(facts: Facts) -> Iterator[Finding]:
                 "pkg-resources",
                 "error",
                 f"{one.distribution} {one.version} imports pkg_resources, which is not installed",
-                "`import lightning` ends with \"No module named 'pkg_resources'\": setuptools 82 has it no longer.",
+                "`import lightning` ends with \"No module named 'pkg_resources'\": setuptools 82 no longer has it.",
                 f"{help_} setuptools<81, or move to Lightning {NO_PKG_RESOURCES_SINCE}.",
             )
 
@@ -84,9 +84,9 @@ def pinned_packages(facts: Facts) -> Iterator[Finding]:
         yield Finding(
             "pinned-packages",
             "warning",
-            "installed are " + ", ".join(wrong),
-            "torch loads these libraries. Another NCCL, cuBLAS or cuDNN than it was built with may hang in a "
-            "collective or fail to load.",
+            "installed: " + ", ".join(wrong),
+            "torch loads these libraries. An NCCL, cuBLAS or cuDNN other than that which it was built with may hang "
+            "in a collective or fail to load.",
             "Reinstall torch with its own dependencies, or pin these packages to the versions that it wants.",
         )
 
@@ -103,8 +103,8 @@ def model_hooks(facts: Facts) -> Iterator[Finding]:
         "note",
         f"{', '.join(present)} {'is' if len(present) == 1 else 'are'} installed",
         "A model that is loaded with `device_map`, `load_in_8bit` or `load_in_4bit` carries hooks that move its inputs "
-        'to one fixed device. Under DDP every rank has another one: "Expected all tensors to be on the same device" '
-        "(issue 20276).",
+        'to one fixed device. Under DDP every rank has a different one: "Expected all tensors to be on the same '
+        'device" (issue 20276).',
         f'Load it with device_map={{"": local_rank}}, or without device_map{patched}.',
     )
 
@@ -118,7 +118,7 @@ def accelerate_launch(facts: Facts) -> Iterator[Finding]:
             "warning",
             f"variables of `accelerate launch` are set: {', '.join(found[:4])}{' ...' if len(found) > 4 else ''}",
             "Lightning starts ranks by itself and does not read them, so that mixed precision, FSDP or DeepSpeed that "
-            "they ask for are not applied, or twice.",
+            "they ask for are not applied, or are applied twice.",
             "Start the script with `python` or `torchrun`, and give these settings to Trainer or Fabric.",
         )
 

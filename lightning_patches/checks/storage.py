@@ -17,8 +17,8 @@ MIN_OPEN_FILES = 4096
 def shared_memory(facts: Facts) -> Iterator[Finding]:
     """``/dev/shm`` is missing, small or full."""
     why = (
-        'DataLoader workers hand batches over in it, and NCCL its buffers: too small, a worker ends with "Bus error", '
-        "or NCCL with an unhandled system error."
+        'DataLoader workers hand batches over in it, and NCCL its buffers: if it is too small, a worker ends with "Bus '
+        'error", or NCCL with an unhandled system error.'
     )
     do = "In a container: --shm-size=16g or --ipc=host; in Kubernetes: an emptyDir of medium Memory on /dev/shm."
     if facts.shm_bytes is None:
@@ -57,7 +57,7 @@ def limits(facts: Facts) -> Iterator[Finding]:
 
 
 def temporary_directory(facts: Facts) -> Iterator[Finding]:
-    """Temporary files lie on the network, nowhere, or elsewhere for each rank."""
+    """Temporary files lie on the network, nowhere, or in a different place for each rank."""
     from lightning_patches.checks.facts import rendezvous_file
 
     rendezvous = rendezvous_file(facts.environment)
@@ -88,7 +88,7 @@ def temporary_directory(facts: Facts) -> Iterator[Finding]:
             "note",
             f"TMPDIR={path} looks like this rank's own",
             "What ranks of a node share by way of temporary files, such as torch.compile's cache or a rendezvous by a "
-            "file, each rank makes for itself, or waits for in vain. (Nothing of lightning_patches depends on it.)",
+            "file, each rank makes for itself, or waits for in vain. (Nothing in lightning_patches depends on it.)",
             "Set the same TMPDIR in all ranks of a node.",
         )
 

@@ -1,13 +1,13 @@
 """The command line ``lightning-patches``, also ``python -m lightning_patches``.
 
 A command is a module of this package whose name has no leading underscore (a trailing one keeps a module from taking
-a builtin's name: ``list_``). It is found by itself and imported only when it is asked for, or when the help lists all
-of them. It defines:
+a builtin's name: ``list_``). It is found automatically and imported only when it is asked for, or when the help lists
+all of them. It defines:
 
 ``HELP``
     one line for the list of commands; the module's docstring is the text of ``lightning-patches COMMAND --help``.
 ``PROGRAM_METAVAR``
-    for a command that also takes a program to run: what stands behind ``--`` is in ``args.program``, a list.
+    for a command that also takes a program to run: what follows ``--`` is in ``args.program``, a list.
 ``add_arguments(parser)``
     adds its options to an :class:`argparse.ArgumentParser`.
 ``run(args)``
@@ -42,8 +42,8 @@ PROGRAM = "lightning-patches"
 _EPILOG = """\
 exit status:
   0  all is well
-  1  something that was wanted is not so: a patch that will not be applied to the Lightning that is installed, or a
-     finding of a command that looks for some
+  1  something is not as wanted: a patch that will not be applied to the Lightning that is installed, or a finding of
+     a command that looks for some
   2  the command line, or LIGHTNING_PATCHES, asks for something that does not exist
   3  `audit` was asked about a release that it does not know"""
 _COMPLETION = """
@@ -156,7 +156,7 @@ def _parser(arguments: list[str], completing: bool = False) -> argparse.Argument
 
 
 def _split(arguments: list[str]) -> tuple[list[str], list[str]]:
-    """What is ours, and the program behind ``--`` for a command that takes one: argparse would look into it."""
+    """What is ours, and the program after ``--`` for a command that takes one: argparse would look into it."""
     if "--" not in arguments or not hasattr(_load(arguments[0]), "PROGRAM_METAVAR"):
         return arguments, []
     at = arguments.index("--")

@@ -12,7 +12,8 @@ Audited = Dict[str, Any]
 
 
 def github(audited: list[Audited]) -> str:
-    """Annotations for a workflow of GitHub Actions: an error for a bug that is not mended, a notice for the rest."""
+    """Annotations for a workflow of GitHub Actions: an error for a bug that is not mended, a warning for one that an
+    opt-in patch would mend, a notice for the rest."""
     lines = []
     for one in audited:
         place = f"file={_property(one['file'])},line={one['line']}," if one["file"] else ""

@@ -40,7 +40,7 @@ def parse(line: str) -> Fix:
     """A line of ``coverage.txt``.
 
     Raises:
-        ValueError: it has not the form that the file's head describes.
+        ValueError: it is not in the form that the file's head describes.
     """
     release, since, numbers, decision, *bug = (cell.strip() for cell in line.split("|"))
     verdict, _, detail = (part.strip() for part in decision.partition(":"))
@@ -92,7 +92,7 @@ def counts(version: Optional[str]) -> dict[str, int]:
 _WORDS = {
     "patched": "have a patch here",
     "open": "could have one and do not yet",
-    "not patchable": "cannot be patched in a program that runs",
+    "not patchable": "cannot be patched in a running program",
     "nothing to patch": "need none",
     "left out": "left out on purpose",
 }

@@ -50,7 +50,7 @@ def words(text: str) -> list[str]:
 def compare(description: str, known: Sequence[tuple[Key, Iterable[str]]]) -> list[Key]:
     """The bugs that a description may be about, the closest first.
 
-    A word weighs the more the fewer bugs have it. How much of the description's weight a bug accounts for decides;
+    The fewer bugs have a word, the more it weighs. How much of the description's weight a bug accounts for decides;
     a single common word never does.
 
     Args:

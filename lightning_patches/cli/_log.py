@@ -75,7 +75,7 @@ class Raised:
         message: index of the line on which its message begins; ``first`` where there is no traceback.
         words: that line.
         frames: ``"path in function"`` for each frame of the traceback.
-        before: the error in whose handling it was raised, or that it names as its cause.
+        before: the error during whose handling it was raised, or that it names as its cause.
     """
 
     first: int
@@ -203,7 +203,7 @@ def _errors(lines: list[str], indices: list[int]) -> Iterator[Raised]:
             at += 1
             continue
         begin, frames = at, []
-        at += _BEGIN in line  # otherwise somebody has cut off the traceback's begin
+        at += _BEGIN in line  # otherwise somebody has cut off the traceback's beginning
         message = None
         while at < len(indices) and message is None:
             line = lines[indices[at]]
@@ -234,7 +234,7 @@ def _errors(lines: list[str], indices: list[int]) -> Iterator[Raised]:
 
 
 class Known(NamedTuple):
-    """What a place of a log is compared with where an anchor is.
+    """What a place in a log is compared with where it has an anchor.
 
     Args:
         symptom: as the record has it.
@@ -256,7 +256,7 @@ class Anchors:
 
     The anchor of a symptom is a piece of a word, from a rare letter to the word's end, with what stands around it on
     its line. Python's ``re`` skips over every character that begins no anchor, and gives one up at the first letter
-    that differs, so the speed depends on how rare the first letters are and the pairs that begin with them.
+    that differs, so the speed depends on how rare the first letters are, and the pairs that begin with them.
 
     Args:
         symptoms: as the records have them.
@@ -269,7 +269,7 @@ class Anchors:
     _COMMON = 5
     """Symptoms that make a word a common one."""
     _WEIGHTS = (60, 60, 100)
-    """What it costs to come as far as the second, third and fourth letter of an anchor."""
+    """What it costs to get as far as the second, third and fourth letter of an anchor."""
     _WHOLE = 200
     """And to its end."""
     _BETWEEN = rb"(?:\x1b\[[\d;?]*[a-z]|[^\w\r\n])*"
@@ -319,7 +319,7 @@ class Anchors:
         )
 
     def _choices(self, symptom: str, text: str) -> list[tuple[str, str, list[str]]]:
-        """What may be a symptom's anchor: a word's begin, the rest of it, and the words that follow without numbers.
+        """What may be a symptom's anchor: a word's beginning, its rest, and the words that follow without numbers.
 
         ``"No backend type associated"`` has among others ``("bac", "kend", ["type", "associated"])``.
         """
@@ -418,9 +418,9 @@ class Candidates:
 
     _SHAPE = bytes.maketrans(bytes(range(65, 91)) + b"\r123456789", bytes(range(97, 123)) + b"\n000000000")
     _SAMPLE = 16
-    """The part of a block that is its sample."""
+    """One part in so many of a block is its sample."""
     _NEW = 8
-    """The part of the lines that may be new in a block that is taken for an old one."""
+    """One line in so many may be new in a block that is taken for an old one."""
 
     def __init__(self, anchors: Anchors) -> None:
         self.anchors = anchors
@@ -451,7 +451,7 @@ class Candidates:
         """Whether all lines but a few were seen already, with other numbers, and none has an anchor of what is
         still looked for.
 
-        The last line is left out where it has no end and begins behind ``limit``: half an anchor looks like one.
+        The last line is left out where it has no end and begins after ``limit``: half an anchor looks like one.
         """
         shapes = block.translate(self._SHAPE)
         end = shapes.rfind(b"\n")
@@ -474,7 +474,7 @@ class Reader(Protocol):
 
 
 class Noted:
-    """A log that is read: what is told by its end, and whether there is a traceback in it."""
+    """A log that is read: what its end says, and whether there is a traceback in it."""
 
     _MARK = _BEGIN.encode()
 

@@ -65,8 +65,8 @@ def complain(text: str) -> None:
 
 
 def wrapped(text: str, width: int, indent: str = "") -> str:
-    """``text`` in lines of at most ``width``. No word is broken, and nothing between backticks, which is to be copied:
-    it has a line of its own where it is too long."""
+    """``text`` in lines of at most ``width``. No word is broken, nor what stands between backticks, which is to be
+    copied: it has a line of its own where it is too long."""
     return _filled(" ".join(text.split()), width, indent, indent)
 
 
@@ -181,8 +181,8 @@ def _draw(header: Sequence[str], rows: Sequence[Sequence[str]], styles: Sequence
 
 
 def _shrunk(header: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> Optional[list[int]]:
-    """Widths of columns with two spaces between them, from the widest on cut down to their longest word; ``None`` if
-    they do not fit then."""
+    """Widths of columns with two spaces between them, cut down to their longest word, the widest first; ``None`` if
+    they do not fit even then."""
     lines = [header, *rows]
     widths = [max(len(line[column]) for line in lines) for column in range(len(header))]
     for column in sorted(range(len(header)), key=lambda column: -widths[column]):
@@ -196,7 +196,7 @@ def _shrunk(header: Sequence[str], rows: Sequence[Sequence[str]], width: int) ->
 def _column_widths(header: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> Optional[list[int]]:
     """Widths of the columns in which no word is broken; ``None`` if there are none on a terminal of this width.
 
-    The last column is prose and takes what is left; the others are cut down to their longest word from the widest on.
+    The last column is prose and takes what is left; the others are cut down to their longest word, the widest first.
     """
     lines = [header, *rows]
     longest = [max(len(line[column]) for line in lines) for column in range(len(header))]
@@ -220,7 +220,7 @@ def _longest_word(text: str) -> int:
 
 
 def _discard() -> None:
-    """From here on output goes nowhere, also what the interpreter flushes at its end."""
+    """From here on output goes nowhere, including what the interpreter flushes at its end."""
     try:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (OSError, ValueError, AttributeError):

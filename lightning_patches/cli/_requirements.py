@@ -40,7 +40,7 @@ class Found(NamedTuple):
 
 
 def parse(text: str) -> Optional[Requirement]:
-    """A requirement as pip takes it, ``None`` if ``text`` is none."""
+    """A requirement as pip takes it, ``None`` if ``text`` is not one."""
     from packaging.requirements import InvalidRequirement, Requirement
 
     try:
@@ -72,8 +72,8 @@ def read(path: str) -> list[Found]:
     text = _text(path)
     if reader is None:
         raise UsageError(
-            f"{path}: files of this kind cannot be read. Known are requirements files of pip, pyproject.toml, uv.lock, "
-            "poetry.lock, pdm.lock, pylock.toml, Pipfile, Pipfile.lock and environment.yml."
+            f"{path}: files of this kind cannot be read. Those that can are requirements files of pip, pyproject.toml, "
+            "uv.lock, poetry.lock, pdm.lock, pylock.toml, Pipfile, Pipfile.lock and environment.yml."
         )
     try:
         found = list(dict.fromkeys(reader(text, path)))
@@ -88,7 +88,7 @@ def _text(path: str) -> str:
         with open(path, encoding="utf-8-sig") as file:
             return file.read()
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path} cannot be read: {getattr(error, 'strerror', None) or 'it is no text'}") from None
+        raise UsageError(f"{path} cannot be read: {getattr(error, 'strerror', None) or 'it is not text'}") from None
 
 
 def _of_lightning(texts: Iterable[str], path: str) -> Iterator[Requirement]:
@@ -98,7 +98,7 @@ def _of_lightning(texts: Iterable[str], path: str) -> Iterator[Requirement]:
             if distribution(requirement) is not None:
                 yield requirement
         elif _NAMED.match(text):
-            raise UsageError(f"{path}: {text!r} cannot be understood. Say it with --requirement, as lightning==2.2.5.")
+            raise UsageError(f"{path}: {text!r} cannot be understood. Give it with --requirement, as lightning==2.2.5.")
 
 
 def _line_of(requirement: Requirement, text: str) -> int:
@@ -228,7 +228,7 @@ def _conda(text: str, path: str) -> Iterator[str]:
     except yaml.YAMLError as error:
         raise UsageError(f"{path} cannot be read: {error}") from None
     if not isinstance(data, dict) or not isinstance(data.get("dependencies"), list):
-        raise UsageError(f"{path} has no list of dependencies: it is not an environment of conda.")
+        raise UsageError(f"{path} has no list of dependencies: it is not a conda environment.")
     for item in data["dependencies"]:
         if isinstance(item, dict):
             yield from item.get("pip", ())

@@ -1,7 +1,7 @@
 """The start of several ranks in a log. One that ends while they join may be of a program that stood still there.
 
-Rank zero says when all of them are registered, so only a log in which it has begun to join, and did not come so far,
-tells anything: the log of another rank ends there in every program that is well.
+Rank zero says when all of them are registered, so only a log in which it has begun to join, and did not get that far,
+tells anything: the log of any other rank ends there in every healthy program.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Start:
 
 
 def standing(logs: Sequence[tuple[str, Text]]) -> Optional[Start]:
-    """The start at which the logs of a program end; ``None`` if they come further, tell of an error, or are of a
+    """The start at which the logs of a program end; ``None`` if they get further, tell of an error, or are of a
     program with the hang watch.
 
     Args:

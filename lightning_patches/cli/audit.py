@@ -6,7 +6,7 @@
                                                uv.lock, poetry.lock, pdm.lock, pylock.toml, Pipfile, Pipfile.lock,
                                                environment.yml
 
-Nothing is imported to find out. Of a range it is the newest known release in it, which is what pip takes. About a
+Nothing is imported to find out. A range stands for the newest known release in it, which is what pip takes. Of a
 release that is not known here nothing can be said, and the exit status says so.
 
 With --json, one object; keys are only ever added:
@@ -68,7 +68,7 @@ FORMATS = ("text", "json", "github", "markdown", "sarif")
 
 @dataclass(frozen=True)
 class Bug:
-    """A known bug in an audited release; ``record`` is a :class:`Patch` or, where there is none, a Unpatched."""
+    """A known bug in an audited release; ``record`` is a :class:`Patch` or, without one, an :class:`Unpatched`."""
 
     record: Any
     cover: str
@@ -148,8 +148,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=FAIL_ON,
         metavar="WHICH",
         default="uncovered",
-        help="which bugs end with status 1: any; opt-in: those that LIGHTNING_PATCHES as it is set now does not "
-        "select; uncovered: of these only the ones that no opt-in patch mends (the default); never",
+        help="which bugs end with status 1: any; opt-in: those that are not mended, as LIGHTNING_PATCHES is set now; "
+        "uncovered: those that are not mended and that no opt-in patch would mend (the default); never",
     )
     parser.add_argument(
         "--ignore", action="append", default=[], metavar="BUG", help="a bug that is known and accepted; may be repeated"
@@ -248,7 +248,7 @@ def _bugs_in(namespace: distributions.Namespace, selection: toggle.Selection) ->
 
 
 def _mending() -> list[Patch]:
-    """The patches but for those that only warn of a bug, which is among the known ones."""
+    """The patches, except those that only warn of a bug: that bug is among the known ones."""
     return [patch for patch in catalogue.all_patches() if not patch.warns_of]
 
 
@@ -256,7 +256,7 @@ def audit_requirements(specs: list[str], files: list[str], selection: toggle.Sel
     """Releases by their number.
 
     Raises:
-        UsageError: a spec is none, or not of Lightning; a file cannot be read.
+        UsageError: a spec is not a requirement, or not one of Lightning; a file cannot be read.
     """
     requirements = []
     for spec in specs:
@@ -330,7 +330,7 @@ def _audit(asked: _requirements.Found, selection: toggle.Selection) -> Audited:
     if pinned:
         found.version = pinned[0]
         if not is_known(found.version):
-            found.notes.append(f"known are the releases {known[0]} to {known[-1]}")
+            found.notes.append(f"the known releases are {known[0]} to {known[-1]}")
             return found
     else:
         allowed = [release for release in known if release in matching]
@@ -409,7 +409,7 @@ def _write(audited: list[Audited], setting: _settings.Toggle, fixes: bool) -> No
     _output.write(
         _output.paragraph(
             f"{toggle.VARIABLE} {when}, in programs that `import lightning_patches`. `lightning-patches show BUG` "
-            "tells more of those that are patched."
+            "tells more about those that are patched."
         )
     )
 
@@ -418,7 +418,7 @@ def headline(one: Audited) -> str:
     """What was found, in one sentence."""
     what = f"{one.distribution} {one.version}" if one.version else str(one.requirement)
     if one.version is None:
-        return f"{what}: which release that is cannot be told, and so nothing about its bugs."
+        return f"{what}: which release that is cannot be told, and so nothing can be said about its bugs."
     if not one.known and not one.bugs:
         return f"{what} is not a release that is known here: nothing can be said about its bugs."
     counted = [bug for bug in one.bugs if getattr(bug.record, "is_counted", True)]

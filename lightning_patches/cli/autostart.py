@@ -1,12 +1,12 @@
-"""Have the patches on in every program of this Python environment that runs with LIGHTNING_PATCHES set.
+"""Turn the patches on in every program of this Python environment that runs with LIGHTNING_PATCHES set.
 
   enable   write one line into this environment's site directory; Python runs it at each start. It looks at
            LIGHTNING_PATCHES, and loads this package only if that is set.
-  disable  take it away again
+  disable  remove it again
   status   the file, its exact bytes and their sha256
 
-The file is listed among those of the installed package: uninstalling or upgrading the package takes it away, and it is
-to be enabled again after an upgrade. A line that stays behind all the same says nothing and does nothing. Nothing else
+The file is listed among those of the installed package: uninstalling or upgrading the package removes it, and it has to
+be enabled again after an upgrade. A line that is left behind all the same says nothing and does nothing. Nothing else
 is ever written, and installing the package does not write it.
 
 In an image, a conda environment or a cluster's module, three lines do it for all users:
@@ -15,9 +15,9 @@ In an image, a conda environment or a cluster's module, three lines do it for al
   lightning-patches autostart enable    # refused in a system Python and in a read-only directory
   export LIGHTNING_PATCHES=1            # ENV in a Dockerfile, `conda env config vars set`, setenv in a module
 
-Users opt out with LIGHTNING_PATCHES=off. Who may not write to the environment starts the job with
+Users opt out with LIGHTNING_PATCHES=off. If you may not write to the environment, start the job with
 `lightning-patches run -- srun python train.py`. For Ray: `runtime_env={"env_vars": {"LIGHTNING_PATCHES": "1"}}`, or the
-import inside of the train function. A tracer goes outside: `opentelemetry-instrument lightning-patches run train.py`.
+import inside the train function. A tracer goes outside: `opentelemetry-instrument lightning-patches run train.py`.
 
 exit status of `status`:
   0  enabled, and the file is what `enable` writes
@@ -40,7 +40,7 @@ from typing import Optional
 from lightning_patches.activation import startup
 from lightning_patches.cli import NOT_APPLIED, OK, UsageError, _output
 
-HELP = "have the patches on in every program of this environment that runs with LIGHTNING_PATCHES set"
+HELP = "turn the patches on in every program of this environment that runs with LIGHTNING_PATCHES set"
 STEM = "lightning_patches_autostart"
 PTH = (
     'import os, sys; os.environ.get("LIGHTNING_PATCHES") and any(f.find_spec("lightning_patches", None)'
@@ -51,7 +51,7 @@ without its import, which takes longer than all the rest."""
 START = "_lightning_patches:start\n"
 INSTEAD = (
     "Instead: use a virtual environment, or start the program with `lightning-patches run`, or put "
-    "`import lightning_patches` on top of the script."
+    "`import lightning_patches` at the top of the script."
 )
 
 
@@ -71,10 +71,10 @@ class Site:
 
     @property
     def files(self) -> dict[Path, bytes]:
-        """What belongs into which file.
+        """What belongs in which file.
 
         Python 3.15 has ``.start`` files (PEP 829), and 3.18 runs no line of a ``.pth`` any more. Until then the line
-        is the better one: a ``.start`` has Python 3.15.2 import ``pkgutil`` and ``re`` at every start, asleep as well,
+        is the better one: a ``.start`` has Python 3.15.2 import ``pkgutil`` and ``re`` at every start, even asleep,
         which takes longer than half of a bare start, and without its package it is reported at every start.
         """
         files = {self.directory / f"{STEM}.pth": PTH.encode()}
@@ -123,7 +123,7 @@ def why_refused(site: Site) -> str:
     if not os.access(site.directory, os.W_OK):
         return f"{site.directory} is read-only for this user"
     if str(site.directory) not in sys.path:
-        return f"this Python does not look into {site.directory}"
+        return f"this Python does not look in {site.directory}"
     return ""
 
 
@@ -141,11 +141,11 @@ def _enable(site: Site) -> int:
     if not _works():
         _remove(site)
         raise UsageError(
-            "autostart: a new Python of this environment does not find lightning_patches while it starts; took the "
-            f"line away again. Install the package into this environment ({sys.prefix})."
+            "autostart: a new Python of this environment does not find lightning_patches while it starts; the "
+            f"line is removed again. Install the package into this environment ({sys.prefix})."
         )
     _output.write(
-        _output.paragraph("Programs of this environment that run with LIGHTNING_PATCHES set have the patches on.")
+        _output.paragraph("Programs of this environment that run with LIGHTNING_PATCHES set are patched from now on.")
     )
     if not os.environ.get(startup.VARIABLE):
         _output.write("It is not set now: `export LIGHTNING_PATCHES=1`.")
@@ -206,7 +206,7 @@ def _remove(site: Site) -> list[Path]:
 
 
 def _write(path: Path, content: bytes) -> None:
-    """Put a file in place at once: no Python that starts meanwhile reads half of it."""
+    """Put a file in place in one step: no Python that starts meanwhile reads half of it."""
     handle, temporary = tempfile.mkstemp(prefix=f".{STEM}-", dir=path.parent)
     try:
         with os.fdopen(handle, "wb") as file:
@@ -221,7 +221,7 @@ def _write(path: Path, content: bytes) -> None:
 
 
 def _works() -> bool:
-    """Whether a fresh Python of this environment comes up with the package loaded. It is run where nothing lies."""
+    """Whether a fresh Python of this environment comes up with the package loaded. It is run in an empty directory."""
     environment = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", startup.SLEEPING)}
     environment[startup.VARIABLE] = "1"
     code = "import sys; sys.exit('lightning_patches.activation.startup' not in sys.modules)"

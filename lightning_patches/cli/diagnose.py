@@ -6,10 +6,10 @@
   lightning-patches diagnose hangs/                  reports of the hang watch
 
 Colours, rank prefixes, time stamps, progress bars, frames of boxes, paths, line numbers and device numbers make no
-difference. A bug is found when message, traceback and release agree; otherwise it is possible, and what would tell is
-said. Of several errors the first one of a chain is the cause; what followed from it is only named.
+difference. A bug is found when message, traceback and release agree; otherwise it is possible, and what would tell for
+sure is shown. Of several errors the first one of a chain is the cause; what followed from it is only named.
 
-What is found is held against the Lightning that is installed here, or against --requirement where the log comes from
+What is found is checked against the Lightning that is installed here, or against --requirement where the log comes from
 another machine. A bug that this release does not have is named, and does not count as a match.
 
 With --json, one object; keys are only ever added:
@@ -122,10 +122,10 @@ _WOULD_TELL_SILENT = {
 _ON_HANGS = (
     (
         ("OOM killer",),
-        "Give the job more memory, or let it need less: fewer workers, ranks that load in turns (`rank_by_rank`).",
+        "Give the job more memory, or make it need less: fewer workers, ranks that load in turns (`rank_by_rank`).",
     ),
     ((" died (",), "Look at what that rank itself has printed last, and at its node's kernel log (`dmesg`)."),
-    (("ended with an error",), "Mend that error: the other ranks only wait for the rank."),
+    (("ended with an error",), "Fix that error: the other ranks are only waiting for that rank."),
     (("never began",), "Look at the launcher: no process was started for that rank, or it ended at once."),
     (
         ("is not watched", "are not watched"),
@@ -135,7 +135,7 @@ _ON_HANGS = (
         ("do not answer", "does not answer"),
         "That process runs no Python: its state and its stack in the report say why.",
     ),
-    (("at the program's end",), "Something that runs at exit does not come back: the report has its stack."),
+    (("at the program's end",), "Something that runs at exit does not return: the report has its stack."),
     (
         ("has left", "have left"),
         "That rank's program came to its end before the others: it had less data, or left a loop early.",
@@ -149,11 +149,11 @@ _ON_HANGS = (
         "Look at the line where it stands: the report has its whole "
         "stack, and those of the processes that it has started.",
     ),
-    (("works", "work,"), "That rank only takes long. Let the others wait longer, or share the work out."),
+    (("works", "work,"), "That rank is only slow. Let the others wait longer, or share the work out."),
     (("",), "Ranks are in different collectives: look for a branch that not all of them take."),
 )
 _WITHOUT_ERROR = (
-    " There is no traceback in it: were the errors written to it as well (`2>&1`)? If the program ends well and does "
+    " There is no traceback in it: were the errors written to it as well (`2>&1`)? If the program ends well but does "
     'something wrong, say what in words, such as `lightning-patches diagnose "epoch 0 is too short"`.'
 )
 _WATCHED = "`LIGHTNING_PATCHES_HANG_TIMEOUT=300 lightning-patches run {}`"
@@ -179,7 +179,7 @@ class Match:
         certain: it is what an error said whose traceback runs through code of this bug.
         error: that error, ``None`` for what stands outside of one.
         file: the log.
-        verdicts: what the releases in question have of it.
+        verdicts: on it, in the releases in question.
         cause: it is the one to begin with.
         program: what is to be run again, as one types it.
     """
@@ -227,7 +227,7 @@ def run(args: argparse.Namespace) -> int:
     if setting.selection is None:
         raise UsageError(str(setting.error))
     if args.program and args.file:
-        raise UsageError("diagnose takes files, or a command behind --, not both.")
+        raise UsageError("diagnose takes files, or a command after --, not both.")
     if not args.program and not args.file:
         raise UsageError("diagnose needs a FILE, - for standard input, or -- and a command.")
     ended = None
@@ -463,7 +463,7 @@ def _matches(record: Record, symptom: str, text: Text) -> Iterable[Match]:
     wanted = _log.normalised(symptom)
     pieces = _log.pieces(symptom)
     if not pieces or not all(piece in text.searched for piece in pieces):
-        return  # as the pattern below finds out, in a hundredth of its time
+        return  # what the pattern below would find out in a hundred times the time
     for number, found in enumerate(re.finditer(_log.pattern_of(symptom), text.searched)):
         if number == MAX_OCCURRENCES:
             return
@@ -522,7 +522,7 @@ def _ordered(matches: list[Match]) -> list[Match]:
     order = sorted(matches, key=lambda match: (_KINDS.index(match.kind), match.line if match.error else 0))
     once = list({match.record.name: match for match in reversed(order)}.values())
     once.sort(key=order.index)
-    # Several bugs may say the same in one error: meant is the one whose code the traceback comes to first.
+    # Several bugs may say the same in one error: the one meant is that whose code the traceback comes to first.
     found = [match for match in once if match.kind == "found"]
     if found:
         first = [match for match in found if match.error is found[0].error]
@@ -628,18 +628,20 @@ def _advice(match: Match) -> str:
     if kinds & set(gate.REFUSED):
         return f"the patch is not applied here, see `lightning-patches status {record.name}`; {leave}"
     if not record.default and "pending" not in kinds:
-        return f"the patch is opt-in, {_how(f'default,{record.name}', match.program)} has it; {leave}"
+        return f"the patch is opt-in, {_how(f'default,{record.name}', match.program)} adds it; {leave}"
     if "disabled" in kinds:
-        return f"LIGHTNING_PATCHES leaves the patch out; let it in, {leave}"
+        return f"LIGHTNING_PATCHES leaves the patch out; select it, {leave}"
     return f"{_how('1', match.program)} mends it; {leave}"
 
 
 def _how(spec: str, program: str = SOME_PROGRAM) -> str:
-    """The shortest way to have the patches on here."""
+    """The shortest way to turn the patches on here."""
     if autostart.is_enabled():
         return f"`LIGHTNING_PATCHES={spec}`"
-    option = "" if spec == "1" else f"--patches {spec} "
-    return f"`lightning-patches run {option}{program}` (or `import lightning_patches` on top of the script)"
+    imported = "`import lightning_patches` at the top of the script"
+    if spec == "1":
+        return f"`lightning-patches run {program}` (or {imported})"
+    return f"`lightning-patches run --patches {spec} {program}` (or `LIGHTNING_PATCHES={spec}` and {imported})"
 
 
 def _closing(matches: list[Match], unknown: Optional[Raised]) -> str:

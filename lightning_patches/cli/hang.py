@@ -1,4 +1,4 @@
-"""Show what every rank of a running job does now: where it waits, works or stands still, with its stack.
+"""Show what every rank of a running job is doing: where it waits, works or stands still, with its stack.
 
 For jobs that are watched (LIGHTNING_PATCHES_HANG_TIMEOUT), of this user, whose rank zero runs on this node; the ranks
 of all nodes are shown. Nothing is attached to a process, and no rank is stopped.
@@ -18,7 +18,7 @@ import argparse
 from lightning_patches.cli import NOT_APPLIED, OK, UsageError, _output
 from lightning_patches.ranks.hang import _viewer
 
-HELP = "show what every rank of a watched job does now"
+HELP = "show what every rank of a watched job is doing"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

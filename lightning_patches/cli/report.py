@@ -64,7 +64,7 @@ def gather() -> dict[str, Any]:
 
 
 def without_paths(text: str) -> str:
-    """``text`` with the last part only of each path, which may name a user, a host or a project."""
+    """``text`` with only the last part of each path: the rest may name a user, a host or a project."""
     return re.sub(r"(?:[A-Za-z]:)?(?:[/\\][^/\\\s'\"]+)+[/\\]", "", text)
 
 

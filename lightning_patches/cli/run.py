@@ -62,8 +62,8 @@ def run(args: argparse.Namespace) -> int:
     complaint = why_unsafe(directory)
     if complaint:
         raise UsageError(
-            f"run: {directory} would be put on PYTHONPATH, but {complaint}. Take that permission away, or put "
-            "`import lightning_patches` on top of the script instead."
+            f"run: {directory} would be put on PYTHONPATH, but {complaint}. Change that, or put "
+            "`import lightning_patches` at the top of the script instead."
         )
     command = _command(program)
     if command is None:
@@ -73,7 +73,7 @@ def run(args: argparse.Namespace) -> int:
     foreign = _foreign_python(command[0])
     if foreign:
         _runtime.say(
-            f"{os.path.basename(command[0])} runs {foreign}, which is not of this environment ({sys.prefix}): "
+            f"{os.path.basename(command[0])} runs {foreign}, which does not belong to this environment ({sys.prefix}): "
             "it will not be patched. Use the `lightning-patches` of that Python."
         )
     return _replace_process(command, environment)
@@ -122,8 +122,8 @@ def child_environment(base: Mapping[str, str], directory: Path, patches: Optiona
     parse(environment[VARIABLE], all_patches())
     major, minor = sys.version_info[:2]
     environment[startup.LAUNCHED_FOR] = f"{major}.{minor} {os.path.realpath(sys.prefix)}"
-    # What the user has stays as it is. An empty PYTHONPATH is none, and must not become an empty item, which is the
-    # current directory.
+    # What the user has stays as it is. An empty PYTHONPATH counts as none, and must not become an empty item, which is
+    # the current directory.
     others = environment.get("PYTHONPATH", "")
     if others:
         others = os.pathsep.join(item for item in others.split(os.pathsep) if item != str(directory))
@@ -132,9 +132,9 @@ def child_environment(base: Mapping[str, str], directory: Path, patches: Optiona
 
 
 def why_unsafe(directory: Path) -> str:
-    """Why Python must not be told to import from a directory; empty if it may be.
+    """Why Python must not be told to import from a directory; empty if it may be told.
 
-    It may be if nobody can change what is in it who could not change this Python environment anyway.
+    It may if nobody who could not change this Python environment anyway can change what is in it.
     """
     if not (directory / "sitecustomize.py").is_file():
         return "it has no sitecustomize.py (half-removed, or installed in an archive)"
@@ -156,7 +156,7 @@ def why_unsafe(directory: Path) -> str:
 
 
 def _is_own_group(place: Path) -> bool:
-    """Whether members of the place's group can write to this environment anyway, or are but this user and root."""
+    """Whether members of the place's group can write to this environment anyway, or are only this user and root."""
     import grp
     import pwd
 
@@ -171,7 +171,7 @@ def _is_own_group(place: Path) -> bool:
         members = {*entry.gr_mem, *(person.pw_name for person in pwd.getpwall() if person.pw_gid == group)}
     except KeyError:
         return False
-    # A network's directory may list no members: only a group named after the user is taken for the user's own.
+    # A network's directory service may list no members: only a group named after the user is taken for the user's own.
     return entry.gr_name in (user, "root") and members <= {user, "root"}
 
 

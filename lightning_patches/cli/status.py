@@ -152,7 +152,7 @@ def _write(installed: list[Installed], setting: Toggle, found: list[Entry], args
         if any(entry.verdict == "disabled" for entry in shown):
             _output.write(_output.paragraph("`LIGHTNING_PATCHES=default,NAME` adds an opt-in patch."))
     elif found:
-        _output.write("None of them is asked for.")
+        _output.write("There is nothing to show.")
     if len(shown) < len(found) and not _is_selective(args):
         _output.write(
             _output.paragraph("`lightning-patches status --all` also shows what does not concern this release.")

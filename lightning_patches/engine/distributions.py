@@ -33,9 +33,9 @@ class Part(NamedTuple):
         name: ``"pytorch"`` or ``"fabric"``.
         package: what it is imported as.
         version: of the code that an import finds.
-        directory: where that code is; inside of an archive, perhaps.
+        directory: where that code is; perhaps inside an archive.
         distribution: the installed distribution that ships it.
-        loaded: version of the package that this process has imported, "" if it has not, or it does not say.
+        loaded: version of the package that this process has imported, "" if it has imported none or it does not say.
         has_source: the code is there as Python source. An archive, or bare bytecode, is not looked into.
     """
 
@@ -79,7 +79,7 @@ def upstream_module(namespace: str, module: str) -> Any:
 
 
 def find(namespace: str) -> Optional[Namespace]:
-    """The installed parts of a namespace, ``None`` if there is none of them. Imports nothing."""
+    """The installed parts of a namespace, ``None`` if there are none. Imports nothing."""
     parts: dict[str, Part] = {}
     for name, package in PARTS[namespace].items():
         root = package.partition(".")[0]
@@ -92,7 +92,7 @@ def find(namespace: str) -> Optional[Namespace]:
         beside = parts.get("pytorch")
         if root == "lightning_fabric" and beside is not None and beside.version == version:
             distribution = beside.distribution  # pytorch-lightning ships both packages
-        loaded = getattr(sys.modules.get(root), "__version__", "")  # while it is being imported, a submodule
+        loaded = getattr(sys.modules.get(root), "__version__", "")  # a submodule, while the package is being imported
         has_source = os.path.isfile(os.path.join(directory, "__init__.py"))
         parts[name] = Part(
             namespace,
@@ -113,7 +113,7 @@ def _distribution_of(root: str) -> str:
 
 def _locate(package: str) -> Optional[tuple[str, Any]]:
     """The directory that ``"lightning_fabric"`` or ``"lightning.pytorch"`` is imported from, or has been, and the
-    loader that reads from there. A directory without code is none."""
+    loader that reads from there. A directory without code does not count."""
     root, _, rest = package.partition(".")
     # Python's own finder comes first: other tools' finders are asked only for what it does not know, such as an
     # editable installation or a program in one file.
@@ -143,7 +143,7 @@ def _first_of(finders: list[Any], name: str, path: Optional[list[str]]) -> tuple
         try:
             spec = finder.find_spec(name, path)
         except Exception:
-            continue  # of somebody else's finder: Python's own import will tell
+            continue  # raised by somebody else's finder: Python's own import will tell
         if spec is not None and spec.origin is not None and spec.submodule_search_locations:
             return spec, finder
     return None, None
@@ -155,7 +155,7 @@ def _asks_others(finder: Any) -> bool:
 
 
 def _version(root: str, directory: str, loader: Any) -> str:
-    # What the package says of itself comes before metadata: it describes the code that is imported, also from a
+    # What the package says of itself comes before metadata: it describes the code that is imported, even from a
     # source checkout or a directory on PYTHONPATH, and reading it costs nothing.
     for candidate in (
         os.path.join(directory, "version.info"),

@@ -2,8 +2,8 @@
 
 The data (``fingerprints.json``) is written by ``scripts/refresh_fingerprints`` from the wheels of all 2.x releases.
 A file's sha256 is looked up first, because hashing a file is ten times cheaper than parsing it; only in a file that
-no release shipped is the function itself compared. Of what a patch calls, ``"pytorch.utilities.parsing:some()"``, it is
-the signature.
+no release shipped is the function itself compared. Of what a patch calls, ``"pytorch.utilities.parsing:some()"``, only
+the signature is compared.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def known_releases() -> tuple[str, ...]:
 
 @lru_cache(maxsize=None)
 def _digest_of(path: str, modified: int, size: int) -> str:
-    """Of a file in the state that its time and size stand for: several patches have targets in the same one."""
+    """Of a file in the state that its time and size stand for. Cached: several patches have targets in one file."""
     with open(path, "rb") as file:
         return file_digest(file.read())
 
@@ -122,7 +122,7 @@ def function_source(text: str, attribute: str) -> Optional[str]:
 
 @lru_cache(maxsize=1)
 def _parsed(text: str) -> ast.Module:
-    """Of the last file: several patches have targets in the same one."""
+    """Cached for the last file: several patches have targets in the same one."""
     return ast.parse(text)
 
 
@@ -139,7 +139,7 @@ def _definition(body: list[ast.stmt], name: str) -> Optional[Union[_FunctionNode
 
 @lru_cache(maxsize=None)
 def _signatures_in(path: str, modified: int, size: int) -> dict[str, str]:
-    """Of a file in the state that its time and size stand for: many patches call functions of the same one."""
+    """Of a file in the state that its time and size stand for. Cached: many patches call functions of the same file."""
     with open(path, "rb") as file:
         return signatures(file.read().decode("utf-8", errors="replace"))
 
@@ -147,7 +147,7 @@ def _signatures_in(path: str, modified: int, size: int) -> dict[str, str]:
 @lru_cache(maxsize=1)
 def signatures(text: str) -> dict[str, str]:
     """How each function of a module is called, ``{"Trainer.fit": "(self, model, train_dataloaders=)"}``; a class is
-    ``"class"``, being asked for by name."""
+    ``"class"``, since it is asked for by name."""
     found: dict[str, str] = {}
     try:
         _collect(_parsed(text).body, "", found)

@@ -22,7 +22,7 @@ Verdict = Literal[
     "applied", "pending", "not-affected", "fixed-upstream", "disabled", "not-supported", "drifted", "failed"
 ]
 REFUSED = ("not-supported", "drifted", "failed")
-"""Verdicts on a patch that cannot be applied where its bug may be. Of a wanted patch, errors under ``strict``."""
+"""Verdicts on a patch that cannot be applied where its bug may be. For a wanted patch, errors under ``strict``."""
 
 
 class Decision(NamedTuple):
@@ -52,9 +52,9 @@ def decide(patch: Patch, namespace: Namespace) -> Decision:
 
 
 def what_lacks(patch: Patch) -> str:
-    """Why other packages are not such that the patch can be applied; "" if they are, or if nobody knows yet.
+    """What other packages lack that the patch needs; "" if nothing, or if nobody can know yet.
 
-    That is while neither they nor Lightning are imported: Lightning is going to import them, nobody else has to.
+    Nobody can while neither they nor Lightning is imported: Lightning is going to import them, nobody else has to.
     """
     for need in patch.needs:
         module_name, _, attribute = need.location.partition(":")
@@ -73,7 +73,7 @@ def what_lacks(patch: Patch) -> str:
 
 
 def what_calls_have_changed(patch: Patch, namespace: Namespace) -> str:
-    """Why the patch cannot call what it calls of Lightning; "" if it can."""
+    """Why the patch cannot call what it calls in Lightning; "" if it can."""
     for call in patch.calls:
         part = namespace.part_of(call)
         if part is None:
@@ -115,7 +115,7 @@ def _public(version: str) -> Version:
 @lru_cache(maxsize=None)
 def _bounds(text: str) -> tuple[tuple[Callable[[Any, Any], bool], Version], ...]:
     """The comparisons that a specifier stands for. ``packaging`` takes three times as long; the rules for candidates
-    and labels that it brings besides are settled by :func:`_public`."""
+    and labels that it also has are settled by :func:`_public`."""
     parsed = [re.fullmatch(r"(>=|<=|==|<)([\w.]+)", clause.strip()) for clause in text.split(",") if clause]
     if None in parsed:
         raise ValueError(f"a range of releases is made of >=, <=, == and <, not {text!r}")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # typing takes longer to import than this module
     from typing import Any, Optional, Protocol
 
     class Watcher(Protocol):
-        """Who is told of Lightning's modules. Both may raise, and the import fails; only ``strict`` should."""
+        """Who is told of Lightning's modules. If one raises, the import fails; only ``strict`` should do that."""
 
         def before(self, module: ModuleType) -> None:
             """The module is about to be executed."""
@@ -58,7 +58,7 @@ class _Finder:
 
 
 class _Loader:
-    """Loads as the real loader does, which is what the module gets to see, and tells of it before and after."""
+    """Loads as the real loader does, which is what the module gets to see, and tells the watcher before and after."""
 
     def __init__(self, finder: _Finder, loader: Any) -> None:
         self.lightning_patches_finder = finder
@@ -95,7 +95,7 @@ class _Loader:
 class _OldLoader(_Loader):
     """For a loader that makes and executes a module in one step: ``zipimport``, up to Python 3.9."""
 
-    create_module = exec_module = property()  # Python asks which of both kinds it is
+    create_module = exec_module = property()  # Python asks which of the two kinds it is
 
     def load_module(self, fullname: str) -> Any:
         watcher, known = self._watcher(), fullname in sys.modules
@@ -118,8 +118,8 @@ def install(ready: Callable[[], Optional[Watcher]]) -> None:
     """Watch Lightning's modules from now on.
 
     Args:
-        ready: called each time when a module of Lightning is about to be executed: who is to be told of it, if anybody.
-            What it raises is raised by the import.
+        ready: called each time a module of Lightning is about to be executed; returns who is to be told of it, if
+            anybody. What it raises is raised by the import.
     """
     _finder.ready = ready
     if _finder not in sys.meta_path:
@@ -142,7 +142,7 @@ def is_being_imported(module: Any) -> bool:
 
 
 def wait_for_imports() -> None:
-    """Let other threads finish what they import of Lightning: a half executed module has no functions to swap, and its
+    """Let other threads finish what they import of Lightning: a half-executed module has no functions to swap, and its
     ``from x import f`` may be between the reading of the original and the storing of it."""
     import importlib
 

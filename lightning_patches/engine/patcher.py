@@ -1,8 +1,8 @@
 """Gate, swap, verify, restore.
 
 For each namespace there is one :class:`Plan`, made when its first module is about to be loaded, or at once if it is
-loaded: which of the wanted patches the gate lets through, and which targets each module has. A plan is made aside and
-put in place when it is whole, so that an interruption leaves either all of it or nothing.
+loaded: which of the wanted patches the gate lets through, and which targets each module has. A plan is made on the side
+and put in place when it is whole, so that an interruption leaves either all of it or nothing.
 
 Targets are swapped by wrapt's post-import hooks. wrapt drops a hook once it has called it; so our loader registers it
 anew after each execution of a module: ``importlib.reload``, an import after the module was taken out of
@@ -91,13 +91,13 @@ class Patcher:
         return self.selection is not None
 
     def activate(self, selection: Selection, on_behalf_of: Optional[Callable[[], Any]] = None) -> None:
-        """Make ``selection`` what is applied: to modules imported later, and to those that are here already.
+        """Make ``selection`` the one that is applied: to modules imported later, and to those that are here already.
 
         Args:
             selection: what is wanted.
             on_behalf_of: for the loader of a module: act only if this is what
                 :func:`lightning_patches.engine.hooks.install` was given last. A thread that imports Lightning must not
-                turn on what another one has turned off meanwhile.
+                turn on what another one has turned off in the meantime.
 
         Raises:
             PatchError: under ``strict``, when a wanted patch cannot be applied to an imported module.
@@ -110,8 +110,8 @@ class Patcher:
             hooks.install(self._itself)
             self._keep(selection.names)
         if on_behalf_of is None:
-            # Not below an import of Lightning's: what this thread holds, another may need for what it is waited for.
-            # Nor is there a need: whatever is imported since the finder was installed comes by our loader.
+            # Not within an import of Lightning's: the thread that is waited for may need what this one holds. Nor is
+            # there a need: whatever has been imported since the finder was installed came through our loader.
             hooks.wait_for_imports()
         refused: Optional[PatchError] = None
         for name in distributions.PARTS:
@@ -134,8 +134,8 @@ class Patcher:
         """Put every original back into its slot.
 
         Returns:
-            What is not as it was: slots that could not be restored because something else replaced or wrapped our
-            function since, and places that still hold a function of ours.
+            What is not as it was: slots that could not be restored because something else has replaced or
+            wrapped our function since, and places that still hold a function of ours.
         """
         with self._lock:
             hooks.remove()
@@ -206,7 +206,7 @@ class Patcher:
 
     @contextlib.contextmanager
     def _reporting(self, module: ModuleType) -> Iterator[None]:
-        """An error of ours is told, and does not reach the user's import."""
+        """An error of ours is reported, and does not reach the user's import."""
         try:
             yield
         except PatchError:
@@ -301,7 +301,7 @@ class Patcher:
                 raise TargetError(wrong)
             decision = gate.decide_source(patch, plan.namespace, [target.location])
             if decision.verdict != "pending":
-                raise slots.ReplacedError(f"{decision.reason} {slots.SINCE}")
+                raise slots.ReplacedError(f"{decision.reason}; the file has changed {slots.SINCE}")
             if slot.original is not MISSING and not slot.is_ours:
                 slots.check_shipped(module, target, slot.original, compare=stage == "late")
         slot.layers.append((patch, target))
@@ -331,7 +331,7 @@ class Patcher:
         slots.follow(self._slots.values(), slots.all_modules())
         for key, slot in list(self._slots.items()):
             if not slot.layers and not slot.is_ours:
-                del self._slots[key]  # what others hold in place is remembered, and told again
+                del self._slots[key]  # what others hold in place is remembered, and reported again
         return left
 
     # ---------------------------------------------------------------- tell
@@ -371,8 +371,8 @@ class Patcher:
 def _call_after_import(module_name: str, hook: Callable[[ModuleType], None]) -> None:
     """Have wrapt call ``hook(module)`` for a module that is imported, which it does at once.
 
-    wrapt below 1.15 does so under a lock of its own, for which its finder waits below Python's: the hook must not
-    import what is not loaded yet, nor may the caller hold what the hook waits for.
+    wrapt below 1.15 does so under a lock of its own, for which its finder waits while it holds Python's: the hook must
+    not import what is not loaded yet, nor may the caller hold what the hook waits for.
     """
     wrapt.register_post_import_hook(hook, module_name)
 

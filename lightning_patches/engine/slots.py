@@ -23,7 +23,7 @@ ORIGINAL = "__lightning_patches_original__"
 """On a replacement: the function that stood there before. Not ``__wrapped__``: Lightning's ``is_overridden`` looks
 through that one on one side of its comparison only, and would take every patched base method for an override."""
 _DECORATORS_OF = {*ROOT_PACKAGES, "contextlib", "functools", "lightning_utilities", "torch"}
-"""Packages whose decorators Lightning uses. What any other wraps around a function is not Lightning's."""
+"""Packages whose decorators Lightning uses. What any other package wraps around a function is not Lightning's."""
 
 
 SINCE = "since Lightning was imported: restart Python (in a notebook, restart the kernel)"
@@ -161,7 +161,7 @@ def check_shipped(module: ModuleType, target: Target, raw: Any, compare: bool) -
         module: the upstream module.
         target: the target in it.
         raw: what stands there.
-        compare: compare its bytecode with that of the source on disk: for a module that was executed before we came.
+        compare: compare its bytecode with that of the source on disk: for a module that was executed before we came in.
 
     Raises:
         ReplacedError: it is not.
@@ -182,7 +182,7 @@ def check_shipped(module: ModuleType, target: Target, raw: Any, compare: bool) -
     where = f" ({code.co_filename}:{code.co_firstlineno})" if code is not None else ""
     what = f"{getattr(function, '__module__', '?')}.{getattr(function, '__qualname__', type(function).__name__)}"
     raise ReplacedError(
-        f"other code has replaced {target.location} before: {what}{where}. It is left alone; to have the patch, remove "
+        f"other code has already replaced {target.location}: {what}{where}. It is left alone; to get the patch, remove "
         "that code, or let it run after `import lightning_patches`"
     )
 
@@ -336,7 +336,7 @@ class _Annotations(Dict[str, Any]):
             extras: dict[str, Any] = {"include_extras": True} if sys.version_info >= (3, 9) else {}
             return typing.get_type_hints(self._function, **extras)
         except Exception:
-            return dict(getattr(self._function, "__annotations__", {}))  # as it goes for the function itself
+            return dict(getattr(self._function, "__annotations__", {}))  # as for the function itself
 
     def __iter__(self) -> Iterator[str]:
         return super().__iter__()  # overridden so that dict(self) asks for each item

@@ -1,6 +1,6 @@
 """The grammar of ``LIGHTNING_PATCHES``.
 
-A comma list, read from left to right, later items win:
+A comma-separated list, read from left to right; later items win:
 
 =====================================  ==============================================================
 ``1`` ``on`` ``true`` ``default``      the default set

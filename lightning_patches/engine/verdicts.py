@@ -45,7 +45,7 @@ class Entry:
 
 
 class Report(List[Entry]):
-    """Verdicts, a list that a notebook or a REPL shows as a table: what is done first, then what is not, and why."""
+    """Verdicts, a list that a notebook or a REPL shows as a table: first what is done, then what is not, and why."""
 
     def __repr__(self) -> str:
         columns = min(shutil.get_terminal_size().columns, 100)
@@ -73,7 +73,7 @@ def _hanging(text: str, begin: str, columns: int) -> str:
 
 
 def in_short(verdict: str, reason: str) -> str:
-    """The reason for a verdict, but for the import that applies a patch, which nobody asks for."""
+    """The reason for a verdict, without the import that applies a patch, which nobody asks about."""
     return reason.partition("; ")[2] if verdict == "pending" else reason
 
 
@@ -114,7 +114,7 @@ def entries(patcher: Patcher, outlook: Optional[Selection] = None) -> Report:
             decision = verdict(patcher, patch, namespace, outlook)
             reason = decision.reason
             if decision.verdict == "applied" and (name, patch.name) in missed:
-                reason += f", but {', '.join(missed[name, patch.name])} still holds the original: activate before it"
+                reason += f", but {', '.join(missed[name, patch.name])} still holds the original: activate earlier"
             found.append(
                 Entry(
                     patch.name,
@@ -169,7 +169,7 @@ def verdict(
 def _look(
     patch: Patch, namespace: distributions.Namespace
 ) -> tuple[list[Target], list[tuple[Target, ModuleType]], list[Target]]:
-    """The patch's targets in which it stands, in which it does not, and whose modules are not imported yet."""
+    """The patch's targets: where it stands, where it does not, and those whose modules are not imported yet."""
     here, missing, waiting = [], [], []
     for target in gate.targets_in(patch, namespace):
         module = sys.modules.get(distributions.module_name(namespace.name, target.module))

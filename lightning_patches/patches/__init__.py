@@ -1,7 +1,7 @@
 """The catalogue: all patches, in the order in which they are layered, and look-up by name or number.
 
-One file per upstream file, named as upstream names it; a subject's name where several upstream files are patched, or
-where a diff carries the file into the fork. A file takes part by defining ``PATCHES``; one whose name begins with an
+One file per upstream file, named as upstream names it, or after its subject where several upstream files are patched or
+a diff carries the file into the fork. A file takes part by defining ``PATCHES``; one whose name begins with an
 underscore helps others.
 """
 

@@ -315,8 +315,8 @@ PATCHES = (
         ),
         upstream=Upstream(issues=(20276,)),
         impact=Impact(
-            "A model loaded with accelerate's device_map, in 8 or 4 bits or below PEFT, trains on one GPU and dies on "
-            "the others: hooks go on moving its inputs to the GPU where it was loaded.",
+            "A model loaded with accelerate's device_map, in 8 or 4 bits or under PEFT, trains on one GPU and dies on "
+            "the others: hooks keep moving its inputs to the GPU where it was loaded.",
             (
                 "Expected all tensors to be on the same device, but found at least two devices, cuda:1 and cuda:0",
                 "Expected all tensors to be on the same device",
@@ -328,10 +328,10 @@ PATCHES = (
         equivalent_to="accelerate.hooks.remove_hook_from_module(model, recurse=True) before the Trainer or Fabric, or "
         "device_map={'': local_rank}",
         note="A model that accelerate spread over several devices or offloaded cannot be trained on several ranks: an "
-        "error before the training says which modules lie where, and what to pass instead. On one device it is "
+        "error before the training says which modules are where, and what to pass instead. On one device it is "
         "gathered there, as Lightning always did, and now it runs. A model with accelerate's hooks cannot be pickled "
         "for ddp_spawn; make it in configure_model.",
-        relied_on="A training on the device where accelerate put the model, and a spread or offloaded model that is "
+        relied_on="Training on the device where accelerate put the model, and a spread or offloaded model that is "
         "not moved: both are left alone. What several ranks cannot train ended in an error before, and still does, "
         "only sooner and in other words.",
         relied_on_tests=("tests/patches/test_align_devices.py::test_what_works_is_left_alone",),

@@ -16,7 +16,7 @@ def _clip_gradients(class_name: str, since: str = "", before: str = "") -> Targe
             if self.scaler is not None:
                 original(self, *args, **kwargs)
                 return
-            # Without a scaler nothing is unscaled, and the guard against optimizers that do so has nothing to guard.
+            # Without a scaler nothing is unscaled, so the guard against optimizers that unscale has nothing to guard.
             plugin = getattr(upstream_module(namespace, _AMP), class_name)
             super(plugin, self).clip_gradients(*args, **kwargs)
 
@@ -71,7 +71,7 @@ PATCHES = (
     ),
     Patch(
         name="fused-optimizer-clipping",
-        title="Fused optimizers allow gradient clipping in bf16-mixed precision",
+        title="Gradient clipping works with fused optimizers in bf16-mixed precision",
         group="crash",
         affected=(">=2.0.0,<=2.6.6",),
         targets=(
@@ -89,13 +89,13 @@ PATCHES = (
             merged=True,
         ),
         impact=Impact(
-            "With precision='bf16-mixed', gradient_clip_val and a fused optimizer, training ends at its first step "
+            "With precision='bf16-mixed', gradient_clip_val and a fused optimizer, training fails at its first step "
             "for no reason.",
             ("does not allow for gradient clipping because it performs unscaling of gradients internally",),
         ),
         equivalent_to="clipping by hand, in configure_gradient_clipping",
         relied_on="A script that clips by hand, because gradient_clip_val is refused, trains as before. One that "
-        "catches the refusal in order to take another optimizer no longer gets it, and trains with the fused one.",
+        "catches the error in order to take another optimizer no longer gets it, and trains with the fused one.",
         relied_on_tests=("tests/patches/test_fused_optimizer_clipping.py::test_clipping_by_hand_stays",),
     ),
 )

@@ -93,18 +93,18 @@ PATCHES = (
         further_than_upstream="The official fix loses the module versions that a state dict carries (its _metadata), "
         "writes tied weights twice, and rebuilds containers of other libraries, such as OmegaConf's. Here they stay as "
         "they are.",
-        note="The copy is made where the tensors are, as in the official fix: saving needs the size of one checkpoint "
-        "in free memory of the device.",
-        relied_on="A program that reads the file finds tied weights still one tensor and the versions of its modules "
-        "still there; the values are those of another moment, which is the fix. A training that fills its device to "
-        "the brim may not have the memory for the copy.",
+        note="The copy is made where the tensors are, as in the official fix: saving needs free memory on the "
+        "device for one more checkpoint.",
+        relied_on="A program that reads the file still finds tied weights as one tensor, and the versions of its "
+        "modules; the values are those of another moment, which is the fix. A run that fills its device to the brim "
+        "may not have the memory for the copy.",
         relied_on_tests=(
             "tests/patches/test_async_checkpoint_snapshot.py::test_checkpoint_holds_the_moment_of_saving",
         ),
     ),
     Patch(
         name="async-checkpoint-reuse",
-        title="AsyncCheckpointIO saves in the second run of a Trainer, too",
+        title="AsyncCheckpointIO can save in a Trainer's second run, too",
         group="crash",
         affected=(">=2.0.0,<2.5.4",),
         targets=(Target(f"{_PLUGIN}.teardown", _teardown),),
@@ -115,7 +115,7 @@ PATCHES = (
             tests=("tests/tests_pytorch/plugins/test_checkpoint_io_plugin.py::test_async_checkpoint_plugin",),
         ),
         impact=Impact(
-            "With AsyncCheckpointIO the second fit of a Trainer, or fit after validate, ends at its first checkpoint.",
+            "With AsyncCheckpointIO the second fit of a Trainer, or fit after validate, fails at its first checkpoint.",
             ("cannot schedule new futures after shutdown",),
         ),
     ),

@@ -127,7 +127,7 @@ def _dropping(original: Callable[..., Any], leaves: bool) -> Callable[..., Any]:
 PATCHES = (
     Patch(
         name="autocast-after-no-grad",
-        title="A forward under no_grad does not take the gradients of the next one in mixed precision",
+        title="Layers first run under no_grad still get gradients afterwards in mixed precision",
         group="correctness",
         affected=(">=2.0.0,<2.5.5",),
         targets=(
@@ -151,12 +151,12 @@ PATCHES = (
         ),
         witnesses=(f"{_PYTORCH}:MixedPrecision.autocast_context_manager",),
         probe=keeps_casts_without_grad,
-        note="The cause lies in torch, whose PR 165068 mends it: a probe decides, and with a torch that is right "
-        "nothing changes. Copies that an autograd function of the user's makes of a weight are not seen.",
+        note="The cause lies in torch, whose PR 165068 mends it: a probe decides, and with a torch without the "
+        "bug nothing changes. Copies of a weight that a user's own autograd function makes are not seen.",
     ),
     Patch(
         name="fabric-autocast-after-no-grad",
-        title="A forward under no_grad does not take the gradients of the next one in Fabric",
+        title="Layers first run under no_grad still get gradients afterwards in Fabric's mixed precision",
         group="correctness",
         affected=(">=2.0.0,<=2.6.6",),
         targets=(Target(f"{_FABRIC}:MixedPrecision.forward_context", _forward_context),),
@@ -169,8 +169,8 @@ PATCHES = (
         probe=keeps_casts_without_grad,
         equivalent_to="torch.clear_autocast_cache() after the block under no_grad",
         note="The official fix is for the Trainer only. The cause lies in torch, see autocast-after-no-grad.",
-        relied_on="With a torch that is right, and where no layer runs under no_grad first, nothing changes. With an "
-        "affected torch, layers train that did not: a script that was content with that has to freeze them with "
+        relied_on="With a torch without the bug, and where no layer runs under no_grad first, nothing changes. With an "
+        "affected torch, layers train that did not before: a script that relied on that has to freeze them with "
         "requires_grad_(False).",
         relied_on_tests=(
             "tests/patches/test_autocast_after_no_grad.py::test_with_a_torch_that_is_right_nothing_changes",

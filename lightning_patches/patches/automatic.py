@@ -31,7 +31,7 @@ def _closure(original: Callable[..., Any], namespace: str) -> Callable[..., Any]
 PATCHES = (
     Patch(
         name="accumulation-without-batch-idx",
-        title="Gradients are accumulated if training_step takes no batch_idx",
+        title="Gradients are accumulated even if training_step takes no batch_idx",
         group="correctness",
         affected=(">=2.0.0,<2.1.0",),
         targets=(
@@ -54,7 +54,7 @@ PATCHES = (
     ),
     Patch(
         name="optimizer-closure-grad",
-        title="Optimizers that call the closure without gradients can train",
+        title="Optimizers that call the closure under no_grad can train",
         group="crash",
         affected=(">=2.0.0,<2.0.7",),
         targets=(Target(f"{_MODULE}:Closure.closure", _closure),),

@@ -1,4 +1,4 @@
-"""``fabric/utilities/data.py`` and ``pytorch/utilities/data.py``: how a DataLoader is made again, on another sampler.
+"""``fabric/utilities/data.py`` and ``pytorch/utilities/data.py``: how a DataLoader is made again, with another sampler.
 
 A loader that was made with a plain ``BatchSampler`` has no batch size of its own, and a sampler that torch puts there
 and nothing uses. Lightning asks it for both.
@@ -19,7 +19,7 @@ def _resolve_sampler(original: Callable[..., dict[str, Any]], namespace: str) ->
         if settings["batch_sampler"] is not None or batch_sampler is None or dataloader.batch_size is not None:
             return settings
         batch_sampler = _with_sampler(batch_sampler, dataloader.sampler, sampler, namespace)
-        # What torch's DataLoader asks for beside a batch sampler.
+        # What torch's DataLoader requires along with a batch sampler.
         return {**settings, "sampler": None, "batch_sampler": batch_sampler, "batch_size": 1, "drop_last": False}
 
     return _dataloader_init_kwargs_resolve_sampler
@@ -78,7 +78,7 @@ PATCHES = (
         equivalent_to="a DataLoader that is given the sampler, batch_size and drop_last themselves",
         default=False,
         note="Opt-in: upstream closed the report as won't fix, so no release does this, and it changes the batch size "
-        "of a training that runs. Concerns torch's own BatchSampler: Lightning knows what to do with a class derived "
+        "of a run that works. Concerns torch's own BatchSampler: Lightning knows what to do with a class derived "
         "from it. A sampler in it that is neither sequential nor random, such as a WeightedRandomSampler, is shared "
         "out among the ranks.",
     ),

@@ -108,7 +108,7 @@ PATCHES = (
             "its last trial; the training may then run out of memory.",
             ("CUDA out of memory after scale_batch_size", "the batch size found was never tried"),
         ),
-        note="The new arguments margin and max_val of 2.6.0, which give smaller sizes, are not brought. With mode "
+        note="The new arguments margin and max_val of 2.6.0, which give smaller sizes, are not backported. With mode "
         "'binsearch' the affected releases return a size that they have tried, and nothing is changed.",
     ),
 )

@@ -72,7 +72,7 @@ def _put_progress_back(original: Callable[..., None], namespace: str) -> Callabl
 
 
 def _load_progress(loop: Any, saved: dict[str, Any]) -> None:
-    """What epoch, global step and the step of loggers are read from. The loop does not take itself for resumed."""
+    """Load what epoch, global step and the loggers' step are read from. The loop does not take itself to be resumed."""
     for name in _PROGRESS:
         if name in saved:
             attrgetter(name)(loop).load_state_dict(saved[name])
@@ -93,17 +93,17 @@ PATCHES = (
         ),
         impact=Impact(
             "validate, test and predict with a ckpt_path load the weights, but not the state of the callbacks: a "
-            "callback with a state of its own evaluates with what it was made with.",
+            "callback with a state of its own evaluates with its initial one.",
             ("callback state is not loaded from checkpoint during trainer.test", "load_state_dict is not called"),
         ),
         default=False,
         note="Opt-in: after a fit, trainer.test(ckpt_path='best') takes the callbacks back to the state of that "
         "checkpoint, too, and ModelCheckpoint warns where its dirpath has changed. Scripts that go on with the "
-        "callbacks of the fit may rely on neither.",
+        "callbacks of the fit may rely on neither happening.",
     ),
     Patch(
         name="evaluation-step-of-checkpoint",
-        title="validate, test and predict with a ckpt_path are at that checkpoint's epoch and step",
+        title="validate, test and predict with a ckpt_path use that checkpoint's epoch and step",
         group="correctness",
         affected=(">=2.0.0,<=2.6.6",),
         targets=(
@@ -118,8 +118,8 @@ PATCHES = (
         ),
         upstream=Upstream(issues=(20052, 19558), pull_requests=(21714,)),
         impact=Impact(
-            "trainer.test(ckpt_path=...) logs its results at the step where the training has ended, or at epoch 0 and "
-            "step 0 in a new script, and not at those of the checkpoint.",
+            "trainer.test(ckpt_path=...) logs its results at the step where the training ended, or at epoch 0 and "
+            "step 0 in a new script, rather than at those of the checkpoint.",
             ("test is logged at step 0", "trainer.test with a checkpoint logs the last epoch"),
         ),
         equivalent_to="epoch and global_step as they stand in the checkpoint",
@@ -129,7 +129,7 @@ PATCHES = (
     ),
     Patch(
         name="warn-mid-epoch-resume",
-        title="Resuming from a checkpoint within an epoch says that one step is taken twice",
+        title="Resuming from a checkpoint within an epoch warns that one step is taken twice",
         group="correctness",
         affected=(">=2.0.0,<2.5.0",),
         targets=(Target(f"{_CONNECTOR}.restore_loops", _restore_loops),),

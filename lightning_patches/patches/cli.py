@@ -132,7 +132,7 @@ def _modules_named_in(values: Any) -> Iterator[str]:
 PATCHES = (
     Patch(
         name="checkpoint-class-imports",
-        title="Hyperparameters in a checkpoint cannot have LightningCLI import a module",
+        title="Hyperparameters in a checkpoint cannot make LightningCLI import a module",
         group="security",
         affected=(">=2.3.0,<=2.6.6",),
         targets=(
@@ -150,6 +150,6 @@ PATCHES = (
         default=False,
         note="Opt-in: the group `security` switches it on (LIGHTNING_PATCHES=default,security). A class that the "
         "hyperparameters name must then be imported before the file is loaded, as 2.6.6 asks of the model's own "
-        "class, or its module be named to lightning_patches.trust_module(...).",
+        "class, or its module be passed to lightning_patches.trust_module(...).",
     ),
 )

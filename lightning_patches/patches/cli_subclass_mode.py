@@ -32,7 +32,7 @@ def _of_subclass(hparams: dict[str, Any], base: type) -> dict[str, Any]:
     """Hyperparameters that LightningCLI has saved, as its parser takes them in subclass mode.
 
     Raises:
-        ValueError: the class is none that has been imported.
+        ValueError: the class is not one that has been imported.
     """
     values = dict(hparams)
     path = values.pop("_class_path")
@@ -47,7 +47,7 @@ def _of_subclass(hparams: dict[str, Any], base: type) -> dict[str, Any]:
 PATCHES = (
     Patch(
         name="cli-checkpoint-of-subclass",
-        title="LightningCLI takes a checkpoint in subclass mode",
+        title="LightningCLI in subclass mode accepts a checkpoint with hyperparameters",
         group="crash",
         affected=(">=2.5.5,<2.6.0",),
         targets=(Target("pytorch.cli:LightningCLI._parse_ckpt_path", _parse_ckpt_path),),
@@ -58,12 +58,12 @@ PATCHES = (
             tests=("tests/tests_pytorch/test_cli.py::test_lightning_cli_ckpt_path_argument_hparams_subclass_mode",),
         ),
         impact=Impact(
-            "With LightningCLI in subclass mode, test, predict and a resumed fit end before they begin where "
+            "With LightningCLI in subclass mode, test, predict and a resumed fit fail before they begin where "
             "--ckpt_path is a checkpoint whose model saved its hyperparameters.",
             ("Parsing of ckpt_path hyperparameters failed!",),
         ),
         further_than_upstream="The official fix imports whichever module the checkpoint names for its class. Here the "
-        "class must have been imported, as load_from_checkpoint asks of it from 2.6.6 on.",
+        "class must have been imported, as load_from_checkpoint requires from 2.6.6 on.",
         relied_on="Nobody: without the patch every checkpoint that names its class is refused. Those that name none, "
         "and LightningCLI without subclass mode, are as before.",
         relied_on_tests=("tests/patches/test_cli_checkpoint_of_subclass.py::test_other_checkpoints_are_as_before",),

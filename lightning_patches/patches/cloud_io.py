@@ -38,7 +38,7 @@ def _load(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
 
 
 def _atomic_save(original: Callable[..., None], namespace: str) -> Callable[..., None]:
-    # The original has the error in hand and drops it: nothing around it can tell. So it is done here as it is there.
+    # The original catches the error and drops it: nothing around it can tell. So its work is done here, as it does it.
     pipes = "pipe" in original.__code__.co_names  # since 2.6.5
 
     def _atomic_save(checkpoint: Any, filepath: Any) -> None:
@@ -103,7 +103,7 @@ PATCHES = (
     ),
     Patch(
         name="checkpoint-permission-error",
-        title="A checkpoint that may not be written is an error",
+        title="Saving a checkpoint where it may not be written raises an error",
         group="correctness",
         affected=(">=2.5.2,<=2.6.6",),
         targets=(Target(f"{_CLOUD_IO}:_atomic_save", _atomic_save),),
@@ -111,33 +111,33 @@ PATCHES = (
         upstream=Upstream(issues=(21800,), pull_requests=(21799,), merged=True),
         impact=Impact(
             "Where a checkpoint may not be written (a read-only directory, storage that refuses it), nothing "
-            "says so: the training goes on, there is no file, and its result is lost.",
+            "says so: training goes on, there is no file, and the result is lost.",
             ("no checkpoint is saved and there is no error", "PermissionError is swallowed in _atomic_save"),
         ),
         equivalent_to="the PermissionError that the file system raises when the same file is opened without Lightning",
-        note="A program that trains on where it may not write its "
-        "checkpoints ends at the first of them, as with 2.5.1 and before.",
-        relied_on="A program that may write its checkpoints writes them as before. One that trains on where it may "
-        "not, and can do without the files, ends at the first of them, as with 2.5.1 and before: it has to say "
-        "enable_checkpointing=False.",
+        note="A program that goes on training where it may not write its "
+        "checkpoints fails at the first of them, as with 2.5.1 and before.",
+        relied_on="A program that may write its checkpoints writes them as before. One that goes on training "
+        "where it may not, and can do without the files, fails at the first of them, as with 2.5.1 and before: it has "
+        "to pass enable_checkpointing=False.",
         relied_on_tests=("tests/patches/test_checkpoint_permission_error.py::test_what_may_be_written_is_written",),
     ),
     Patch(
         name="checkpoint-written-once",
-        title="A checkpoint goes from the model to its directory, without copies in memory and in TMPDIR",
+        title="A checkpoint is written straight to its directory, without copies in memory or TMPDIR",
         group="performance",
         affected=(">=2.4.0,<=2.6.6",),
         targets=(Target(f"{_CLOUD_IO}:_atomic_save", _write_beside),),
         upstream=Upstream(issues=(21253,), pull_requests=(21824,), commit="7b57f9c65b", merged=True),
         impact=Impact(
-            "Saving a checkpoint takes as much memory again as the checkpoint has, and as much space in the temporary "
-            "directory: large ones end in out of memory, or in no space left on a small /tmp.",
+            "Saving a checkpoint takes memory for another copy of it, and as much space in the temporary directory: "
+            "large ones run out of memory, or out of space on a small /tmp.",
             ("out of memory while saving a checkpoint", "No space left on device in /tmp while saving a checkpoint"),
         ),
-        further_than_upstream="The official fix ends the copy in memory. Here the file is also written in its own "
+        further_than_upstream="The official fix avoids the copy in memory. Here the file is also written in its own "
         "directory, and takes its name when it is complete, so that nothing is left for another device to copy.",
-        note="Local files only. An error while saving leaves the checkpoint that was there.",
-        relied_on="Programs that count on links, the files' rights, or on the old file where saving fails find all "
+        note="Local files only. An error while saving leaves the previous checkpoint in place.",
+        relied_on="Programs that count on links, on file permissions, or on the old file where saving fails find all "
         "of it as before. To replace a checkpoint, its directory needs room for the old file and the new one for a "
         "moment.",
         relied_on_tests=("tests/patches/test_checkpoint_written_once.py::test_everything_else_is_as_before",),

@@ -78,7 +78,7 @@ PATCHES = (
     ),
     Patch(
         name="sequential-loader-workers",
-        title="Of several validation, test or prediction DataLoaders, one has its workers running",
+        title="Of several validation, test or prediction DataLoaders, only one runs workers at a time",
         group="performance",
         affected=(">=2.0.0,<2.0.3",),
         targets=(
@@ -125,10 +125,10 @@ PATCHES = (
             ),
         ),
         equivalent_to="the same training in a loop without Lightning, where torch lets the error pass",
-        note="The official fix is merged and in no release. It deletes the iterator and counts on nobody else holding "
-        "it; here the workers are stopped at once, as before, and a warning tells of the error.",
-        relied_on="A training whose workers end well is as before. A script that takes the error at the end for a "
-        "sign that a worker died gets a warning in its place, and the exit status of a training that succeeded.",
+        note="The official fix is merged, but in no release. It deletes the iterator and counts on nobody else holding "
+        "it; here the workers are stopped at once, as before, and a warning reports the error.",
+        relied_on="Training whose workers end cleanly is as before. A script that takes the error at the end for a "
+        "sign that a worker died gets a warning in its place, and the exit status of a run that succeeded.",
         relied_on_tests=("tests/patches/test_worker_shutdown_error.py::test_workers_that_end_well",),
     ),
 )

@@ -11,7 +11,7 @@ _CONNECTOR = "fabric.connector:_Connector"
 
 def _argument_from_env(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
     def _argument_from_env(name: str, current: Any, default: Any) -> Any:
-        # Since 2.1.0 Fabric's default is None, and what is compared with it was not changed along.
+        # Since 2.1.0 Fabric's default is None, and what it is compared with was not changed with it.
         return original(name, current, default=None if name == "precision" else default)
 
     return _argument_from_env
@@ -31,7 +31,7 @@ PATCHES = (
             tests=("tests/tests_fabric/test_connector.py::test_precision_from_environment",),
         ),
         impact=Impact(
-            "A script started with `lightning run model --precision=...` ends at Fabric(), although it gives no "
+            "A script started with `lightning run model --precision=...` fails at Fabric(), although it gives no "
             "precision itself.",
             ("Your code has `Fabric(precision=None, ...)` but it conflicts with the value",),
         ),

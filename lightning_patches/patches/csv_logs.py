@@ -13,7 +13,7 @@ _SAVED = "_saved_rows"
 def _flush_without_step(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def log_metrics(self: Any, metrics: Any, step: Optional[int] = None) -> None:
         if step is None:
-            step = len(getattr(self._experiment, "metrics", ()))  # none before the first row, and in other ranks
+            step = len(getattr(self._experiment, "metrics", ()))  # none before the first row, and on other ranks
         original(self, metrics, step)
 
     return log_metrics
@@ -50,7 +50,7 @@ def _without_earlier_run(original: Callable[..., None], namespace: str) -> Calla
 PATCHES = (
     Patch(
         name="csv-logger-flush",
-        title="Fabric's CSVLogger writes its file also where log_metrics gets no step",
+        title="Fabric's CSVLogger writes its file even where log_metrics gets no step",
         group="correctness",
         affected=(">=2.0.0,<2.0.5",),
         targets=(Target(f"{_MODULE}:CSVLogger.log_metrics", _flush_without_step),),
@@ -69,7 +69,7 @@ PATCHES = (
     ),
     Patch(
         name="csv-logger-step",
-        title="Fabric's CSVLogger counts on after its file was written",
+        title="Fabric's CSVLogger keeps counting steps after writing its file",
         group="correctness",
         affected=(">=2.1.0,<=2.6.6",),
         targets=(
@@ -78,14 +78,14 @@ PATCHES = (
         ),
         upstream=Upstream(issues=(17888,)),
         impact=Impact(
-            "Fabric's CSVLogger without step= begins at step 0 again whenever it has written its file, which is after "
+            "Fabric's CSVLogger without step= starts again at step 0 whenever it has written its file, which is after "
             "every 100 rows: the steps in the file repeat themselves, and with flush_logs_every_n_steps=1 all are 0.",
             ("step in metrics.csv starts again at 0", "every row of metrics.csv has step 0"),
         ),
         equivalent_to="log_metrics(..., step=N) with the number of the row, as Lightning 2.0.5 to 2.0.9 count it",
-        note="Concerns log_metrics without a step, which is Fabric's own use: the Trainer always gives one.",
-        relied_on="Rows with a step of their own, and the first rows of a file, are as before. Who finds where the "
-        "file was written by the steps that begin again finds one series of steps instead.",
+        note="Concerns log_metrics without a step, which happens with Fabric only: the Trainer always gives one.",
+        relied_on="Rows with a step of their own, and the first rows of a file, are as before. A script that "
+        "tells where the file was written by the steps that start again finds one series of steps instead.",
         relied_on_tests=("tests/patches/test_csv_logger_step.py::test_steps_that_are_given_stay",),
     ),
     Patch(
@@ -104,13 +104,13 @@ PATCHES = (
             ),
         ),
         impact=Impact(
-            "A CSVLogger with a version that exists mixes its rows with those of the earlier run, or ends the run in a "
+            "A CSVLogger with an existing version mixes its rows with those of the earlier run, or ends the run with a "
             "ValueError where the two log different metrics.",
             ("dict contains fields not in fieldnames", "metrics.csv has rows of an earlier run"),
         ),
         default=False,
         note="Opt-in: as in the fixed releases, metrics.csv of the earlier run is deleted, as Lightning's warning "
-        "announces. A script that goes on with a run under the same version, and counts on one file with all rows, "
+        "announces. A script that continues a run under the same version, and counts on one file with all rows, "
         "has to take another version.",
     ),
 )

@@ -1,4 +1,4 @@
-"""``pytorch/utilities/data.py``: what Lightning knows of a DataLoader."""
+"""``pytorch/utilities/data.py``: what Lightning knows about a DataLoader."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _is_shuffled(original: Callable[[Any], bool], namespace: str) -> Callable[[A
 
 
 class _View:
-    """An object's attributes, some of them others."""
+    """An object's attributes, some of them replaced."""
 
     def __init__(self, viewed: Any, **others: Any) -> None:
         self.__dict__.update(others)
@@ -55,11 +55,11 @@ PATCHES = (
             ("random batch sampler is not shuffled in validation under DDP",),
         ),
         note="With it, and as in the later releases, Lightning warns that a validation loader shuffles, and which "
-        "items a limited validation sees under DDP is random, as the loader asks for and as it is on one device.",
+        "items a limited validation sees under DDP is random, as the loader asks and as it is on one device.",
     ),
     Patch(
         name="batch-sampler-without-sampler",
-        title="A batch sampler need not have a sampler",
+        title="A custom batch sampler need not have a sampler attribute",
         group="crash",
         affected=("==2.5.0",),
         targets=(_TARGET,),
@@ -71,7 +71,7 @@ PATCHES = (
             tests=(f"{_TESTS}::test_custom_batch_sampler_no_sampler",),
         ),
         impact=Impact(
-            "Validation, test and prediction with a batch sampler of one's own end before the first batch.",
+            "Validation, test and prediction with a custom batch sampler fail before the first batch.",
             ("object has no attribute 'sampler'",),
         ),
     ),

@@ -19,7 +19,7 @@ def _distributed_sampler(original: Callable[..., Any], namespace: str) -> Callab
         if not isinstance(sampler, shards):
             return sampler
         # It takes each rank's share of an order that each rank draws for itself. The order that DistributedSampler
-        # draws is the same in all ranks: its seed is.
+        # draws is the same on all ranks, because its seed is.
         drawn, items = dataloader.sampler, len(dataloader.dataset)
         if type(drawn) is not RandomSampler or drawn.replacement or drawn.generator or drawn.num_samples != items:
             return sampler
@@ -45,7 +45,7 @@ def _check_dataloader_iterable(original: Callable[..., None], namespace: str) ->
 PATCHES = (
     Patch(
         name="distributed-sampler-without-seed",
-        title="The ranks share one shuffled order without a global seed, too",
+        title="Under DDP, all ranks share one shuffled order even without a global seed",
         group="correctness",
         affected=(">=2.0.0,<2.0.3",),
         targets=(Target("pytorch.trainer.connectors.data_connector:_get_distributed_sampler", _distributed_sampler),),
@@ -61,13 +61,13 @@ PATCHES = (
             "takes its share of that. Some items are trained on twice in an epoch, others not at all.",
             ("DistributedSampler ranks see the same samples", "items are missing from an epoch under DDP"),
         ),
-        note="Ranks that are seeded alike are given the order of the later releases as well: it is another one than "
-        "before, as random. A RandomSampler with a generator, with replacement or with num_samples is left alone: the "
-        "later releases replace that as well, and pass over what it was asked for.",
+        note="Ranks that are seeded alike are given the order of the later releases as well: it is not the same as "
+        "before, but just as random. A RandomSampler with a generator, with replacement or with num_samples is left "
+        "alone: the later releases replace that as well, and ignore what it was asked for.",
     ),
     Patch(
         name="dataloader-check-without-iterating",
-        title="A DataLoader is not started once more only to see whether it can be iterated over",
+        title="A DataLoader is not started an extra time just to see whether it can be iterated over",
         group="correctness",
         affected=(">=2.0.0,<2.0.8",),
         targets=(

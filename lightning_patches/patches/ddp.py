@@ -20,7 +20,7 @@ def _pre_backward(original: Callable[..., None], namespace: str) -> Callable[...
         original(self, closure_loss)
         # In its first iteration a static graph holds all reductions back until the backward pass of the *outputs* of
         # forward() says that everything was seen. In manual optimization that pass never comes: what goes backward is
-        # a loss within forward(). So the loss says it, in the way in which the outputs would have.
+        # a loss within forward(). So the loss says it, the way the outputs would have.
         model = self.model
         if not isinstance(model, torch.nn.parallel.DistributedDataParallel):
             return
@@ -129,9 +129,9 @@ PATCHES = (
         equivalent_to="the same training without static_graph",
         note="torch does not support a static graph whose first backward is under no_sync(): a warning says so, and "
         "the gradients stay as they are without this patch. Nor does it support a second backward in the same step (a "
-        "GAN): such a training, which ran without averaging before, ends with torch's error, as from 2.6.0 on; a "
+        "GAN): such a run, which went through without averaging before, ends with torch's error, as from 2.6.0 on; a "
         "warning says what to do.",
-        relied_on="A training with two backwards in a step, such as a GAN, ran without averaging: it changes, and "
+        relied_on="Training with two backwards in a step, such as a GAN, ran without averaging: it changes, and "
         "ends with torch's error, as from 2.6.0 on, after a warning that says what to do. A first backward under "
         "no_sync() stays unsynchronized, with a warning.",
         relied_on_tests=(

@@ -31,7 +31,7 @@ def _target(module: str, wrapper: str, before: str = "") -> Target:
 PATCHES = (
     Patch(
         name="sampler-set-epoch",
-        title="A custom sampler is told the epoch under DDP",
+        title="A custom sampler's set_epoch() is called under DDP",
         group="correctness",
         affected=(">=2.0.0,<=2.6.6",),
         targets=(

@@ -31,7 +31,7 @@ def _forward_context(original: Callable[..., Any], namespace: str) -> Callable[.
 PATCHES = (
     Patch(
         name="default-dtype-restored",
-        title="After an error under double precision, torch's default dtype is what it was",
+        title="torch's default dtype is restored after an error under double precision",
         group="correctness",
         affected=(">=2.0.0,<2.1.0",),
         targets=(
@@ -41,7 +41,7 @@ PATCHES = (
         upstream=Upstream(pull_requests=(18500,), commit="eb3b96d8bd", fixed_in="2.1.0"),
         impact=Impact(
             "An exception in a step under precision='64-true' leaves torch's default dtype at float64: whatever the "
-            "program makes afterwards, as the next trial of a search does, is in double precision.",
+            "program makes afterwards, such as the next trial of a search, is in double precision.",
             ("default dtype is float64 after an exception", "expected scalar type Float but found Double"),
         ),
     ),

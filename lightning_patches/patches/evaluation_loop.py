@@ -1,4 +1,4 @@
-"""``pytorch/loops/evaluation_loop.py``: validation inside of a training, and what it leaves to the training."""
+"""``pytorch/loops/evaluation_loop.py``: validation during training, and what it leaves to the training."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _on_run_start(original: Callable[..., None], namespace: str) -> Callable[...
             attributes.pop("zero_grad", None)
             attributes.update(had)
 
-        # Stands in for one call, the one by which the loop begins. Hooks that are called after it find the real one.
+        # Stands in for one call, the one with which the loop begins. Hooks that are called after it find the real one.
         attributes["zero_grad"] = put_back
         try:
             original(self)
@@ -71,7 +71,7 @@ PATCHES = (
     ),
     Patch(
         name="resume-infinite-validation",
-        title="Training resumes with a validation set that has no length",
+        title="Training can be resumed with a validation set that has no length",
         group="crash",
         affected=(">=2.5.0,<2.5.1",),
         targets=(Target(f"{_LOOP}.increment_progress_to_evaluation_end", _increment_progress),),
@@ -84,7 +84,7 @@ PATCHES = (
             tests=(f"{_TESTS}/checkpointing/test_model_checkpoint.py::test_load_with_inf_data_loader",),
         ),
         impact=Impact(
-            "Resuming ends with an error if the validation data are a stream, an IterableDataset without a length.",
+            "Resuming fails if the validation data is a stream, an IterableDataset without a length.",
             ("OverflowError: cannot convert float infinity to integer",),
         ),
     ),

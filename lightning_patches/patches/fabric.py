@@ -29,7 +29,7 @@ def _setup(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
 PATCHES = (
     Patch(
         name="fabric-module-without-parameters",
-        title="fabric.setup takes a module that has no parameters",
+        title="fabric.setup accepts a module that has no parameters",
         group="crash",
         affected=(">=2.0.0,<2.0.2",),
         targets=(Target(f"{_FABRIC}.setup", _setup), Target(f"{_FABRIC}.setup_module", _setup)),

@@ -23,7 +23,7 @@ def _reset(original: Callable[..., None], namespace: str) -> Callable[..., None]
 PATCHES = (
     Patch(
         name="dataloader-error-unmasked",
-        title="An error while a DataLoader starts arrives as itself",
+        title="An error while a DataLoader starts is not masked by another one",
         group="crash",
         affected=(">=2.1.0,<=2.6.6",),
         targets=(Target("pytorch.loops.fetchers:_DataFetcher.reset", _reset),),
@@ -34,7 +34,7 @@ PATCHES = (
             ("Please call `iter(combined_loader)` first.",),
         ),
         equivalent_to="the error that the same DataLoader raises when it is iterated without a Trainer",
-        relied_on="Where the loaders start, and where an error arrived as itself before, nothing changes. A script "
+        relied_on="Where the loaders start, and where an error was not masked before, nothing changes. A script "
         "that catches the RuntimeError that stood in for the real one has to catch the real one.",
         relied_on_tests=("tests/patches/test_dataloader_error_unmasked.py::test_what_arrived_as_itself_is_left_alone",),
     ),

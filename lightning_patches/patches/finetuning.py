@@ -48,7 +48,7 @@ PATCHES = (
             tests=("tests/tests_pytorch/tuner/test_lr_finder.py::test_lr_finder_with_backbone_finetuning_callback",),
         ),
         impact=Impact(
-            "Training with the LearningRateFinder and BackboneFinetuning (or another BaseFinetuning) callbacks ends "
+            "Training with the LearningRateFinder and BackboneFinetuning (or another BaseFinetuning) callbacks fails "
             "before its first step.",
             ("KeyError: 0",),
         ),
@@ -64,14 +64,14 @@ PATCHES = (
         calls=("pytorch.callbacks.finetuning:BaseFinetuning.freeze()",),
         upstream=Upstream(issues=(21531, 20629), pull_requests=(21652,)),
         impact=Impact(
-            "BackboneFinetuning(train_bn=False) trains the batch norm layers of the backbone all the same for as long "
-            "as it is frozen: their weights and running statistics change.",
+            "BackboneFinetuning(train_bn=False) still trains the batch norm layers of the backbone while it is "
+            "frozen: their weights and running statistics change.",
             ("batch norm is trained with train_bn=False", "running_mean of the frozen backbone changes"),
         ),
         equivalent_to="a callback derived from it that calls self.freeze(pl_module.backbone, train_bn=self.train_bn)",
         relied_on="With train_bn=True, the default, and in callbacks with a freeze_before_training of their own "
-        "nothing changes. Who says train_bn=False, and counts on batch norm to be trained while the rest is frozen, "
-        "has to say train_bn=True.",
+        "nothing changes. A script that says train_bn=False, and counts on batch norm being trained while the rest "
+        "is frozen, has to say train_bn=True.",
         relied_on_tests=("tests/patches/test_frozen_batch_norm.py::test_everybody_else_trains_as_before",),
     ),
 )

@@ -41,7 +41,7 @@ def _setup_data(original: Callable[..., None], namespace: str) -> Callable[..., 
 PATCHES = (
     Patch(
         name="interval-without-validation",
-        title="val_check_interval does not matter where there is no validation",
+        title="val_check_interval does not matter with limit_val_batches=0",
         group="crash",
         affected=(">=2.0.0,<2.6.4",),
         targets=(Target(_SETUP_DATA, _setup_data_without_validation),),
@@ -58,8 +58,8 @@ PATCHES = (
             ),
         ),
         impact=Impact(
-            "A training with limit_val_batches=0 ends before its first batch where val_check_interval is more than the "
-            "training has batches. The error advises to set limit_val_batches to 0.",
+            "Training with limit_val_batches=0 fails before its first batch where val_check_interval is larger than "
+            "the number of training batches. The error advises setting limit_val_batches to 0.",
             ("must be less than or equal to the number of the training batches",),
         ),
     ),
@@ -77,7 +77,7 @@ PATCHES = (
             ("load_state_dict of a stateful dataloader is not called on resume",),
         ),
         equivalent_to="the same training whose configure_optimizers does not read estimated_stepping_batches",
-        relied_on="A training that gets its state back already, or is not resumed, is as before. A script that gives "
+        relied_on="A run that gets its state back already, or is not resumed, is as before. A script that gives "
         "the loader its state before the fit, to make up for the bug, is overruled by the state in the checkpoint.",
         relied_on_tests=(
             "tests/patches/test_stateful_loader_restored.py::test_a_training_that_was_right_is_left_alone",

@@ -10,8 +10,8 @@ from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 def _module_init_context(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
     def module_init_context(self: Any) -> Any:
-        # What mixed_precision_config has to say is what FSDP computes in. What it shards, and the optimizer steps, is
-        # made with full precision if the precision is mixed.
+        # mixed_precision_config says what FSDP computes in. What it shards, and what the optimizer steps, is made in
+        # full precision if the precision is mixed.
         utils = upstream_module(namespace, "fabric.plugins.precision.utils")
         return utils._DtypeContextManager(self._desired_input_dtype)
 
@@ -23,7 +23,7 @@ _TESTS = "tests/tests_fabric/plugins/precision/test_fsdp.py"
 PATCHES = (
     Patch(
         name="fsdp-initial-precision",
-        title="Mixed precision under FSDP begins with parameters of full precision",
+        title="Mixed precision under FSDP starts with full-precision parameters",
         group="correctness",
         affected=(">=2.6.0,<2.6.4",),
         targets=tuple(
@@ -43,6 +43,6 @@ PATCHES = (
             "steps are rounded away. Nothing says so.",
             ("FSDP parameters are float16 with precision 16-mixed", "loss stagnates with FSDP and bf16-mixed"),
         ),
-        note="Parameters take twice the memory that they take in 2.6.0 and 2.6.1, as much as before and after.",
+        note="Parameters take twice the memory that they take in 2.6.0 and 2.6.1, as much as before and after those.",
     ),
 )

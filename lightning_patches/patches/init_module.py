@@ -291,7 +291,7 @@ def _is_known(sampler: Any) -> bool:
 PATCHES = (
     Patch(
         name="init-module-data",
-        title="Data made or drawn inside of init_module works as it does outside",
+        title="Data made or drawn inside init_module works as it does outside",
         group="crash",
         affected=(">=2.1.0,<=2.6.6",),
         targets=(
@@ -310,18 +310,18 @@ PATCHES = (
         ),
         upstream=Upstream(issues=(19373,)),
         impact=Impact(
-            "A script that makes its data, or calls fit, inside of `with trainer.init_module():` ends on a GPU in "
-            "torch's samplers, on the first batch or before it.",
+            "A script that makes its data, or calls fit, inside `with trainer.init_module():` fails on a GPU in "
+            "torch's samplers, at the first batch or before it.",
             ("Expected a 'cuda' device type for generator but found 'cpu'",),
         ),
         equivalent_to="the same script with its data made, and fit called, after the block",
-        note="Tensors that the script creates inside of the block are on the GPU, as the block promises, and forked "
+        note="Tensors that the script creates inside the block are on the GPU, as the block promises, and forked "
         "workers cannot use those: with num_workers > 0 the dataset must not hold tensors made in there (CUDA's own "
-        "error says so). A sampler of the user's own that draws without a generator draws from the GPU's random "
-        "numbers inside of the block; torch's own samplers draw from the CPU's, also where stock gets through with "
-        "the GPU's (SubsetRandomSampler). All of it ends when the data is made after the block, as a warning says.",
-        relied_on="Data that gets through inside of the block, by a generator on the GPU or a sampler of one's own, "
-        "and blocks that are used as decorators or entered twice: as before. Only a SubsetRandomSampler without a "
+        "error says so). A user's own sampler that draws without a generator draws from the GPU's random numbers "
+        "inside the block; torch's own samplers draw from the CPU's, even where stock works with the GPU's "
+        "(SubsetRandomSampler). None of this matters when the data is made after the block, as a warning says.",
+        relied_on="Data that works inside the block, thanks to a generator on the GPU or a custom sampler, and blocks "
+        "that are used as decorators or entered twice are as before. Only a SubsetRandomSampler without a "
         "generator draws other random numbers, the CPU's.",
         relied_on_tests=(
             "tests/patches/test_init_module_data.py::test_what_works_in_stock_goes_on_working",

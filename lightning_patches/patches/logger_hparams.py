@@ -11,7 +11,7 @@ from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 _INITIAL = "_hparams_initial"
 _CLASS = "_class_path"
-"""Under this name LightningCLI saves among the hyperparameters of which class they are."""
+"""The name under which LightningCLI saves, among the hyperparameters, which class they belong to."""
 
 
 def _log_hyperparams(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -46,14 +46,14 @@ def _save_hparams_to_yaml(original: Callable[..., None], namespace: str) -> Call
                 warnings.warn(f"Skipping {name!r}, a {kind}: YAML cannot hold it.", stacklevel=2)
             rest = {name: value for name, value in values.items() if name not in refused}
             original(config_yaml, rest, *args, **kwargs)
-            if type(values) is dict:  # of other kinds the original has a copy
+            if type(values) is dict:  # of other kinds the original made a copy
                 values.update(rest, **refused)
 
     return save_hparams_to_yaml
 
 
 def _is_refused(value: Any) -> bool:
-    """Whether YAML says by a ValueError that it cannot hold the value."""
+    """Whether YAML says with a ValueError that it cannot hold the value."""
     import yaml  # type: ignore[import-untyped]
 
     try:
@@ -68,7 +68,7 @@ def _is_refused(value: Any) -> bool:
 PATCHES = (
     Patch(
         name="cli-both-save-hyperparameters",
-        title="With LightningCLI both the model and the datamodule can save their hyperparameters",
+        title="With LightningCLI, both the model and the datamodule can save their hyperparameters",
         group="crash",
         affected=(">=2.4.0,<2.5.0",),
         targets=(Target("pytorch.loggers.utilities:_log_hyperparams", _log_hyperparams),),

@@ -140,7 +140,7 @@ PATCHES = (
     ),
     Patch(
         name="lr-finder-train-loader",
-        title="The learning rate finder takes no batches from epoch 0",
+        title="The learning rate finder takes no batches away from epoch 0",
         group="correctness",
         affected=(">=2.1.0,<2.5.3",),
         targets=(Target(f"{_LR_FINDER}:_lr_find", _renew_train_loader),),
@@ -162,7 +162,7 @@ PATCHES = (
     ),
     Patch(
         name="lr-finder-applies-lr",
-        title="Training uses the learning rate that the finder set",
+        title="Training uses the learning rate that the learning rate finder set",
         group="correctness",
         affected=(">=2.0.0,<2.5.4",),
         targets=(Target(f"{_LR_FINDER}:_lr_find", _apply_suggestion),),
@@ -183,9 +183,9 @@ PATCHES = (
             ("Learning rate set to", "the optimizer does not use the suggested learning rate"),
         ),
         note="As in the official releases, parameter groups with rates of their own all get the one that was found; a "
-        "warning says so. The search itself runs with one rate for all, and such runs are to come out as those of "
-        "2.5.4: so their ratio is not kept. With Tuner.lr_find before the fit it is. A scheduler that computes from "
-        "its own base rate (LambdaLR, OneCycleLR) returns to that rate at its first step.",
+        "warning says so. The search itself runs with one rate for all, and such runs are to come out as with "
+        "2.5.4: so the ratio of the rates is not kept. With Tuner.lr_find before the fit it is. A scheduler that "
+        "computes from its own base rate (LambdaLR, OneCycleLR) returns to that rate at its first step.",
     ),
     Patch(
         name="lr-finder-slope",
@@ -210,7 +210,7 @@ PATCHES = (
         # Which learning rate is a good one is a matter of taste, and tuned configurations depend on what this release
         # suggests. The attribute that 2.5.3 renames at the same time keeps its name.
         default=False,
-        note="Opt-in, because it suggests other learning rates than the release did before: in exponential mode "
+        note="Opt-in, because it suggests other learning rates than the release does without it: in exponential mode "
         "usually much smaller ones.",
     ),
 )

@@ -38,7 +38,7 @@ def _exit_with_enum(original: Callable[..., None], namespace: str) -> Callable[.
     return __exit__
 
 
-# One for each process: where a thread of the parent is loading, a forked child would wait for ever.
+# One for each process: where a thread of the parent is loading, a forked child would wait forever.
 _locks: dict[int, Any] = {}
 
 
@@ -72,7 +72,7 @@ def _exit_alone(original: Callable[..., None], namespace: str) -> Callable[..., 
 PATCHES = (
     Patch(
         name="legacy-checkpoint-enum",
-        title="Checkpoints of 1.x that hold the fault-tolerant mode can be loaded",
+        title="Checkpoints of Lightning 1.x that hold the fault-tolerant mode can be loaded",
         group="crash",
         affected=(">=2.0.0,<2.0.6",),
         targets=(Target(f"{_LEGACY}.__enter__", _enter_with_enum), Target(f"{_LEGACY}.__exit__", _exit_with_enum)),
@@ -106,7 +106,7 @@ PATCHES = (
             "Where two threads load checkpoints at the same time, one of them fails.",
             ("KeyError: 'pytorch_lightning.utilities.argparse_utils'",),
         ),
-        note="The threads load one after the other, as from 2.0.3 on. There a process that is forked while a thread "
-        "loads waits for ever when it loads as well; here it does not.",
+        note="The threads load one after the other, as from 2.0.3 on. There, a process that is forked while a thread "
+        "loads waits forever when it loads a checkpoint, too; here it does not.",
     ),
 )

@@ -63,7 +63,7 @@ def _remove_remote(original: Callable[..., None], namespace: str) -> Callable[..
 
 
 def _has_to_stay_there(filepath: str, resumed_from: Any, dirpath: Any) -> bool:
-    """The same of a file that is not on a local disk. Only compares names, asks no server."""
+    """The same for a file that is not on a local disk. Only compares names, asks no server."""
     if _protocol(filepath) == "file":
         return False
     if resumed_from is not None and _place(resumed_from) == _place(filepath):
@@ -89,8 +89,8 @@ def _protocol(path: Any) -> str:
 
 
 _WAITING = "_waiting_for_validation"
-"""The step whose save was put off to the validation behind it; ``_ANY`` where a metric was missing that validation may
-bring."""
+"""The step whose save was put off until the validation after it; ``_ANY`` where a metric was missing that validation
+may bring."""
 _ANY = -1
 
 
@@ -131,7 +131,7 @@ def _on_validation_end(original: Callable[..., None], namespace: str) -> Callabl
             there = self.monitor in candidates
             if there:
                 delattr(self, _WAITING)
-                self._defer_save_until_validation = False  # what 2.5.5 and later remember of the same
+                self._defer_save_until_validation = False  # what 2.5.5 and later remember about it
                 self._save_topk_checkpoint(trainer, candidates)
             if there or waiting != _ANY:
                 self._save_last_checkpoint(trainer, candidates)
@@ -158,7 +158,7 @@ def _on_train_epoch_end(original: Callable[..., None], namespace: str) -> Callab
 
 
 def _is_saved_at_epoch_end(callback: Any, trainer: Any) -> bool:
-    """Whether this validation ends the epoch, and checkpoints by metrics belong behind both: a fit that is resumed
+    """Whether this validation ends the epoch, and checkpoints by metrics belong after both: a fit that is resumed
     from there does not end the epoch again."""
     ends = trainer.fit_loop.epoch_loop.batch_progress.is_last_batch
     return bool(ends and callback._should_save_on_train_epoch_end(trainer))
@@ -183,7 +183,7 @@ def _on_exception(original: Optional[Callable[..., None]], namespace: str) -> Ca
 
 
 def _is_due(callback: Any, trainer: Any) -> bool:
-    """Whether the callback saves after this batch, as it decides it itself."""
+    """Whether the callback saves after this batch, as the callback itself would decide."""
     steps = callback._every_n_train_steps
     if steps >= 1 and trainer.global_step % steps != 0 or callback._should_skip_saving_checkpoint(trainer):
         return False
@@ -295,7 +295,7 @@ PATCHES = (
     ),
     Patch(
         name="checkpoint-overwritten",
-        title="ModelCheckpoint with a fixed file name keeps to it, and does not alternate between two",
+        title="ModelCheckpoint with a fixed file name keeps to it instead of alternating between two",
         group="correctness",
         affected=(">=2.0.0,<2.1.3",),
         targets=(Target(f"{_CALLBACK}._get_metric_interpolated_filepath_name", _overwriting_own),),
@@ -308,11 +308,11 @@ PATCHES = (
             tests=("tests/tests_pytorch/checkpointing/test_model_checkpoint.py::test_none_monitor_not_alternating",),
         ),
         impact=Impact(
-            "ModelCheckpoint(filename='best') without a monitor writes best.ckpt and best-v1.ckpt by turns, and "
-            "deletes the other: after every second save, the file of that name is not there.",
+            "ModelCheckpoint(filename='best') without a monitor writes best.ckpt and best-v1.ckpt in turn, and "
+            "deletes the other one: after every second save, best.ckpt is not there.",
             ("best.ckpt is missing and best-v1.ckpt is there", "checkpoint alternates between best and best-v1"),
         ),
-        note="With save_top_k=1, the default, and no others: where all files are kept (save_top_k=-1), the official "
+        note="Only with save_top_k=1, the default: where all files are kept (save_top_k=-1), the official "
         "fix overwrites them, too, and here each save remains. So does a file that the training was resumed from.",
     ),
     Patch(
@@ -330,8 +330,8 @@ PATCHES = (
         ),
         equivalent_to="save_top_k=-1 in the resumed run, as far as the files of the earlier run are concerned",
         note="Files of the run itself are removed as before, so that save_top_k keeps its meaning.",
-        relied_on="Where nothing is to be removed, the same files remain as before. Who counts on a resumed run to "
-        "remove the remote checkpoint that it began with has to delete it by hand: it stays.",
+        relied_on="Where nothing is to be removed, the same files remain as before. A program that counts on a resumed "
+        "run to remove the remote checkpoint that it began with has to delete it itself: it stays.",
         relied_on_tests=(
             "tests/patches/test_remote_checkpoint_kept_on_resume.py::test_they_are_those_that_remain_if_everything_is_kept",
             "tests/patches/test_remote_checkpoint_kept_on_resume.py::test_files_of_the_earlier_run_remain",
@@ -339,7 +339,7 @@ PATCHES = (
     ),
     Patch(
         name="checkpoint-after-validation",
-        title="A checkpoint that is due when a validation follows has that validation's metric",
+        title="A checkpoint that is due just before a validation gets that validation's metric",
         group="correctness",
         affected=(">=2.0.0,<=2.6.6",),
         targets=(
@@ -372,8 +372,8 @@ PATCHES = (
         ),
         impact=Impact(
             "ModelCheckpoint(monitor='val_loss', every_n_train_steps=N) saves just before the validation that belongs "
-            "to the step: the file is named and ranked by the validation before, the best one is the wrong one, and "
-            "the first one is not saved.",
+            "to the step: the file is named and ranked by the previous validation, the best one is the wrong one, "
+            "and the first one is not saved.",
             ("best_model_path is not the best checkpoint", "checkpoint has the val_loss of the previous validation"),
         ),
         further_than_upstream="The official fix (2.5.5) waits for the validation only at the last batch of an epoch, "
@@ -381,13 +381,13 @@ PATCHES = (
         "validation within the epoch, 2.6.6 still uses the metric from before. Where no validation follows the last "
         "batch, it drops the save; here it is made, as before.",
         equivalent_to="ModelCheckpoint(monitor=...) without every_n_train_steps, which saves after each validation",
-        note="Only where the monitored metric is one of validation. Such a checkpoint is written after the validation, "
-        "not before it, or at the end of the epoch, as save_on_train_epoch_end says; should the validation fail, or be "
-        "interrupted, it is written then, but not in a job of several ranks, nor if the process is killed. A save with "
-        "which no validation coincides is made at once, by the latest metric that is known, as before. Nothing changes "
-        "with a subclass that has an on_train_batch_end, on_validation_end or on_train_epoch_end of its own, where a "
-        "model or callback has code that runs when a validation begins (on_validation_start, "
-        "on_validation_epoch_start, on_validation_model_eval), which may put in other weights, and with validation by "
+        note="Only where the monitored metric comes from validation. Such a checkpoint is written after the "
+        "validation, not before it, or at the end of the epoch, as save_on_train_epoch_end says; should the validation "
+        "fail, or be interrupted, it is written then, but not in a job of several ranks, nor if the process is killed. "
+        "A save with which no validation coincides is made at once, by the latest metric that is known, as before. "
+        "Nothing changes for a subclass that has an on_train_batch_end, on_validation_end or on_train_epoch_end of its "
+        "own, where a model or callback has code that runs when a validation begins (on_validation_start, "
+        "on_validation_epoch_start, on_validation_model_eval), which may put in other weights, or with validation by "
         "the clock (2.6).",
         relied_on="A subclass that uploads best_model_path, a model or callback that puts averaged weights in for "
         "validation, a training metric: the same files and weights as before. A save that waits for a validation "
@@ -425,11 +425,11 @@ PATCHES = (
             "GPU's memory where there is one.",
             ("CUDA out of memory in broadcast_object_list while a checkpoint is saved",),
         ),
-        note="Lightning's own method that decides together takes the place of the broadcast: one number is reduced.",
+        note="Lightning's own method for a joint decision takes the place of the broadcast: one number is reduced.",
     ),
     Patch(
         name="checkpoint-name-similar-metrics",
-        title="A checkpoint's name can hold two metrics of which one begins with the name of the other",
+        title="A checkpoint's name can hold two metrics where one's name begins with the other's",
         group="crash",
         affected=(">=2.0.0,<2.0.3",),
         targets=(Target(f"{_CALLBACK}._format_checkpoint_name", _format_checkpoint_name),),

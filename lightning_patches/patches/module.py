@@ -59,28 +59,28 @@ def _optimizers(original: Callable[..., Any], namespace: str) -> Callable[..., A
 PATCHES = (
     Patch(
         name="logged-number-precision",
-        title="Logged Python numbers are kept in float32, also in half precision",
+        title="Logged Python numbers are kept in float32, even in half precision",
         group="correctness",
         affected=(">=2.0.0,<2.1.3",),
         targets=(Target("pytorch.core.module:LightningModule.log", _log_number),),
         calls=("fabric.utilities.device_dtype_mixin:_DeviceDtypeModuleMixin.device()",),
         upstream=Upstream(pull_requests=(19046,), commit="1fcb4ae637", fixed_in="2.1.3"),
         impact=Impact(
-            "With precision='bf16-true' or '16-true', Python numbers given to self.log lose all but the first two or "
+            "With precision='bf16-true' or '16-true', Python numbers passed to self.log lose all but the first two or "
             "three digits.",
             ("self.log rounds numbers in bf16-true",),
         ),
     ),
     Patch(
         name="compiled-log",
-        title="self.log works in a LightningModule that is compiled",
+        title="self.log works in a compiled LightningModule",
         group="compat",
         affected=(">=2.0.0,<=2.6.6",),
         targets=(Target("pytorch.core.module:LightningModule.log", _log_eagerly),),
         upstream=Upstream(issues=(21836,), pull_requests=(21837,), commit="35c8970ba0", merged=True),
         impact=Impact(
-            "A compiled LightningModule that logs anything ends in its first step, with torch 2.12 and later. With "
-            "torch 2.2 it ends there too, or, on newer Lightning, logs a wrong mean of an epoch and says nothing.",
+            "A compiled LightningModule that logs anything fails in its first step, with torch 2.12 and later. With "
+            "torch 2.2 it fails there too, or, on newer Lightning, logs a wrong epoch mean and says nothing.",
             (
                 "InternalTorchDynamoError: AttributeError: 'method' object has no attribute '__dict__'",
                 "torch._dynamo.exc.InternalTorchDynamoError in self.log",
@@ -100,8 +100,8 @@ PATCHES = (
         targets=(Target("pytorch.core.module:LightningModule.optimizers", _optimizers),),
         upstream=Upstream(pull_requests=(18280,), fixed_in="2.0.7"),
         impact=Impact(
-            "After a checkpoint was loaded, self.optimizers() shows the parameter groups and state from before it: a "
-            "learning rate that is set through it has no effect.",
+            "After a checkpoint has been loaded, self.optimizers() shows the parameter groups and state from before: "
+            "a learning rate that is set through it has no effect.",
             ("setting the learning rate of self.optimizers() has no effect after resume",),
         ),
     ),

@@ -20,7 +20,7 @@ def _detect(original: Callable[[], bool], namespace: str) -> Callable[[], bool]:
 PATCHES = (
     Patch(
         name="mpi-without-library",
-        title="An mpi4py that cannot be imported counts as none",
+        title="An mpi4py that cannot be imported counts as not installed",
         group="crash",
         affected=(">=2.0.0,<2.6.0",),
         targets=(Target("fabric.plugins.environments.mpi:MPIEnvironment.detect", _detect),),

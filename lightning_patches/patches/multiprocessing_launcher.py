@@ -46,7 +46,7 @@ def _unshare(arguments: Any) -> None:
 PATCHES = (
     Patch(
         name="spawned-parameters",
-        title="Ranks that ddp_spawn starts on the CPU have parameters of their own",
+        title="Ranks that ddp_spawn starts on the CPU each have their own parameters",
         group="correctness",
         affected=(">=2.0.0,<2.0.8",),
         targets=(
@@ -70,7 +70,7 @@ PATCHES = (
         ),
         impact=Impact(
             "With strategy='ddp_spawn' on the CPU all ranks train the very same parameters in shared memory: each "
-            "optimizer step is made as often as there are ranks, and they race for it.",
+            "optimizer step is made as many times as there are ranks, which race for it.",
             ("ddp_spawn on CPU gives other results than ddp", "loss diverges with ddp_spawn on the CPU"),
         ),
         note="With one process nothing changes: what it trains is seen by the script that launched it, as before.",

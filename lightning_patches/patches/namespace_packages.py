@@ -25,10 +25,10 @@ def _import_statement_apart(original: None, namespace: str) -> Callable[..., Any
 
 
 def _import_as(caller: FrameType, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Import a module in the name of Lightning's line that asks for it.
+    """Import a module on behalf of Lightning's line that asks for it.
 
     pkg_resources warns whoever imports it that it is deprecated. Without the shim that is Lightning, and so it is here:
-    the call is evaluated below Lightning's file, line and names.
+    the call is evaluated under Lightning's file, line and names.
     """
     source = "\n" * (caller.f_lineno - 1) + "__import__(name, *args, **kwargs)"
     call = compile(source, caller.f_code.co_filename, "eval")
@@ -37,7 +37,7 @@ def _import_as(caller: FrameType, name: str, args: tuple[Any, ...], kwargs: dict
 
 
 def _declare_nothing(package: str) -> None:
-    """Lightning's packages have code of their own, and import without being declared, as they do since 2.4.0."""
+    """Lightning's packages have code of their own, and import without being declared, as they have since 2.4.0."""
 
 
 PATCHES = (
@@ -56,8 +56,8 @@ PATCHES = (
             "Python 3.12 and later.",
             ("No module named 'pkg_resources'",),
         ),
-        further_than_upstream="also where pkg_resources is there and cannot be imported, because it is too old for the "
-        "Python that runs: the official fix does not import it at all",
+        further_than_upstream="also where pkg_resources is there but cannot be imported, because it is too old for the "
+        "running Python: the official fix does not import it at all",
         note="Where pkg_resources can be imported it is imported and called as before. Works only if lightning_patches "
         "comes before the first import of Lightning.",
         relied_on="A program that has pkg_resources, and looks there for the namespace packages that Lightning "

@@ -36,7 +36,7 @@ def _steps_on_the_cpu(optimizer: Any) -> list[tuple[Any, Any]]:
 PATCHES = (
     Patch(
         name="resumed-optimizer-step-device",
-        title="After a resume the optimizer's step count stays on the CPU",
+        title="After resuming, the optimizer's step count stays on the CPU",
         group="performance",
         affected=(">=2.0.0,<2.4.0",),
         targets=(Target("fabric.utilities.optimizer:_optimizer_to_device", _to_device),),
@@ -48,15 +48,15 @@ PATCHES = (
             tests=("tests/tests_fabric/utilities/test_optimizer.py::test_optimizer_to_device",),
         ),
         impact=Impact(
-            "A training that is resumed on a GPU with Adam or another optimizer that counts its steps is slower than "
+            "Training that is resumed on a GPU with Adam or another optimizer that counts its steps is slower than "
             "before: each step waits for the GPU once per parameter, to read the count.",
             ("Adam is slower after loading a checkpoint", "training is slower after resume"),
         ),
         further_than_upstream="The official fix moves no state of the name step at all. Here a count that torch wants "
-        "on the device (fused, capturable) goes with the rest, also back to the CPU at the end, and so does a step of "
-        "an optimizer of one's own that is more than a number.",
+        "on the device (fused, capturable) goes with the rest, also back to the CPU at the end, and so does a "
+        "custom optimizer's step that is more than a number.",
         relied_on="Optimizers whose count torch wants on the device, and those whose step is more than a number, are "
-        "as before. Code that reads Adam's count after a resume finds it on the CPU, as in a training that is not "
+        "as before. Code that reads Adam's count after a resume finds it on the CPU, as in training that is not "
         "resumed; the weights are the same.",
         relied_on_tests=(
             "tests/patches/test_resumed_optimizer_step_device.py::test_a_count_that_belongs_on_the_device_goes_there",

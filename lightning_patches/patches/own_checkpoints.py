@@ -227,7 +227,7 @@ def _find_note(path: str) -> Optional[_Note]:
 PATCHES = (
     Patch(
         name="own-checkpoint-load",
-        title="A run reads back the checkpoints that it has written, whatever they hold",
+        title="A run can load the checkpoints that it has written itself, whatever they hold",
         group="crash",
         affected=(">=2.0.0,<2.4.0", ">=2.6.0,<=2.6.6"),
         targets=(
@@ -242,11 +242,11 @@ PATCHES = (
             ("Weights only load failed", "WeightsUnpickler error: Unsupported global"),
         ),
         equivalent_to="the same program with weights_only=False, or with TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD=1",
-        note="Only a local file is read so, only in the run that wrote it (this process, or another rank of its "
-        "process group), and only as far as each block is still what was written. Any other file, and one that was "
-        "exchanged or changed, is loaded as before. weights_only, where it is said, is obeyed.",
-        relied_on="Who counts on torch to refuse what others wrote or changed still can, and weights_only=True is "
-        "obeyed. A checkpoint of plain values is loaded as before.",
+        note="Only a local file is read this way, only in the run that wrote it (this process, or another rank of its "
+        "process group), and only as long as each block is still what was written. Any other file, and one that was "
+        "replaced or changed, is loaded as before. weights_only, where it is passed, is obeyed.",
+        relied_on="Programs that count on torch to refuse what others wrote or changed still can, and "
+        "weights_only=True is obeyed. A checkpoint of plain values is loaded as before.",
         relied_on_tests=(
             "tests/patches/test_own_checkpoint_load.py::test_what_the_run_did_not_write_is_refused",
             "tests/patches/test_own_checkpoint_load.py::test_weights_only_is_obeyed",

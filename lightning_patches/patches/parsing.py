@@ -73,11 +73,11 @@ PATCHES = (
             "hyperparameters before that field is set.",
             ("object has no attribute",),
         ),
-        note="Where every such field is set beforehand the affected releases save it, too, and go on doing so.",
+        note="Where every such field is set beforehand, the affected releases save these fields, too, and still do.",
     ),
     Patch(
         name="hparams-ignored-in-subclass",
-        title="save_hyperparameters(ignore=...) of a subclass counts for what its base class has saved",
+        title="save_hyperparameters(ignore=...) in a subclass also applies to what its base class saved",
         group="correctness",
         affected=(">=2.0.0,<2.6.1",),
         targets=(Target(_SAVE, _of_base_class),),

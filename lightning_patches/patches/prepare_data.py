@@ -11,9 +11,9 @@ from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 @contextlib.contextmanager
 def _barrier_without_deadline(otherwise: Callable[[], None]) -> Iterator[Callable[[], None]]:
-    """Gives a barrier that waits as long as the ranks live, and passes it when the block ends.
+    """Give a barrier that waits as long as the ranks live, and pass it once more when the block ends.
 
-    The group of the training has a deadline, 30 minutes by default. The barrier is one of a group of its own, through
+    The group of the training has a deadline, 30 minutes by default. The barrier belongs to a group of its own, on
     gloo, which also notices when the process of a rank is gone.
 
     Args:
@@ -57,7 +57,7 @@ def _prepare_data(original: Callable[..., None], namespace: str) -> Callable[...
 def _join_process_group(trainer: Any) -> None:
     """Before 2.2.0 the group is made only after prepare_data(), and the others' wait for rank zero has the deadline.
 
-    The strategy is set up again where it always was: its own code allows for that, code of the user's need not.
+    The strategy is set up again where it always was: its own code allows for that, the user's need not.
     """
     import torch.distributed as dist
 
@@ -109,8 +109,8 @@ PATCHES = (
             tests=("tests/tests_fabric/utilities/test_distributed.py::test_infinite_barrier",),
         ),
         impact=Impact(
-            "A download or preprocessing in prepare_data, or below Fabric's rank_zero_first, that takes longer than "
-            "the timeout of the process group (10 or 30 minutes) ends the other ranks.",
+            "A download or preprocessing in prepare_data, or under Fabric's rank_zero_first, that takes longer than "
+            "the timeout of the process group (10 or 30 minutes) makes the other ranks fail.",
             (
                 "Timed out waiting",
                 "seconds waiting for clients",
@@ -123,6 +123,7 @@ PATCHES = (
         "which the official fix drops there.",
         note="Opt-in: the ranks wait through a gloo group, which needs host names that the nodes can reach each other "
         "by, and a rank that never comes back is waited for without end. Before 2.2.0, prepare_data ran before there "
-        "was a process group; where a strategy of Lightning's makes it, it now runs after, as from 2.2.0 on.",
+        "was a process group; where one of Lightning's strategies makes the group, it now runs after that, as from "
+        "2.2.0 on.",
     ),
 )

@@ -1,4 +1,4 @@
-"""``fabric/utilities/distributed.py`` and the strategies: how a rank and its GPU come to the process group."""
+"""``fabric/utilities/distributed.py`` and the strategies: how a rank and its GPU join the process group."""
 
 from __future__ import annotations
 
@@ -107,10 +107,10 @@ PATCHES = (
         ),
         impact=Impact(
             "While the process group is made, every rank's current device is GPU 0: each opens a context there, which "
-            "takes some hundred MB of its memory per rank, and NCCL may take GPU 0 for the rank's own.",
+            "takes a few hundred MB of its memory per rank, and NCCL may take GPU 0 for the rank's own.",
             ("every rank has a process on GPU 0", "out of memory on GPU 0 only", "Duplicate GPU detected"),
         ),
         default=False,
-        note="Opt-in: code of one's own that counts on GPU 0 being the current device at start-up sees another one.",
+        note="Opt-in: code of your own that counts on GPU 0 being the current device at start-up sees another one.",
     ),
 )

@@ -110,7 +110,7 @@ def _progress_bar_metrics(original: Callable[..., Any], namespace: str) -> Calla
 PATCHES = (
     Patch(
         name="logged-tensor-precision",
-        title="Logged values are averaged in float32, also in half precision",
+        title="Logged values are averaged in float32, even in half precision",
         group="correctness",
         affected=(">=2.0.0,<2.1.0",),
         targets=(Target(f"{_RESULT}:_ResultMetric.update", _update),),
@@ -181,8 +181,8 @@ PATCHES = (
             ("epoch mean is wrong with sync_dist and uneven batches", "sync_dist mean too large"),
         ),
         equivalent_to="logging a torchmetrics.MeanMetric that is updated with the batch sizes as weights",
-        note="The ranks' numbers of samples are averaged before they divide; the average of whole numbers was cut off "
-        "to a whole number.",
+        note="The ranks' numbers of samples are averaged before they divide; the average of whole numbers was "
+        "truncated to a whole number.",
         relied_on="Ranks with equal numbers of samples log the same means as before. With unequal ones the mean "
         "changes to the right one, and with it what monitors it: a threshold that was tuned to the wrong one has to "
         "be set anew.",
@@ -205,7 +205,7 @@ PATCHES = (
         ),
         upstream=Upstream(issues=(21232,)),
         impact=Impact(
-            "self.log(..., prog_bar=True) makes every training step wait for the GPU several times, also where there "
+            "self.log(..., prog_bar=True) makes every training step wait for the GPU several times, even where there "
             "is no progress bar, or one that is refreshed less often.",
             ("low GPU utilization with prog_bar=True", "cudaStreamSynchronize in self.log"),
         ),

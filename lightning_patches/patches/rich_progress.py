@@ -52,13 +52,13 @@ PATCHES = (
         targets=(Target(f"{_RICH}:RichProgressBar._init_progress", _init_progress),),
         upstream=Upstream(pull_requests=(21016,), commit="9e6b3d632f", fixed_in="2.5.3"),
         impact=Impact(
-            "Every fit, validate, test or predict with a RichProgressBar ends before its first batch.",
+            "Every fit, validate, test or predict with a RichProgressBar fails before its first batch.",
             ("IndexError: pop from empty list",),
         ),
     ),
     Patch(
         name="rich-progress-bar-resumed",
-        title="RichProgressBar shows a training that is resumed within an epoch",
+        title="RichProgressBar works when training is resumed within an epoch",
         group="crash",
         affected=(">=2.5.0,<2.5.3",),
         targets=(Target(f"{_RICH}:RichProgressBar.on_train_batch_end", _on_train_batch_end),),
@@ -71,8 +71,8 @@ PATCHES = (
         ),
         upstream=Upstream(pull_requests=(21000,), commit="c1e4c225e9", fixed_in="2.5.3"),
         impact=Impact(
-            "With a RichProgressBar, a training that is resumed from a checkpoint within an epoch, or at the end of "
-            "one, ends after its first batch.",
+            "With a RichProgressBar, training that is resumed from a checkpoint within an epoch, or at the end of "
+            "one, fails after its first batch.",
             ("assert progress_bar_id is not None", "AssertionError in rich_progress.py"),
         ),
     ),

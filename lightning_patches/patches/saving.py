@@ -129,7 +129,7 @@ def _load_state_of_any_kind(original: Callable[..., Any], namespace: str) -> Cal
 PATCHES = (
     Patch(
         name="load-from-checkpoint-device",
-        title="load_from_checkpoint(map_location=...) puts the model there",
+        title="load_from_checkpoint(map_location=...) puts the model on that device",
         group="correctness",
         affected=(">=2.0.0,<2.0.2",),
         targets=(Target(f"{_SAVING}:_load_state", _load_state_on_device),),
@@ -175,13 +175,13 @@ PATCHES = (
             ("CVE-2026-58659", "GHSA-qqmf-gpg7-g8gw", "PYSEC-2026-3624", "PYSEC-2026-3967"),
         ),
         note="A checkpoint made by a function of your own is refused until the script says "
-        "lightning_patches.trust_instantiator(...) with its dotted path. A class that a LightningCLI checkpoint stands "
-        "for must be imported before loading, as from 2.6.6 on. Pickled objects are another matter: load files that "
+        "lightning_patches.trust_instantiator(...) with its dotted path. A class that a LightningCLI checkpoint names "
+        "must be imported before loading, as from 2.6.6 on. Pickled objects are another matter: load files that "
         "you do not trust with weights_only=True.",
     ),
     Patch(
         name="checkpoint-extra-state",
-        title="load_from_checkpoint takes a state that does not begin with a tensor",
+        title="load_from_checkpoint accepts a state dict that does not begin with a tensor",
         group="crash",
         affected=(">=2.0.2,<2.0.4",),
         targets=(Target(f"{_SAVING}:_load_state", _load_state_of_any_kind),),
@@ -196,7 +196,7 @@ PATCHES = (
         ),
         impact=Impact(
             "load_from_checkpoint fails for a LightningModule that has get_extra_state() and no parameters of its own "
-            "beside its layers.",
+            "besides its layers.",
             ("AttributeError: 'dict' object has no attribute 'device'",),
         ),
     ),

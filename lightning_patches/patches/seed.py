@@ -23,7 +23,7 @@ def _generate_seed_sequence(original: Callable[..., list[int]], namespace: str) 
 
 
 def _mix(number: int) -> int:
-    """MurmurHash3's finaliser for 64 bits: each bit of the result depends on every bit of the number."""
+    """MurmurHash3's finalizer for 64 bits: each bit of the result depends on every bit of the number."""
     for factor in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53):
         number = ((number ^ (number >> 33)) * factor) & _BITS_64
     return number ^ (number >> 33)
@@ -82,13 +82,13 @@ PATCHES = (
             "the same in every epoch and for every seed; in 2.4.0 the augmentation that uses NumPy, too.",
             ("same random augmentations in every epoch", "torch.rand in a worker does not depend on the seed"),
         ),
-        note="Random numbers in the workers change against earlier runs of the same release: torch's and Python's "
+        note="Random numbers in the workers differ from earlier runs of the same release: torch's and Python's "
         "become those of 2.6.1. NumPy's change in 2.4.0 only, which takes them from the same sequence; they vary as "
         "they should, but are not those of 2.6.1.",
     ),
     Patch(
         name="cpu-beside-broken-cuda",
-        title="Training on the CPU does not ask a CUDA driver that does not work",
+        title="Training on the CPU works on a machine whose CUDA driver does not",
         group="crash",
         affected=(">=2.0.0,<2.1.4",),
         targets=(Target("fabric.utilities.seed:_collect_rng_states", _collect_rng_states),),
@@ -99,7 +99,7 @@ PATCHES = (
             tests=("tests/tests_fabric/utilities/test_seed.py::test_collect_rng_states_if_cuda_init_fails",),
         ),
         impact=Impact(
-            "On a machine whose CUDA driver is too old or broken, training with accelerator='cpu' ends before the "
+            "On a machine whose CUDA driver is too old or broken, training with accelerator='cpu' fails before the "
             "sanity check: the random state of the GPUs is asked for.",
             ("RuntimeError: The NVIDIA driver on your system is too old",),
         ),

@@ -320,7 +320,7 @@ def _after_evaluation_batch(original: Callable[..., None], namespace: str) -> Ca
 PATCHES = (
     Patch(
         name="sigterm-at-batch-boundary",
-        title="After SIGTERM all ranks leave before the same batch, with status 143",
+        title="After SIGTERM, all ranks stop before the same batch, with exit status 143",
         group="hang",
         affected=(">=2.5.2,<=2.6.6",),
         targets=(
@@ -352,11 +352,11 @@ PATCHES = (
         ),
         further_than_upstream="From 2.5.2 on, upstream broadcasts in the signal handler and before every batch. Here "
         "the handler sets a flag, and the ranks agree through the process group's store.",
-        equivalent_to="a signal of one's own that a callback all-reduces at every batch",
+        equivalent_to="a custom signal that a callback all-reduces at every batch",
         note="trainer.received_sigterm becomes true at the batch before which all ranks leave, up to a second after "
         "the signal. A validation whose length is unknown or differs between ranks is brought to its end first. A "
         "signal after the last batch is kept for the next fit or test of the process. With one device nothing changes.",
-        relied_on="A training in one process is as before. With several ranks, code that polls "
+        relied_on="Training in one process is as before. With several ranks, code that polls "
         "trainer.received_sigterm sees it when all ranks leave, up to a second after the signal, not at once.",
         relied_on_tests=("tests/patches/test_sigterm_at_batch_boundary.py::test_one_process_is_as_before",),
     ),

@@ -1,4 +1,4 @@
-"""``pytorch/utilities/exceptions.py``: the status with which a process leaves after SIGTERM."""
+"""``pytorch/utilities/exceptions.py``: the status with which a process exits after SIGTERM."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _init(original: None, namespace: str) -> Callable[..., None]:
 
 def _run(original: Callable[..., bool], namespace: str) -> Callable[..., bool]:
     def _run(self: Any) -> bool:
-        # A rank that left because it was asked to is no reason to kill the main process, which may be saving a
+        # A rank that left because it was asked to is not a reason to kill the main process, which may be saving a
         # checkpoint. So far such a rank had status 0.
         statuses = [process.poll() for process in self._child_processes]
         if any(status not in (None, 0, _STATUS) for status in statuses):
@@ -32,7 +32,7 @@ def _run(original: Callable[..., bool], namespace: str) -> Callable[..., bool]:
 PATCHES = (
     Patch(
         name="sigterm-exit-status",
-        title="A training that SIGTERM ended has exit status 143, not 0",
+        title="Training ended by SIGTERM exits with status 143, not 0",
         group="correctness",
         affected=(">=2.0.0,<=2.6.6",),
         targets=(
@@ -49,16 +49,16 @@ PATCHES = (
             merged=True,
         ),
         impact=Impact(
-            "A training that was ended by SIGTERM in the middle leaves with status 0: schedulers, pipelines and "
+            "Training ended by SIGTERM in the middle exits with status 0: schedulers, pipelines and "
             "`train.py && next.py` take it for complete.",
             ("exit code 0 after SIGTERM", "preempted job is marked as completed"),
         ),
-        further_than_upstream="The process that started the other ranks is not killed because one of them has left "
+        further_than_upstream="The process that started the other ranks is not killed when one of them has exited "
         "with this status. The official fix is merged, and in no release yet.",
         equivalent_to="sys.exit(143) where the script catches SIGTERMException",
-        relied_on="A script that raises SIGTERMException with a message of its own leaves with the status that this "
-        "had. A scheduler that takes status 0 after SIGTERM for success sees 143; a script that wants 0 catches the "
-        "exception and calls sys.exit(0).",
+        relied_on="A script that raises SIGTERMException with a message of its own exits with the same "
+        "status as before. A scheduler that takes status 0 after SIGTERM for success sees 143; a script that wants 0 "
+        "catches the exception and calls sys.exit(0).",
         relied_on_tests=("tests/patches/test_sigterm_exit_status.py::test_message_of_the_script_stays",),
     ),
 )

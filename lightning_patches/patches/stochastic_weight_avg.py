@@ -1,4 +1,4 @@
-"""``pytorch/callbacks/stochastic_weight_avg.py``: averaging in a training that has no last epoch."""
+"""``pytorch/callbacks/stochastic_weight_avg.py``: averaging in a run that has no last epoch."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _on_fit_start(original: Callable[..., None], namespace: str) -> Callable[...
             self._swa_epoch_start = sys.maxsize
         original(self, trainer, pl_module)
         if self._max_epochs == _ENDLESS:
-            # The original adds an epoch for batch norm statistics, which makes 0 of it: nothing would be trained.
+            # The original adds an epoch for batch norm statistics, which turns it into 0: nothing would be trained.
             trainer.fit_loop.max_epochs = _ENDLESS
 
     return on_fit_start
@@ -57,7 +57,7 @@ def _on_train_end_unless_averaged(original: Callable[..., None], namespace: str)
 PATCHES = (
     Patch(
         name="swa-infinite-epochs",
-        title="StochasticWeightAveraging averages in a training without a last epoch",
+        title="StochasticWeightAveraging averages weights in a run without a last epoch",
         group="correctness",
         affected=(">=2.0.0,<2.6.1",),
         targets=(
@@ -89,7 +89,7 @@ PATCHES = (
         note="Statistics of batch norm layers stay those of the last epoch, as in the official fix: there is no epoch "
         "left to update them in.",
         relied_on="A run that ends before swa_epoch_start, or gives it as a fraction, trains the same weights as "
-        "before. One that goes further ends with the average that it asked for: who wants the trained weights leaves "
+        "before. One that goes further ends with the average that it asked for: to keep the trained weights, leave "
         "the callback out.",
         relied_on_tests=(
             "tests/patches/test_swa_infinite_epochs.py::test_without_an_average_the_weights_are_those_of_stock",
@@ -97,14 +97,14 @@ PATCHES = (
     ),
     Patch(
         name="swa-keeps-trained-weights",
-        title="A run that ends before StochasticWeightAveraging began keeps its trained weights",
+        title="A run that ends before StochasticWeightAveraging begins keeps its trained weights",
         group="correctness",
         affected=(">=2.6.1,<=2.6.6",),
         targets=(Target(f"{_CALLBACK}.on_train_end", _on_train_end_unless_averaged),),
         upstream=Upstream(pull_requests=(21396,)),
         impact=Impact(
-            "With max_epochs=-1, which is also what max_steps or max_time alone stand for, a training that ends before "
-            "swa_epoch_start has its initial weights again at the end.",
+            "With max_epochs=-1, which is also what max_steps or max_time alone stand for, training that ends before "
+            "swa_epoch_start is left with its initial weights.",
             ("model is untrained after fit with StochasticWeightAveraging", "initial weights after training"),
         ),
         equivalent_to="the same training without StochasticWeightAveraging, which has averaged nothing",

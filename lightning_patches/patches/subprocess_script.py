@@ -45,7 +45,7 @@ def _recorded(original: Callable[..., None], namespace: str) -> Callable[..., No
 
 
 class _Recording:
-    """The module ``subprocess``, which notes what was started through it."""
+    """The module ``subprocess``, which notes what is started through it."""
 
     def __init__(self) -> None:
         self.started: list[subprocess.Popen[bytes]] = []
@@ -82,7 +82,7 @@ def _end_with_the_first(ranks: list[subprocess.Popen[bytes]]) -> None:
 PATCHES = (
     Patch(
         name="dead-rank-ends-job",
-        title="When a rank dies, the others end, and do not wait for it",
+        title="When a rank dies, the others end instead of waiting for it",
         group="hang",
         affected=(">=2.0.0,<2.1.0",),
         targets=(Target(f"pytorch.{_MODULE}:{_METHOD}", _watched), Target(f"fabric.{_MODULE}:{_METHOD}", _recorded)),
@@ -106,7 +106,7 @@ PATCHES = (
         note="Opt-in: rank zero is killed (SIGKILL, as in the fixed releases) whenever another rank ends with a status "
         "that is not 0, also after the training: a script whose rank zero has work left then, such as an upload, loses "
         "it to a rank that fails on its way out. Ranks that torchrun, SLURM or another launcher started are watched by "
-        "that launcher. When rank zero dies, nothing ends the others, in the fixed releases either: issue 8130 is "
+        "that launcher. When rank zero dies, nothing ends the others, not even in the fixed releases: issue 8130 is "
         "open.",
     ),
 )

@@ -23,7 +23,7 @@ def _rank_command(original: Callable[..., Any], namespace: str) -> Callable[...,
 PATCHES = (
     Patch(
         name="hydra-output-directory",
-        title="Under Hydra, the ranks of DDP have the output directory of rank zero",
+        title="Under Hydra, all ranks of DDP use the output directory of rank zero",
         group="correctness",
         affected=(">=2.0.0,<2.0.7",),
         targets=(Target("fabric.strategies.launchers.subprocess_script:_hydra_subprocess_cmd", _rank_command),),
@@ -34,18 +34,18 @@ PATCHES = (
             tests=("tests/tests_pytorch/strategies/launchers/test_subprocess_script.py::test_ddp_with_hydra_runjob",),
         ),
         impact=Impact(
-            "In a script with @hydra.main(version_base=None), Hydra's output directory is the current directory in all "
+            "In a script with @hydra.main(version_base=None), Hydra's output directory is the current directory on all "
             "ranks of DDP but the first; where Hydra changes the directory, they overwrite the configuration that it "
             "has saved.",
             ("train_ddp_process_1.log in the current directory", "hydra.yaml has the name train_ddp_process_1"),
         ),
         further_than_upstream="The directory is the one that Hydra works with. The fixed releases evaluate "
         "hydra.run.dir once more, which gives another directory where a resolver draws its name.",
-        note="In a multirun the ranks still have directories of their own, on every release: Lightning hands on "
-        "--multirun to them.",
-        relied_on="With hydra.job.chdir=True, and with Hydra 1.1, all ranks work in the directory in which they did, "
-        "also where a resolver draws its name. Without it, the log of a rank and what it writes into "
-        "HydraConfig.get().runtime.output_dir are found beside those of rank zero. In all ranks but the first "
+        note="In a multirun the ranks still have directories of their own, on every release: Lightning passes "
+        "--multirun on to them.",
+        relied_on="With hydra.job.chdir=True, and with Hydra 1.1, all ranks work in the same directory as before, "
+        "even where a resolver draws its name. Without chdir, the log of a rank and what it writes into "
+        "HydraConfig.get().runtime.output_dir are found beside those of rank zero. On all ranks but the first "
         "HydraConfig.get().output_subdir is None, as from 2.0.7 on.",
         relied_on_tests=(
             "tests/patches/test_hydra_output_directory.py::test_ranks_that_change_directory_work_where_they_did",

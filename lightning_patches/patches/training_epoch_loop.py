@@ -107,7 +107,7 @@ def _on_advance_end(original: Callable[..., None], namespace: str) -> Callable[.
             with upstream_module(namespace, "pytorch.utilities.seed").isolate_rng():
                 return run()
 
-        # In the instance: the class has a decorated function there, which says nothing of what it decorates.
+        # On the instance: the class has a decorated function there, which says nothing of what it decorates.
         validation.run = run_isolated
         try:
             original(self, *args)
@@ -154,7 +154,7 @@ def _awaits_validation(loop: Any, config: Any) -> bool:
 PATCHES = (
     Patch(
         name="resume-single-iteration",
-        title="A resumed training makes one iterator of its data, not two",
+        title="Resumed training makes one iterator of its data, not two",
         group="correctness",
         affected=(">=2.1.0,<2.5.3",),
         targets=(
@@ -177,7 +177,7 @@ PATCHES = (
     ),
     Patch(
         name="skipped-epoch-schedulers",
-        title="Learning rate schedulers step in an epoch that on_train_batch_start ends with -1",
+        title="Learning rate schedulers step in an epoch that on_train_batch_start ends by returning -1",
         group="correctness",
         affected=(">=2.0.0,<2.6.0",),
         targets=(Target(f"{_EPOCH_LOOP}.advance", _advance),),
@@ -199,7 +199,7 @@ PATCHES = (
     ),
     Patch(
         name="validation-after-short-epoch",
-        title="Validation runs where the training data ends before its length says so",
+        title="Validation runs even where the training data ends earlier than its length says",
         group="correctness",
         affected=(">=2.0.0,<=2.6.6",),
         targets=(Target(f"{_EPOCH_LOOP}.advance", _advance_to_the_end),),
@@ -224,13 +224,13 @@ PATCHES = (
         note="Gradients that accumulate_grad_batches holds back at the end of such an epoch still wait for the next "
         "one, since the last batch is not known to be the last while it is trained on.",
         relied_on="A program that ends its epochs itself, or validates at other times than their ends, gets no "
-        "validation that is not due. One whose length is too large on purpose, to have no validation, changes: "
-        "limit_val_batches=0 says that.",
+        "validation that is not due. One whose dataset's length is too large on purpose, to have no validation, "
+        "changes: it has to say limit_val_batches=0.",
         relied_on_tests=("tests/patches/test_validation_after_short_epoch.py::test_no_validation_that_is_not_due",),
     ),
     Patch(
         name="validation-own-randomness",
-        title="A validation does not change the order of the training data",
+        title="Validation does not change the order of the training data",
         group="correctness",
         affected=(">=2.0.0,<=2.6.6",),
         targets=(Target(f"{_EPOCH_LOOP}.on_advance_end", _on_advance_end),),
@@ -241,19 +241,19 @@ PATCHES = (
         upstream=Upstream(issues=(16827,)),
         impact=Impact(
             "Each validation takes random numbers that the training would have taken, if only one for its loader: with "
-            "the same seed the training data come in another order, and dropout drops others, as soon as validation "
-            "runs more or less often.",
+            "the same seed the training data comes in another order, and dropout drops other units, as soon as "
+            "validation runs more or less often.",
             ("results change with val_check_interval", "validation affects shuffling of training data with a seed"),
         ),
         equivalent_to="a validation DataLoader with a generator of its own",
         default=False,
-        note="Opt-in: with the same seed, every training that validates takes another course than without the patch, "
+        note="Opt-in: with the same seed, every run that validates takes another course than without the patch, "
         "and its results cannot be compared to earlier ones. Random numbers of torch, NumPy and Python are put back "
         "after each validation; where nothing else takes any, two validations see the same.",
     ),
     Patch(
         name="plateau-waits-for-validation",
-        title="ReduceLROnPlateau waits for the validation, where it does not run in every epoch",
+        title="ReduceLROnPlateau waits for validation where that does not run in every epoch",
         group="crash",
         affected=(">=2.0.0,<=2.6.6",),
         targets=(Target(f"{_EPOCH_LOOP}._update_learning_rates", _update_learning_rates),),
@@ -267,16 +267,16 @@ PATCHES = (
         upstream=Upstream(issues=(10496, 9815), pull_requests=(21266,)),
         impact=Impact(
             "With check_val_every_n_epoch=2 and a ReduceLROnPlateau that monitors a metric of the validation, the "
-            "training ends after its first epoch.",
+            "training fails after its first epoch.",
             ("ReduceLROnPlateau conditioned on metric val_loss which is not available",),
         ),
         equivalent_to='"frequency": check_val_every_n_epoch in the dictionary of the scheduler, as the manual on '
         "configure_optimizers asks for",
         note="A scheduler that has waited once is left alone in all epochs without validation. The open pull request "
-        "does the same to every ReduceLROnPlateau, also to one that follows a metric of the training.",
+        "does the same to every ReduceLROnPlateau, even to one that follows a training metric.",
         relied_on="A scheduler that finds its metric in the epoch in which it first looks for it is as before, and so "
-        "is one with strict=False. A metric that is misspelled ends the training still, at the first validation and "
-        "not at the end of the first epoch; where there is no validation at all, at that end.",
+        "is one with strict=False. A misspelled metric still ends the training, but at the first validation "
+        "rather than at the end of the first epoch; where there is no validation at all, at the end of that epoch.",
         relied_on_tests=(
             "tests/patches/test_plateau_waits_for_validation.py::test_a_scheduler_that_finds_its_metric_is_as_before",
             "tests/patches/test_plateau_waits_for_validation.py::test_a_metric_that_never_comes_is_an_error",

@@ -289,7 +289,7 @@ def _remove_finder(original: Callable[..., Any], namespace: str) -> Callable[...
 PATCHES = (
     Patch(
         name="tuner-temporary-checkpoint",
-        title="The finders read their own temporary checkpoint whatever it holds",
+        title="The Tuner's finders can load their own temporary checkpoint, whatever it holds",
         group="crash",
         affected=(">=2.0.0,<2.4.0", ">=2.6.0,<=2.6.6"),
         targets=(Target("fabric.utilities.cloud_io:_load", _load),),
@@ -308,17 +308,17 @@ PATCHES = (
         further_than_upstream="The official change, in no release yet, adds an argument for the learning rate finder "
         "that the user has to pass. Here nothing has to be passed, and the batch size finder works as well.",
         equivalent_to="the same search with a model whose hyperparameters are plain values",
-        note="Only the file that a running finder has written for itself is read so; every other checkpoint is loaded "
-        "as before.",
-        relied_on="Who counts on torch to refuse a foreign checkpoint still can, also where its name is like that of "
-        "a finder's: only the file that the running finder wrote is read so.",
+        note="Only the file that a running finder has written for itself is read this way; every other checkpoint is "
+        "loaded as before.",
+        relied_on="Programs that count on torch to refuse a foreign checkpoint still can, even where its name is like "
+        "that of a finder's: only the file that the running finder wrote is read this way.",
         relied_on_tests=(
             "tests/patches/test_tuner_temporary_checkpoint.py::test_no_other_file_is_trusted_for_its_name",
         ),
     ),
     Patch(
         name="tuner-cleanup-on-error",
-        title="A finder that fails leaves everything as it was, and its error arrives",
+        title="A failed learning rate or batch size search leaves all as it was and shows its error",
         group="correctness",
         affected=(">=2.0.0,<=2.6.6",),
         targets=(
@@ -376,7 +376,8 @@ PATCHES = (
         "because a rank that fails cannot count on the others; all the rest is put back.",
         relied_on="A search that succeeds, and the fit after it, are the same to the last bit. A script that catches "
         "a search's error, and goes on with the weights and settings of the trial that failed, finds those from "
-        "before the search. As the callbacks are back, their on_exception is called, as for any other error of a fit.",
+        "before the search. Since the callbacks are back, their on_exception is called, as for any other error in a "
+        "fit.",
         relied_on_tests=(
             "tests/patches/test_tuner_cleanup_on_error.py::test_a_search_that_succeeds_is_the_same",
             "tests/patches/test_tuner_cleanup_on_error.py::test_callbacks_are_told_of_the_error_of_a_search",

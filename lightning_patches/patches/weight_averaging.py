@@ -16,10 +16,10 @@ def _is_empty(callback: Any) -> bool:
 
 
 def _with_trained_weights(original: Callable[..., None], namespace: str) -> Callable[..., None]:
-    # What the hook does is still done, as a subclass may have overridden it: swapped or copied are equal weights.
+    # What the hook does is still done, since a subclass may have overridden it: equal weights can be swapped or copied.
     def hook(self: Any, trainer: Any, pl_module: Any) -> None:
         if _is_empty(self):
-            self._average_model.update_parameters(pl_module)  # the first of them copies
+            self._average_model.update_parameters(pl_module)  # the first update copies
             self._average_model.n_averaged.zero_()
         original(self, trainer, pl_module)
 
@@ -38,7 +38,7 @@ def _on_save_checkpoint(original: Callable[..., None], namespace: str) -> Callab
 PATCHES = (
     Patch(
         name="weight-averaging-before-start",
-        title="Until its first average, WeightAveraging leaves the trained weights alone",
+        title="WeightAveraging leaves the trained weights alone until its first average",
         group="correctness",
         affected=(">=2.6.0,<=2.6.6",),
         targets=(
@@ -49,8 +49,8 @@ PATCHES = (
         ),
         upstream=Upstream(issues=(21724,), pull_requests=(21732, 21754)),
         impact=Impact(
-            "With WeightAveraging or EMAWeightAveraging and a later start, every validation and checkpoint before it "
-            "has the initial weights, and a training that ends before it ends with them: all of it is lost.",
+            "With WeightAveraging or EMAWeightAveraging and a later start, every validation and checkpoint before that "
+            "start has the initial weights, and a run that ends before it ends with them: all training is lost.",
             (
                 "validation loss does not change with WeightAveraging",
                 "initial weights after training with EMAWeightAveraging",

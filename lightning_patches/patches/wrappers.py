@@ -15,8 +15,8 @@ _MODULE = "fabric.wrappers:_FabricModule"
 
 def _init(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807
-        # The original asks whether the user's module is true, which for a compiled one is a question for its length.
-        # It does not ask so of the other module, which it takes where it was given none.
+        # The original tests the truth value of the user's module, which for a compiled one asks for its length. It does
+        # not test the other module, which it uses where it was given none.
         given = args[2] if len(args) > 2 else kwargs.get("original_module")
         if not _is_compiled(given):
             original(self, *args, **kwargs)
@@ -176,7 +176,7 @@ def _load_state_dict(original: None, namespace: str) -> Callable[..., None]:
 PATCHES = (
     Patch(
         name="fabric-compiled-module",
-        title="fabric.setup takes a compiled module",
+        title="fabric.setup accepts a compiled module",
         group="compat",
         affected=(">=2.0.0,<=2.6.6",),
         targets=(
@@ -192,9 +192,9 @@ PATCHES = (
             ("does not support len()",),
         ),
         equivalent_to="the same module, not compiled",
-        note="The cause lies in torch: since its PR 159208 a compiled module answers the question whether it is true "
-        "with its length, or that it has none (torch issue 196253). The Lightning issue is about compiling in Fabric.",
-        relied_on="A strategy of one's own that makes something of a module that is no torch.nn.Module can go on "
+        note="The cause lies in torch: since its PR 159208 the truth value of a compiled module is that of its length, "
+        "or an error if it has none (torch issue 196253). The Lightning issue is about compiling in Fabric.",
+        relied_on="A custom strategy that turns a module into something that is not a torch.nn.Module can go on "
         "doing so; a module that is not compiled is set up as before.",
         relied_on_tests=(
             "tests/patches/test_fabric_compiled_module.py::test_what_a_strategy_makes_of_a_module_need_not_be_one",
@@ -221,7 +221,7 @@ PATCHES = (
     ),
     Patch(
         name="fabric-mark-forward-method",
-        title="Any method can be marked to go through the strategy: mark_forward_method()",
+        title="Any method of a Fabric module can be sent through the strategy: mark_forward_method()",
         group="compat",
         affected=(">=2.0.0,<2.3.0",),
         targets=(
@@ -236,8 +236,8 @@ PATCHES = (
             tests=("tests/tests_fabric/test_wrappers.py::test_fabric_module_mark_forward_method",),
         ),
         impact=Impact(
-            "A method other than forward() that is called after fabric.setup() bypasses DDP or FSDP (to 2.1.0) or is "
-            "refused (from 2.1.1 on), and there is no way to call it.",
+            "A method other than forward() that is called after fabric.setup() bypasses DDP or FSDP (up to 2.1.0) or "
+            "is refused (from 2.1.1 on), and there is no way to call it.",
             (
                 "from outside the model. This will bypass the wrapper from the strategy",
                 "object has no attribute 'mark_forward_method'",
@@ -254,7 +254,7 @@ PATCHES = (
         calls=("fabric.wrappers:_FabricModule.__getattr__()",),
         upstream=Upstream(pull_requests=(21945,)),
         impact=Impact(
-            "After a method call on a model that Fabric has set up was refused, or has failed by itself, each module "
+            "After a method call on a model that Fabric has set up was refused, or failed by itself, each module "
             "of the model keeps a forward hook, one more with every such call: the model can no longer be pickled, "
             "and gets slower. A method that was kept in a variable is refused ever after.",
             (
@@ -263,7 +263,7 @@ PATCHES = (
             ),
         ),
         equivalent_to="the same program without the call that was refused",
-        note="The official fix is proposed (pull request 21945) and in no release.",
+        note="The official fix is proposed (pull request 21945), but in no release.",
         relied_on="A program whose method calls are accepted is as before, and a call that was refused, or failed, "
         "raises the same error. A method that was kept in a variable can be called again after a refusal.",
         relied_on_tests=(
@@ -273,7 +273,7 @@ PATCHES = (
     ),
     Patch(
         name="fabric-replaced-methods",
-        title="A method that is replaced on a model which Fabric has set up is the one that is called",
+        title="A method that is replaced on a model set up with Fabric is the one that is called",
         group="correctness",
         affected=(">=2.1.0,<2.2.2",),
         targets=(Target(f"{_MODULE}.__setattr__", _setattr),),
@@ -303,7 +303,7 @@ PATCHES = (
             tests=("tests/tests_fabric/test_wrappers.py::test_fabric_optimizer_load_state_dict",),
         ),
         impact=Impact(
-            "A training that is resumed with fabric.load() starts with an optimizer as new: no momentum, and the "
+            "Training that is resumed with fabric.load() starts with a fresh optimizer: no momentum, and the "
             "learning rate of the script instead of the checkpoint's. Nothing says so, and the wrapper shows what "
             "was loaded.",
             (

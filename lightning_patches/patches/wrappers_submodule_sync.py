@@ -148,7 +148,7 @@ def _methods_are_safe(module: Any, namespace: str) -> bool:
 PATCHES = (
     Patch(
         name="fabric-submodule-sync",
-        title="Gradients are synchronized for parts of a Fabric module that are called by themselves",
+        title="Gradients are synchronized for parts of a Fabric module that are called on their own",
         group="correctness",
         affected=(">=2.0.0,<=2.6.6",),
         targets=(
@@ -172,17 +172,17 @@ PATCHES = (
                 "from outside the model",
             ),
         ),
-        equivalent_to="the usage that the maintainers recommend: every part that trains is set up by itself",
-        note="DDP only. It counts for parts that are reached as attributes or items of what fabric.setup returned, and "
+        equivalent_to="the usage that the maintainers recommend: every part that trains is set up on its own",
+        note="DDP only. It applies to parts that are reached as attributes or items of what fabric.setup returned, and "
         "for a backward that reaches nothing else: what goes through `.module`, or a reference from before the "
-        "wrapping, stays past DDP, as long as it has other parameters too than those parts. Every rank has to run the "
-        "backward (one that only some ranks run belongs to `.module`, under `fabric.no_backward_sync` or into "
-        "`torch.autograd.grad`): a rank that waits for others for 10 seconds says so. Gradients that only some ranks "
-        "have stay as they are, with a warning. Gradients are averaged after the backward, not during it. With mixed "
-        "precision a part that is called by itself still runs without autocast: put the call under "
+        "wrapping, still bypasses DDP, as long as it has other parameters than those parts, too. Every rank has to run "
+        "the backward (one that only some ranks run has to go through `.module`, under `fabric.no_backward_sync` or "
+        "through `torch.autograd.grad`): a rank that waits for others for 10 seconds says so. Gradients that only some "
+        "ranks have stay as they are, with a warning. Gradients are averaged after the backward, not during it. With "
+        "mixed precision a part that is called on its own still runs without autocast: put the call under "
         "`fabric.autocast()`. With torch older than 2.0 nothing is averaged.",
         relied_on="Programs that go past DDP on purpose, through `.module`, a reference from before the wrapping or "
-        "fabric.no_backward_sync, stay past it, to the last bit. With a head for each rank that is called through "
+        "fabric.no_backward_sync, still bypass it, to the last bit. With a head for each rank that is called through "
         "the wrapper, gradients are not divided, and a warning names ranks and parts.",
         relied_on_tests=(
             "tests/patches/test_fabric_submodule_sync.py::test_what_goes_past_ddp_on_purpose_stays_past_it",

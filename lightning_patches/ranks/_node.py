@@ -18,7 +18,7 @@ _FIRST_NAMESPACE = "pid:[4026531836]"  # the kernel's own number for it
 
 
 def directory(*below: str) -> str:
-    """A directory that belongs to this user alone, made if it is not there: what stands in it is believed.
+    """A directory that belongs to this user alone, made if it is not there: what stands in it is trusted.
 
     Args:
         below: directories within it.

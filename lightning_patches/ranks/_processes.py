@@ -30,7 +30,7 @@ _MOST_RECORDS = 100_000
 
 
 def start_time(pid: int) -> Optional[int]:
-    """When a process began, in clock ticks since boot: with the pid it names a process for good. ``None`` if gone."""
+    """When a process began, in clock ticks since boot: with the pid it identifies a process. ``None`` if gone."""
     fields = _stat(pid)
     return int(fields[19]) if fields else None
 
@@ -55,7 +55,7 @@ def state(pid: int, started: Optional[int]) -> str:
 def wait_status(pid: int, started: Optional[int]) -> Optional[int]:
     """How a process has ended, as ``os.wait`` tells it, if that can still be found out.
 
-    The news is not taken from whoever waits for the process.
+    The status stays there for whoever waits for the process.
     """
     with contextlib.suppress(OSError, AttributeError):
         result = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
@@ -80,7 +80,7 @@ def describe_status(status: int) -> str:
 
 
 def crashed(status: Optional[int]) -> bool:
-    """Whether a process was killed by a signal that is no request to end, as SIGTERM is."""
+    """Whether a process was killed by a signal that is not a request to end, as SIGTERM is."""
     return status is not None and os.WIFSIGNALED(status) and os.WTERMSIG(status) not in _ENDED_BY_SOMEBODY
 
 
@@ -106,7 +106,7 @@ def is_victim(pid: int, started: Optional[int]) -> bool:
                     if started is None or microseconds / 1e6 >= started / _TICKS:
                         return True
         except (ValueError, IndexError):
-            pass  # no record as we know them
+            pass  # not a record as we know them
         finally:
             os.close(log)
     return False
@@ -152,7 +152,7 @@ def name(pid: int) -> str:
 
 
 def thread_beside(pid: int) -> int:
-    """A thread of a process beside its main one, if it has any."""
+    """A thread of a process besides its main one, if it has any."""
     with contextlib.suppress(OSError):
         return max(int(thread) for thread in os.listdir(f"/proc/{pid}/task"))
     return pid
@@ -287,7 +287,7 @@ class Dump:
     """Lets others of this node make this process write its stack, even while it holds the GIL and runs no Python.
 
     A signal that nothing uses is given to :mod:`faulthandler`, which writes into a file in memory; others read it
-    through ``/proc``. Where that can't be had, ``signal`` is 0.
+    through ``/proc``. Where that is not possible, ``signal`` is 0.
     """
 
     def __init__(self) -> None:
@@ -299,7 +299,7 @@ class Dump:
             if not used >> (number - 1) & 1:
                 self.file = os.memfd_create("lightning_patches stacks")
                 faulthandler.register(number, file=self.file, all_threads=True)
-                self.signal = number  # for good: without its handler it would kill, and one may be on its way
+                self.signal = number  # for good: without the handler it would kill, and one may be on its way
                 return
 
 

@@ -1,4 +1,4 @@
-"""NVIDIA's management library, as far as it is asked here. It creates no context on a GPU."""
+"""NVIDIA's management library, as far as it is used here. It creates no context on a GPU."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Library:
             raise NvmlError(name, status)
 
     def versions(self) -> tuple[str, tuple[int, int]]:
-        """Of the driver, and the newest CUDA that it is for."""
+        """The driver's version, and the newest CUDA that it is for."""
         text, number = ctypes.create_string_buffer(96), ctypes.c_int()
         self.call("nvmlSystemGetDriverVersion", text, len(text))
         self.call("nvmlSystemGetCudaDriverVersion_v2", ctypes.byref(number))

@@ -84,7 +84,7 @@ def rank_by_rank(at_once: int = 1, timeout: float = 1800.0, name: str = "") -> I
         RankByRankError: a rank died inside, or raised an error inside and has ended since; names it. Raised before the
             block runs, or after it.
         RankByRankTimeoutError: the turn did not come; names the ranks that are inside.
-        ValueError: ``at_once`` is no whole number from 1 on, or ``timeout`` no number from 0 on.
+        ValueError: ``at_once`` is not a whole number of at least 1, or ``timeout`` not a number of at least 0.
     """
     if isinstance(at_once, bool) or not isinstance(at_once, int) or at_once < 1:
         raise ValueError(f"at_once must be a whole number, at least 1, not {at_once!r}")
@@ -138,7 +138,7 @@ class _Turns:
         pid = os.getpid()
         started = _processes.start_time(pid)
         self._me = {**me, "host": socket.gethostname(), "pid": pid, "started": started}
-        # A job of yesterday may have used the same port: what was written before this process began is not of this one.
+        # Yesterday's job may have used the same port: what was written before this process began is not this job's.
         self._born = _imported if started is None else started / os.sysconf("SC_CLK_TCK")
 
     def take(self, timeout: float) -> Optional[int]:
@@ -177,8 +177,8 @@ class _Turns:
             if time.monotonic() >= deadline:
                 who = "; ".join(self._holder(record) for record in inside)
                 raise RankByRankTimeoutError(
-                    f"[{_name(self._me)}] did not get its turn within {timeout:g} s. Inside: {who}. Let that rank work "
-                    "with a longer `timeout`, or look at why it does not go on."
+                    f"[{_name(self._me)}] did not get its turn within {timeout:g} s. Inside: {who}. Set a longer "
+                    "`timeout` if that rank is only slow, or find out why it does not go on."
                 )
             time.sleep(_POLL)
 
@@ -211,7 +211,7 @@ class _Turns:
             state = _processes.state(inside["pid"], inside["started"])
             raise RankByRankError(
                 f"[{_name(self._me)}] {_name(inside)} (host {inside['host']}, pid {inside['pid']}) died during its turn"
-                f": {state}. This rank goes no further, since the job can't be complete any more."
+                f": {state}. This rank goes no further, since the job can no longer complete."
             )
         for other in self._raised(record):
             if other["pid"] != self._me["pid"] and self._is_gone(other) and not os.path.exists(self._pardon(other)):

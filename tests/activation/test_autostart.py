@@ -161,7 +161,7 @@ class TestRefusals:
         assert "is the system's Python" in autostart.why_refused(site)
 
     def test_directory_that_python_does_not_look_into(self, tmp_path: Path) -> None:
-        assert "does not look into" in autostart.why_refused(autostart.Site(tmp_path, (3, 11)))
+        assert "does not look in" in autostart.why_refused(autostart.Site(tmp_path, (3, 11)))
         assert "has no directory" in autostart.why_refused(autostart.Site(tmp_path / "none", (3, 11)))
 
     @pytest.mark.skipif(not os.path.exists("/usr/bin/python3"), reason="there is no system Python")

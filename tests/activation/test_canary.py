@@ -69,7 +69,7 @@ def test_rank_that_should_be_patched_and_is_not_says_so_once(environment: Enviro
     lines = launch(environment, namespace, LIGHTNING_PATCHES="crash", LOCAL_RANK="3")
     told = lines[0]
     assert told.startswith("lightning_patches: [rank 3] LIGHTNING_PATCHES=crash, but this process is not patched.")
-    assert "Put `import lightning_patches` on top of the script" in told
+    assert "Put `import lightning_patches` at the top of the script" in told
     assert lines == [told, *NO_CALLBACKS, told, *NO_CALLBACKS]
 
 
@@ -125,7 +125,7 @@ class TestWithoutLightning:
         monkeypatch.setenv("LIGHTNING_PATCHES", "1")
         monkeypatch.setenv(startup.LAUNCHED_FOR, "3.9 /elsewhere")
         _lightning_patches.callbacks()
-        assert "this Python is of another" in capsys.readouterr().err
+        assert "this Python belongs to another" in capsys.readouterr().err
 
     def test_below_run_when_another_tool_hides_its_sitecustomize(
         self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -18,7 +18,7 @@ SAID_OF_A_PATCH = {
 
 @cache
 def content(path: Path) -> bytes:
-    """Of Python code the syntax tree, without comments, docstrings and the texts of records; of others all."""
+    """Of Python code the syntax tree, without comments, docstrings and the texts of records; of other files all."""
     if path.suffix != ".py":
         return path.read_bytes()
     return _dumped(ast.parse(path.read_bytes()).body)

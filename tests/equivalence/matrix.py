@@ -77,7 +77,7 @@ class Outcome:
         by: the release that was run instead, being the same source in all that was executed; "" for this one.
         commit: that it was run on.
         stale: something that it depends on has changed since.
-        details: where it does not, what was seen.
+        details: where the promise does not hold, what was seen.
     """
 
     patch: str
@@ -302,7 +302,7 @@ def importable(distribution: str) -> list[str]:
 
 
 def companions(patch: Patch, version: str) -> list[str]:
-    """The patches that take part beside ``patch`` on a release that it affects, itself included.
+    """The patches that take part with ``patch`` on a release that it affects, itself included.
 
     An official release has all fixes up to its own, so shim and fork get those too. Where there is no official release
     to compare with, they get those that change the same functions; that the whole default set works together is for
@@ -346,7 +346,7 @@ def holds(cell: Cell, known: dict[str, dict[str, Any]]) -> bool:
 
 @cache
 def engine() -> str:
-    """Digest of what puts every patch in its place. A change of it voids no proof: its own tests and the conformance
+    """Digest of what puts every patch in its place. A change to it voids no proof: its own tests and the conformance
     suite judge it, and a sample of the cells is run again (:func:`in_sample`)."""
     files = sorted([*PACKAGE.glob("*.py"), *(PACKAGE / "engine").glob("*.py"), *(PACKAGE / "activation").glob("*.py")])
     return hashlib.sha256(b"".join(content(path) for path in files)).hexdigest()

@@ -1,7 +1,7 @@
 """What a scenario has to show: the bug in the stock arm, and what the other arms must agree on.
 
-Each case of a scenario that takes part in the equivalence is a :class:`Proof`. They stand in ``PROOFS`` of the patch's
-test, ``tests/patches/test_*.py``. A patch without one is not proven, and a test says so.
+Each case of a scenario that takes part in the equivalence is a :class:`Proof`. The proofs stand in ``PROOFS`` of the
+patch's test, ``tests/patches/test_*.py``. A patch without one is not proven, and a test says so.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Proof:
             in the stock release and takes the place of the official arm.
         recommended_observed: the part of that run's observations that takes part in the comparison; ``observed`` if
             ``None``. Set it where the recommended usage is observed in the same run.
-        recommended_environment: variables that make the recommended usage, where it is no matter of the program.
+        recommended_environment: variables that make the recommended usage, where it is not up to the program.
         alone: shim and fork have this patch only; for a reference arm that shows other bugs of the catalogue.
         since: first release with the API that the case is written against.
         fresh: the scenario needs a Python that was started anew, see :func:`tests.support.arms.run`.

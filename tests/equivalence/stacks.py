@@ -52,7 +52,7 @@ class Environment:
 
 
 ENVIRONMENTS = (
-    # Pinned, pip does not search for a quarter of an hour for what still runs on Python 3.8.
+    # Pinned, so that pip does not search for a quarter of an hour for what still runs on Python 3.8.
     Environment(
         "2.0.1",
         "3.8",

@@ -79,7 +79,7 @@ def test_which_tests_are_recorded():
 
 
 OF_CODE = ["activation/test_run.py", "equivalence/test_diffs.py", "pythons/test_pythons.py"]
-"""Below ``tests``: recorded tests of three folders that depend on all code, each on something of its own beside."""
+"""Below ``tests``: recorded tests of three folders that depend on all code, each also on something of its own."""
 
 
 @pytest.mark.parametrize(

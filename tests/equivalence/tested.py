@@ -35,7 +35,7 @@ RUNS = {
     "pythons": ("tests/unit/test_*.py",),
     "simulated_cuda": ("upstream/*.patch", "upstream/series", "tests/gpu/test_*.py", "tests/patches/test_*.py"),
 }
-"""By folder, what its tests depend on beside the code that all share."""
+"""By folder, what its tests depend on besides the code that all share."""
 SECONDS = 2.0
 """A test of these that takes less is always run."""
 RECORDING = "LIGHTNING_PATCHES_TEST_RECORD"
@@ -138,7 +138,7 @@ def of_code(path: Path) -> str:
 
 @cache
 def of_shared_code() -> hashlib._Hash:
-    """Of the Pythons and the files that each test depends on; to be copied, and gone on with."""
+    """Of the Pythons and the files that each test depends on; to be copied, and added to."""
     minors = repr([minor for minor in pythons.MINORS if pythons.find(minor)]).encode()
     return hashlib.sha256(b"\0".join([minors, *named_contents(shared_code())]))
 

@@ -37,8 +37,8 @@ _called: list[CodeType] = []
 
 @cache
 def build() -> None:
-    """Compile what notes on CPython 3.11, once for all processes of a user. Without it a short run takes twice as
-    long."""
+    """Compile what takes the notes on CPython 3.11, once for all processes of a user. Without it a short run takes
+    twice as long."""
     library = _library()
     if sys.version_info[:2] != (3, 11) or library.exists():
         return

@@ -1,4 +1,4 @@
-"""Programs in process groups of their own, so that no rank which they have started is left running."""
+"""Programs in process groups of their own, so that no rank that they have started is left running."""
 
 from __future__ import annotations
 

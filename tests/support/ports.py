@@ -9,11 +9,11 @@ import tempfile
 from pathlib import Path
 
 _FIRST, _LAST = 16000, 28999
-"""Below those that systems give to outgoing connections: one of them might take it before it is listened at."""
+"""Below those that systems give to outgoing connections: one of them might take it before anything listens on it."""
 
 
 def free_port() -> int:
-    """One that nobody listens at now, and that no test of this user gets as well for a long time."""
+    """One that nobody listens on now, and that no test of this user gets as well for a long time."""
     path = Path(tempfile.gettempdir(), f"lightning-patches-tests-{os.getuid()}-port")
     with path.open("a+") as file:
         fcntl.flock(file, fcntl.LOCK_EX)

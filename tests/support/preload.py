@@ -1,6 +1,6 @@
 """Scenario processes that are forked from one that has imported torch, for runs of many arms.
 
-Most of a scenario's time is spent on importing torch, and on taking it to pieces at the end. Each one still gets a
+Most of a scenario's time is spent on importing torch, and on tearing it down at the end. Each one still gets a
 process of its own, in which Lightning and the shim are imported anew, from the release of its arm; only what Lightning
 relies on is there already. The ranks that Lightning starts by running the program again are forked likewise.
 
@@ -41,7 +41,7 @@ class Preloaded:
     Args:
         variables: of its environment, in which it imports torch.
         python: its interpreter.
-        modules: what it imports beside :data:`MODULES`, for programs that all run in the same arm.
+        modules: what it imports besides :data:`MODULES`, for programs that all run in the same arm.
     """
 
     def __init__(self, variables: dict[str, str], python: str = sys.executable, modules: tuple[str, ...] = ()) -> None:
@@ -281,7 +281,7 @@ def _execute(source: str) -> int:
 
 
 def _end(status: int) -> None:
-    """End as the interpreter does, but for taking torch to pieces, which takes longer than most scenarios."""
+    """End as the interpreter does, but without tearing torch down, which takes longer than most scenarios."""
     threading._shutdown()  # type: ignore[attr-defined]
     atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):

@@ -16,7 +16,7 @@ PINNED = ("hydra-core==1.3.2", "omegaconf==2.3.0", "antlr4-python3-runtime==4.9.
 
 
 def directory() -> Path:
-    """Where they are, installed once; nothing that they require moves."""
+    """Where Hydra and what it needs are, installed once; nothing else is installed or changed."""
     target = _releases.cache_dir() / "beside" / PINNED[0]
     with _releases.locked_directory(target.parent):
         if not target.exists():

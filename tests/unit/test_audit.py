@@ -192,7 +192,7 @@ def test_constraints_of_poetry(capsys: pytest.CaptureFixture[str], tmp_path: Pat
 @pytest.mark.parametrize(
     ("name", "text", "words"),
     [
-        ("conda-lock.json", "{}", "cannot be read. Known are"),
+        ("conda-lock.json", "{}", "cannot be read. Those that can are"),
         ("environment.yml", "- lightning=2.2.5\n", "no list of dependencies"),
         ("environment.yml", "a: [\n", "cannot be read"),
         ("uv.lock", "lightning 2.2.5", "not what its name says"),
@@ -250,7 +250,7 @@ def test_sarif_says_where_nothing_is_known(capsys: pytest.CaptureFixture[str], t
     assert run["results"] == [] and invocation["executionSuccessful"] is False
     assert (error["level"], note["level"]) == ("error", "note")
     assert "lightning 2.7.0 is not a release that is known here: nothing can be said" in error["message"]["text"]
-    assert note["message"]["text"].startswith("known are the releases 2.0.0 to ")
+    assert note["message"]["text"].startswith("the known releases are 2.0.0 to ")
     assert [len(said.get("locations", [])) for said in (error, note)] == [int(in_file)] * 2
     if in_file:
         assert error["locations"][0]["physicalLocation"]["region"] == {"startLine": 2}
@@ -308,6 +308,6 @@ def test_what_was_meant(capsys: pytest.CaptureFixture[str], what: str, words: st
 
 def test_files_that_hold_no_text(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     (tmp_path / "requirements.txt").write_bytes(bytes(range(256)))
-    for path, words in ((tmp_path / "requirements.txt", "it is no text"), (tmp_path, "Is a directory")):
+    for path, words in ((tmp_path / "requirements.txt", "it is not text"), (tmp_path, "Is a directory")):
         assert cli.main(["audit", str(path)]) == 2
         assert f"{path} cannot be read: {words}\n" in capsys.readouterr().err

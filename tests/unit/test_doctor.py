@@ -118,7 +118,7 @@ FOUND: list[tuple[str, str, dict[str, Any], str]] = [
         "master-address",
         "error",
         {"environment": {"MASTER_ADDR": "node0"}, "addresses": {"node0": False}},
-        "MASTER_ADDR=node0 is not resolved",
+        "MASTER_ADDR=node0 cannot be resolved",
     ),
     ("master-address", "error", {"environment": {**SLURM, "MASTER_ADDR": "localhost"}}, "the job has 2 nodes"),
     ("master-address", "warning", {"addresses": {"me": False}}, "own name, me,"),
@@ -148,7 +148,7 @@ FOUND: list[tuple[str, str, dict[str, Any], str]] = [
     ("silent-failures", "warning", {"environment": {"TORCH_NCCL_ASYNC_ERROR_HANDLING": "0"}}, "HANDLING=0"),
     ("silent-failures", "note", {"environment": {"CUDA_LAUNCH_BLOCKING": "1"}}, "CUDA_LAUNCH_BLOCKING"),
     ("hang-watch", "warning", {"environment": {"LIGHTNING_PATCHES_HANG_TIMEOUT": "30:stop"}}, "30:stop is not"),
-    ("hang-watch", "warning", {"environment": {"LIGHTNING_PATCHES_HANG_PORT": "99999"}}, "99999 is no port"),
+    ("hang-watch", "warning", {"environment": {"LIGHTNING_PATCHES_HANG_PORT": "99999"}}, "99999 is not a port"),
     ("hang-watch", "warning", {"environment": {"LIGHTNING_PATCHES_HANG_DIR": "/x"}}, "nothing is watched"),
     (
         "hang-watch",

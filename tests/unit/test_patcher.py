@@ -574,12 +574,12 @@ def test_a_fix_of_the_users_own_stays(
     assert vars(owner)[attribute] is mine
     made = verdict(patcher)
     assert made.verdict == "drifted"
-    assert f"other code has replaced {target} before" in made.reason
+    assert f"other code has already replaced {target}: " in made.reason
     assert f"{__file__}:{hotfix.__code__.co_firstlineno}" in made.reason
     assert "remove that code, or let it run after `import lightning_patches`" in made.reason
     assert capsys.readouterr().err.count("toy is not applied: other code") == 1
     assert patcher.deactivate() == []
-    with pytest.raises(PatchError, match="other code has replaced"):
+    with pytest.raises(PatchError, match="other code has already replaced"):
         patcher.activate(toggle.parse("all,strict", patcher.catalogue))
 
 

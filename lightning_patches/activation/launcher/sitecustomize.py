@@ -1,7 +1,7 @@
-"""Python imports this at its start below ``lightning-patches run``: arms the patches, then runs what it shadows.
+"""Python imports this at its start under ``lightning-patches run``: arms the patches, then runs what it shadows.
 
-Every Python below the launched program comes by here, whatever its version and environment. Only the one that
-`run` belongs to is touched; in all others this gives way to the ``sitecustomize`` that would have been imported
+Every Python that the launched program starts passes through here, whatever its version and environment. Only the one
+that `run` belongs to is touched; in all others this gives way to the ``sitecustomize`` that would have been imported
 without it, and that is all. The code is valid in Python 2.7, too.
 """
 
@@ -13,15 +13,15 @@ _OWN = os.path.dirname(os.path.abspath(__file__))
 
 def _arm():
     # type: () -> None
-    # What LIGHTNING_PATCHES asks for, the package sees for itself. Where it asks for nothing at all, the package is not
-    # to be loaded asleep: an import in the script, which applies the default set then, would find it loaded already.
+    # What LIGHTNING_PATCHES asks for, the package sees for itself. Where it asks for nothing at all, the package must
+    # not be loaded asleep: an import in the script, which applies the default set then, would find it loaded already.
     if not os.environ.get("LIGHTNING_PATCHES", "").replace(",", " ").strip():
         return
     this = ".".join(map(str, sys.version_info[:2])) + " " + os.path.realpath(sys.prefix)
     if os.environ.get("_LIGHTNING_PATCHES_FOR") != this or "lightning_patches" in sys.modules:
         return
     # The package may be run from a directory that is on nobody's path. Last on the path it shadows nothing, and it is
-    # there for this one import only: a package finds its own modules without.
+    # there for this one import only: a package finds its own modules without it.
     root = os.path.dirname(os.path.dirname(os.path.dirname(_OWN)))
     sys.path.append(root)
     try:

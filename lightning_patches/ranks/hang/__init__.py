@@ -15,17 +15,18 @@ How it works, and why so:
   zero that does not arrive. Ranks of rank zero's node use a socket file in a directory of this user alone; nothing
   listens on a port. With several nodes rank zero listens on one, as soon as the other nodes' ranks can know the job's
   secret: from ``LIGHTNING_PATCHES_HANG_SECRET``, or from torch's store, if one of them has asked for it there. So does
-  a rank of the same node that does not find the file, in a container with PIDs of its own: for it the port is one of
+  a rank of the same node that does not find the file, in a container with PIDs of its own: for it the port is on
   loopback. See :mod:`~lightning_patches.ranks.hang._wire` and :mod:`~lightning_patches.ranks.hang._secret`.
 * A rank that does not answer (stopped, dead, or in C code that holds the GIL) is looked at from outside, by a rank of
   the same node: its state in ``/proc``, the signal that killed it, and the stack that :mod:`faulthandler` writes, which
   needs no GIL.
 * If rank zero can't be reached, one rank of each node reports what it knows. That alone ends nothing, nor does a rank
   that can't be seen.
-* A rank whose program has come to its end is watched on, without a question to torch: a thread that is waited for, or a
-  late ``atexit`` handler, is named. What runs after those (destructors in C++) is not seen.
+* A rank whose program has come to its end is still watched, without asking torch anything: a thread that is waited
+  for, or a late ``atexit`` handler, is named. What runs after those (destructors in C++) is not seen.
 * That the kernel's OOM killer ended a rank is read in the kernel's log. Where that may not be read, or in a container,
-  it is inferred, and "perhaps" said: ``SIGKILL``, and the node has counted such killings since the watch began.
+  it is inferred, and reported with "perhaps": from ``SIGKILL``, and such killings counted by the node since the watch
+  began.
 
 A rank that is only slow (a long ``prepare_data`` on rank zero) looks the same from outside: the report says so, and
 ``abort`` is held back for as long as a missing rank, or a process that it has started, is seen to work: its stack
@@ -65,7 +66,7 @@ def watch_hangs(timeout: float, abort: bool = False) -> Watch:
 
 
 def start_from_environment() -> None:
-    """Watch, if the environment asks for it. A value that can't be read is told once, and ends no program."""
+    """Watch, if the environment asks for it. A value that can't be read is reported once, and ends no program."""
     try:
         wanted = _settings.parse(os.environ.get(VARIABLE, ""))
     except ValueError as error:

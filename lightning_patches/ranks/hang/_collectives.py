@@ -18,7 +18,7 @@ class Collective:
     Args:
         name: ``"all_reduce"``.
         group: name of the process group.
-        number: the how manieth of that group.
+        number: its number in that group.
         sizes: of its inputs.
         done: whether it is completed.
     """

@@ -12,7 +12,7 @@ def describe(timeout: float = 2.0) -> list[str]:
     """One line for each NVIDIA GPU of this node; none where there is no driver.
 
     Args:
-        timeout: seconds after which a driver that does not answer is told instead.
+        timeout: seconds after which it is said instead that the driver does not answer.
     """
     lines: list[str] = []
     done = threading.Event()

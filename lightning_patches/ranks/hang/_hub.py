@@ -118,7 +118,7 @@ class Peer:
         return bool(self.beat["what"] == point.beat["what"] and same and bool(numbers) == bool(others))
 
     def has_no_part_in(self, point: Peer) -> bool:
-        """Whether this rank is not of the process group that ``point`` waits in."""
+        """Whether this rank is not in the process group that ``point`` waits in."""
         pending = point.beat["pending"]
         return bool(pending and self.beat and self.beat["numbers"] and pending["group"] not in self.beat["numbers"])
 
@@ -178,7 +178,7 @@ class Hub:
         return len(self._ranks) >= self._world
 
     def close(self) -> None:
-        """In a forked child: this end of what is the parent's."""
+        """In a forked child: close this end of what is the parent's."""
         for listener in self._listeners:
             listener.close()
         for peer in (*self._ranks.values(), *self._strangers, *self._viewers):
@@ -338,7 +338,7 @@ class Hub:
             self._report(waits if mismatch else seconds, at_once=mismatch)
             self._told |= {peer.key for peer in new}
         elif not seconds and waits < self._reported_at:
-            _report.say_in_short(f"no rank waits any more. It was for {self._reported_at:.0f} s or longer.")
+            _report.say_in_short(f"no rank waits any more. The wait lasted {self._reported_at:.0f} s or longer.")
             self._reported_at = self._reports = 0
         if over and abort:
             _report.say_in_short(f"{over[0].name} has died: all ranks are ended now, with status {_report.STATUS}.")
@@ -404,7 +404,7 @@ class Hub:
             else:
                 text += (
                     ", or they can't reach this node: set LIGHTNING_PATCHES_HANG_SECRET to the same 16 characters or "
-                    "more on all nodes, and LIGHTNING_PATCHES_HANG_PORT to a port that no firewall closes"
+                    "more on all nodes, and LIGHTNING_PATCHES_HANG_PORT to a port that no firewall blocks"
                 )
             text += "."
         _report.say_in_short(text)
@@ -454,7 +454,7 @@ class Hub:
             self._abort()
 
     def _show(self) -> None:
-        """Tell whoever has asked for it what every rank does now."""
+        """Tell whoever has asked for it what every rank is doing."""
         if not self._viewers:
             return
         gpus = self._collect()
@@ -578,7 +578,7 @@ class Hub:
             state.kind, state.call, state.seconds = _report.ELSEWHERE, peer.call, peer.waits
             state.text = f"waits in another call: {peer.call}, for {peer.waits:.0f} s, at {state.place}."
             if point is not None and peer.has_no_part_in(point):
-                state.text += " It is not of the group that the others wait in."
+                state.text += " It is not in the group that the others wait in."
         elif point is None and beat["idle"] >= self._settings()[0]:
             state.seconds, state.works = beat["idle"], beat["works"]
             state.text = f"has made no progress for {beat['idle']:.0f} s."

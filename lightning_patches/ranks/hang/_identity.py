@@ -23,7 +23,7 @@ class Identity:
     """A rank, and where rank zero is.
 
     Args:
-        rank: ``None`` for one of several nodes whose launcher tells the local rank only.
+        rank: ``None`` on one of several nodes, where the launcher tells the local rank only.
         local_rank: rank on this node.
         node: number of the node.
         world_size: number of ranks.

@@ -1,7 +1,7 @@
 """What the ranks of a job have written down on their node: who they are, how they are looked at, and a secret.
 
-It stands in a directory that this user alone can write to. Whoever is told by a message that something be done about a
-rank finds its process here, and nowhere else.
+It stands in a directory that this user alone can write to. Whoever is told by a message to do something about a rank
+finds its process here, and nowhere else.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Outside:
         stack: if it wrote one.
         works: it uses the CPU, reads, writes, or receives.
         gone: it has ended.
-        crashed: it was killed by a signal that is no request to end.
+        crashed: it was killed by a signal that is not a request to end.
         seen: its process could be looked at.
         children: see :meth:`Job.children`.
     """
@@ -172,7 +172,7 @@ class Job:
         return _processes.work(os.getpid(), [one for one in watchers if one], self._others(os.getpid()))
 
     def sweep(self) -> None:
-        """Remove what jobs have left here of which no process lives."""
+        """Remove what is left here of jobs of which no process lives."""
         jobs = os.path.dirname(self.path)
         for name in os.listdir(jobs):
             path = os.path.join(jobs, name)

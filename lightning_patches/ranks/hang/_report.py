@@ -73,7 +73,7 @@ class Report:
     Args:
         states: of the ranks.
         call: the call in which ranks wait; "" if none does.
-        seconds: for how long the one that has waited longest does so, or all have stood still.
+        seconds: for how long the one that has waited longest has done so, or all have stood still.
         gpus: a line for each GPU.
         after: what comes next, in a sentence.
     """
@@ -114,7 +114,7 @@ class Report:
         lines = [f"{self.verdict()}.", *self._head(), *self._arrived(), *self._missing()]
         lines += [f"  {gpu}" for gpu in self.gpus]
         if any(state.kind in (STILL, WORKS, SILENT) for state in self.missing):
-            lines.append("  A rank that only takes long (for data, a download, a checkpoint) looks like this, too.")
+            lines.append("  A rank that is only slow (data, a download, a checkpoint) looks like this, too.")
         lines += [f"  {self.after}"] if self.after else []
         return printable("\n".join(lines))
 
@@ -138,7 +138,7 @@ class Report:
                 f"  Ranks have waited {self.seconds:.0f} s for each other, in {self.call}. "
                 f"{len(self.arrived)} of {count} ranks have arrived."
             ]
-        return [f"  No rank waits for another, and none gets on, for {self.seconds:.0f} s."] if self.seconds else []
+        return [f"  No rank waits for another; none has progressed for {self.seconds:.0f} s."] if self.seconds else []
 
     def _arrived(self) -> list[str]:
         here = self.arrived
@@ -159,7 +159,7 @@ class Report:
             lines.append(f"  {'missing: ' if self.call else ''}{state.whole_name} {state.text}")
             lines += [f"    flight recorder: {state.collective}"] if state.collective else []
             if state.detail in shown:
-                lines.append(f"    stack as that of {shown[state.detail]}")
+                lines.append(f"    same stack as {shown[state.detail]}")
             elif state.detail and len(shown) < _MOST_STACKS:
                 shown[state.detail] = state.name
                 lines += indented(state.detail, _MOST_LINES)

@@ -1,7 +1,7 @@
 """The secret of a job with ranks on several nodes, and the port that follows from it.
 
 It comes from a variable that the user sets, or rank zero makes one and hands it over in torch's store. That is as
-closed as the store is: whoever reaches ``MASTER_PORT`` can read it.
+private as the store is: whoever reaches ``MASTER_PORT`` can read it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def of_user() -> Optional[bytes]:
 
 
 def ports(secret: bytes, identity: Identity) -> list[int]:
-    """Where rank zero may listen, by preference; below the range that systems use for outgoing connections."""
+    """Where rank zero may listen, in order of preference; below the range that systems use for outgoing connections."""
     own = port_of_user()
     if own is not None:
         return [own]
@@ -57,7 +57,7 @@ class Exchange:
     Args:
         identity: of this rank.
 
-    ``secret`` is ``None`` until it is there. In rank zero, it is once others can read it.
+    ``secret`` is ``None`` until it is there, which in rank zero means that others can read it.
     """
 
     def __init__(self, identity: Identity) -> None:
@@ -71,7 +71,7 @@ class Exchange:
             self._thread.start()
 
     def stop(self, wait: bool = True) -> None:
-        """Ask no more. Returns when no call into torch is under way: at the interpreter's end, it ends the process.
+        """Ask no more. Returns when no call into torch is under way: at the interpreter's end it would end the process.
 
         Args:
             wait: whether to wait for that.

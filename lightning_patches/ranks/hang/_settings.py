@@ -9,7 +9,7 @@ from typing import Mapping, Optional
 from lightning_patches.ranks.hang import _files, _secret
 
 VARIABLE = "LIGHTNING_PATCHES_HANG_TIMEOUT"
-FORMS = "`300`, `300s`, `5m` or `1h`, each with `:abort` or not, or `off`"
+FORMS = "`300`, `300s`, `5m` or `1h`, each with or without `:abort`, or `off`"
 _OFF = ("", "0", "off", "no", "none", "false", "disable", "disabled")
 _UNITS = {"": 1.0, "s": 1.0, "sec": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 LONGEST = 30 * 86400.0
@@ -36,13 +36,13 @@ def problems(environment: Mapping[str, str] = os.environ) -> list[str]:
     port = environment.get(_secret.PORT_VARIABLE, "").strip()
     secret = environment.get(_secret.VARIABLE, "").strip()
     if port and _secret.as_port(port) is None:
-        found.append(f"{_secret.PORT_VARIABLE}={port} is no port and is ignored. Use a number from 1 to 65535.")
+        found.append(f"{_secret.PORT_VARIABLE}={port} is not a port and is ignored. Use a number from 1 to 65535.")
     beside = [name for name in (_secret.PORT_VARIABLE, _secret.VARIABLE, _files.VARIABLE) if environment.get(name)]
     if beside and not environment.get(VARIABLE, "").strip():
         found.append(f"{' and '.join(beside)} without {VARIABLE}: nothing is watched.")
     if secret and len(secret) < _secret.SHORTEST:
         found.append(
             f"{_secret.VARIABLE} is shorter than {_secret.SHORTEST} characters and is ignored. Use a longer one, the "
-            "same in all ranks, for instance of `openssl rand -hex 16`."
+            "same in all ranks, for instance from `openssl rand -hex 16`."
         )
     return found

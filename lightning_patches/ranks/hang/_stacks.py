@@ -40,7 +40,7 @@ _LIBRARIES = tuple(
 _MOST_FRAMES = 40
 AT_END = "the program's end"
 _SOON = 3.0
-"""Seconds after which a rank that stands still is looked at more closely. Healthy ones hardly ever do so long."""
+"""Seconds after which a rank that stands still is looked at more closely. Healthy ones hardly ever do for so long."""
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ class Sampler:
     def _wait(
         self, frames: dict[int, FrameType], numbers: dict[str, int], still: float, now: float
     ) -> tuple[float, str]:
-        """For how long the thread that has waited for others longest does so, and in which call."""
+        """For how long the thread that has waited for others longest has done so, and in which call."""
         own, main = threading.get_ident(), threading.main_thread().ident
         waits, what = 0.0, ""
         calls: dict[int, tuple[int, float]] = {}
@@ -282,7 +282,7 @@ def _signature(frame: Optional[FrameType]) -> int:
 def _place(frame: FrameType) -> str:
     """Where the user's code is; the inner end of the stack if there is none of it."""
     own = next((f for f in _frames(frame) if _is_of_user(f.f_code.co_filename)), None)
-    if own is None:  # at the program's end the interpreter calls what is none of the user's
+    if own is None:  # at the program's end the interpreter calls nothing of the user's
         waited_for = ", ".join(repr(thread.name) for thread in _waited_for_at_exit()[:4])
         if waited_for:
             return f"{AT_END}, which waits for thread {waited_for}"[:512]

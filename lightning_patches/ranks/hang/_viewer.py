@@ -1,4 +1,4 @@
-"""Asks the watches of this node's jobs what their ranks do now."""
+"""Asks the watches of this node's jobs what their ranks are doing."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lightning_patches.ranks.hang import _wire
 
 
 def show(seconds: float = 30.0) -> list[dict[str, Any]]:
-    """What each watched job of this user does whose rank zero is on this node, see ``Report.as_dict``.
+    """What each watched job of this user whose rank zero is on this node is doing, see ``Report.as_dict``.
 
     Args:
         seconds: for each job to answer.

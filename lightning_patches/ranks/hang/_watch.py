@@ -36,12 +36,12 @@ from lightning_patches.ranks.hang._report import STATUS
 __all__ = ["STATUS", "Watch"]
 
 _ATTEMPTS_AS_CHILD = 20
-"""A process of :mod:`multiprocessing` that is no rank by then is none (a DataLoader worker), and is let alone."""
+"""A process of :mod:`multiprocessing` that is not a rank by then never is (a DataLoader worker), and is left alone."""
 _LONGEST_LOOK = 5.0
 _LATE = 10.0
 """Seconds until a rank of this node is looked for in a container of its own."""
 _ERRORS = 5
-"""In a row. Fewer may come of a module that the main thread is importing."""
+"""In a row. Fewer may come from a module that the main thread is importing."""
 
 
 class Watch:
@@ -65,7 +65,7 @@ class Watch:
         self._job: Optional[Job] = None
         self._exchange: Optional[_secret.Exchange] = None
         self._exchanges: list[_secret.Exchange] = []
-        """Those that are needed no more, and may still be in a call."""
+        """Those that are no longer needed, and may still be in a call."""
         self._hub: Optional[_hub.Hub] = None
         self._connection: Optional[_wire.Connection] = None
         self._said: Optional[Identity] = None
@@ -92,7 +92,7 @@ class Watch:
                 atexit.register(cls._on_exit)
                 os.register_at_fork(after_in_child=cls._after_fork)
             util = sys.modules.get("multiprocessing.util")
-            if util is not None and _runtime.is_child():  # where nothing runs what atexit knows
+            if util is not None and _runtime.is_child():  # where nothing runs the handlers of atexit
                 util.Finalize(None, cls._on_exit, exitpriority=0)
         watch._thread.start()
         return watch
@@ -146,7 +146,7 @@ class Watch:
         return self._job.work() if self._job is not None else _processes.work(os.getpid())
 
     def _is_that_rank(self, identity: Identity) -> bool:
-        """Write down that this process is that rank; the watch ends where another process is, which has started it."""
+        """Write down that this process is that rank; the watch ends where another one is, which has started it."""
         if self._job is None:
             try:
                 self._job = Job(identity.key)
@@ -215,7 +215,7 @@ class Watch:
 
     @property
     def _is_late(self) -> bool:
-        """Whether a rank of this node must have been found by its socket file, if it shares the directory with us."""
+        """Whether a rank of this node should have been found by its socket file, if it shares the directory with us."""
         return time.monotonic() - self._began > min(self.timeout / 4, _LATE)
 
     def _addresses(self, identity: Identity) -> tuple[str, ...]:
@@ -362,7 +362,7 @@ class Watch:
         does = f"has waited {view.waits:.0f} s, in {call}"
         if not view.waits:
             does = f"has not moved for {view.idle:.0f} s, at {view.place}"
-        lines = [f"{me} {does}, and the watch of rank 0 can't be reached, which would know more."]
+        lines = [f"{me} {does}, and the watch of rank 0, which would know more, can't be reached."]
         zero = self._zero()
         if zero is not None:
             outside = self._job.look(0, lives=True)
@@ -387,13 +387,13 @@ class Watch:
         ports = ", ".join(map(str, _secret.ports(self._exchange.secret, identity)))
         return (
             f"nobody answers at {identity.address}, ports {ports}: rank 0 has not begun, is not watched, or a firewall "
-            f"is between ({_secret.PORT_VARIABLE} sets the port)."
+            f"is in between ({_secret.PORT_VARIABLE} sets the port)."
         )
 
     # ---------------------------------------------------------------- ends and forks
 
     def _leave(self, why: str) -> None:
-        """Say how this rank ends. One that has finished is watched on: what else runs at exit may hang, too."""
+        """Say how this rank ends. One that has finished is still watched: what else runs at exit may hang, too."""
         if why != "finished":
             self._stopped.set()
         connection = self._connection

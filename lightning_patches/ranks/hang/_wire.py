@@ -1,8 +1,8 @@
-"""Messages between ranks: JSON, one a line, each signed, over a socket whose two ends know the same secret.
+"""Messages between ranks: JSON, one per line, each signed, over a socket whose two ends know the same secret.
 
 Nothing is parsed that comes from a stranger: until the other end has proved that it knows the secret, a few bytes of a
 fixed form are compared, and the connection is closed if they differ. Afterwards each line carries a signature over its
-number and its text, so that nobody between can add, repeat, change or leave out one. What a line says is checked
+number and its text, so that nobody in between can add, repeat, change or leave out one. What a line says is checked
 against the form of its kind (:mod:`~lightning_patches.ranks.hang._messages`). Lines are not encrypted.
 
     hub:   lightning_patches 1 NONCE
@@ -81,7 +81,7 @@ class Connection:
             return self._write(signature + b" " + text + b"\n")
 
     def receive(self) -> list[Message]:
-        """What has come so far, one read of the socket at most. Whatever is not as it has to be closes it."""
+        """What has come so far, one read of the socket at most. It is closed by whatever is not as it has to be."""
         try:
             data = self._socket.recv(1 << 16) if self.open else b""
             if not data:
@@ -225,7 +225,7 @@ def listen(ports: list[int], everywhere: bool) -> Optional[socket.socket]:
     """Listen on the first port that is free.
 
     Args:
-        ports: by preference.
+        ports: in order of preference.
         everywhere: on all interfaces, with IPv4 and, where the system has it, IPv6; or for this machine alone.
     """
     if everywhere:
@@ -257,7 +257,7 @@ def _is_same_user(sock: socket.socket) -> bool:
 
 
 def _owner(sock: socket.socket) -> Optional[int]:
-    """The user whose the other end of a connection within this machine is; ``None`` if that is not known here."""
+    """The user that the other end of a connection within this machine belongs to; ``None`` if not known here."""
     try:
         ends = [(_address(end[0]), end[1]) for end in (sock.getpeername(), sock.getsockname())]
         wanted = [_as_in_proc(*end) for end in ends]

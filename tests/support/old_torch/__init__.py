@@ -1,4 +1,4 @@
-"""A Python with an old torch, for bugs that torch has mended by itself: the tests' own torch cannot show them.
+"""A Python with an old torch, for bugs that torch has mended since: the tests' own torch cannot show them.
 
 On Debian 12, torch 1.13.1 is a package, which Lightning 2.0 to 2.2 accept:
 

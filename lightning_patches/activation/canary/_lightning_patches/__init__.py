@@ -62,17 +62,17 @@ def _say(loaded: bool) -> None:
         if os.environ[LAUNCHED_FOR] == f"{major}.{minor} {os.path.realpath(sys.prefix)}":
             advice = (
                 "Python never ran the sitecustomize of `lightning-patches run`: PYTHONPATH was changed or is "
-                "ignored, or another tool's sitecustomize came first and hides it. Start that tool in front of "
+                "ignored, or another tool's sitecustomize came first and hides it. Put that tool in front of "
                 "`lightning-patches run`, or use `lightning-patches autostart enable`."
             )
         else:
             advice = (
-                f"`lightning-patches run` acts in the environment that it belongs to, and this Python is of another: "
+                "`lightning-patches run` acts in the environment it belongs to, and this Python belongs to another: "
                 f"{sys.executable}. Use the `lightning-patches` of this Python."
             )
     else:
         advice = (
-            "Put `import lightning_patches` on top of the script, or start it with `lightning-patches run`, or run "
+            "Put `import lightning_patches` at the top of the script, or start it with `lightning-patches run`, or run "
             "`lightning-patches autostart enable` once in this environment."
         )
     stream = sys.stderr

@@ -1,6 +1,6 @@
 """Makes Debian 12's torch 1.13.1 usable with Lightning 2.0 and 2.1: first on the path of the Python that has it.
 
-That package says that it is 1.13.0a0, for which Lightning takes names that only torch 1.12 had. And its
+That package says that it is 1.13.0a0, so Lightning uses names that only torch 1.12 had. And its
 ``torch.distributed`` has a dataclass with a default that Python 3.11, which Debian 12 comes with, refuses.
 """
 
