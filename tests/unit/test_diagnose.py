@@ -406,6 +406,16 @@ def test_the_advice_names_the_script(capsys: pytest.CaptureFixture[str], tmp_pat
     assert f"`lightning-patches run {run}`" in diagnosed(capsys, tmp_path, text)["closing"]
 
 
+def test_an_opt_in_patch_needs_more_than_the_import(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    text = frames("/home/me/train.py", LIGHTNING + "fabric/loggers/csv_logs.py")
+    text += "ValueError: dict contains fields not in fieldnames: 'b'\n"
+    (tmp_path / "log.txt").write_text(text)
+    cli.main(["diagnose", str(tmp_path / "log.txt"), "--json", "--requirement", "lightning==2.2.0"])
+    spec, at_top = "default,csv-logger-own-file", "`import lightning_patches` at the top of the script"
+    advice = f"`lightning-patches run --patches {spec} train.py` (or `LIGHTNING_PATCHES={spec}` and {at_top}) adds it"
+    assert advice in json.loads(capsys.readouterr().out)["closing"]
+
+
 def test_a_script_that_is_here_is_named_by_its_path(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

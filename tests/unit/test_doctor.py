@@ -85,7 +85,7 @@ FOUND: list[tuple[str, str, dict[str, Any], str]] = [
         "cannot reach each other directly: 0-1",
     ),
     ("no-peer-access", "warning", {"gpus": (H100, H100), "iommu": True}, "IOMMU"),
-    ("exclusive-mode", "warning", {"gpus": (dataclasses.replace(H100, exclusive=True),)}, "GPUs 0 are not"),
+    ("exclusive-mode", "warning", {"gpus": (dataclasses.replace(H100, exclusive=True),)}, "mode Default: GPU 0"),
     ("memory-in-use", "note", {"gpus": (dataclasses.replace(H100, used_mib=9000),)}, "0: 9000 of 81559 MiB"),
     (
         "cuda-before-fork",
