@@ -129,7 +129,8 @@ def install(ready: Callable[[], Optional[Watcher]]) -> None:
 def remove() -> None:
     """Watch no longer. Hooks that wrapt still has do nothing."""
     _finder.ready = None
-    sys.meta_path[:] = [finder for finder in sys.meta_path if finder is not _finder]
+    # Not out of the list itself: a thread that is going through it would leave out the finder after ours.
+    sys.meta_path = [finder for finder in sys.meta_path if finder is not _finder]
 
 
 def installed() -> Optional[Callable[[], Optional[Watcher]]]:

@@ -7,6 +7,7 @@ import importlib.machinery
 import importlib.util
 import shutil
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -113,6 +114,25 @@ def test_nothing_but_finding_happens_in_a_finder(world: World, monkeypatch: pyte
         assert spec is not None and spec.loader is not None
         assert isinstance(spec.loader, importlib.machinery.SourceFileLoader)  # as other tools look at it
         assert spec.loader.get_filename(name) == spec.origin
+
+
+def test_removing_makes_no_other_thread_leave_out_a_finder(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python goes through the list itself while another thread deactivates: here the finder that it asks does."""
+    hooks.install(lambda: None)
+    spec = importlib.machinery.ModuleSpec("only_the_next_finder_knows", importlib.machinery.BuiltinImporter)
+
+    class Finder:
+        def __init__(self, find: Callable[[], Any]) -> None:
+            self.find = find
+
+        def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
+            return self.find() if name == spec.name else None
+
+    monkeypatch.setattr(
+        sys, "meta_path", [hooks._finder, Finder(hooks.remove), Finder(lambda: spec), importlib.machinery.PathFinder]
+    )
+    assert importlib.util.find_spec(spec.name) is spec
+    assert hooks._finder not in sys.meta_path
 
 
 def test_the_loader_is_put_in_front_once(watcher: Watcher, world: World) -> None:
