@@ -62,7 +62,8 @@ def _no_new_modules(values: Any) -> Iterator[None]:
     try:
         yield
     finally:
-        sys.meta_path.remove(finder)
+        # Not out of the list itself: another thread that is going through it would leave out the next finder.
+        sys.meta_path = [other for other in sys.meta_path if other is not finder]
         if finder.refused:
             raise ValueError(
                 f"The checkpoint's hyperparameters name {finder.refused[0]!r}, a module that has not been imported; it"
