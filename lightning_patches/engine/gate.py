@@ -83,8 +83,11 @@ def what_calls_have_changed(patch: Patch, namespace: Namespace) -> str:
         except OSError as error:
             return f"the source of {call}, which it calls, cannot be read: {error}"
         if not any(in_ranges(release, patch.affected) for release in source.releases):
-            what = "takes other arguments than in the releases that it is for" if source.exists else "is missing"
-            return f"{call}, which it calls, {what} in {part.distribution} {part.version}; left alone"
+            here = f"in {part.distribution} {part.version}"
+            what = f"is missing {here}"
+            if source.exists:
+                what = f"takes other arguments {here} than in the releases that the patch is for"
+            return f"{call}, which it calls, {what}; left alone"
     return ""
 
 

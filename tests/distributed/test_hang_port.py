@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from lightning_patches.ranks import _node
-from lightning_patches.ranks.hang import _hub, _messages, _registry, _secret, _wire
+from lightning_patches.ranks.hang import _hub, _messages, _registry, _secret, _watch, _wire
 from lightning_patches.ranks.hang._identity import Identity
 from tests.distributed.processes import run_ranks
 from tests.support.nodes import two_nodes
@@ -597,6 +597,38 @@ def test_fuzz_of_a_hub_that_believes_its_peers() -> None:
     target.hub._settings = lambda: (60.0, False)
     target.check()
     target.hub.close()
+
+
+# ---------------------------------------------------------------- errors of our own
+
+
+def test_a_hub_that_gives_up_says_what_is_lost(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    target = Target(timeout=1.0)
+    monkeypatch.setattr(target.hub, "_check", lambda: {}["no such rank"])
+    target.hub._thread.join(60)
+    target.hub.close()
+    assert not target.hub._thread.is_alive() and not target.ended
+    assert capsys.readouterr().err == (
+        "lightning_patches: the hang watch of this job gave up in rank 0, which hears all ranks: a hang is no longer "
+        "reported. Please report this error: KeyError: 'no such rank'\n"
+    )
+
+
+def test_a_rank_whose_watch_gives_up_says_so(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    watch = _watch.Watch(timeout=60.0, abort=False)
+    watch._identity = Identity(3, 1, 1, WORLD, "10.0.0.1", False, "key")
+    monkeypatch.setattr(watch._sampler, "look", lambda torch: {}["no such thread"])
+    watch._thread.start()
+    watch._thread.join(60)
+    assert not watch._thread.is_alive()
+    assert capsys.readouterr().err == (
+        "lightning_patches: the hang watch gave up in rank 3, which is no longer watched. Please report this error: "
+        "KeyError: 'no such thread'\n"
+    )
 
 
 # ---------------------------------------------------------------- secrets and places

@@ -13,7 +13,10 @@ CALLS = ("pytorch.subject:other()", "pytorch.subject:Base.static()", "pytorch.su
 BODY = AFFECTED.replace('return "other"', 'return "other" + ""')
 """A vendor's build of an affected release, with the bug: no release ships this file, and everything is called alike."""
 CHANGED = [
-    (BODY.replace("def other()", "def other(name)"), "pytorch.subject:other(), which it calls, takes other arguments"),
+    (
+        BODY.replace("def other()", "def other(name)"),
+        "pytorch.subject:other(), which it calls, takes other arguments in",
+    ),
     (BODY.replace("def other", "def renamed"), "pytorch.subject:other(), which it calls, is missing"),
     (BODY.replace("static(x: int)", "static(x, *, y)"), "pytorch.subject:Base.static(), which it calls, takes other"),
     (BODY.replace("    @staticmethod\n", ""), "pytorch.subject:Base.static(), which it calls, takes other"),

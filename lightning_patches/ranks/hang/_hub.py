@@ -210,7 +210,10 @@ class Hub:
                 errors += 1
                 said = f"{type(error).__name__}: {error}"
                 time.sleep(0.2)
-        _report.say(f"the hang watch gave up: {said}")
+        _report.say(
+            f"the hang watch of this job gave up in {self._identity().name}, which hears all ranks: a hang is no longer "
+            f"reported. Please report this error: {said}"
+        )
 
     # ---------------------------------------------------------------- listening
 

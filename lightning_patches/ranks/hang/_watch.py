@@ -124,7 +124,11 @@ class Watch:
             except Exception as error:  # a bug in here must not be what a training dies of
                 errors += 1
                 if errors == _ERRORS:
-                    _report.say(f"the hang watch gave up in this rank: {type(error).__name__}: {error}")
+                    who = self._identity.name if self._identity is not None else "this process"
+                    _report.say(
+                        f"the hang watch gave up in {who}, which is no longer watched. Please report this error: "
+                        f"{type(error).__name__}: {error}"
+                    )
                     return
                 self._stopped.wait(0.2)
 
