@@ -45,6 +45,7 @@ def activate(spec: Optional[str] = None) -> None:
         spec: a toggle as in ``LIGHTNING_PATCHES``; ``None`` reads the environment, where unset means the default set.
 
     Raises:
+        TypeError: ``spec`` is not a text.
         ToggleError: ``spec`` names a patch, group or issue that does not exist.
         PatchError: under ``strict``, a wanted patch could not be applied.
     """

@@ -54,12 +54,14 @@ def on_import() -> None:
 def alive() -> bool:
     """Whether this process is patched, or will be when it imports Lightning, or was told not to be."""
     patched = _patcher is not None and _patcher.active
-    return patched or _told_to_stop or hooks.installed() is not None
+    return patched or _told_to_stop or hooks.in_force()
 
 
 def activate(spec: Optional[str]) -> None:
     """See :func:`lightning_patches.activate`."""
     global _told_to_stop
+    if spec is not None and not isinstance(spec, str):
+        raise TypeError(f"activate() takes a text such as 'default,-19813', not {spec!r}")
     _told_to_stop = False
     text = os.environ.get(VARIABLE) if spec is None else spec
     if text is not None and not are_plain(text):
@@ -97,7 +99,7 @@ def outlook() -> Optional[Selection]:
     from lightning_patches.errors import ToggleError
 
     armed = hooks.installed()
-    if not isinstance(armed, _Armed):
+    if not isinstance(armed, _Armed) or not hooks.in_force():
         return Selection(frozenset(), spec="this process, in which nothing is activated")
     text = os.environ.get(VARIABLE) if armed.spec is None else armed.spec
     try:
@@ -144,8 +146,11 @@ class _Armed:
         self.tolerant = tolerant
 
     def __call__(self) -> Optional[Patcher]:
-        collects = gc.isenabled()
-        gc.disable()  # what is made here stays; looking through it, and through torch, takes as long as making it
+        # What is made here stays; looking through it, and through torch, takes as long as making it. With another
+        # thread about, that one may fork, or turn the collection off for good.
+        collects = gc.isenabled() and len(sys._current_frames()) == 1
+        if collects:
+            gc.disable()
         try:
             _fire(self.spec, self)
             return patcher()
@@ -164,9 +169,9 @@ class _Armed:
 
 def _is_own_command() -> bool:
     """Whether this process is ``lightning-patches`` or ``python -m lightning_patches``."""
-    program = getattr(sys, "argv", None) or [""]
-    if program[0] != "-m":
-        return bool(os.path.basename(program[0]) == "lightning-patches")
+    program = str((getattr(sys, "argv", None) or [""])[0])
+    if program != "-m":
+        return os.path.basename(program) == "lightning-patches"
     # argv[0] is not the module's path yet, and how Python was asked for it (-Bm, -mNAME) is its own affair.
     frame: Optional[FrameType] = sys._getframe()
     while frame is not None:

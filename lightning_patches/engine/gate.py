@@ -145,8 +145,8 @@ def _decide_part(patch: Patch, part: Part) -> Optional[Decision]:
     if decision is None and not part.has_source:
         return Decision(
             "drifted",
-            f"{part.distribution} {part.version} is installed without its source files (.py), by which code that has "
-            "a bug is recognized: install it with them",
+            f"{part.distribution} {part.version} has no source files (.py) on disk, by which code that has a bug is "
+            "recognized: install it with them, and not in an archive",
         )
     return decision
 

@@ -45,7 +45,8 @@ class _Finder:
             return None
         # Those before us had their turn. Asking them again would go round in circles with a second copy of us.
         finders = list(sys.meta_path)
-        for finder in finders[finders.index(self) + 1 :] if self in finders else ():
+        place = next((place for place, finder in enumerate(finders) if finder is self), len(finders))
+        for finder in finders[place + 1 :]:
             find = getattr(finder, "find_spec", None)
             spec: Optional[ModuleSpec] = find(fullname, path, target) if find is not None else None
             if spec is not None:
@@ -70,6 +71,9 @@ class _Loader:
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
         return self._loader.__class__
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return self._loader.__reduce_ex__(protocol)  # a copy is one of the real loader
 
     def create_module(self, spec: ModuleSpec) -> Optional[ModuleType]:
         create = getattr(self._loader, "create_module", None)
@@ -122,7 +126,7 @@ def install(ready: Callable[[], Optional[Watcher]]) -> None:
             anybody. What it raises is raised by the import.
     """
     _finder.ready = ready
-    if _finder not in sys.meta_path:
+    if not _is_in_place():
         sys.meta_path.insert(0, _finder)
 
 
@@ -134,8 +138,17 @@ def remove() -> None:
 
 
 def installed() -> Optional[Callable[[], Optional[Watcher]]]:
-    """What :func:`install` was given, if it is in force."""
+    """What :func:`install` was given last, until :func:`remove`."""
     return _finder.ready
+
+
+def in_force() -> bool:
+    """Whether what is imported from now on is watched: other code may have set ``sys.meta_path`` back."""
+    return _finder.ready is not None and _is_in_place()
+
+
+def _is_in_place() -> bool:
+    return any(finder is _finder for finder in sys.meta_path)
 
 
 def is_being_imported(module: Any) -> bool:

@@ -158,12 +158,24 @@ class Patcher:
 
     def was_here(self, patch: Patch, module: ModuleType, target: Target) -> bool:
         """Whether a patch was put into a target, whatever stands there now."""
+        slot = self._slot_of(module, target)
+        return slot is not None and slot.has(patch)
+
+    def wrapper_around(self, module: ModuleType, target: Target) -> str:
+        """Where the code is that others have put around ours in a target since; "" if there is none."""
+        slot = self._slot_of(module, target)
+        if slot is None or not slot.made or slot.standing is slot.current:
+            return ""
+        function = slots.function_of(slot.standing)
+        code = getattr(function, "__code__", None)
+        return f"{code.co_filename}:{code.co_firstlineno}" if code is not None else f"a {type(function).__name__}"
+
+    def _slot_of(self, module: ModuleType, target: Target) -> Optional[Slot]:
         try:
             owner, attribute = slots.resolve(module, target)
         except TargetError:
-            return False
-        slot = self._slots.get((id(owner), attribute))
-        return slot is not None and slot.has(patch)
+            return None
+        return self._slots.get((id(owner), attribute))
 
     def originals(self) -> dict[int, tuple[Any, Slot]]:
         """What was replaced after others could get hold of it: the function and its slot, by the function's ``id``."""
@@ -290,7 +302,9 @@ class Patcher:
 
     def _swap(self, plan: Plan, patch: Patch, target: Target, module: ModuleType, stage: Stage) -> None:
         owner, attribute = slots.resolve(module, target)
-        slot = self._slots.get((id(owner), attribute)) or Slot(owner, attribute, plan.namespace.name, stage == "late")
+        slot = self._slots.get((id(owner), attribute))
+        if slot is None or slot.is_taken:
+            slot = Slot(owner, attribute, plan.namespace.name, stage == "late")
         if slot.has(patch):
             return  # twice is once
         if (slot.standing is not slot.current or not slot.made) and patch.name in slots.names_in(slot.standing):
@@ -330,22 +344,24 @@ class Patcher:
                 left.append(slot.name)
         slots.follow(self._slots.values(), slots.all_modules())
         for key, slot in list(self._slots.items()):
-            if not slot.layers and not slot.is_ours:
-                del self._slots[key]  # what others hold in place is remembered, and reported again
+            if not slot.layers and slot.standing is slot.original:
+                del self._slots[key]  # where others stand, ours may come back when they leave: that is remembered
         return left
 
     # ---------------------------------------------------------------- tell
 
     def _announce(self, plan: Plan, old: Optional[Plan]) -> None:
-        """What a plan brings that the one before it did not."""
-        new = [patch for patch in self.catalogue if patch.name in plan.decisions]
-        new = [patch for patch in new if old is None or patch.name not in old.decisions]
-        count = sum(plan.decisions[patch.name].verdict == "pending" and patch.is_counted for patch in new)
-        if count:
+        """How many bugs are mended, where the plan before this one had another number."""
+        count, before = (self._count(each) if each is not None else 0 for each in (plan, old))
+        if count != before:
             part = next(iter(plan.namespace.parts.values()))
-            what = f"{count} {'fix' if count == 1 else 'fixes'} ('lightning-patches status' lists them)"
+            what = f"{count or 'no'} {'fix' if count == 1 else 'fixes'} ('lightning-patches status' lists them)"
             _runtime.notice(f"{part.distribution} {part.version}: {what}")
         self._tell(plan.refusals())
+
+    def _count(self, plan: Plan) -> int:
+        counted = [patch.name for patch in self.catalogue if patch.is_counted]
+        return sum(plan.decisions[name].verdict == "pending" for name in counted if name in plan.decisions)
 
     def _tell(self, refusals: dict[str, str]) -> None:
         """One line for each reason why patches are not applied, once."""

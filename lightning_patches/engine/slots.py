@@ -74,6 +74,11 @@ class Slot:
         """Whether a replacement of ours is there, seen through whatever others wrapped around it."""
         return bool(names_in(self.standing))
 
+    @property
+    def is_taken(self) -> bool:
+        """Whether others have put an object of theirs there, and no patch is to come back if they take it away."""
+        return not self.layers and self.standing is not self.current and self.standing is not self.original
+
     def has(self, patch: Patch) -> bool:
         return any(layer.name == patch.name for layer, _ in self.layers)
 
@@ -234,10 +239,11 @@ def follow(slots: Iterable[Slot], modules: Iterable[ModuleType]) -> None:
             moved[id(old)] = (old, new)
         slot.followed = new
     for module in modules if moved else ():
-        for name, value in list(vars(module).items()):
+        contents = _contents(module)
+        for name, value in list(contents.items()):
             old, new = moved.get(id(value), (MISSING, MISSING))
             if value is old:
-                setattr(module, name, new)
+                contents[name] = new
 
 
 def modules_behind(module: ModuleType) -> list[ModuleType]:
@@ -245,8 +251,8 @@ def modules_behind(module: ModuleType) -> list[ModuleType]:
     and they stand behind it in ``sys.modules``."""
     behind = []
     for name in reversed(list(sys.modules)):
-        other = sys.modules.get(name)
-        if isinstance(other, ModuleType) and name.partition(".")[0] in ROOT_PACKAGES:
+        other: Any = sys.modules.get(name)
+        if name.partition(".")[0] in ROOT_PACKAGES and issubclass(type(other), ModuleType):
             behind.append(other)
         if other is module:
             break
@@ -254,9 +260,19 @@ def modules_behind(module: ModuleType) -> list[ModuleType]:
 
 
 def all_modules() -> list[ModuleType]:
-    return list(
-        {id(module): module for module in list(sys.modules.values()) if isinstance(module, ModuleType)}.values()
-    )
+    """The modules that are imported, each once. None of them is asked for anything: what stands in ``sys.modules``
+    until somebody uses it, as lazily loaded modules do, imports what it stands for when it is asked for an attribute,
+    were it ``__class__``."""
+    every: dict[int, Any] = {id(module): module for module in list(sys.modules.values())}
+    return [module for module in every.values() if issubclass(type(module), ModuleType)]
+
+
+def _contents(module: ModuleType) -> dict[str, Any]:
+    return ModuleType.__getattribute__(module, "__dict__") or {}
+
+
+_contents_of_class = type.__dict__["__dict__"].__get__
+"""``vars()``, which a metaclass cannot answer in its own way."""
 
 
 def holders(wanted: dict[int, Any]) -> dict[int, list[str]]:
@@ -272,24 +288,29 @@ def holders(wanted: dict[int, Any]) -> dict[int, list[str]]:
 
     # type() and not isinstance(): asked for its __class__, an object that stands in for another one may import that,
     # warn (torch.distributed.reduce_op) or raise.
-    def look(value: Any, place: str) -> None:
+    def look(value: Any, place: str, key: Any = MISSING) -> None:
         function = function_of(value) if issubclass(type(value), _DESCRIPTORS) else value
         if wanted.get(id(function)) is function and function is not None:
-            found.setdefault(id(function), []).append(place)
+            found.setdefault(id(function), []).append(place if key is MISSING else f"{place}[{key!r}]")
 
     for module in all_modules() if wanted else ():
-        for name, value in list(vars(module).items()):
-            place = f"{module.__name__}.{name}"
+        contents = _contents(module)
+        home = contents.get("__name__")
+        if home is None:
+            home = next((key for key, other in list(sys.modules.items()) if other is module), "?")
+        for name, value in list(contents.items()):
+            place = f"{home}.{name}"
             look(value, place)
-            if issubclass(type(value), type) and value.__module__ == module.__name__:
-                for key, item in list(vars(value).items()):
+            if issubclass(type(value), type):
+                attributes = _contents_of_class(value)
+                for key, item in list(attributes.items()) if attributes.get("__module__") == home else ():
                     look(item, f"{place}.{key}")
             elif type(value) is dict and not name.startswith("__"):
                 for key, item in list(value.items()):
-                    look(item, f"{place}[{key!r}]")
+                    look(item, place, key)
             elif type(value) in (list, tuple):
                 for index, item in enumerate(list(value)):
-                    look(item, f"{place}[{index}]")
+                    look(item, place, index)
     return found
 
 
@@ -346,6 +367,9 @@ class _Annotations(Dict[str, Any]):
 
     def get(self, name: str, default: Any = None) -> Any:
         return self._read().get(name, default)
+
+    def __reduce__(self) -> Any:
+        return dict, (dict(getattr(self._function, "__annotations__", {})),)
 
     def items(self) -> Any:
         return self._read().items()

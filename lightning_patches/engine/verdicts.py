@@ -153,13 +153,19 @@ def verdict(
     if here and not missing and not waiting:
         if patch.probe is not None and not patch.probe():
             return Decision("not-affected", "not needed: a probe finds that this torch does not have the bug")
-        return Decision("applied", "in place")
+        around = sorted({_around(patcher, namespace, target) for target in here} - {""})
+        return Decision(
+            "applied", f"in place, inside a wrapper of other code: {', '.join(around)}" if around else "in place"
+        )
     decision = patcher.decision(patch, namespace)
     if decision.verdict != "pending":
         return decision
     if missing:
         return _why_missing(patcher, patch, *missing[0])
     modules = ", ".join(sorted({target.module for target in waiting}))
+    if patcher.active and not hooks.in_force():
+        gone = f"other code has taken our finder out of sys.meta_path; to patch {modules}, call"
+        return Decision("failed", f"{gone} `lightning_patches.activate()`")
     suffix = f"; {len(here)} of {len(here) + len(waiting)} targets are patched" if here else ""
     suffix += f"; needs {', '.join(map(str, patch.needs))}, which is looked for then" if patch.needs else ""
     suffix += "; acts only if a probe finds the bug in torch" if patch.probe is not None else ""
@@ -180,6 +186,11 @@ def _look(
         else:
             missing.append((target, module))
     return here, missing, waiting
+
+
+def _around(patcher: Patcher, namespace: distributions.Namespace, target: Target) -> str:
+    module = sys.modules.get(distributions.module_name(namespace.name, target.module))
+    return patcher.wrapper_around(module, target) if module is not None else ""
 
 
 def _why_missing(patcher: Patcher, patch: Patch, target: Target, module: ModuleType) -> Decision:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import importlib
 import importlib.machinery
 import importlib.util
+import pickle
 import shutil
 import sys
 from collections.abc import Callable
@@ -160,6 +162,40 @@ def test_modules_keep_their_own_loader(watcher: Watcher, world: World) -> None:
         importlib.reload(module)
         assert type(module.__loader__) is importlib.machinery.SourceFileLoader
         forget_lightning()
+
+
+def test_what_is_copied_of_a_loader_is_the_real_one(watcher: Watcher, world: World) -> None:
+    spec = importlib.util.find_spec("lightning.pytorch")
+    assert spec is not None
+    for made in (copy.copy(spec.loader), copy.deepcopy(spec).loader, pickle.loads(pickle.dumps(spec.loader))):
+        assert type(made) is importlib.machinery.SourceFileLoader
+        assert made.get_filename() == spec.origin
+
+
+def test_a_finder_that_is_equal_to_everything(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Equal:
+        def __eq__(self, other: object) -> bool:
+            return True
+
+        def find_spec(self, *_: Any) -> None:
+            return None
+
+    monkeypatch.setattr(sys, "meta_path", [Equal(), *sys.meta_path])
+    world.install()
+    world.activate(toy())
+    assert world.load().compute(3) == 60
+
+
+def test_the_finder_is_taken_away_by_other_code(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As by a tool that sets ``sys.meta_path`` back to what it was before."""
+    namespace, before = world.install(), list(sys.meta_path)
+    patcher = world.activate(toy())
+    sys.meta_path[:] = before
+    made = verdict(patcher, toy(), namespace)
+    assert made.verdict == "failed" and "to patch pytorch.subject, call `lightning_patches.activate()`" in made.reason
+    patcher.activate(toggle.parse("all", patcher.catalogue))
+    assert verdict(patcher, toy(), namespace).verdict == "pending"
+    assert world.load().compute(3) == 60
 
 
 @pytest.mark.parametrize("stand_in", [None, ModuleType("without a spec"), object()], ids=["blocked", "bare", "object"])

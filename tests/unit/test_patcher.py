@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import functools
 import importlib
+import importlib.util
 import inspect
 import itertools
+import pickle
 import py_compile
 import shutil
 import sys
 import zipfile
+from collections.abc import Iterator
+from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
+from unittest import mock
 
 import pytest
 
@@ -93,6 +98,10 @@ def test_the_replacement_looks_like_the_original(world: World) -> None:
     assert getattr(module.compute, ORIGINAL) is original
     assert getattr(module.compute, NAMES) == ("toy",)
     assert not hasattr(module.compute, "__wrapped__")
+    unpickled = pickle.loads(
+        pickle.dumps(module.compute.__annotations__)
+    )  # as of a wrapper that cloudpickle takes along
+    assert type(unpickled) is dict and unpickled == original.__annotations__
 
 
 @pytest.mark.parametrize(
@@ -317,6 +326,71 @@ def test_looking_for_holders_asks_no_object_what_it_is(world: World, monkeypatch
     assert patcher.deactivate() == [*HELD, "helper.LIST[1]"]
 
 
+@pytest.fixture
+def lazy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
+    """An optional dependency that is imported when somebody uses it, which nobody does."""
+    (tmp_path / "optional.py").write_text("raise ImportError('there is no libfoo here')")
+    spec = importlib.util.spec_from_file_location("optional", tmp_path / "optional.py")
+    assert spec is not None and spec.loader is not None
+    spec.loader = importlib.util.LazyLoader(spec.loader)
+    module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, "optional", module)
+    spec.loader.exec_module(module)
+    yield module
+    with pytest.raises(ImportError):
+        getattr(module, "anything")  # noqa: B009  # it was there, and lazy, all the time
+
+
+def test_modules_that_are_loaded_lazily_stay_asleep(
+    world: World, monkeypatch: pytest.MonkeyPatch, lazy: ModuleType
+) -> None:
+    world.install()
+    module = world.load()
+    monkeypatch.setitem(sys.modules, "helper", holder(module.compute, module.Base.method))
+    monkeypatch.setitem(sys.modules, "standing_in", StandsIn())  # type: ignore[arg-type]
+    patcher = world.activate(toy())
+    (entry,) = verdicts.entries(patcher)
+    assert "helper.Keeper.kept" in entry.reason
+    assert patcher.deactivate() == []
+    assert module.compute(3) == 6
+
+
+def test_a_module_that_lets_nobody_set_anything_follows(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Closed(ModuleType):
+        def __setattr__(self, name: str, value: Any) -> None:
+            raise AttributeError(f"{name} is read-only")
+
+    world.install()
+    closed = Closed("closed")
+    vars(closed)["compute"] = world.load().compute
+    monkeypatch.setitem(sys.modules, "closed", closed)
+    patcher = world.activate(toy())
+    assert vars(closed)["compute"](3) == 60
+    assert patcher.deactivate() == []
+    assert vars(closed)["compute"](3) == 6
+
+
+def test_looking_for_holders_gets_by_strange_classes_and_modules(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Meta(type):
+        @property
+        def __module__(cls) -> str:  # type: ignore[override]
+            raise RuntimeError("not now")
+
+    world.install()
+    module = world.load()
+    helper = holder(module.compute, module.Base.method)
+    helper.strange = Meta("strange", (), {})  # type: ignore[attr-defined]
+    nameless = ModuleType("nameless")
+    del nameless.__name__
+    nameless.TABLE = {"f": module.compute}  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "helper", helper)
+    monkeypatch.setitem(sys.modules, "nameless", nameless)
+    patcher = world.activate(toy())
+    (entry,) = verdicts.entries(patcher)
+    assert all(place in entry.reason for place in (*HELD, "nameless.TABLE['f']"))
+    assert patcher.deactivate() == []
+
+
 # ---------------------------------------------------------------- layers
 
 
@@ -498,8 +572,10 @@ def test_what_somebody_wraps_around_ours_is_seen_through(world: World) -> None:
     def theirs(*args: Any, **kwargs: Any) -> Any:
         return ours(*args, **kwargs) + 1
 
+    assert verdict(patcher) == gate.Decision("applied", "in place")
     module.compute = theirs
-    assert verdict(patcher).verdict == "applied"
+    line = theirs.__code__.co_firstlineno
+    assert verdict(patcher) == gate.Decision("applied", f"in place, inside a wrapper of other code: {__file__}:{line}")
     assert patcher.deactivate() == ["lightning.pytorch.subject.compute"]
     assert module.compute is theirs
 
@@ -515,6 +591,28 @@ def test_what_somebody_puts_in_our_place_is_reported(world: World) -> None:
     assert patcher.deactivate() == ["lightning.pytorch.subject.Base.method"]
     assert module.Base.method is theirs
     assert module.compute(3) == 6  # the rest is undone all the same
+
+
+def test_what_stands_in_our_place_for_a_while_leaves_nothing_of_ours(world: World) -> None:
+    """A test suite that deactivates below ``mock.patch``, which puts our function back when it ends."""
+    world.install()
+    patcher = world.activate(toy())
+    module = world.load()
+    original = getattr(module.compute, ORIGINAL)
+    with mock.patch.object(module, "compute") as theirs:
+        for _ in range(2):
+            assert patcher.deactivate() == ["lightning.pytorch.subject.compute"]
+        patcher.activate(toggle.parse("1", patcher.catalogue))
+        assert module.compute is theirs
+        assert verdict(patcher).verdict == "drifted"
+        patcher.deactivate()
+    assert module.compute(3) == 60
+    assert patcher.deactivate() == []
+    assert module.compute is original
+    patcher.activate(toggle.parse("1", patcher.catalogue))
+    assert module.compute(3) == 60
+    assert patcher.deactivate() == []
+    assert module.compute is original
 
 
 def test_somebody_has_put_the_original_back(world: World) -> None:
@@ -660,6 +758,26 @@ def test_one_line_for_a_namespace(world: World, capsys: pytest.CaptureFixture[st
     world.load(), world.load("pytorch.importer")
     said = "lightning_patches: lightning 2.3.3: 2 fixes ('lightning-patches status' lists them)\n"
     assert capsys.readouterr().err == said
+
+
+def test_the_last_line_has_the_figure_that_counts(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+    world.install()
+    patches = toy(name="first"), toy(METHOD, name="second"), toy("pytorch.subject:other", name="third")
+    patcher = world.patcher(*patches)
+    world.load()
+    for spec, line in (
+        ("first", "1 fix"),
+        ("all", "3 fixes"),
+        ("1", ""),
+        ("first,second", "2 fixes"),
+        ("0", "no fixes"),
+    ):
+        patcher.activate(toggle.parse(spec, patches))
+        said = f"lightning_patches: lightning 2.3.3: {line} ('lightning-patches status' lists them)\n" if line else ""
+        assert capsys.readouterr().err == said, spec
+        assert verdicts.count_fixes(verdicts.entries(patcher)) == (
+            int(line[0]) if line[:1].isdigit() else 3 * (spec == "1")
+        )
 
 
 def test_nothing_to_say(world: World, capsys: pytest.CaptureFixture[str]) -> None:
@@ -912,12 +1030,12 @@ def test_lightning_without_its_source(
         ("2.3.3", "drifted"),
         ("2.3.3", "not-affected"),
     ]
-    assert "is installed without its source files (.py)" in found[0].reason
+    assert "has no source files (.py) on disk" in found[0].reason
     (said,) = capsys.readouterr().err.splitlines()
     assert said == f"lightning_patches: 2 patches are not applied: {found[0].reason}"
     patcher.deactivate()
     forget_lightning()
     patcher.activate(toggle.parse("all,strict", patches))
     for _ in range(2):
-        with pytest.raises(PatchError, match="without its source files"):
+        with pytest.raises(PatchError, match="has no source files"):
             world.load()

@@ -312,6 +312,57 @@ print(subject.compute(3), compute(3), lightning_patches.deactivate(), subject.co
     assert check(program, tmp_path).splitlines() == ["1", "[] 0", "6", "60 60 [] 6"]
 
 
+def test_the_finder_is_taken_away_before_lightning_is_imported(tmp_path: Path) -> None:
+    write_lightning(tmp_path)
+    program = (
+        TOY
+        + """
+before = list(sys.meta_path)
+startup.on_import()
+print(startup.alive(), *(e.verdict for e in lightning_patches.report()))
+sys.meta_path[:] = before
+print(startup.alive(), *(e.verdict for e in lightning_patches.report()))
+lightning_patches.activate()
+from lightning.pytorch.subject import compute
+print(startup.alive(), compute(3))
+"""
+    )
+    assert check(program, tmp_path).splitlines() == ["True pending disabled", "False disabled disabled", "True 60"]
+
+
+@pytest.mark.parametrize("ours", [True, False])
+def test_a_thread_that_imports_lightning_lets_garbage_collection_alone(tmp_path: Path, ours: bool) -> None:
+    """A process that is forked meanwhile would have none for good."""
+    write_lightning(tmp_path)
+    program = (
+        TOY
+        + f"""
+import gc, threading
+seen, fire = [], startup._fire
+startup._fire = lambda *arguments: (seen.append(gc.isenabled()), fire(*arguments))
+startup.on_import()
+load = lambda: __import__("lightning.pytorch.subject")
+if {ours}:
+    load()
+else:
+    thread = threading.Thread(target=load); thread.start(); thread.join()
+print(seen, gc.isenabled(), lightning_patches.report()[0].verdict)
+"""
+    )
+    assert check(program, tmp_path) == f"[{not ours}] True applied"
+
+
+def test_a_selection_that_is_no_text() -> None:
+    program = "import lightning_patches\nlightning_patches.activate(['19813'])"
+    done = python(program)
+    assert done.returncode == 1
+    assert "TypeError: activate() takes a text such as 'default,-19813', not ['19813']" in done.stderr
+
+
+def test_arguments_that_are_no_text(tmp_path: Path) -> None:
+    assert check("import sys; sys.argv = [None]; import lightning_patches; print('well')") == "well"
+
+
 def test_verdicts_before_and_after(tmp_path: Path) -> None:
     write_lightning(tmp_path)
     program = (
