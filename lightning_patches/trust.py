@@ -75,7 +75,8 @@ def trust_checkpoints(directory: str | os.PathLike[str]) -> None:
         TypeError: ``directory`` is not a path.
         ValueError: it is not an existing directory, or it is the root of a file system.
     """
-    path = os.path.realpath(os.fsdecode(os.fspath(directory)))
+    named = os.fsdecode(os.fspath(directory))
+    path = os.path.realpath(named) if named else ""  # for which os.path takes the current directory
     if not os.path.isdir(path):
         raise ValueError(f"trust_checkpoints() takes an existing directory, which {path!r} is not")
     if os.path.dirname(path) == path:

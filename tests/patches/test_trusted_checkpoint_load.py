@@ -42,6 +42,8 @@ def test_what_can_be_trusted(tmp_path, monkeypatch):
         trust_checkpoints(3)
     with pytest.raises(ValueError, match="existing directory"):
         trust_checkpoints(tmp_path / "none")
+    with pytest.raises(ValueError, match="existing directory"):
+        trust_checkpoints("")  # os.environ.get("CHECKPOINTS", "")
     with pytest.raises(ValueError, match="every file"):
         trust_checkpoints(os.path.abspath(os.sep))
     (tmp_path / "runs").mkdir()

@@ -211,8 +211,8 @@ class Hub:
                 said = f"{type(error).__name__}: {error}"
                 time.sleep(0.2)
         _report.say(
-            f"the hang watch of this job gave up in {self._identity().name}, which hears all ranks: a hang is no longer "
-            f"reported. Please report this error: {said}"
+            f"the hang watch of this job gave up in {self._identity().name}, which hears all ranks: a hang is no "
+            f"longer reported. Please report this error: {said}"
         )
 
     # ---------------------------------------------------------------- listening
