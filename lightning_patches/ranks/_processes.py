@@ -35,6 +35,12 @@ def start_time(pid: int) -> Optional[int]:
     return int(fields[19]) if fields else None
 
 
+def now() -> int:
+    """The moment in clock ticks since boot, as :func:`start_time` counts them."""
+    clock = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+    return time.clock_gettime_ns(clock) * _TICKS // 10**9
+
+
 def is_gone(pid: int, started: Optional[int]) -> bool:
     """Whether a process has ended."""
     fields = _stat(pid)

@@ -145,7 +145,7 @@ class _Turns:
         """Wait for a turn.
 
         Returns:
-            The descriptor of the lock; ``None`` if the process that has started this one has the turn.
+            The descriptor of the lock; ``None`` if a process has the turn that started this one since it has it.
         """
         deadline = time.monotonic() + timeout
         while True:
@@ -168,7 +168,8 @@ class _Turns:
                             return None
                 if taken is not None:
                     record = _read(taken)
-                    _write(taken, {"inside": {**self._me, "since": _now()}, "raised": self._raised(record)})
+                    me = {**self._me, "tick": _next_tick(), "since": _now()}
+                    _write(taken, {"inside": me, "raised": self._raised(record)})
                     return taken
             except BaseException:
                 if taken is not None:
@@ -233,7 +234,15 @@ class _Turns:
         return [other for other in record.get("raised", []) if self._is_of_this_job(other)]
 
     def _is_of_parent(self, inside: Record) -> bool:
-        return inside.get("host") == self._me["host"] and inside.get("pid") in _processes.ancestors(os.getpid())
+        """Whether the process that has the turn started this one within the block, or one that this one descends from.
+
+        Lightning's launcher makes rank 0 the parent of the node's other ranks, which were there before.
+        """
+        line = [os.getpid(), *_processes.ancestors(os.getpid())]
+        if inside.get("host") != self._me["host"] or inside.get("pid") not in line[1:]:
+            return False
+        started = _processes.start_time(line[line.index(inside["pid"]) - 1])
+        return started is not None and started >= inside["tick"]
 
     def _is_of_this_job(self, record: Record) -> bool:
         return float(record.get("since", 0.0)) >= self._born
@@ -305,6 +314,14 @@ def _now() -> float:
 
 
 _imported = _now()
+
+
+def _next_tick() -> int:
+    """Wait for the next clock tick: what began before it can be told from what begins from now on."""
+    last = _processes.now()
+    while (tick := _processes.now()) == last:
+        time.sleep(0.001)
+    return tick
 
 
 def _lock(path: str) -> tuple[int, bool]:

@@ -6,12 +6,14 @@ import os
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any, Optional
 
 import pytest
 
-from tests.distributed.processes import Ended, run_ranks
+from tests.distributed.processes import PROGRAMS, Ended, run_ranks
+from tests.support import groups
 from tests.support.arms import Arm, environment_of
 from tests.support.ports import free_port
 
@@ -124,6 +126,51 @@ def test_the_variable_puts_load_from_checkpoint_into_turns(
     ended = run_ranks("turns_of_loading", 2 * [[] if turns else ["together"]], variables)
     assert ended.statuses == [0, 0], ended
     assert most_at_once(ended) == (1 if turns else 2), ended
+
+
+def train(action: str, version: str, variable: bool, directory: Path) -> Ended:
+    """Both ranks of a Trainer, as Lightning's own launcher starts them: rank 1 is a child of rank 0."""
+    variables = environment_of(Arm("lightning", version))
+    if variable:
+        variables["LIGHTNING_PATCHES_RANK_BY_RANK"] = "1"
+    command = [sys.executable, str(PROGRAMS / "turns_trainer.py"), action]
+    began = time.monotonic()
+    with (directory / "output").open("w") as output:
+        first = groups.start(command, output, variables, directory)
+        try:
+            status = first.wait(200)
+        finally:
+            groups.end(first.pid, patience=60 if first.returncode is not None else 0)
+            first.wait()
+    return Ended([status], [(directory / "output").read_text(errors="replace")], time.monotonic() - began)
+
+
+@distributed
+@pytest.mark.parametrize(("version", "variable"), [("2.2.5", False), ("2.6.6", True)])
+def test_the_ranks_of_a_trainer_take_turns(version: str, variable: bool, tmp_path: Path) -> None:
+    ended = train("waits", version, variable, tmp_path)
+    assert ended.statuses == [0] and ended.outputs[0].count("done") == 2, ended
+    assert ended.outputs[0].count("inside from") == 2 and most_at_once(ended) == 1, ended
+
+
+@distributed
+@pytest.mark.parametrize(("version", "variable"), [("2.6.6", False), ("2.2.5", True)])
+def test_a_first_rank_of_a_trainer_that_dies_inside_ends_the_other(
+    version: str, variable: bool, tmp_path: Path
+) -> None:
+    ended = train("dies", version, variable, tmp_path)
+    assert ended.statuses == [-9] and ended.outputs[0].count("inside from") == 1, ended
+    error = r"RankByRankError: \[rank 1\] rank 0 \(host \S+, pid \d+\) died during its turn: "
+    assert re.search(error, ended.outputs[0]) and "done" not in ended.outputs[0], ended
+    assert ended.seconds < 60, ended  # neither at the deadline of the turn, nor killed
+
+
+@distributed
+def test_what_a_rank_started_right_before_its_turn_waits_and_what_it_starts_right_within_does_not(
+    environment: dict[str, str],
+) -> None:
+    ended = run_ranks("turns_of_a_parent", [[], None], environment, timeout=100)
+    assert ended.outputs[0].splitlines() == 3 * ["child", "rank 0 leaves", "rank 1"], ended
 
 
 def python(program: str, **variables: str) -> subprocess.CompletedProcess[str]:
