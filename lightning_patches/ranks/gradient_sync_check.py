@@ -442,8 +442,8 @@ def _form(named: list[tuple[str, Any]], tensors: list[tuple[str, str, Any]]) -> 
 
 def _message(new: tuple[Difference, ...]) -> str:
     lines = [
-        f"step {one.step}: they have different parameters, in number, name or shape, or different options of the check "
-        f"(ranks that agree: {' | '.join(map(_span, one.ranks[:4]))})"
+        f"At step {one.step}: they have different parameters, in number, name or shape, or different options of the "
+        f"check (ranks that agree: {' | '.join(map(_span, one.ranks[:4]))})"
         for one in new
         if one.kind == "model"
     ]
@@ -452,12 +452,12 @@ def _message(new: tuple[Difference, ...]) -> str:
         if not of_kind:
             continue
         first = of_kind[0]
-        since = "at the first check" if first.equal_at is None else f"they were equal at step {first.equal_at}"
+        since = "the first check" if first.equal_at is None else f"equal at step {first.equal_at}"
         listed = ", ".join(difference.name for difference in of_kind[:NAMED_AT_MOST])
         more = f" and {len(of_kind) - NAMED_AT_MOST} more" if len(of_kind) > NAMED_AT_MOST else ""
         groups = " | ".join(_span(ranks) for ranks in first.ranks[:4]) + (" | ..." if len(first.ranks) > 4 else "")
         missing = f"; there is none on rank {_span(first.missing)}" if first.missing else ""
-        lines.append(f"step {first.step}, {since}: {kind}s of {listed}{more} (ranks that agree: {groups}{missing})")
+        lines.append(f"At step {first.step} ({since}): {kind}s of {listed}{more} (ranks that agree: {groups}{missing})")
     return (
         f"Ranks train different models. {'. '.join(lines)}. Something goes past DDP: a part of the module that is "
         "called by itself, a parameter that was unfrozen or added after the set-up, or a change that only some ranks "

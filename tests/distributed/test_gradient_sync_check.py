@@ -46,7 +46,8 @@ def test_a_submodule_that_is_called_by_itself_is_named(how: str) -> None:
         assert all(difference[4:] == [APART, []] for difference in seen["differences"])
         assert len(seen["warnings"]) == (rank == 0)
     (said,) = observed("fabric", FABRIC)[0]["submodules"][how]["warnings"]
-    assert f"step 1, at the first check: gradients of {', '.join(STUDENT)} (ranks that agree: 0 | 1)" in said
+    gradients = f"gradients of {', '.join(STUDENT)} (ranks that agree: 0 | 1)"
+    assert f"different models. At step 1 (the first check): {gradients}" in said
 
 
 def test_every_rank_raises_when_asked_to() -> None:
@@ -130,7 +131,9 @@ def test_trainer(arm: Arm) -> None:
         assert by_name == {("parameter", "network.2.bias"): [4, 2, APART, []]}
         assert len(strayed["warnings"]) == (rank == 0)
         if rank == 0:
-            assert "step 4, they were equal at step 2: parameters of network.2.bias" in strayed["warnings"][0]
+            assert (
+                "different models. At step 4 (equal at step 2): parameters of network.2.bias" in strayed["warnings"][0]
+            )
 
 
 class TestArguments:
