@@ -319,6 +319,20 @@ def test_slurms_first_node(names: str, first: str, monkeypatch: pytest.MonkeyPat
     assert _identity._first_node() == first
 
 
+def test_a_long_error_is_cut_at_a_word() -> None:
+    path = f"OSError: /{'x' * 300}"
+    for error, shown, end in [
+        (f"ValueError: {'sample ' * 40}", f"ValueError: {'sample ' * 26}...", ""),
+        (path, f"{path[:197]}...", ""),
+        ("ValueError: no such file: train.csv", "ValueError: no such file: train.csv", "."),
+    ]:
+        failed = _report.State("rank 1", 1, "", _report.FAILED, detail=f"Traceback\n{error}\n")
+        died = _report.State("rank 0", 0, "", _report.DIED)
+        said = f"rank 1 ended with an error: {shown}"
+        assert _report.Report([failed], "", 0.0).verdict() == f"{said}: the job cannot finish"
+        assert _report.Report([died, failed], "", 0.0).text().split("\n")[0].endswith(f"; {said}{end}")
+
+
 def test_what_comes_from_others_steers_no_terminal() -> None:
     states = [_report.State("rank 1", 1, "host \x1b[2Jx", _report.STILL, text="is not there;", detail="File \x07\r\n")]
     text = _report.Report(states, "barrier, collective number 3", 4.0).text()

@@ -111,7 +111,9 @@ class Report:
 
     def text(self) -> str:
         """For a terminal or a file."""
-        lines = [f"{self.verdict()}.", *self._head(), *self._arrived(), *self._missing()]
+        verdict = self.verdict()
+        end = "" if verdict.endswith("...") else "."
+        lines = [f"{verdict}{end}", *self._head(), *self._arrived(), *self._missing()]
         lines += [f"  {gpu}" for gpu in self.gpus]
         if any(state.kind in (STILL, WORKS, SILENT) for state in self.missing):
             lines.append("  A rank that is only slow (data, a download, a checkpoint) looks like this, too.")
@@ -184,12 +186,20 @@ def _in_short(state: State) -> str:
     if state.kind == WORKS:
         return f"works, at {state.place}"
     if state.kind == FAILED:
-        return f"ended with an error: {state.detail.rstrip().rpartition(chr(10))[2][:200]}"
+        return f"ended with an error: {_cut(state.detail.rstrip().rpartition(chr(10))[2])}"
     if state.kind == DIED:
         return f"died ({state.text.rstrip('.').partition(': ')[2].partition('. ')[0] or 'it is gone'})"
     if state.kind == SILENT:
         return f"does not answer ({state.text.partition(': ')[2].partition('. ')[0].partition(' (')[0].rstrip('.')})"
     return state.kind
+
+
+def _cut(text: str, most: int = 200) -> str:
+    """Of a longer text its beginning, up to a word's end, and "..."; of a word that takes most of it, a part."""
+    if len(text) <= most:
+        return text
+    kept, space, _ = text[: most - 3].rpartition(" ")
+    return f"{kept}{space}..." if len(kept) > most // 2 else f"{text[: most - 3]}..."
 
 
 def _plural(text: str) -> str:
