@@ -333,6 +333,46 @@ def test_a_long_error_is_cut_at_a_word() -> None:
         assert _report.Report([died, failed], "", 0.0).text().split("\n")[0].endswith(f"; {said}{end}")
 
 
+MAKES_TYPES = """
+import sys
+from collections import namedtuple
+{imports}
+from lightning_patches.ranks.hang import _stacks
+
+def make():
+    places = set()
+    sys.setprofile(lambda frame, event, _: places.add(_stacks._place(frame)))
+    namedtuple("Point", "x y")
+    {makes}
+    sys.setprofile(None)
+    print(*sorted(places), sep=", ")
+
+make()
+"""
+
+
+def test_what_is_made_from_text_is_not_the_users_place(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(
+        MAKES_TYPES.format(imports="import dataclasses", makes="dataclasses.make_dataclass('Pair', ['a', 'b'])")
+    )
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, str(script)], env=environment, capture_output=True, text=True, timeout=200, check=True
+    )
+    assert done.stdout == "train.py:10 in make, train.py:11 in make, train.py:12 in make\n"
+
+
+@pytest.mark.parametrize("path", ["<string>", "<stdin>", "<ipython-input-3-0123456789ab>", "<command-42>"])
+def test_what_has_no_file_is_the_users_place(path: str) -> None:
+    from lightning_patches.ranks.hang import _stacks
+
+    found = {"__name__": "__main__", "place": lambda: _stacks._place(sys._getframe(1))}
+    exec(compile("def train():\n    return place()\nat = train()", path, "exec"), found)
+    assert found["at"] == f"{path}:2 in train"
+    assert python(MAKES_TYPES.format(imports="", makes="")) == "<string>:10 in make, <string>:12 in make\n"
+
+
 def test_what_comes_from_others_steers_no_terminal() -> None:
     states = [_report.State("rank 1", 1, "host \x1b[2Jx", _report.STILL, text="is not there;", detail="File \x07\r\n")]
     text = _report.Report(states, "barrier, collective number 3", 4.0).text()

@@ -281,7 +281,7 @@ def _signature(frame: Optional[FrameType]) -> int:
 
 def _place(frame: FrameType) -> str:
     """Where the user's code is; the inner end of the stack if there is none of it."""
-    own = next((f for f in _frames(frame) if _is_of_user(f.f_code.co_filename)), None)
+    own = next((f for f in _frames(frame) if _is_of_user(f)), None)
     if own is None:  # at the program's end the interpreter calls nothing of the user's
         waited_for = ", ".join(repr(thread.name) for thread in _waited_for_at_exit()[:4])
         if waited_for:
@@ -290,10 +290,18 @@ def _place(frame: FrameType) -> str:
     return f"{os.path.basename(own.f_code.co_filename)}:{own.f_lineno} in {own.f_code.co_name}"[:512]
 
 
+def _is_of_user(frame: FrameType) -> bool:
+    path = frame.f_code.co_filename
+    if path.startswith("<"):  # made from text, as a namedtuple is; the program itself only where it has no file
+        is_program = _is_module(frame, "__main__") and "__file__" not in frame.f_globals
+        return is_program or path.startswith("<ipython-input")
+    return _is_file_of_user(path)
+
+
 @lru_cache(maxsize=1024)
-def _is_of_user(path: str) -> bool:
+def _is_file_of_user(path: str) -> bool:
     path = path.replace("\\", "/")
-    if path.startswith("<frozen") or "/site-packages/" in path or "/dist-packages/" in path:
+    if "/site-packages/" in path or "/dist-packages/" in path:
         return False
     return not path.startswith(_LIBRARIES) and "/lightning_patches/" not in path
 
