@@ -12,11 +12,12 @@ import threading
 import time
 import types
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from lightning_patches.ranks import _processes
-from lightning_patches.ranks.hang import _collectives, _report, _settings
+from lightning_patches.ranks.hang import _collectives, _report, _settings, watch_hangs
 from tests.distributed.processes import PROGRAMS, ROOT, run_ranks
 from tests.support.arms import Arm, environment_of, execute
 from tests.support.nodes import two_nodes
@@ -371,6 +372,12 @@ def test_what_has_no_file_is_the_users_place(path: str) -> None:
     exec(compile("def train():\n    return place()\nat = train()", path, "exec"), found)
     assert found["at"] == f"{path}:2 in train"
     assert python(MAKES_TYPES.format(imports="", makes="")) == "<string>:10 in make, <string>:12 in make\n"
+
+
+@pytest.mark.parametrize("timeout", ["x", "300", None, True, 0, -1, float("nan"), float("inf")])
+def test_a_timeout_that_is_no_number_of_seconds(timeout: Any) -> None:
+    with pytest.raises(ValueError, match=f"timeout must be a positive number of seconds, not {timeout!r}"):
+        watch_hangs(timeout)
 
 
 def test_what_comes_from_others_steers_no_terminal() -> None:

@@ -60,7 +60,11 @@ def watch_hangs(timeout: float, abort: bool = False) -> Watch:
     Raises:
         ValueError: ``timeout`` is not a positive number.
     """
-    if not 0 < timeout < float("inf"):
+    try:
+        understood = 0 < timeout < float("inf") and not isinstance(timeout, bool)
+    except TypeError:
+        understood = False
+    if not understood:
         raise ValueError(f"timeout must be a positive number of seconds, not {timeout!r}")
     return Watch.start(timeout, abort)
 
