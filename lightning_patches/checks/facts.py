@@ -228,7 +228,9 @@ def _pinned() -> dict[str, str]:
 
 
 _QUESTIONS = """
-import json, sys, warnings
+import sys
+sys.path[:] = filter(None, sys.path)  # -c puts the current directory there
+import json, warnings
 import torch
 facts = {"version": torch.__version__, "cuda": torch.version.cuda, "initialized_by_import": False}
 facts["initialized_by_import"] = bool(torch.cuda.is_initialized())

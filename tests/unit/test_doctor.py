@@ -311,6 +311,24 @@ class TestMachine:
         assert facts_module._torch(unknown, 0.01) is None
         assert unknown == ["torch: did not answer within 0 s"]
 
+    def test_nothing_of_the_current_directory_is_run(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        here, installed = tmp_path / "here", tmp_path / "installed"
+        here.mkdir()
+        installed.mkdir()
+        for name in ("json", "warnings", "torch", "sitecustomize"):
+            (here / f"{name}.py").write_text(f"open({str(tmp_path / name)!r}, 'w')\n")
+        (installed / "torch.py").write_text(
+            "from types import SimpleNamespace\n"
+            "__version__, version = '9.9', SimpleNamespace(cuda=None)\n"
+            "cuda = SimpleNamespace(is_initialized=lambda: False, is_available=lambda: False)\n"
+        )
+        monkeypatch.chdir(here)
+        monkeypatch.setenv("PYTHONPATH", str(installed))
+        unknown: list[str] = []
+        found = facts_module._torch(unknown, 90)
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["here", "installed"]
+        assert (found, unknown) == (Torch("9.9"), [])
+
 
 class TestCommand:
     def test_without_torch(self, capsys: pytest.CaptureFixture[str]) -> None:
