@@ -110,6 +110,7 @@ class Facts:
         pinned: distribution -> version that torch's wheel asks for, of NVIDIA's packages.
         pinned_installed: distribution -> installed version, of the same packages.
         has_pkg_resources: ``pkg_resources`` can be imported.
+        autostart: programs of this environment look at ``LIGHTNING_PATCHES`` when they start.
         gpus: those that the driver shows.
         driver: its version, "" without one.
         driver_cuda: newest CUDA that the driver can run, ``(12, 4)``.
@@ -137,6 +138,7 @@ class Facts:
     pinned: dict[str, str] = field(default_factory=dict)
     pinned_installed: dict[str, str] = field(default_factory=dict)
     has_pkg_resources: bool = True
+    autostart: bool = False
     gpus: tuple[Gpu, ...] = ()
     driver: str = ""
     driver_cuda: Optional[tuple[int, int]] = None
@@ -180,6 +182,7 @@ def gather(ask_torch: bool = True, script: Optional[str] = None, torch_timeout: 
         pinned=pinned,
         pinned_installed={name: version for name in pinned if (version := _version(name))},
         has_pkg_resources=importlib.machinery.PathFinder.find_spec("pkg_resources") is not None,
+        autostart=_autostart(),
         gpus=gpus,
         driver=driver,
         driver_cuda=driver_cuda,
@@ -209,6 +212,15 @@ def _version(distribution: str) -> str:
         return importlib.metadata.version(distribution) or ""
     except importlib.metadata.PackageNotFoundError:
         return ""
+
+
+def _autostart() -> bool:
+    from lightning_patches.cli import autostart
+
+    try:
+        return autostart.is_enabled()
+    except OSError:
+        return False
 
 
 def _lightnings() -> tuple[Lightning, ...]:

@@ -5,13 +5,16 @@ from __future__ import annotations
 from typing import Iterator
 
 from lightning_patches import patches as catalogue
-from lightning_patches.checks import Finding
+from lightning_patches.checks import Finding, script
 from lightning_patches.checks.facts import Facts
-from lightning_patches.engine import gate
+from lightning_patches.engine import gate, toggle
+from lightning_patches.errors import ToggleError
 from lightning_patches.unpatched import ADVICE, ADVISORY
 
 NO_PKG_RESOURCES_SINCE = "2.4.0"
 """First release that imports without ``pkg_resources``."""
+PKG_RESOURCES_PATCH = "import-without-pkg-resources"
+"""The patch with which older ones do, too."""
 
 
 def compromised_release(facts: Facts) -> Iterator[Finding]:
@@ -46,17 +49,38 @@ def pkg_resources(facts: Facts) -> Iterator[Finding]:
     """Lightning below 2.4.0 imports a module that setuptools 82 no longer has."""
     if facts.has_pkg_resources:
         return
+    where = _mended_here(facts)
     for one in facts.lightnings:
         if _older(one.version, NO_PKG_RESOURCES_SINCE):
-            patched = any("pkg_resources" in symptom for p in catalogue.all_patches() for symptom in p.impact.symptoms)
-            help_ = "`import lightning_patches` before it, install" if patched else "Install"
-            yield Finding(
-                "pkg-resources",
-                "error",
-                f"{one.distribution} {one.version} imports pkg_resources, which is not installed",
-                "`import lightning` ends with \"No module named 'pkg_resources'\": setuptools 82 no longer has it.",
-                f"{help_} setuptools<81, or move to Lightning {NO_PKG_RESOURCES_SINCE}.",
-            )
+            what = f"{one.distribution} {one.version} imports pkg_resources, which is not installed"
+            why = "`import lightning` ends with \"No module named 'pkg_resources'\": setuptools 82 no longer has it"
+            if where:
+                do = "Nothing, unless Lightning is imported before that, or by a Python that is not patched."
+                yield Finding("pkg-resources", "note", what, f"{why}. {where}.", do)
+            else:
+                yield Finding(
+                    "pkg-resources",
+                    "error",
+                    what,
+                    f"{why}.",
+                    f"`import lightning_patches` before it, install setuptools<81, or move to Lightning "
+                    f"{NO_PKG_RESOURCES_SINCE}.",
+                )
+
+
+def _mended_here(facts: Facts) -> str:
+    """What turns the patch on that does without ``pkg_resources``; "" if nothing does."""
+    spec = facts.environment.get(toggle.VARIABLE)
+    try:
+        selected = toggle.parse(spec, catalogue.all_patches()).names
+    except ToggleError:
+        return ""
+    if PKG_RESOURCES_PATCH not in selected:
+        return ""
+    if facts.autostart and spec:
+        return f"The patches mend it: autostart is enabled, and {toggle.VARIABLE}={spec}"
+    line = next((line for kind, line, _ in facts.script if kind == script.PATCHED), None)
+    return f"The patches mend it: the script imports lightning_patches in line {line}" if line else ""
 
 
 def torch_unusable(facts: Facts) -> Iterator[Finding]:

@@ -4,29 +4,34 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import Iterator
+from typing import Iterable, Iterator
 
 TOUCHES_CUDA = "touches-cuda"
 FORKS = "forks"
 FILE_RENDEZVOUS = "file-rendezvous"
+PATCHED = "patched"
 
 _TOUCHING = re.compile(
     r"torch\.cuda\.(?!is_available$|device_count$|manual_seed(?:_all)?$|amp\.|is_initialized$|Stream$|Event$)\w+"
 )
 _FORKING = ("ddp_fork", "ddp_notebook")
 _STARTS = ("Trainer", "Fabric")
+_LIGHTNINGS = ("lightning", "pytorch_lightning", "lightning_fabric")
 
 
 def look_through(source: bytes) -> Iterator[tuple[str, int, str]]:
     """``(kind, line, text)`` for each remarkable place.
 
     ``TOUCHES_CUDA`` is reported for what the script does by itself, outside of functions and classes, before it makes
-    its first Trainer or Fabric.
+    its first Trainer or Fabric; ``PATCHED`` if it imports ``lightning_patches``, whatever happens, before Lightning.
 
     Raises:
         SyntaxError: it is not Python.
     """
     tree = ast.parse(source)
+    ours = min(_imports(_always(tree), ("lightning_patches",)), default=None)
+    if ours is not None and ours < min(_imports(_outside(tree), _LIGHTNINGS), default=(1 << 30, 0)):
+        yield PATCHED, ours[0], "import lightning_patches"
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
     started = min((call.lineno for call in calls if _starts(call)), default=1 << 30)
     for node in _outside(tree):
@@ -57,6 +62,28 @@ def _outside(node: ast.AST) -> Iterator[ast.AST]:
         if not isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
             yield child
             yield from _outside(child)
+
+
+def _always(tree: ast.Module) -> Iterator[ast.AST]:
+    """The statements that run under no condition, and what is tried."""
+    for node in tree.body:
+        yield node
+        if isinstance(node, ast.Try):
+            yield from node.body
+
+
+def _imports(nodes: Iterable[ast.AST], packages: tuple[str, ...]) -> Iterator[tuple[int, int]]:
+    """Line and column of each import of one of these packages, or of something in them."""
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names = [node.module]
+        else:
+            continue
+        for place, name in enumerate(names):
+            if name.partition(".")[0] in packages:
+                yield node.lineno, node.col_offset + place
 
 
 def _starts(call: ast.Call) -> bool:

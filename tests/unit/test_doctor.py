@@ -182,6 +182,52 @@ def test_a_check_finds(check: str, severity: str, given: dict[str, Any], words: 
     assert finding.why and finding.do
 
 
+OLD = {"lightnings": (Lightning("lightning", "2.3.3"),), "has_pkg_resources": False}
+IMPORTED = ((script.PATCHED, 3, "import lightning_patches"),)
+
+
+@pytest.mark.parametrize(
+    ("given", "spec", "severity", "words"),
+    [
+        ({"autostart": True}, "1", "note", "autostart is enabled, and LIGHTNING_PATCHES=1"),
+        ({"autostart": True}, "-import-without-pkg-resources", "error", ""),
+        ({"autostart": True}, "", "error", ""),
+        ({"autostart": True}, None, "error", ""),
+        ({"autostart": True}, "nonsense", "error", ""),
+        ({}, "1", "error", ""),
+        ({"script": IMPORTED}, None, "note", "imports lightning_patches in line 3"),
+        ({"script": IMPORTED}, "off", "error", ""),
+        ({"script": FORKING[:1]}, "1", "error", ""),
+    ],
+    ids=str,
+)
+def test_what_the_patches_mend_is_a_note(given: dict[str, Any], spec: Any, severity: str, words: str) -> None:
+    environment = {} if spec is None else {"LIGHTNING_PATCHES": spec}
+    (finding,) = checks.all_checks()["pkg-resources"](Facts(**OLD, **given, environment=environment))
+    assert finding.severity == severity and words in finding.why
+
+
+@pytest.mark.parametrize(
+    ("source", "line"),
+    [
+        ("import os\nimport lightning_patches\nimport lightning", 2),
+        ("from lightning_patches import GradientSyncCheck\nfrom lightning.pytorch import Trainer", 1),
+        ("try:\n    import lightning_patches\nexcept ImportError:\n    pass\nimport pytorch_lightning as pl", 2),
+        ("import lightning_patches, lightning", 1),
+        ("def main():\n    import lightning\nimport lightning_patches", 3),
+        ("import lightning, lightning_patches", None),
+        ("import lightning as L\nimport lightning_patches", None),
+        ("if os.environ.get('FIX'):\n    import lightning_patches\nimport lightning", None),
+        ("def main():\n    import lightning_patches\nimport lightning", None),
+        ("if True:\n    import lightning_fabric\nimport lightning_patches", None),
+        ("import lightning_utilities\nfrom .lightning import x", None),
+    ],
+)
+def test_a_script_that_imports_the_patches_first(source: str, line: Any) -> None:
+    found = [found for kind, found, _ in script.look_through(source.encode()) if kind == script.PATCHED]
+    assert found == ([] if line is None else [line])
+
+
 def test_every_check_is_tested() -> None:
     assert {check for check, *_ in FOUND} == set(checks.all_checks())
 
