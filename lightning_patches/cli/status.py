@@ -31,7 +31,7 @@ from typing import Any
 
 import lightning_patches
 from lightning_patches import patches as catalogue
-from lightning_patches.cli import NOT_APPLIED, OK, USAGE, _output, _records
+from lightning_patches.cli import NOT_APPLIED, OK, USAGE, _output, _records, autostart
 from lightning_patches.cli._settings import WORDS, Toggle, read_toggle, verdicts
 from lightning_patches.engine import toggle
 from lightning_patches.engine.installed import Installed, find_installed
@@ -39,6 +39,7 @@ from lightning_patches.engine.verdicts import Entry, by_release, count_fixes, fi
 
 HELP = "what the patches do in this environment, and why"
 
+_WHERE = "programs that `import lightning_patches` or that `lightning-patches run` starts"
 _ELSEWHERE = ("fixed-upstream", "not-affected")
 _STYLES = {
     "pending": "green",
@@ -202,11 +203,12 @@ def _toggle_text(setting: Toggle) -> str:
         f" {word}." for word, is_set in (("Strict", selection.strict), ("Quiet", selection.quiet)) if is_set
     )
     if selection.spec is None:
-        return f"{variable} is not set: the default set, in programs that `import lightning_patches`."
+        return f"{variable} is not set: the default set, in {_WHERE}."
     if not selection.names:
         return f"{variable}={selection.spec}: nothing is applied.{extra}"
     total = len(catalogue.all_patches())
-    return f"{variable}={selection.spec}: {len(selection.names)} of {total} patches are selected.{extra}"
+    where = "" if autostart.is_enabled() else f" In {_WHERE}; `lightning-patches autostart enable` does it for all."
+    return f"{variable}={selection.spec}: {len(selection.names)} of {total} patches are selected.{extra}{where}"
 
 
 def _row(entry: Entry, several: bool) -> tuple[str, ...]:

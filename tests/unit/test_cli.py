@@ -16,7 +16,7 @@ from typing import Optional
 import pytest
 
 from lightning_patches import cli
-from lightning_patches.cli import _output, _records, report
+from lightning_patches.cli import _output, _records, autostart, report
 from lightning_patches.engine import toggle
 from lightning_patches.patches import all_patches
 from tests.support import arms
@@ -164,6 +164,18 @@ class TestStatus:
         settings = json.loads(call("status", "--json", env=environment(lightning, spec="19813")).stdout)["toggle"]
         assert settings["value"] == "19813"
         assert settings["selected"] == sorted(toggle.parse("19813", all_patches()).names)
+
+    @pytest.mark.parametrize("enabled", [False, True])
+    @pytest.mark.parametrize(("spec", "where"), [("1", True), ("default,quiet", True), ("off", False), (None, False)])
+    def test_where_the_toggle_is_looked_at(self, spec, where, enabled, monkeypatch, capsys):
+        monkeypatch.delenv("LIGHTNING_PATCHES", raising=False)
+        if spec is not None:
+            monkeypatch.setenv("LIGHTNING_PATCHES", spec)
+        monkeypatch.setattr(autostart, "is_enabled", lambda: enabled)
+        cli.main(["status"])
+        said = capsys.readouterr().out
+        assert ("`lightning-patches autostart enable` does it for all" in said) is (where and not enabled)
+        assert ("that `lightning-patches run` starts" in said) is (spec is None or (where and not enabled))
 
     @pytest.mark.parametrize("how", [MODULE, CONSOLE_SCRIPT], ids=["module", "script"])
     def test_a_broken_toggle_is_explained(self, how):
