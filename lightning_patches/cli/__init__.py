@@ -27,7 +27,7 @@ import pkgutil
 import sys
 from collections.abc import Sequence
 from types import ModuleType
-from typing import NoReturn, Optional
+from typing import Any, NoReturn, Optional
 
 import lightning_patches
 from lightning_patches.cli import _output
@@ -44,7 +44,7 @@ exit status:
   0  all is well
   1  something is not as wanted: a patch that will not be applied to the Lightning that is installed, or a finding of
      a command that looks for some
-  2  the command line, or LIGHTNING_PATCHES, asks for something that does not exist
+  2  the command line, or LIGHTNING_PATCHES, asks for something that does not exist, or output cannot be written
   3  `audit` was asked about a release that it does not know"""
 _COMPLETION = """
 
@@ -63,6 +63,13 @@ class _Parser(argparse.ArgumentParser):
         self.print_usage(sys.stderr)
         _output.complain(f"{self.prog}: error: {message}")
         self.exit(USAGE)
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        """As argparse does, which passes over what cannot be written."""
+        if message and file is sys.stdout:
+            _output.write(message.rstrip("\n"))
+        else:
+            super()._print_message(message, file)
 
 
 class _Help(argparse.RawDescriptionHelpFormatter):
@@ -93,6 +100,23 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
     _output.prepare()
     arguments = list(sys.argv[1:] if argv is None else argv)
     try:
+        status = _run(arguments)
+    finally:
+        finished = _finish()
+    return status if finished else USAGE
+
+
+def _finish() -> bool:
+    try:
+        _output.finish()
+    except _output.WriteError as error:
+        _output.complain(f"{PROGRAM}: {error}")
+        return False
+    return True
+
+
+def _run(arguments: list[str]) -> int:
+    try:
         if "_ARGCOMPLETE" in os.environ:
             _complete()
         parser = _parser(arguments)
@@ -111,14 +135,12 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
     except LightningPatchesError as error:
         _output.complain(f"{PROGRAM}: {error}")
         if isinstance(error, UsageError):
-            print(f"See `{PROGRAM} {arguments[0]} --help`.", file=sys.stderr)
+            _output.complain(f"See `{PROGRAM} {arguments[0]} --help`.")
         return USAGE
     except BrokenPipeError:
         return OK  # whoever read our output has seen enough
     except KeyboardInterrupt:
         return 130
-    finally:
-        _output.finish()
 
 
 def _complete() -> None:

@@ -11,7 +11,9 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Optional
+from typing import TYPE_CHECKING, Any, Callable, Optional, TextIO
+
+from lightning_patches.errors import LightningPatchesError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -20,29 +22,54 @@ MAX_TEXT_WIDTH = 100
 MIN_PROSE_WIDTH = 20
 
 
+class WriteError(LightningPatchesError):
+    """Nothing more can be written to standard output."""
+
+
 def prepare() -> None:
-    """A character that the terminal's encoding lacks must not end a command."""
+    """A character that the terminal's encoding lacks must not end a command, nor a stream that was closed before."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
 
 
 def finish() -> None:
-    """Flush now, where a closed pipe can still be dealt with, and not in the interpreter's shutdown."""
+    """Flush now, where a closed pipe can still be dealt with, and not in the interpreter's shutdown.
+
+    Raises:
+        WriteError: it cannot be written, for another reason than that nobody reads it.
+    """
     try:
-        sys.stdout.flush()
-    except BrokenPipeError:
-        _discard()
+        _write_out(sys.stdout.flush)
     except (ValueError, AttributeError):
         pass  # closed, or there never was one
+    finally:
+        try:
+            sys.stderr.flush()
+        except (OSError, ValueError, AttributeError):
+            _discard(sys.stderr)
 
 
 def write(text: str = "") -> None:
-    """Write a line, or several. A reader that went away is no error: the exit status stays the command's own."""
+    """Write a line, or several. A reader that went away is no error: the exit status stays the command's own.
+
+    Raises:
+        WriteError: it cannot be written, for another reason.
+    """
+    _write_out(lambda: print(text, flush=True))
+
+
+def _write_out(act: Callable[[], None]) -> None:
     try:
-        print(text, flush=True)
+        act()
     except BrokenPipeError:
-        _discard()
+        _discard(sys.stdout)
+    except OSError as error:
+        _discard(sys.stdout)
+        raise WriteError(f"cannot write: {error.strerror or error}") from None
 
 
 def write_json(data: Any) -> None:
@@ -61,7 +88,10 @@ def complain(text: str) -> None:
     if sys.stderr.isatty():
         width = min(shutil.get_terminal_size().columns, MAX_TEXT_WIDTH)
         text = "\n".join(_hanging(line, width) for line in text.splitlines())
-    print(text, file=sys.stderr)
+    try:
+        print(text, file=sys.stderr)
+    except OSError:
+        _discard(sys.stderr)  # the exit status has to say it
 
 
 def wrapped(text: str, width: int, indent: str = "") -> str:
@@ -219,9 +249,9 @@ def _longest_word(text: str) -> int:
     return max(map(len, words), default=0)
 
 
-def _discard() -> None:
+def _discard(stream: TextIO) -> None:
     """From here on output goes nowhere, including what the interpreter flushes at its end."""
     try:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
     except (OSError, ValueError, AttributeError):
         pass

@@ -568,6 +568,39 @@ class TestUsage:
         assert done.stdout.splitlines()[-1] == "False", done
 
 
+def through(line: str) -> subprocess.CompletedProcess[str]:
+    """A line for the shell, in which "$@" is the program."""
+    return subprocess.run(["sh", "-c", line, "sh", *MODULE], env=environment(), cwd="/", capture_output=True, text=True)
+
+
+class TestStreams:
+    """Standard streams that are closed or full."""
+
+    @pytest.mark.parametrize("command", ["list", "status", "status --json", "--version", "show 19813", "audit --help"])
+    def test_a_closed_stdout_is_written_to_nowhere(self, command):
+        done = through(f'"$@" {command} >&-')
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+    def test_a_closed_stderr_is_not_written_to_stdout(self):
+        done = through('"$@" show no-such-patch 2>&-')
+        assert (done.returncode, done.stdout) == (2, "")
+        done = through('"$@" show no-such-patch 2>&- >&-')
+        assert done.returncode == 2
+
+    @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
+    @pytest.mark.parametrize("command", ["list", "status", "status --json", "--version", "audit --help"])
+    def test_what_cannot_be_written_is_an_error_of_ours(self, command):
+        done = through(f'"$@" {command} >/dev/full')
+        assert done.stderr == "lightning-patches: cannot write: No space left on device\n"
+        assert done.returncode == 2
+        assert through(f'"$@" {command} >/dev/full 2>&1').returncode == 2
+
+    @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
+    @pytest.mark.parametrize("command", ["show no-such-patch", "no-such-command", "audit --fail-on x", ""])
+    def test_an_error_that_cannot_be_written_keeps_its_status(self, command):
+        assert through(f'"$@" {command} 2>/dev/full').returncode == 2
+
+
 def without_reader(*arguments: str, env: dict[str, str]) -> subprocess.CompletedProcess[str]:
     """Run a command whose output goes into a pipe that nobody reads any more."""
     reading, writing = os.pipe()
