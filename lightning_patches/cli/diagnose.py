@@ -12,7 +12,7 @@ sure is shown. Of several errors the first one of a chain is the cause; what fol
 What is found is checked against the Lightning that is installed here, or against --requirement where the log comes from
 another machine. A bug that this release does not have is named, and does not count as a match.
 
-With --json, one object; keys are only ever added:
+With --json, one object; a command's own standard output then goes to standard error. Keys are only ever added:
   schema   1
   file     the name, or "-"; files has all of them
   matches  [{name, title, group, summary, symptom, file, line (number in the file), text (of that line), kind ("found",
@@ -119,10 +119,13 @@ _WOULD_TELL_SILENT = {
     "used, and epoch 0 lacks as many as its `num_training_steps`",
 }
 """The same for bugs without an error."""
+_MORE_MEMORY = (
+    "Give the job more memory, or make it need less: fewer workers, ranks that load in turns (`rank_by_rank`)."
+)
 _ON_HANGS = (
     (
         ("OOM killer",),
-        "Give the job more memory, or make it need less: fewer workers, ranks that load in turns (`rank_by_rank`).",
+        _MORE_MEMORY,
     ),
     ((" died (",), "Look at what that rank itself has printed last, and at its node's kernel log (`dmesg`)."),
     (("ended with an error",), "Fix that error: the other ranks are only waiting for that rank."),
@@ -152,15 +155,27 @@ _ON_HANGS = (
     (("works", "work,"), "That rank is only slow. Let the others wait longer, or share the work out."),
     (("",), "Ranks are in different collectives: look for a branch that not all of them take."),
 )
-_WITHOUT_ERROR = (
-    " There is no traceback in it: were the errors written to it as well (`2>&1`)? If the program ends well but does "
-    'something wrong, say what in words, such as `lightning-patches diagnose "epoch 0 is too short"`.'
+_IN_WORDS = (
+    "If the program ends well but does something wrong, say what in words, such as "
+    '`lightning-patches diagnose "epoch 0 is too short"`.'
 )
+_WITHOUT_ERROR = f" There is no traceback in it: were the errors written to it as well (`2>&1`)? {_IN_WORDS}"
+_UNKNOWN_WORDS = "No known bug is described like that; try other words, or give the log."
 _WATCHED = "`LIGHTNING_PATCHES_HANG_TIMEOUT=300 lightning-patches run {}`"
+_FINDS_OUT = (
+    f"{_WATCHED} tells after 300 seconds which rank is missing, and where it is. `lightning-patches doctor`, run where "
+    "it starts, looks at launcher variables and ports."
+)
 _STANDS_STILL = re.compile(
-    r"\b(?:hangs?|hung|hanging|stuck|deadlock\w*|freezes?|frozen|st(?:ands?|ood) still)\b|卡住|卡死"
+    r"\b(?:hangs?|hung|hanging|deadlock\w*|st(?:ands?|ood|anding) still|nothing happens)\b|卡住|卡死"
 )
 """Somebody's words for a hang."""
+_MAY_STAND_STILL = re.compile(r"\b(?:stuck|freezes?|frozen)\b")
+_NO_PROGRAM = re.compile(
+    r"\b(?:layers?|param\w*|weights?|(?:batch ?)?norms?|batchnorm\w*|backbone|encoder|loss|losses|learning rate|lr|"
+    r"accuracy|metrics?)\b"
+)
+"""What else is stuck or frozen."""
 _ELSEWHERE = ("not-affected", "fixed-upstream")
 _KINDS = ("found", "possible", "follows", "ruled out")
 
@@ -219,7 +234,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="SPEC",
         help="the Lightning that wrote it, such as lightning==2.2.5, if it is not the one that is installed here",
     )
-    parser.add_argument("--json", action="store_true", help="as JSON")
+    parser.add_argument(
+        "--json", action="store_true", help="as JSON; what a command writes to standard output goes to standard error"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -229,10 +246,10 @@ def run(args: argparse.Namespace) -> int:
     if args.program and args.file:
         raise UsageError("diagnose takes files, or a command after --, not both.")
     if not args.program and not args.file:
-        raise UsageError("diagnose needs a FILE, - for standard input, or -- and a command.")
+        raise UsageError("diagnose needs a FILE, - for standard input, WORDS in quotes, or -- and a command.")
     ended = None
     if args.program:
-        ended, texts = _run_program(args.program)
+        ended, texts = _run_program(args.program, args.json)
     else:
         texts = _texts(args.file)
     hangs = _hangs([] if args.program else args.file)
@@ -259,19 +276,33 @@ def run(args: argparse.Namespace) -> int:
     if start is not None and not any(match.kind == "possible" for match in matches):
         closing = _on_start(_as_typed(args.program) if args.program else SOME_PROGRAM)
     elif not matches and not hangs and not any(text.raised or text.has_traceback for _, text in texts):
-        closing += _WITHOUT_ERROR
-    if any(not name and _STANDS_STILL.search(text.searched) for name, text in texts):
-        closing += f" If several ranks stand still, {_WATCHED.format(SOME_PROGRAM)} tells which one is missing."
+        if ended is not None:
+            closing = _on_end(ended, closing)
+        else:
+            closing = closing + _WITHOUT_ERROR if texts[0][0] else _UNKNOWN_WORDS
+    lead = ""
+    if any(not name and _is_of_a_hang(text) for name, text in texts):
+        lead = f"If several ranks stand still, {_FINDS_OUT.format(SOME_PROGRAM)}"
     if args.json:
         names = [name for name, _ in texts]
         document = {"schema": 1, "file": names[0], "files": names, "matches": [_as_dict(match) for match in matches]}
         error = unknown.words if unknown is not None else None
         started = start.as_dict() if start is not None else None
-        more = {"error": error, "hangs": hangs, "start": started, "closing": closing, "ok": status == OK}
+        more = {
+            "error": error,
+            "hangs": hangs,
+            "start": started,
+            "closing": f"{lead} {closing}".strip(),
+            "ok": status == OK,
+        }
         _output.write_json({**document, **more})
     else:
         if ended:
-            _output.write(f"{args.program[0]} ended with status {ended}.")
+            by = f" ({_signal(ended)})" if _signal(ended) else ""
+            _output.write(f"{args.program[0]} ended with status {ended}{by}.")
+        if lead:
+            _output.write(_output.styled(_output.paragraph(lead), "bold"))
+            _output.write()
         _write_hangs(hangs)
         if start is not None:
             _write_start(start, several=len(texts) > 1)
@@ -326,11 +357,24 @@ def _write_hangs(hangs: list[dict[str, Any]]) -> None:
 
 
 def _on_start(program: str) -> str:
-    return (
-        f"If the program stood still there, {_WATCHED.format(program)} tells "
-        "after 300 seconds which rank is missing, and where it is. `lightning-patches doctor`, run where it starts, "
-        "looks at launcher variables and ports."
-    )
+    return f"If the program stood still there, {_FINDS_OUT.format(program)}"
+
+
+def _on_end(status: int, closing: str) -> str:
+    """What to do about a command that ended without an error on its standard error."""
+    name = _signal(status)
+    if name:
+        killer = f" Often that is the out-of-memory killer, see `dmesg`. {_MORE_MEMORY}" if name == "SIGKILL" else ""
+        return f"{name} ended it.{killer} {closing}"
+    return f"{closing} There is no traceback on its standard error." if status else f"{closing} {_IN_WORDS}"
+
+
+def _signal(status: int) -> str:
+    """Name of the signal that an exit status stands for, as shells have it, "" for none."""
+    try:
+        return signal.Signals(status - 128).name
+    except ValueError:
+        return ""
 
 
 def _write_start(start: _start.Start, several: bool) -> None:
@@ -350,7 +394,9 @@ def _read(name: str) -> Text:
                 stream.seek(0)
                 return noted.tell(prepare(stream.read().decode("utf-8", "replace")))
     except (OSError, EOFError) as error:
-        raise UsageError(f"{name} cannot be read: {getattr(error, 'strerror', None) or error}") from None
+        meant = f'. In words it takes more than one: `lightning-patches diagnose "it is {name}"`'
+        hint = meant if isinstance(error, FileNotFoundError) and re.fullmatch(r"[^\W\d_]+", name) else ""
+        raise UsageError(f"{name} cannot be read: {getattr(error, 'strerror', None) or error}{hint}") from None
     return noted.tell(prepare(text, numbers))
 
 
@@ -369,11 +415,12 @@ class _Progress:
             print(f"{self.name}: {done >> 20}{of} MB{end}", end="", file=sys.stderr, flush=True)
 
 
-def _run_program(command: list[str]) -> tuple[int, list[tuple[str, Text]]]:
-    """Run a command, with what it says on standard error shown and kept. Its standard output is its own."""
+def _run_program(command: list[str], as_json: bool) -> tuple[int, list[tuple[str, Text]]]:
+    """Run a command, with what it says on standard error shown and kept. Its standard output is its own, or goes to
+    our standard error where ours is for JSON."""
     with tempfile.TemporaryFile() as kept:
         try:
-            process = subprocess.Popen(command, stderr=subprocess.PIPE)
+            process = subprocess.Popen(command, stdout=_stderr() if as_json else None, stderr=subprocess.PIPE)
         except OSError as error:
             raise UsageError(f"diagnose: {command[0]}: {error.strerror}") from None
         before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is for the program, and we explain what it does
@@ -388,6 +435,13 @@ def _run_program(command: list[str]) -> tuple[int, list[tuple[str, Text]]]:
         text, numbers, size = _log.excerpt(noted, _anchors(), lambda done: None)
     status = 128 - status if status < 0 else status
     return status, [(shlex.join(command), noted.tell(prepare(text, numbers)))]
+
+
+def _stderr() -> int:
+    try:
+        return sys.stderr.fileno()
+    except (OSError, ValueError):
+        return subprocess.DEVNULL
 
 
 def _as_typed(command: list[str]) -> str:
@@ -452,7 +506,15 @@ def _from_words(text: Text) -> list[Match]:
     known = [(name, [*r.impact.symptoms, r.title, r.impact.summary]) for name, r in records.items()]
     names = _describe.compare(text.searched, known)
     line = _shown(text.lines[0]) if text.lines else ""
+    if _is_of_a_hang(text):
+        names = [name for name in names if records[name].group == "hang"]
     return [Match(records[name], "", 1, line, False) for name in names]
+
+
+def _is_of_a_hang(text: Text) -> bool:
+    """Whether somebody says that a program stands still."""
+    said = text.searched
+    return bool(_STANDS_STILL.search(said) or (_MAY_STAND_STILL.search(said) and not _NO_PROGRAM.search(said)))
 
 
 def _symptoms(record: Record) -> tuple[str, ...]:

@@ -378,13 +378,82 @@ def test_what_would_tell_a_silent_bug(capsys: pytest.CaptureFixture[str], words:
         ("多卡 DDP 卡住", True),
         ("epoch 0 is short", False),
         ("what hangover", False),
+        ("it is stuck", True),
+        ("nothing happens", True),
+        ("training freezes", True),
+        ("the loss is stuck at 0.69", False),
+        ("running_mean of the frozen backbone changes", False),
     ],
 )
 def test_words_for_a_hang_are_answered_with_the_watch(
     capsys: pytest.CaptureFixture[str], words: str, is_hang: bool
 ) -> None:
     cli.main(["diagnose", words])
-    assert ("`LIGHTNING_PATCHES_HANG_TIMEOUT=300 lightning-patches run train.py`" in capsys.readouterr().out) is is_hang
+    said = capsys.readouterr().out
+    assert said.startswith("If several ranks stand still, `LIGHTNING_PATCHES_HANG_TIMEOUT=300 lightning-pa") is is_hang
+    assert ("`lightning-patches doctor`, run where it starts" in said) is is_hang
+    cli.main(["diagnose", words, "--json"])
+    assert json.loads(capsys.readouterr().out)["closing"].startswith("If several ranks stand still") is is_hang
+
+
+def test_words_for_a_hang_find_hangs_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["diagnose", "the terminal stands still"]) == 1
+    assert "frozen-batch-norm" not in capsys.readouterr().out
+    assert cli.main(["diagnose", "running_mean of the frozen backbone changes"]) == 0
+    assert "frozen-batch-norm" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("words", ["zebra crossing", "it is stuck"])
+def test_words_are_not_asked_for_a_traceback(capsys: pytest.CaptureFixture[str], words: str) -> None:
+    assert cli.main(["diagnose", words]) == 1
+    said = capsys.readouterr().out
+    assert said.endswith("No known bug is described like that; try other words, or give the log.\n")
+    assert "2>&1" not in said and "in words" not in said
+
+
+@pytest.mark.parametrize(
+    ("line", "status", "words", "not_words"),
+    [
+        ("kill -9 $$", 137, ["(SIGKILL).", "SIGKILL ended it. Often that is the out-of-memory killer"], ["in words"]),
+        ("kill -11 $$", 139, ["(SIGSEGV).", "SIGSEGV ended it. No known bug"], ["out-of-memory", "in words"]),
+        ("exit 3", 3, ["ended with status 3.", "no traceback on its standard error"], ["SIG", "in words"]),
+        ("exit 200", 200, ["ended with status 200."], ["ended it"]),
+        ("true", 0, ["say what in words"], ["ended with", "traceback"]),
+    ],
+)
+def test_the_end_of_a_command_without_an_error(line: str, status: int, words: list[str], not_words: list[str]) -> None:
+    command = [sys.executable, "-m", "lightning_patches", "diagnose", "--", "sh", "-c", line]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == status
+    assert all(word in done.stdout for word in words), done.stdout
+    assert not any(word in done.stdout for word in ["2>&1", *not_words]), done.stdout
+
+
+def test_json_is_all_that_standard_output_has() -> None:
+    command = [
+        sys.executable,
+        "-m",
+        "lightning_patches",
+        "diagnose",
+        "--json",
+        "--",
+        "sh",
+        "-c",
+        "echo own; echo err >&2",
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert json.loads(done.stdout)["matches"] == [] and sorted(done.stderr.split()) == ["err", "own"]
+    done = subprocess.run(["sh", "-c", '"$@" 2>&-', "sh", *command], capture_output=True, text=True, timeout=120)
+    assert json.loads(done.stdout)["matches"] == []
+
+
+def test_what_is_to_be_given_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["diagnose"]) == 2
+    assert "WORDS in quotes" in capsys.readouterr().err
+    assert cli.main(["diagnose", "stuck"]) == 2
+    assert 'In words it takes more than one: `lightning-patches diagnose "it is stuck"`' in capsys.readouterr().err
+    assert cli.main(["diagnose", "train.log"]) == 2
+    assert "In words" not in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("words", ["loss is nan", "hello world", "my gpu is hot"])
