@@ -233,10 +233,10 @@ def _conda(text: str, path: str) -> Iterator[str]:
         if isinstance(item, dict):
             yield from item.get("pip", ())
         else:
-            yield _conda_spec(item)
+            yield conda_spec(item)
 
 
-def _conda_spec(text: str) -> str:
+def conda_spec(text: str) -> str:
     """conda's ``channel::name=2.2.5=build`` as pip says it. One ``=`` allows what begins so; a build is exact."""
     found = re.fullmatch(r"(?:\S+::)?([\w.-]+)\s*(.*)", text.strip())
     if found is None:

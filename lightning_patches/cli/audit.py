@@ -174,7 +174,8 @@ def run(args: argparse.Namespace) -> int:
             raise UsageError(f"there is no bug {name!r} to ignore; `lightning-patches audit` shows their names.")
     specs, files = [*args.requirement], [*args.requirements_file]
     for what in args.what:
-        (files if os.path.exists(what) or _requirements.parse(what) is None else specs).append(what)
+        is_path = os.sep in what and _requirements.parse(what) is None
+        (files if is_path or os.path.exists(what) else specs).append(what)
     if specs or files:
         audited = audit_requirements(specs, files, setting.selection)
     else:
@@ -262,7 +263,7 @@ def audit_requirements(specs: list[str], files: list[str], selection: toggle.Sel
     for spec in specs:
         requirement = _requirements.parse(spec)
         if requirement is None:
-            raise UsageError(f"{spec!r} is not a requirement such as lightning==2.2.5.")
+            raise UsageError(_no_requirement(spec))
         if _requirements.distribution(requirement) is None:
             raise UsageError(_not_lightning(spec))
         requirements.append(_requirements.Found(requirement))
@@ -284,16 +285,29 @@ def audit_requirements(specs: list[str], files: list[str], selection: toggle.Sel
     return audited
 
 
+def _no_requirement(spec: str) -> str:
+    meant = _requirements.conda_spec(spec)
+    requirement = _requirements.parse(meant)
+    if requirement is not None and _requirements.distribution(requirement) is not None:
+        return f"{spec!r} is not a requirement. Did you mean {meant}?"
+    missing = f"There is no file {spec!r}, and it" if _is_bare(spec) else repr(spec)
+    return f"{missing} is not a requirement such as lightning==2.2.5."
+
+
 def _not_lightning(spec: str) -> str:
     if re.fullmatch(r"\d+(?:\.\w+)+", spec):
         return f"{spec!r} names no package: lightning=={spec}?"
     name = re.split(r"[^\w.-]", spec)[0]
     close = difflib.get_close_matches(name.lower(), _requirements.NAMES, n=1)
-    if close:
-        return f"{spec!r} is not a requirement of Lightning. Did you mean {spec.replace(name, close[0], 1)}?"
-    is_file = re.search(r"\.(?:txt|in|toml|lock|ya?ml)$", spec)
-    missing = f"there is no file {spec!r}, and it" if is_file else repr(spec)
+    missing = f"there is no file {spec!r}, and it" if _is_bare(spec) else repr(spec)
+    if close and not re.search(r"\.[a-z]\w*$", spec):
+        return f"{missing} is not a requirement of Lightning. Did you mean {spec.replace(name, close[0], 1)}?"
     return f"{missing} is not a requirement of {', '.join(_requirements.NAMES)}."
+
+
+def _is_bare(spec: str) -> bool:
+    """Whether it may have been meant as the name of a file."""
+    return re.fullmatch(r"[\w. -]+", spec) is not None
 
 
 def is_known(version: str) -> bool:
@@ -400,9 +414,9 @@ def _write(audited: list[Audited], setting: _settings.Toggle, fixes: bool) -> No
                 _output.write(
                     _output.paragraph(f"{bug.record.name}: no patch, {bug.reason}. Move to {bug.record.move_to}.")
                 )
-        if one.known:
+        if one.known and (fixes or not _is_compromised(one)):
             _coverage.write(one.version, fixes)
-    if not any(one.bugs for one in audited):
+    if all(_is_compromised(one) or not one.bugs for one in audited):
         return
     _output.write()
     when = "is not set: the default set counts as applied" if setting.value is None else f"is {setting.value!r}"
@@ -414,6 +428,10 @@ def _write(audited: list[Audited], setting: _settings.Toggle, fixes: bool) -> No
     )
 
 
+def _is_compromised(one: Audited) -> bool:
+    return any(bug.record.name == "compromised-release" for bug in one.bugs)
+
+
 def headline(one: Audited) -> str:
     """What was found, in one sentence."""
     what = f"{one.distribution} {one.version}" if one.version else str(one.requirement)
@@ -421,6 +439,8 @@ def headline(one: Audited) -> str:
         return f"{what}: which release that is cannot be told, and so nothing can be said about its bugs."
     if not one.known and not one.bugs:
         return f"{what} is not a release that is known here: nothing can be said about its bugs."
+    if _is_compromised(one):
+        return f"{what} is a compromised release: nothing in it is patched, and its other bugs are not counted."
     counted = [bug for bug in one.bugs if getattr(bug.record, "is_counted", True)]
     counts = [
         (sum(bug.covered for bug in counted), "mended by the patches"),

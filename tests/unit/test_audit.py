@@ -104,6 +104,10 @@ def test_compromised_releases(capsys: pytest.CaptureFixture[str], version: str) 
     assert status == 1
     assert [bug["name"] for bug in one["bugs"]] == ["compromised-release"]
     assert one["bugs"][0]["advisories"] == ["GHSA-w37p-236h-pfx3"]
+    assert cli.main(["audit", f"lightning=={version}"]) == 1
+    said = capsys.readouterr().out
+    assert said.startswith(f"lightning {version} is a compromised release: nothing in it is patched")
+    assert "1 known bug" not in said and "Upstream has fixed" not in said and "counts as applied" not in said
 
 
 def test_ranges(capsys: pytest.CaptureFixture[str]) -> None:
@@ -265,7 +269,8 @@ def test_sarif_says_where_nothing_is_known(capsys: pytest.CaptureFixture[str], t
     ("arguments", "words"),
     [
         (["--requirement", "torch==2.6"], "not a requirement of lightning"),
-        (["--requirement", "lightning 2.2.5"], "not a requirement such as"),
+        (["--requirement", "lightning 2.2.5"], "is not a requirement. Did you mean lightning==2.2.5?"),
+        (["--requirement", "lightning=>2.2"], "not a requirement such as"),
         (["-r", "no_such_file.txt"], "cannot be read"),
         (["--ignore", "nothing-of-that-name"], "there is no bug"),
     ],
@@ -299,6 +304,16 @@ def test_the_environment() -> None:
         ("2.2.5", "lightning==2.2.5?"),
         ("lightnig==2.2.5", "Did you mean lightning==2.2.5?"),
         ("requirments.txt", "there is no file 'requirments.txt'"),
+        ("nope.log", "there is no file 'nope.log', and it is not a requirement of lightning"),
+        ("nope", "there is no file 'nope', and"),
+        ("lightning.log", "there is no file 'lightning.log', and it is not a requirement of lightning,"),
+        ("my log.txt", "There is no file 'my log.txt', and it is not a requirement such as"),
+        ("conf/nope.log", "conf/nope.log cannot be read: No such file"),
+        ("lightning=2.2.5", "Did you mean lightning==2.2.5?"),
+        ("lightning=2.2", "Did you mean lightning==2.2.*?"),
+        ("conda-forge::pytorch-lightning=2.2.5=py_0", "Did you mean pytorch-lightning==2.2.5?"),
+        ("lightning 2.2.5", "Did you mean lightning==2.2.5?"),
+        ("torch=2.2.5", "'torch=2.2.5' is not a requirement such as"),
     ],
 )
 def test_what_was_meant(capsys: pytest.CaptureFixture[str], what: str, words: str) -> None:
