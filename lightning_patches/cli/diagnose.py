@@ -394,7 +394,7 @@ def _read(name: str) -> Text:
                 stream.seek(0)
                 return noted.tell(prepare(stream.read().decode("utf-8", "replace")))
     except (OSError, EOFError) as error:
-        meant = f'. In words it takes more than one: `lightning-patches diagnose "it is {name}"`'
+        meant = '. In words it takes more than one: `lightning-patches diagnose "it is stuck"`'
         hint = meant if isinstance(error, FileNotFoundError) and re.fullmatch(r"[^\W\d_]+", name) else ""
         raise UsageError(f"{name} cannot be read: {getattr(error, 'strerror', None) or error}{hint}") from None
     return noted.tell(prepare(text, numbers))
