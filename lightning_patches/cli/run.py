@@ -5,14 +5,15 @@
   lightning-patches run -- torchrun --nproc-per-node 2 train.py ARGS...
 
 What ends in .py, and a directory or archive with a __main__, is run by this Python; anything else is a command that is
-looked for on PATH. It takes the place of this process: exit status and signals are its own.
+looked for on PATH, or else a script without a suffix: if it is not executable, this Python runs it. The program takes
+the place of this process: exit status and signals are its own.
 
 --patches SPEC sets LIGHTNING_PATCHES for it; otherwise LIGHTNING_PATCHES stays as it is, or becomes 1 if it is not set.
 The patches act in the Python environment that this command belongs to, and in no other that the program may start.
 
 exit status, if the program cannot be started:
   2    LIGHTNING_PATCHES or the command line asks for something that does not exist
-  126  the program was found and cannot be executed
+  126  the program was found and cannot be executed, or is a directory without a __main__.py
   127  the program was not found
 """
 
@@ -32,7 +33,7 @@ from typing import NoReturn, Optional
 
 from lightning_patches import _runtime
 from lightning_patches.activation import startup
-from lightning_patches.cli import OK, UsageError
+from lightning_patches.cli import OK, UsageError, _output
 from lightning_patches.engine.toggle import VARIABLE, parse
 from lightning_patches.patches import all_patches
 
@@ -66,8 +67,11 @@ def run(args: argparse.Namespace) -> int:
             "`import lightning_patches` at the top of the script instead."
         )
     command = _command(program)
+    if command is None and os.path.isdir(program[0]):
+        _output.complain(f"lightning-patches: run: {program[0]}: it is a directory and has no `__main__.py`")
+        return NOT_EXECUTABLE
     if command is None:
-        print(f"lightning-patches: run: {program[0]}: not found", file=sys.stderr)
+        _output.complain(f"lightning-patches: run: {program[0]}: not found")
         return NOT_FOUND
     environment = child_environment(os.environ, directory, options.patches)
     foreign = _foreign_python(command[0])
@@ -239,7 +243,7 @@ def _replace_process(command: list[str], environment: dict[str, str]) -> int:
     try:
         _execute(command, environment)
     except OSError as error:
-        print(f"lightning-patches: run: {command[0]}: {error.strerror}", file=sys.stderr)
+        _output.complain(f"lightning-patches: run: {command[0]}: {error.strerror}")
         return NOT_EXECUTABLE
 
 

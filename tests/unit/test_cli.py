@@ -499,6 +499,27 @@ class TestReport:
         assert report.without_paths(text).endswith("denied: 'x.py'")
 
 
+class TestRun:
+    def test_a_directory_without_main_is_said_to_have_none(self, tmp_path):
+        done = call("run", str(tmp_path), env=environment())
+        assert done.returncode == 126
+        assert done.stderr == f"lightning-patches: run: {tmp_path}: it is a directory and has no `__main__.py`\n"
+        (tmp_path / "__main__.py").write_text("print('main')")
+        done = call("run", str(tmp_path), env=environment())
+        assert (done.returncode, done.stdout) == (0, "main\n")
+
+    def test_a_script_without_suffix_that_is_not_executable(self, tmp_path):
+        (tmp_path / "train").write_text("print('trains')")
+        assert call("run", str(tmp_path / "train"), env=environment()).stdout == "trains\n"
+        assert "this Python runs it" in " ".join(call("run", "--help", env=environment()).stdout.split())
+
+    def test_what_is_on_path_comes_before_a_directory(self, tmp_path, monkeypatch):
+        (tmp_path / "true").mkdir()
+        monkeypatch.chdir(tmp_path)
+        done = subprocess.run([*MODULE, "run", "true"], env=environment(), capture_output=True, text=True)
+        assert (done.returncode, done.stderr) == (0, "")
+
+
 class TestCompletion:
     def test_commands_and_names(self, tmp_path):
         pytest.importorskip("argcomplete")
@@ -553,6 +574,15 @@ class TestUsage:
         done = call(env=environment())
         assert (done.returncode, done.stdout) == (2, "")
         assert "usage: lightning-patches" in done.stderr
+
+    @pytest.mark.parametrize(("command", "wanted"), [("hang", "show"), ("autostart", "{enable,disable,status}")])
+    def test_what_is_missing_is_named_as_the_usage_does(self, command, wanted):
+        done = call(command, env=environment())
+        assert done.returncode == 2
+        assert f"the following arguments are required: {wanted}\n" in done.stderr
+        assert done.stderr.count(wanted) == 2
+        wrong = call(command, "nonsense", env=environment()).stderr
+        assert all(word in wrong.split("error:")[1] for word in re.findall(r"\w+", wanted))
 
     def test_unknown_command(self):
         done = call("statsu", env=environment())
