@@ -84,7 +84,7 @@ class Site:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("action", choices=("enable", "disable", "status"))
+    parser.add_argument("action", choices=("enable", "disable", "status"), metavar="{enable,disable,status}")
     parser.add_argument("--json", action="store_true", help="status as JSON")
 
 

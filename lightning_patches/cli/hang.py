@@ -22,7 +22,7 @@ HELP = "show what every rank of a watched job is doing"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("what", choices=["show"], help="show the ranks of this node's jobs")
+    parser.add_argument("what", choices=["show"], metavar="show", help="show the ranks of this node's jobs")
     parser.add_argument("--json", action="store_true", help="as JSON")
 
 
