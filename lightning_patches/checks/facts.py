@@ -159,13 +159,19 @@ class Facts:
     unknown: tuple[str, ...] = ()
 
 
-def gather(ask_torch: bool = True, script: Optional[str] = None, torch_timeout: float = TORCH_TIMEOUT) -> Facts:
+def gather(
+    ask_torch: bool = True,
+    script: Optional[str] = None,
+    torch_timeout: float = TORCH_TIMEOUT,
+    autostart: bool = False,
+) -> Facts:
     """Find out about this machine. Never raises: what cannot be found out is named in ``unknown``.
 
     Args:
         ask_torch: start a Python that imports torch, which takes some seconds.
         script: a training script to look through; it is read, not run.
         torch_timeout: seconds that this Python may take.
+        autostart: programs of this environment look at ``LIGHTNING_PATCHES`` when they start.
     """
     unknown: list[str] = []
     environment = dict(os.environ)
@@ -182,7 +188,7 @@ def gather(ask_torch: bool = True, script: Optional[str] = None, torch_timeout: 
         pinned=pinned,
         pinned_installed={name: version for name in pinned if (version := _version(name))},
         has_pkg_resources=importlib.machinery.PathFinder.find_spec("pkg_resources") is not None,
-        autostart=_autostart(),
+        autostart=autostart,
         gpus=gpus,
         driver=driver,
         driver_cuda=driver_cuda,
@@ -212,15 +218,6 @@ def _version(distribution: str) -> str:
         return importlib.metadata.version(distribution) or ""
     except importlib.metadata.PackageNotFoundError:
         return ""
-
-
-def _autostart() -> bool:
-    from lightning_patches.cli import autostart
-
-    try:
-        return autostart.is_enabled()
-    except OSError:
-        return False
 
 
 def _lightnings() -> tuple[Lightning, ...]:

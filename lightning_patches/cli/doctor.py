@@ -23,7 +23,7 @@ from typing import Any
 
 from lightning_patches import checks
 from lightning_patches.checks import Finding, facts
-from lightning_patches.cli import NOT_APPLIED, OK, UsageError, _output
+from lightning_patches.cli import NOT_APPLIED, OK, UsageError, _output, autostart
 
 HELP = "look for what makes training fail or hang in this environment"
 
@@ -54,7 +54,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     if args.timeout <= 0:
         raise UsageError("--timeout takes a number of seconds above 0.")
-    found = facts.gather(ask_torch=not args.no_torch, script=args.script, torch_timeout=args.timeout)
+    found = facts.gather(
+        ask_torch=not args.no_torch,
+        script=args.script,
+        torch_timeout=args.timeout,
+        autostart=autostart.is_enabled(),
+    )
     if args.script is not None:
         for line in found.unknown:
             if line.startswith("script "):

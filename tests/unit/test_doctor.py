@@ -17,6 +17,7 @@ from lightning_patches import checks, cli
 from lightning_patches.checks import facts as facts_module
 from lightning_patches.checks import script
 from lightning_patches.checks.facts import Facts, Gpu, Lightning, Torch, gather
+from lightning_patches.cli import autostart
 from lightning_patches.ranks.hang import _files as hang_files
 from lightning_patches.ranks.hang._identity import Identity
 from tests.support.arms import ROOT
@@ -395,6 +396,14 @@ class TestCommand:
             assert cli.main(["doctor"]) == plain
             assert cli.main(["doctor", "--strict"]) == strict
         assert "WARNING shared-memory: there is no /dev/shm" in capsys.readouterr().out
+
+    @pytest.mark.parametrize("enabled", [False, True])
+    def test_autostart_is_looked_at(
+        self, enabled: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        monkeypatch.setattr(autostart, "is_enabled", lambda: enabled)
+        cli.main(["doctor", "--no-torch", "--json"])
+        assert json.loads(capsys.readouterr().out)["facts"]["autostart"] is enabled
 
     def test_a_script_that_is_not_there(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert cli.main(["doctor", "--no-torch", "no_such_script.py"]) == 2
