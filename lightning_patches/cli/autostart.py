@@ -106,7 +106,10 @@ def this_site() -> Site:
 def is_enabled() -> bool:
     """Whether programs of this environment look at LIGHTNING_PATCHES when they start."""
     site = this_site()
-    return all(path.is_file() and path.read_bytes() == content for path, content in site.files.items())
+    try:
+        return all(path.is_file() and path.read_bytes() == content for path, content in site.files.items())
+    except OSError:
+        return False  # what this user cannot read, no program of theirs looks at
 
 
 def why_refused(site: Site) -> str:

@@ -507,7 +507,8 @@ def _from_words(text: Text) -> list[Match]:
     names = _describe.compare(text.searched, known)
     line = _shown(text.lines[0]) if text.lines else ""
     if _is_of_a_hang(text):
-        names = [name for name in names if records[name].group == "hang"]
+        hangs = {name for name, texts in known if any(_STANDS_STILL.search(one.lower()) for one in texts)}
+        names = [name for name in names if name in hangs or records[name].group == "hang"]
     return [Match(records[name], "", 1, line, False) for name in names]
 
 
