@@ -302,7 +302,7 @@ def holders(wanted: dict[int, Any]) -> dict[int, list[str]]:
             place = f"{home}.{name}"
             look(value, place)
             if issubclass(type(value), type):
-                attributes = _contents_of_class(value)
+                attributes = _contents_of_class(value) or {}  # of a type of C code that nobody has used yet
                 for key, item in list(attributes.items()) if attributes.get("__module__") == home else ():
                     look(item, f"{place}.{key}")
             elif type(value) is dict and not name.startswith("__"):
