@@ -7,26 +7,32 @@ selects patches (see :mod:`lightning_patches.engine.toggle`); ``lightning-patche
 from __future__ import annotations
 
 from lightning_patches.activation import startup
-from lightning_patches.errors import LightningPatchesError, PatchError, ToggleError
+from lightning_patches.errors import LightningPatchesError, LightningPatchesWarning, PatchError, ToggleError
 from lightning_patches.trust import trust_checkpoints, trust_instantiator, trust_module
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # importing typing would double the time that a bare Python takes to start
     from typing import Optional
 
-    from lightning_patches.engine.verdicts import Report
-    from lightning_patches.ranks.gradient_sync_check import GradientSyncCheck, GradientSyncError
-    from lightning_patches.ranks.hang import watch_hangs
-    from lightning_patches.ranks.rank_by_rank import RankByRankError, rank_by_rank
+    from lightning_patches.engine.verdicts import Entry, Report
+    from lightning_patches.ranks.gradient_sync_check import Difference, GradientSyncCheck, GradientSyncError
+    from lightning_patches.ranks.hang import Watch, watch_hangs
+    from lightning_patches.ranks.rank_by_rank import RankByRankError, RankByRankTimeoutError, rank_by_rank
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = [
+    "Difference",
+    "Entry",
     "GradientSyncCheck",
     "GradientSyncError",
     "LightningPatchesError",
+    "LightningPatchesWarning",
     "PatchError",
     "RankByRankError",
+    "RankByRankTimeoutError",
+    "Report",
     "ToggleError",
+    "Watch",
     "activate",
     "deactivate",
     "rank_by_rank",
@@ -73,9 +79,14 @@ def report() -> Report:
 
 
 _LAZY = {
+    "Difference": "ranks.gradient_sync_check",
+    "Entry": "engine.verdicts",
     "GradientSyncCheck": "ranks.gradient_sync_check",
     "GradientSyncError": "ranks.gradient_sync_check",
     "RankByRankError": "ranks.rank_by_rank",
+    "RankByRankTimeoutError": "ranks.rank_by_rank",
+    "Report": "engine.verdicts",
+    "Watch": "ranks.hang",
     "rank_by_rank": "ranks.rank_by_rank",
     "watch_hangs": "ranks.hang",
 }

@@ -6,17 +6,13 @@ import os
 import sys
 import warnings
 
-from lightning_patches.errors import PatchError
+from lightning_patches.errors import LightningPatchesWarning, PatchError
 
 strict = False
 quiet = False
 _said: set[str] = set()
 
 _RANK_VARIABLES = ("RANK", "LOCAL_RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "JSM_NAMESPACE_RANK")
-
-
-class LightningPatchesWarning(UserWarning):
-    """Something that the user should change in the script, or know about a patch."""
 
 
 def rank() -> int:

@@ -1,4 +1,5 @@
-"""The errors that this package raises. Each inherits from the builtin that callers of such code already catch."""
+"""The errors that this package raises, and the warning that it gives. Each inherits from the builtin that callers of
+such code already catch."""
 
 
 class LightningPatchesError(Exception):
@@ -15,3 +16,10 @@ class PatchError(LightningPatchesError, RuntimeError):
 
 class TargetError(LightningPatchesError, AttributeError):
     """A target that a patch names is not where upstream keeps it."""
+
+
+class LightningPatchesWarning(UserWarning):
+    """Something that the user should change in the script, or know about a patch.
+
+    ``warnings.filterwarnings("ignore", category=lightning_patches.LightningPatchesWarning)`` silences all of them.
+    """

@@ -33,3 +33,4 @@ def test_source_archive(tmp_path: Path) -> None:
     assert {f"upstream/{path.name}" for path in (ROOT / "upstream").iterdir() if path.is_file()} <= names
     assert {"setup.cfg", "pyproject.toml", "README.md", "LICENSE"} <= names
     assert metadata["Author"] and metadata.get_all("Project-URL")
+    assert "lightning_patches/CHANGELOG.md" in names
