@@ -72,12 +72,18 @@ def say(message: str) -> None:
 
 
 def warn_once(key: str, message: str, all_ranks: bool = False, stacklevel: int = 3) -> None:
-    """Warn with :class:`LightningPatchesWarning`, once per ``key`` and process, on rank zero unless ``all_ranks``."""
+    """Warn with :class:`LightningPatchesWarning`, once per ``key`` and process, on rank zero unless ``all_ranks``.
+
+    Never raises: where the program makes warnings errors, it is a line on stderr.
+    """
     if key in _said:
         return
     _said.add(key)
     if all_ranks or _is_first():
-        warnings.warn(message, LightningPatchesWarning, stacklevel=stacklevel)
+        try:
+            warnings.warn(message, LightningPatchesWarning, stacklevel=stacklevel)
+        except Exception:
+            say(message)
 
 
 def report_misuse(key: str, message: str) -> None:

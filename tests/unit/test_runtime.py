@@ -115,6 +115,14 @@ if __name__ == "__main__":
     assert check(program).split() == ["True", "False"]
 
 
+def test_a_program_that_makes_warnings_errors_gets_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        _runtime.warn_once("one", "about one")
+        _runtime.report_misuse("two", "about two")
+    assert capsys.readouterr().err == "lightning_patches: about one\nlightning_patches: [rank 0] about two\n"
+
+
 def test_a_warning_is_given_once_for_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
