@@ -1,0 +1,284 @@
+"""The judge for extension points: what a program puts around Lightning's functions meets the same with the patches on.
+
+Nothing is listed by hand but the situations. Which methods a program may override comes from the classes, which of
+them a patch comes near from watching it (`reached`), which functions are wrapped from the records (`targets`, `calls`).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tempfile
+from collections import Counter
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Iterator, Optional
+
+from packaging.version import Version
+
+from lightning_patches import patches as catalogue
+from lightning_patches.engine import gate
+from tests.healthy import programs, trial
+from tests.healthy.trial import Change, Trace, change, default_patches
+from tests.support.arms import ROOT, Arm, environment_of
+
+DECLARED = ROOT / "upstream" / "evidence" / "extension_points.declared.json"
+PROGRAM = Path(__file__).with_name("program.py")
+RELEASES = ("2.0.9", "2.2.5", "2.5.2", "2.6.6")
+"""Where the judge is held: each has patches that the others have not."""
+SITUATIONS = tuple(
+    re.findall(r"@situation\ndef (\w+)", Path(__file__).with_name("situations.py").read_text(encoding="utf-8"))
+)
+BRACKETS = (
+    ("on_validation_start", "on_validation_end"),
+    ("on_validation_epoch_start", "on_validation_epoch_end"),
+    ("on_validation_batch_start", "on_validation_batch_end"),
+    ("on_train_batch_start", "on_train_batch_end"),
+    ("train", "train"),
+)
+"""Pairs of hooks between which a program may lend itself other weights: an average, a merged layer."""
+
+TIMES = 20
+Spec = dict[str, Any]
+
+
+class Arms(trial.Arms):
+    """Runs the programs of the judge. Another selection of patches is made in the process that is forked."""
+
+    def extended(
+        self, spec: Spec, shim: bool, toggle: Optional[str] = None, version: str = ""
+    ) -> tuple[Trace, set[str]]:
+        """Run a program; returns what it did, and what of it was called near a patch: "part method"."""
+        self.runs += 1
+        version = version or self.version
+        parent, variables = self._parent(version, shim, None)
+        if version != self.version:
+            arm = Arm(trial.distribution(version), version, shim=shim)
+            variables = {**environment_of(arm), "SCENARIO_SHIM": "1" if shim else "0", "PYTHONWARNINGS": "ignore"}
+        trace, reached = Trace(), set()
+        with tempfile.TemporaryDirectory(prefix="extended-") as directory:
+            cwd, out = Path(directory, "program"), Path(directory, "out")
+            for made in (cwd, out):
+                made.mkdir()
+                made.chmod(0o777 if made is out else 0o755)
+            variables.update(HEALTHY_OUT=str(out), TMPDIR=str(out), HOME=str(out), EXTENSION=json.dumps(spec))
+            if toggle is not None:
+                variables["TOGGLE"] = toggle
+            status, trace.output = parent.execute(PROGRAM, dict(variables), self.limit, str(cwd))
+            trace.status["program"] = status
+            for path in out.glob("*.[0-9]*"):
+                if path.is_file() and path.suffix[1:].isdigit():
+                    trace.lines[path.name] = path.read_text(errors="replace").splitlines()
+            if (out / "reached").exists():
+                reached = set((out / "reached").read_text().splitlines())
+        return trace, reached
+
+
+@dataclass
+class Finding:
+    """What came of one program.
+
+    Args:
+        version: the release.
+        spec: situation and extension.
+        verdict: "same", "explained", "finding"; "unlike itself", where two runs on stock differ.
+        patches: behind the difference.
+        because: for each, what excuses it ("" for nothing).
+        gone, come: the lines that differ.
+    """
+
+    version: str
+    spec: Spec
+    verdict: str
+    patches: list[str] = field(default_factory=list)
+    because: list[str] = field(default_factory=list)
+    gone: list[str] = field(default_factory=list)
+    come: list[str] = field(default_factory=list)
+
+
+def name_of(spec: Spec) -> str:
+    rest = " ".join(str(v) for k, v in spec.items() if k not in ("situation", "kind", "but"))
+    return f"{spec['situation']}: {spec['kind']} {rest}".strip()
+
+
+class Judge:
+    """Tries programs on the release of its arms.
+
+    Args:
+        arms: where they run.
+        without: patches to leave out, so as to see what others do.
+    """
+
+    def __init__(self, arms: Arms, without: tuple[str, ...] = ()) -> None:
+        self.arms = arms
+        self.without = without
+        self._toggle = ",".join(f"-{name}" for name in without) or None
+        self._suspects: Counter[str] = Counter()
+        self._spied: dict[str, tuple[Trace, Trace, set[str]]] = {}
+        self._varied: set[str] = set()
+
+    def spied(self, situation: str) -> tuple[Trace, Trace, set[str]]:
+        """The situation with every method of every part overridden: on stock, with the patches, and what they reach."""
+        if situation not in self._spied:
+            spec = {"situation": situation, "kind": "documented"}
+            stock, _ = self.arms.extended(spec, shim=False)
+            shim, reached = self.arms.extended(spec, True, self._toggle)
+            self._spied[situation] = stock, shim, reached
+        return self._spied[situation]
+
+    def specs(self, situation: str) -> Iterator[Spec]:
+        """Every program of a situation."""
+        stock, _, reached = self.spied(situation)
+        for kind in ("documented", "args", "plain", "properties"):
+            yield {"situation": situation, "kind": kind}
+        silent = [re.match(r"warning (\w+) (.*)", line) for lines in stock.lines.values() for line in lines]
+        but = sorted({re.escape(found[2][:40].split("<")[0]) for found in silent if found})
+        yield {"situation": situation, "kind": "errors", "but": but}
+        for method in sorted(reached):
+            part, _, name = method.partition(" ")
+            if method in self._varied:  # in another situation
+                continue
+            self._varied.add(method)
+            for kind in ("raises", "never", "instance"):
+                yield {"situation": situation, "kind": kind, "part": part, "method": name}
+        calls = Counter(re.findall(r"call (\w+)\.(\w+)\(", "\n".join(stock.all_lines())))
+        for part in sorted({part for part, _ in calls}):
+            for enter, leave in BRACKETS:
+                if calls[part, enter] and calls[part, leave] and (enter != "train" or part in MODULES):
+                    yield {"situation": situation, "kind": "bracket", "part": part, "enter": enter, "leave": leave}
+        for how in ("mock", "wrapt", "checker", "plain"):
+            for location in ("torch:save", "torch:load"):
+                yield {"situation": situation, "kind": "wrapper", "of": location, "how": how}
+        yield {"situation": situation, "kind": "registered", "scheme": "file"}
+        yield {"situation": situation, "kind": "full", "bytes": 3000}
+        yield {"situation": situation, "kind": "spawn"}
+        yield {"situation": situation, "kind": "repeated", "times": TIMES}
+
+    def programs(self, situations: tuple[str, ...]) -> Iterator[Spec]:
+        """Every program, the telling ones first."""
+        found = {situation: list(self.specs(situation)) for situation in situations}
+        for kinds in (("documented", "plain", "errors"), ("bracket", "registered", "full", "spawn", "args")):
+            for specs in found.values():
+                yield from (spec for spec in specs if spec["kind"] in kinds)
+        yield from self.wrappers(situations)
+        for specs in found.values():
+            known = ("documented", "plain", "errors", "bracket", "registered", "full", "spawn", "args")
+            yield from (spec for spec in specs if spec["kind"] not in known)
+
+    def wrappers(self, situations: tuple[str, ...]) -> Iterator[Spec]:
+        """Wrappers of what the default patches replace or call, each in the first situation that executes it."""
+        replaced, known = self._functions()
+        left = [*replaced, *(location for location in known if location not in replaced)]
+        for situation in situations:
+            spec = {"situation": situation, "kind": "wrapper", "how": "seen", "of": " ".join(left)}
+            seen = self.arms.extended(spec, False)[1] if left else set()
+            left = [location for location in left if location not in seen]
+            for location in sorted(seen):
+                for how in ("mock", "wrapt", "checker"):
+                    common = {"situation": situation, "kind": "wrapper", "of": location, "how": how}
+                    yield {**common, "tells": location in replaced}
+
+    def _functions(self) -> tuple[list[str], list[str]]:
+        """Upstream's functions that the default patches replace, and that they call, as ``module:attribute``."""
+        space = programs.namespace(self.arms.version)
+        roots = {"pytorch": f"{space}.pytorch", "fabric": f"{space}.fabric"}
+        if space != "lightning":
+            roots = {"pytorch": "pytorch_lightning", "fabric": "lightning_fabric"}
+        found: tuple[list[str], list[str]] = ([], [])
+        for name in default_patches(self.arms.version):
+            patch = catalogue.find(name)[0]
+            for into, locations in zip(found, ([t.location for t in patch.targets], patch.calls)):
+                for location in locations:
+                    root, _, rest = location.rstrip("()").partition(".")
+                    into.append(f"{roots[root]}.{rest}" if rest else location)
+        return found
+
+    def __call__(self, spec: Spec) -> Finding:
+        if spec["kind"] == "documented":
+            stock, shim, _ = self.spied(spec["situation"])
+        else:
+            stock, shim = self.arms.extended(spec, False)[0], self.arms.extended(spec, True, self._toggle)[0]
+        difference = change(stock, shim)
+        finding = Finding(self.arms.version, spec, "same")
+        if not difference:
+            return finding
+        again = self.arms.extended(spec, False)[0]
+        if stock.hung or change(stock, again):
+            finding.verdict, finding.because = "unlike itself", ["two runs of it differ on stock"]
+            return finding
+        for patch in self._blame(spec, stock):
+            finding.patches.append(patch)
+            finding.because.append(self._excuse(patch, spec, stock))
+        finding.verdict = "explained" if finding.patches and all(finding.because) else "finding"
+        finding.gone, finding.come = difference.gone[:12], difference.come[:12]
+        return finding
+
+    def _blame(self, spec: Spec, stock: Trace) -> list[str]:
+        found: list[str] = []
+
+        @lru_cache(None)
+        def changes(names: tuple[str, ...]) -> bool:
+            return bool(names) and bool(change(stock, self.arms.extended(spec, True, ",".join(names))[0]))
+
+        suspects = [name for name in default_patches(self.arms.version) if name not in self.without]
+        suspects.sort(key=lambda name: self._suspects[name])
+        while len(found) < 5:
+            usual = [name for name in reversed(suspects) if self._suspects[name]][:4]
+            guilty = next((name for name in usual if changes((name,))), "") if not found else ""
+            if not guilty:
+                if not changes(tuple(suspects)):
+                    break
+                low, high = 0, len(suspects)
+                while high - low > 1:
+                    middle = (low + high) // 2
+                    low, high = (low, middle) if changes(tuple(suspects[:middle])) else (middle, high)
+                guilty = suspects[high - 1]
+            suspects.remove(guilty)
+            self._suspects[guilty] += 1
+            found.append(guilty)
+        return found
+
+    def _excuse(self, patch: str, spec: Spec, stock: Trace) -> str:
+        """Why the patch may do this; "" if nothing says so."""
+        alone = self.arms.extended(spec, True, patch)[0]
+        difference = change(stock, alone)
+        if not difference:
+            return "only beside another"
+        if _declared(patch, spec, difference):
+            return "declared"
+        fixed_in = catalogue.find(patch)[0].fixed_in
+        if fixed_in is None:
+            return ""
+        official = self.arms.extended(spec, False, version=fixed_in)[0]
+        if trial.behaves_as(official, alone, difference):
+            return f"as {fixed_in}"
+        last = max(gate.affected_releases(catalogue.find(patch)[0]), key=Version)
+        if last != self.arms.version:
+            before = self.arms.extended(spec, False, version=last)[0]
+            there = self.arms.extended(spec, True, patch, version=last)[0]
+            nearer = change(before, there)
+            if nearer and trial.behaves_as(official, there, nearer):
+                return f"as {fixed_in}, seen on {last}"
+        return ""
+
+
+MODULES = ("Model",)
+
+
+def declarations() -> list[dict[str, Any]]:
+    """Effects that a maintainer has looked at: ``patch``, ``effect`` in words, ``lines`` that may differ (patterns)."""
+    found: list[dict[str, Any]] = json.loads(DECLARED.read_text(encoding="utf-8")) if DECLARED.exists() else []
+    return found
+
+
+def _declared(patch: str, spec: Spec, difference: Change) -> bool:
+    entries = [
+        entry
+        for entry in declarations()
+        if entry["patch"] == patch and spec["situation"] in entry.get("situations", [spec["situation"]])
+    ]
+    patterns = [pattern for entry in entries for pattern in entry["lines"]]
+    return bool(patterns) and all(
+        any(re.search(pattern, line) for pattern in patterns) for line in (*difference.gone, *difference.come)
+    )

@@ -1,0 +1,55 @@
+"""Programs with something of their own around Lightning's functions meet the same with the patches on: a sample."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from lightning_patches import patches as catalogue
+from tests.extension_points import judge
+
+SAMPLE = {"2.2.5": ("manual", "precision", "loaders")}
+HARMFUL = ("calls_a_hook_twice", "loses_a_checkpoint", "other_weights_in_the_checkpoint")
+
+
+@pytest.fixture(scope="module", params=sorted(SAMPLE))
+def tries(request: pytest.FixtureRequest) -> Iterator[judge.Judge]:
+    with judge.Arms(request.param) as arms:
+        yield judge.Judge(arms)
+
+
+@pytest.fixture(scope="module")
+def arms() -> Iterator[judge.Arms]:
+    with judge.Arms("2.6.6") as found:
+        yield found
+
+
+def test_a_patch_calls_no_code_of_a_program_that_stock_does_not_call(tries: judge.Judge) -> None:
+    """Every method of every part overridden: the same calls, with the same arguments, in the same order."""
+    findings = [tries({"situation": name, "kind": "documented"}) for name in SAMPLE[tries.arms.version]]
+    assert [finding for finding in findings if finding.verdict == "finding"] == []
+
+
+def test_circumstances_and_wrappers_are_met_as_on_stock(tries: judge.Judge) -> None:
+    specs = [
+        {"situation": "resumed", "kind": "wrapper", "of": "torch:load", "how": "mock"},
+        {"situation": "manual", "kind": "wrapper", "of": "torch:save", "how": "checker"},
+        {"situation": "resumed", "kind": "full", "bytes": 3000},
+        {"situation": "fabric", "kind": "repeated", "times": 3},
+    ]
+    findings = [tries(spec) for spec in specs]
+    assert [finding for finding in findings if finding.verdict == "finding"] == []
+
+
+@pytest.mark.parametrize("harm", HARMFUL)
+def test_a_harmful_patch_is_caught(harm: str, arms: judge.Arms, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(judge, "default_patches", lambda version: ["fit-resets-should-stop"])
+    monkeypatch.setattr(arms, "stand_in", harm)
+    assert judge.Judge(arms)({"situation": "interrupted", "kind": "documented"}).verdict == "finding"
+
+
+def test_declared_effects_are_of_patches() -> None:
+    for entry in judge.declarations():
+        assert {"patch", "effect", "lines"} <= set(entry) <= {"patch", "effect", "lines", "situations"}
+        assert catalogue.find(entry["patch"]) and entry["lines"]
