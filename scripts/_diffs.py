@@ -1,4 +1,4 @@
-"""Our diffs against upstream's source (``upstream/*.patch``): read, placed and applied, with no fuzz.
+"""Our diffs against upstream's source (``upstream/diffs/*.patch``): read, placed and applied, with no fuzz.
 
 A diff is an ordinary unified diff with a DEP-3 header. Its paths and lines are those of the ``lightning`` package
 (``pytorch/tuner/lr_finder.py``, ``lightning.pytorch``), and are translated for ``pytorch_lightning`` and
@@ -31,9 +31,9 @@ from lightning_patches.engine import distributions, gate
 from lightning_patches.engine.fingerprints import MARKER
 from lightning_patches.patch import Patch
 
-UPSTREAM = ROOT / "upstream"
+DIFFS = ROOT / "upstream" / "diffs"
 REPOSITORY = "https://github.com/Lightning-AI/pytorch-lightning"
-SERIES = UPSTREAM / "series"
+SERIES = DIFFS / "series"
 State = Literal["applied", "applies", "does not apply"]
 Reader = Callable[[str], Optional[str]]
 """Text of a file of the release, by its path in the wheel; ``None`` if there is no such file."""
@@ -72,7 +72,7 @@ class Hunk:
 
 @dataclass(frozen=True)
 class Diff:
-    """One file of ``upstream/``: a patch's change to the releases of one range.
+    """One file of ``upstream/diffs/``: a patch's change to the releases of one range.
 
     Args:
         path: the file.

@@ -83,13 +83,13 @@ def checkout() -> Optional[Path]:
 
 
 def diffs(patch: Patch) -> list[Path]:
-    """The patch's diffs, ``upstream/<name>*.patch``, in a source checkout; empty elsewhere."""
+    """The patch's diffs, ``upstream/diffs/<name>*.patch``, in a source checkout; empty elsewhere."""
     root = checkout()
     if root is None:
         return []
     names = [other.name for other in catalogue.all_patches()]
     found = []
-    for path in sorted((root / "upstream").glob(f"{patch.name}*.patch")):
+    for path in sorted((root / "upstream" / "diffs").glob(f"{patch.name}*.patch")):
         # "a-b.patch" belongs to the patch "a-b" if there is one, and to "a" otherwise.
         owner = max((name for name in names if path.name.startswith(name)), key=len)
         if owner == patch.name:

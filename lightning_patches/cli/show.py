@@ -41,7 +41,7 @@ def run(args: argparse.Namespace) -> int:
 def _diffs(patch: Patch, left_out: bool) -> list[dict[str, str]]:
     if left_out:
         return []
-    return [{"path": f"upstream/{path.name}", "text": path.read_text("utf-8")} for path in _records.diffs(patch)]
+    return [{"path": f"upstream/diffs/{path.name}", "text": path.read_text("utf-8")} for path in _records.diffs(patch)]
 
 
 def _page(patch: Patch, with_diff: bool) -> str:
@@ -113,9 +113,11 @@ def _target(target: Target) -> str:
 
 def _diff_text(patch: Patch) -> str:
     if _records.checkout() is None:
-        where = f"A wheel has no diffs: see upstream/{patch.name}*.patch in the source repository."
+        where = f"A wheel has no diffs: see upstream/diffs/{patch.name}*.patch in the source repository."
         return _output.paragraph(where, "  ")
     paths = _records.diffs(patch)
     if not paths:
-        return _output.paragraph(f"None: there is no upstream/{patch.name}*.patch in this checkout.", "  ")
-    return "\n".join(f"  upstream/{path.name}\n\n{path.read_text('utf-8').rstrip()}\n" for path in paths).rstrip("\n")
+        return _output.paragraph(f"None: there is no upstream/diffs/{patch.name}*.patch in this checkout.", "  ")
+    return "\n".join(f"  upstream/diffs/{path.name}\n\n{path.read_text('utf-8').rstrip()}\n" for path in paths).rstrip(
+        "\n"
+    )

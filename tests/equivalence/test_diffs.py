@@ -1,4 +1,4 @@
-"""The diffs in upstream/ fit every release that they are for, to the letter, and say what the records say."""
+"""The diffs in upstream/diffs/ fit every release that they are for, to the letter, and say what the records say."""
 
 import datetime
 import os

@@ -89,7 +89,7 @@ OF_CODE = ["activation/test_run.py", "equivalence/test_diffs.py", "pythons/test_
         ("scripts/_fork.py", OF_CODE),
         ("tests/support/arms.py", OF_CODE),
         ("tests/activation/conftest.py", OF_CODE),
-        ("upstream/compiled-log.patch", ["equivalence/test_diffs.py"]),
+        ("upstream/diffs/compiled-log.patch", ["equivalence/test_diffs.py"]),
         ("tests/unit/test_cli.py", ["pythons/test_pythons.py"]),
         ("tests/activation/test_run.py", ["activation/test_run.py"]),
         ("tests/patches/test_compiled_log.py", []),

@@ -30,10 +30,10 @@ COSTLY = (
 )
 """Below ``tests``: folders and files of which most tests start processes."""
 RUNS = {
-    "equivalence": ("upstream/*.patch", "upstream/series"),
+    "equivalence": ("upstream/diffs/*"),
     "healthy": ("upstream/effects.json",),
     "pythons": ("tests/unit/test_*.py",),
-    "simulated_cuda": ("upstream/*.patch", "upstream/series", "tests/gpu/test_*.py", "tests/patches/test_*.py"),
+    "simulated_cuda": ("upstream/diffs/*", "tests/gpu/test_*.py", "tests/patches/test_*.py"),
 }
 """By folder, what its tests depend on besides the code that all share."""
 SECONDS = 2.0

@@ -349,13 +349,13 @@ class TestShow:
         assert record["targets"][0]["location"].endswith(":_ResultCollection.update_metrics")
 
     def test_diffs_of_the_checkout(self, tmp_path, monkeypatch, capsys):
-        (tmp_path / "upstream").mkdir()
+        (tmp_path / "upstream" / "diffs").mkdir(parents=True)
         for name in (DEVICE, f"{DEVICE}-2.1", UNMASKED):
-            (tmp_path / "upstream" / f"{name}.patch").write_text(f"+ line of {name}\n")
+            (tmp_path / "upstream" / "diffs" / f"{name}.patch").write_text(f"+ line of {name}\n")
         monkeypatch.setattr(_records, "checkout", lambda: tmp_path)
         assert cli.main(["show", DEVICE]) == 0
         text = capsys.readouterr().out
-        assert f"upstream/{DEVICE}.patch\n\n+ line of {DEVICE}\n" in text
+        assert f"upstream/diffs/{DEVICE}.patch\n\n+ line of {DEVICE}\n" in text
         assert f"+ line of {DEVICE}-2.1" in text
         assert UNMASKED not in text
         assert cli.main(["show", DEVICE, "--no-diff"]) == 0
@@ -366,9 +366,9 @@ class TestShow:
         monkeypatch.setattr(_records, "checkout", lambda: tmp_path)
         patches = (_renamed(short, "loader"), _renamed(long, "loader-length"))
         monkeypatch.setattr(_records.catalogue, "all_patches", lambda: patches)
-        (tmp_path / "upstream").mkdir()
+        (tmp_path / "upstream" / "diffs").mkdir(parents=True)
         for name in ("loader", "loader-2.1", "loader-length"):
-            (tmp_path / "upstream" / f"{name}.patch").touch()
+            (tmp_path / "upstream" / "diffs" / f"{name}.patch").touch()
         assert [path.stem for path in _records.diffs(patches[0])] == ["loader-2.1", "loader"]
         assert [path.stem for path in _records.diffs(patches[1])] == ["loader-length"]
 
@@ -377,7 +377,7 @@ class TestShow:
         env = {**environment(), "PYTHONPATH": str(tmp_path)}
         done = call("show", DEVICE, env=env)
         assert done.returncode == 0, done
-        assert f"see upstream/{DEVICE}*.patch in the source repository" in done.stdout
+        assert f"see upstream/diffs/{DEVICE}*.patch in the source repository" in done.stdout
 
 
 class TestOutput:

@@ -30,7 +30,7 @@ def test_source_archive(tmp_path: Path) -> None:
     for folder in ("lightning_patches", "scripts", "tests", "upstream"):
         for path in (ROOT / folder).rglob("*.py"):
             assert "build" in path.parts or str(path.relative_to(ROOT)) in names
-    assert {f"upstream/{path.name}" for path in (ROOT / "upstream").iterdir() if path.is_file()} <= names
+    assert {str(path.relative_to(ROOT)) for path in (ROOT / "upstream").rglob("*") if path.is_file()} <= names
     assert {"setup.cfg", "pyproject.toml", "README.md", "LICENSE"} <= names
     assert metadata["Author"] and metadata.get_all("Project-URL")
     assert "lightning_patches/CHANGELOG.md" in names
