@@ -26,6 +26,8 @@ sys.path[:0] = [str(ROOT / "scripts"), str(ROOT)]
 
 import _carried
 
+from packaging.version import Version
+
 from lightning_patches import patches as catalogue
 from lightning_patches.engine import distributions, gate
 from lightning_patches.engine.fingerprints import MARKER
@@ -33,7 +35,9 @@ from lightning_patches.patch import Patch
 
 DIFFS = ROOT / "upstream" / "diffs"
 REPOSITORY = "https://github.com/Lightning-AI/pytorch-lightning"
-SERIES = DIFFS / "series"
+NUMBER = 1
+"""N of a fork's version, ``2.2.5+patches.N``: raised whenever a diff is added, removed or changed in a published state of
+this repository."""
 State = Literal["applied", "applies", "does not apply"]
 Reader = Callable[[str], Optional[str]]
 """Text of a file of the release, by its path in the wheel; ``None`` if there is no such file."""
@@ -78,12 +82,14 @@ class Diff:
         path: the file.
         header: DEP-3 fields; a field may occur more than once.
         changes: path in the source tree (``pytorch/loops/fetchers.py``) and the hunks there.
-        digest: sha256 of the file.
+        whole: the text that other tools can apply: that of the file, and behind it the files that it carries.
+        digest: sha256 of that.
     """
 
     path: Path
     header: dict[str, list[str]] = field(hash=False)
     changes: tuple[tuple[str, tuple[Hunk, ...]], ...]
+    whole: str = field(repr=False, hash=False)
     digest: str
 
     @property
@@ -100,29 +106,24 @@ class Diff:
         return gate.in_ranges(version, self.affected)
 
 
-def series(path: Path = SERIES) -> list[Diff]:
-    """All diffs, in the order in which they are applied.
+def series(directory: Path = DIFFS) -> list[Diff]:
+    """All diffs, in the order in which they are applied: patches as the catalogue layers them, and what is for several
+    ranges of releases by release.
 
     Raises:
-        DiffError: a file is malformed, missing, or not in the series.
+        DiffError: a file is malformed, or there is no patch of its name.
     """
-    names = [line.strip() for line in path.read_text().splitlines() if line.strip() and not line.startswith("#")]
-    there = {file.name for file in path.parent.glob("*.patch")}
-    if set(names) != there or len(names) != len(there):
-        raise DiffError(f"{path.name} and the files beside it differ: {sorted(there.symmetric_difference(names))}")
-    return [read(path.parent / name) for name in names]
+    order = {patch.name: number for number, patch in enumerate(catalogue.all_patches())}
+    diffs = [read(path) for path in sorted(directory.glob("*.patch"))]
+    strange = [diff.path.name for diff in diffs if diff.name not in order]
+    if strange:
+        raise DiffError(f"no patch has the name of {', '.join(strange)}")
+    return sorted(diffs, key=lambda diff: (order[diff.name], _from_release(diff)))
 
 
-def series_number(path: Path = SERIES) -> int:
-    """The number in the series' first line: N in ``2.2.5+patches.N``.
-
-    Raises:
-        DiffError: the first line has none.
-    """
-    found = re.match(r"# series (\d+)\b", path.read_text())
-    if found is None:
-        raise DiffError(f'{path.name} must begin with "# series N"')
-    return int(found.group(1))
+def _from_release(diff: Diff) -> Version:
+    """The release in the file's name, with which its range begins."""
+    return Version(diff.path.stem.partition(".")[2] or "0")
 
 
 def series_digest(diffs: Iterable[Diff]) -> str:
@@ -131,7 +132,7 @@ def series_digest(diffs: Iterable[Diff]) -> str:
 
 
 def read(path: Path) -> Diff:
-    """Parse one file.
+    """Parse one file, and add what it carries, as that is in the package now.
 
     Raises:
         DiffError: it is not a unified diff with a header, or its counts are wrong.
@@ -155,7 +156,13 @@ def _parsed(path: Path, text: str) -> Diff:
             raise DiffError(f"{path.name}: {line!r} is not a header field")
         name = match.group(1)
         header.setdefault(name, []).append(match.group(2) or "")
-    return Diff(path, header, _parse_changes(path, body), hashlib.sha256(text.encode()).hexdigest())
+    carried = _carried.files(path.name.partition(".")[0], header.get("Carries", []))
+    body += "".join(
+        "\n".join([f"--- /dev/null\n+++ b/{target}\n@@ -0,0 +1,{len(lines)} @@", *(f"+{line}" for line in lines), ""])
+        for target, lines in carried.items()
+    )
+    whole = f"{head}\n---\n{body}"
+    return Diff(path, header, _parse_changes(path, body), whole, hashlib.sha256(whole.encode()).hexdigest())
 
 
 def _parse_changes(path: Path, body: str) -> tuple[tuple[str, tuple[Hunk, ...]], ...]:
@@ -339,15 +346,14 @@ def _definitions(statements: Iterable[ast.AST], inside: str = "") -> Iterator[tu
 
 def renewed(diff: Diff, reader: Reader) -> str:
     """The diff's text with the header that the patch's record gives it, the line numbers that it has in a release of
-    the ``lightning`` layout, and what it carries as it is now in the package.
+    the ``lightning`` layout. What it carries is made when it is read.
 
     Raises:
         DiffError: it does not apply there.
     """
-    carried = _carried.files(diff.name, diff.header.get("Carries", []))
     parts = [header_text(header_of(diff, record(diff.name))).rstrip("\n")]
     for path, hunks in diff.changes:
-        if path in carried:
+        if hunks[0].is_new_file:
             continue
         where = path_in("lightning", path)
         content = reader(where)
@@ -360,9 +366,6 @@ def renewed(diff: Diff, reader: Reader) -> str:
             heading = f"@@ -{place.start + 1},{old} +{place.start + 1 + shift},{new} @@ {hunk.section}".rstrip()
             parts.append("\n".join([heading, *(kind + line for kind, line in hunk.lines)]))
             shift += new - old
-    for path, lines in carried.items():
-        heading = f"--- /dev/null\n+++ b/{path}\n@@ -0,0 +1,{len(lines)} @@"
-        parts.append("\n".join([heading, *(f"+{line}" for line in lines)]))
     return "\n".join(parts) + "\n"
 
 

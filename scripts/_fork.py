@@ -107,7 +107,7 @@ def make(distribution: str, base: str, names: Optional[Iterable[str]] = None) ->
 
 def local_version(base: str, names: Optional[list[str]] = None) -> str:
     """``2.2.5+patches.1``; with a selection of patches ``2.2.5+patches.1.only.8ab3c07d``, which tells them apart."""
-    number = f"{base}+patches.{_diffs.series_number()}"
+    number = f"{base}+patches.{_diffs.NUMBER}"
     if names is None:
         return number
     return f"{number}.only.{hashlib.sha256(','.join(names).encode()).hexdigest()[:8]}"
@@ -213,7 +213,7 @@ def _provenance(fork: Fork) -> bytes:
     release = _releases.find(fork.distribution, fork.base)
     facts = {
         "made from": {"wheel": release.wheel_name, "sha256": release.sha256},
-        "series": _diffs.series_number(),
+        "series": _diffs.NUMBER,
         "diffs": [{"file": diff.path.name, "sha256": diff.digest} for diff in fork.diffs],
     }
     return (json.dumps(facts, indent=1) + "\n").encode()

@@ -1,9 +1,10 @@
-"""Puts the repository on ``sys.path``, so that tests import ``tests.support`` and the package of this checkout."""
+"""Puts the repository on ``sys.path``, so that tests import ``tests.support`` and the package of this checkout; and
+chooses tests for ``scripts/test``."""
 
 import os
 import sys
+import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -13,45 +14,32 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 
-def pytest_collection_modifyitems(items: list) -> None:
-    """The tests of one patch share the runs of their arms: they stay on one worker.
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("lightning-patches", "which tests are run; see tests/README.md")
+    group.addoption("--soon", action="store_true", help="those that tell most in little time")
+    group.addoption("--rest", type=int, metavar="TURN", help="the others, in an order that depends on this number")
+    group.addoption("--until", type=float, metavar="TIME", help="begin none after that time, in seconds since 1970")
 
-    Those whose proof holds are skipped, but for a sample.
-    """
-    if all(item.path.parent.name == "unit" for item in items):
-        return  # also in Pythons that lack what the others need
-    from tests.equivalence import matrix, tested
 
-    known = {} if tested.RECORDING in os.environ else tested.load()
+def pytest_collection_modifyitems(config: pytest.Config, items: list) -> None:
+    """The tests of one patch share the runs of their arms: they stay on one worker."""
     for item in items:
-        if not tested.may_be_skipped(item.path):
-            continue
-        if item.path.parent == matrix.TESTS:
+        if item.path.parent == ROOT / "tests" / "patches":
             item.add_marker(pytest.mark.xdist_group(item.path.stem))
-        if tested.holds(item.nodeid, known) and not matrix.sampled(item.nodeid):
-            item.add_marker(pytest.mark.skip("its proof holds: nothing that it depends on has changed since it passed"))
+    wants_soon, turn = config.getoption("soon"), config.getoption("rest")
+    if not wants_soon and turn is None:
+        return  # also in Pythons that lack what the others need
+    from tests import selection
+
+    chosen = selection.soon(items)
+    config.hook.pytest_deselected(items=[item for item, is_soon in zip(items, chosen) if is_soon is not wants_soon])
+    items[:] = [item for item, is_soon in zip(items, chosen) if is_soon is wants_soon]
+    if turn is not None:
+        items[:] = selection.rotated(items, turn)
 
 
-def recorded() -> Any:
-    """What notes the tests that pass, in a run that is to be recorded; a worker's reports come to the process that has
-    started it."""
-    if "LIGHTNING_PATCHES_TEST_RECORD" not in os.environ or "PYTEST_XDIST_WORKER" in os.environ:
-        return None
-    from tests.equivalence import tested
-
-    return tested.THIS_RUN
-
-
-def pytest_sessionstart() -> None:
-    if recorded():
-        recorded().begin()
-
-
-def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    if recorded():
-        recorded().take(report.nodeid, report.passed, report.duration)
-
-
-def pytest_sessionfinish() -> None:
-    if recorded():
-        recorded().end()
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    until = item.config.getoption("until")
+    if until is not None and time.time() > until:
+        pytest.skip("no time was left for it (--until)")

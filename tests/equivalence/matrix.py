@@ -345,24 +345,6 @@ def holds(cell: Cell, known: dict[str, dict[str, Any]]) -> bool:
 
 
 @cache
-def engine() -> str:
-    """Digest of what puts every patch in its place. A change to it voids no proof: its own tests and the conformance
-    suite judge it, and a sample of the cells is run again (:func:`in_sample`)."""
-    files = sorted([*PACKAGE.glob("*.py"), *(PACKAGE / "engine").glob("*.py"), *(PACKAGE / "activation").glob("*.py")])
-    return hashlib.sha256(b"".join(content(path) for path in files)).hexdigest()
-
-
-def in_sample(cell: Cell, share: int = 20) -> bool:
-    """Whether a cell is one of the few, ``1 / share``, that are run although their proof holds."""
-    return sampled(key(cell), share)
-
-
-def sampled(name: str, share: int = 20) -> bool:
-    """Whether a name is one of ``1 / share`` of all: others for each state of the engine."""
-    return int(hashlib.sha256(f"{engine()} {name}".encode()).hexdigest(), 16) % share == 0
-
-
-@cache
 def digest(proof: Proof, patches: tuple[str, ...], diffs: bool) -> str:
     """Of the scenario, what is asked of it, the shim with the patches that take part, and their diffs.
 
@@ -425,7 +407,7 @@ def _builder(target: Target) -> tuple[Any, ...]:
 def imported(path: Path) -> frozenset[Path]:
     """The files of the package that a file imports, and those that they import, without the engine."""
     found: set[Path] = set()
-    engine = set((PACKAGE / "engine").glob("*.py"))  # see :func:`engine`
+    engine = set((PACKAGE / "engine").glob("*.py"))  # judged by its own tests and the conformance suite
     for node in ast.walk(ast.parse(path.read_bytes())):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("lightning_patches"):
             for alias in node.names:

@@ -46,6 +46,8 @@ def test_each_diff_applies_to_each_affected_release_alone_and_in_the_series(dist
 @pytest.mark.parametrize("diff", SERIES, ids=lambda diff: diff.path.stem)
 def test_gnu_patch_without_fuzz_makes_the_same_files(diff, tmp_path):
     versions = [version for version in _releases.versions() if diff.is_for(version)]
+    whole = tmp_path / "whole.patch"
+    whole.write_text(diff.whole)
     for version in dict.fromkeys((versions[0], versions[-1])):
         original = reader("lightning", version)
         expected = _diffs.apply(diff, "lightning", original)
@@ -54,7 +56,7 @@ def test_gnu_patch_without_fuzz_makes_the_same_files(diff, tmp_path):
             (root / path).parent.mkdir(parents=True, exist_ok=True)
             if original(path) is not None:
                 (root / path).write_text(original(path))
-        command = ["patch", "-p1", "--fuzz=0", "--no-backup-if-mismatch", "--force", "-i", str(diff.path)]
+        command = ["patch", "-p1", "--fuzz=0", "--no-backup-if-mismatch", "--force", "-i", str(whole)]
         done = subprocess.run(command, cwd=root / "lightning", capture_output=True, text=True)
         assert done.returncode == 0, (version, done.stdout, done.stderr)
         assert {path: (root / path).read_text() for path in expected} == expected, version
@@ -195,16 +197,16 @@ def test_malformed_diff_is_refused(tmp_path, text):
         made_up(tmp_path, text)
 
 
-def test_series_must_name_every_file(tmp_path):
+def test_the_order_is_that_of_the_catalogue(tmp_path):
+    names = [patch.name for patch in catalogue.all_patches()]
+    for file in ("2.10.0.patch", "2.9.0.patch"):
+        (tmp_path / f"{names[1]}.{file}").write_text(PATCH)
+    (tmp_path / f"{names[0]}.patch").write_text(PATCH)
+    expected = [f"{names[0]}.patch", f"{names[1]}.2.9.0.patch", f"{names[1]}.2.10.0.patch"]
+    assert [diff.path.name for diff in _diffs.series(tmp_path)] == expected
     made_up(tmp_path)
-    (tmp_path / "series").write_text("# series 3\n")
     with pytest.raises(_diffs.DiffError, match="made-up"):
-        _diffs.series(tmp_path / "series")
-    assert _diffs.series_number(tmp_path / "series") == 3
-    (tmp_path / "series").write_text("made-up.patch\n")
-    assert [diff.name for diff in _diffs.series(tmp_path / "series")] == ["made-up"]
-    with pytest.raises(_diffs.DiffError, match="series N"):
-        _diffs.series_number(tmp_path / "series")
+        _diffs.series(tmp_path)
 
 
 def test_check_diffs_tells_the_states_of_a_tree(tmp_path):
@@ -229,7 +231,7 @@ def test_check_diffs_tells_the_states_of_a_tree(tmp_path):
 
 
 def test_carried_files_are_complete_and_need_nothing_of_ours():
-    """Generated from this package: every name in them must be defined or imported, and not from here."""
+    """Made from this package when they are read: every name in them must be defined or imported, and not from here."""
     carried = [
         (path, "\n".join(hunks[0].after) + "\n")
         for diff in SERIES

@@ -2,8 +2,7 @@
 
 At the boundaries, the first and last affected release of each case and those around them: on an affected one stock
 shows the bug; shim and fork observe what the fixed release does, or the recommended usage, and are right. Any other has
-no bug, and is left alone. scripts/equivalence runs every affected release. What its record proves is not run again
-here, but for a sample.
+no bug, and is left alone. ``scripts/prove equivalence`` runs every affected release.
 """
 
 from dataclasses import replace
@@ -11,12 +10,11 @@ from dataclasses import replace
 import pytest
 
 from lightning_patches import patches as catalogue
-from tests.equivalence import matrix, record
+from tests.equivalence import matrix
 from tests.equivalence.prover import Prover
-from tests.support.arms import ROOT, Arm, Result
+from tests.support.arms import Arm, Result
 
-KNOWN = record.load(ROOT / "upstream" / record.FILES[False][0], record.surroundings())
-PROVER = Prover(matrix.Runner(note_executed=True), KNOWN)
+PROVER = Prover(matrix.Runner(note_executed=True))
 
 
 def boundaries():
@@ -30,8 +28,6 @@ def boundaries():
 @pytest.mark.distributed
 @pytest.mark.parametrize("cell", list(boundaries()))
 def test_the_arms_agree(cell):
-    if matrix.holds(cell, KNOWN) and not matrix.in_sample(cell):
-        pytest.skip("its proof holds: nothing that it depends on has changed since it was recorded")
     outcome = PROVER(cell)
     assert outcome.agrees, f"{cell}: {outcome.arms}\n{outcome.details}"
 
@@ -49,9 +45,7 @@ def by_default():
 @pytest.mark.parametrize("cell", list(by_default()))
 def test_the_default_set_cures_it_too(cell):
     """The cells above have the patches that their reference has. What all default patches do together is counted by
-    scripts/known_bugs, case by case and release by release; here a sample of that."""
-    if not matrix.in_sample(cell, share=10):
-        pytest.skip("not in the sample")
+    ``scripts/prove known-bugs``, case by case and release by release; here in one release."""
     result = PROVER.runner(cell.proof, Arm(cell.distribution, cell.version, shim=True))
     assert result.ok and not cell.proof.shows_bug(result), result
 

@@ -28,7 +28,7 @@ BUILD = [sys.executable, str(ROOT / "scripts" / "build_fork")]
 def test_record_and_metadata_describe_the_wheel(tmp_path):
     for distribution in _releases.DISTRIBUTIONS:
         fork = _fork.make(distribution, "2.2.5")
-        version = f"2.2.5+patches.{_diffs.series_number()}"
+        version = f"2.2.5+patches.{_diffs.NUMBER}"
         path = _fork.write_wheel(fork, tmp_path)
         stem = distribution.replace("-", "_")
         assert path.name == f"{stem}-{version}-py3-none-any.whl"
@@ -141,7 +141,7 @@ def test_installed_fork_is_recognized_and_nothing_is_applied_twice(tmp_path):
     status, output = execute([str(python), "-c", program], environment, 120, cwd=str(tmp_path))
     assert status == 0, output
     facts = json.loads(output.splitlines()[-1])
-    assert facts["version"] == f"2.2.5+patches.{_diffs.series_number()}"
+    assert facts["version"] == f"2.2.5+patches.{_diffs.NUMBER}"
     assert facts["file"].startswith(str(site))
     verdicts = {entry["patch"]: entry["verdict"] for entry in facts["entries"]}
     with_diff = {diff.name for diff in _diffs.selected("2.2.5")}

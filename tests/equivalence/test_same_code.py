@@ -195,9 +195,3 @@ def test_a_proof_holds_until_something_changes() -> None:
     assert not matrix.holds(cell, {matrix.key(cell): {**outcome, "agrees": False}})
     assert not matrix.holds(cell, {matrix.key(cell): {**outcome, "subject": "another"}})
     assert not matrix.holds(cell, {})
-
-
-def test_the_sample_is_a_small_share() -> None:
-    cells = matrix.cells(boundaries_only=True)
-    chosen = [cell for cell in cells if matrix.in_sample(cell)]
-    assert 0 < len(chosen) < len(cells) / 10

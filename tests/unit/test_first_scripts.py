@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -77,6 +78,13 @@ class TestTest:
         assert script.why_not(["tests/unit", "-q"]) == ""
         for arguments in ([], ["-x"], ["tests/simulated_cuda"], ["tests/patches/test_align_devices.py"]):
             assert "Install g++" in script.why_not(arguments)
+
+    def test_what_is_run_without_arguments(self) -> None:
+        chosen = load("test").chosen
+        assert chosen(False, None) == ["--soon"] and chosen(True, None) == []
+        turn, until = chosen(False, 30)
+        assert re.fullmatch(r"--rest=\d+", turn)
+        assert 1790 < float(until.partition("=")[2]) - time.time() <= 1800
 
     def test_without_a_compiler_nothing_is_downloaded(self, tmp_path: Path) -> None:
         command = [sys.executable, str(ROOT / "scripts" / "test")]
