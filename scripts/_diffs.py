@@ -25,7 +25,6 @@ os.environ.setdefault("_LIGHTNING_PATCHES_IMPORT_ONLY", "1")
 sys.path[:0] = [str(ROOT / "scripts"), str(ROOT)]
 
 import _carried
-
 from packaging.version import Version
 
 from lightning_patches import patches as catalogue
@@ -36,8 +35,8 @@ from lightning_patches.patch import Patch
 DIFFS = ROOT / "upstream" / "diffs"
 REPOSITORY = "https://github.com/Lightning-AI/pytorch-lightning"
 NUMBER = 1
-"""N of a fork's version, ``2.2.5+patches.N``: raised whenever a diff is added, removed or changed in a published state of
-this repository."""
+"""N of a fork's version, ``2.2.5+patches.N``: raised whenever a diff is added, removed or changed in a published state
+of this repository."""
 State = Literal["applied", "applies", "does not apply"]
 Reader = Callable[[str], Optional[str]]
 """Text of a file of the release, by its path in the wheel; ``None`` if there is no such file."""
