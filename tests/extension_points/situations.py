@@ -595,3 +595,93 @@ def nested(x: Extension) -> None:
     tr = trainer(x, callbacks=[best])
     tr.fit(model, loader(x), loader(x, 4))
     told(model, tr)
+
+
+@situation
+def own_freeze(x: Extension) -> None:
+    """Finetuning callbacks of the program's own: another freeze, and batch norm that is switched on again."""
+    base = pl.callbacks.BackboneFinetuning
+
+    class Modules(base):  # type: ignore[misc, valid-type]
+        @staticmethod
+        def freeze(modules: Any) -> None:
+            for name, parameter in modules.named_parameters():
+                parameter.requires_grad = name.endswith("bias")
+
+    class Again(base):  # type: ignore[misc, valid-type]
+        def freeze_before_training(self, pl_module: Any) -> None:
+            super().freeze_before_training(pl_module)
+            self.make_trainable([pl_module.backbone[1]])
+
+    for cls in (Modules, Again):
+        cls.__module__ = __name__
+        model = x.make(Model)
+        tr = trainer(x, callbacks=[x.make(cls, unfreeze_backbone_at_epoch=9, train_bn=False)])
+        tr.fit(model, loader(x))
+        told(model, tr)
+        saw("trained", [name for name, p in torch.nn.Module.named_parameters(model) if p.requires_grad])
+
+
+class Curriculum(Own):
+    """A sampler whose set_epoch wants to know more."""
+
+    def set_epoch(self, epoch: int, difficulty: int) -> None:  # type: ignore[override]
+        note("call", f"Curriculum.set_epoch({epoch}, {difficulty})")
+        self.epoch = difficulty
+
+
+@situation
+def own_set_epoch(x: Extension) -> None:
+    """Two ranks, with such a sampler, which the program tells by itself."""
+    spies.only_ranks = True
+    sampler = x.make(Curriculum)
+
+    class Tells(Model):
+        def on_train_epoch_start(self) -> None:
+            sampler.set_epoch(self.current_epoch, difficulty=self.current_epoch * 2)
+
+    Tells.__module__ = __name__
+    strategy = x.make(module("pytorch.strategies").DDPStrategy, start_method="fork")
+    trainer(x, strategy=strategy, devices=2).fit(x.make(Tells), loader(x, sampler=sampler))
+
+
+class Merged(torch.nn.Linear):
+    """A layer that merges its adapter into its weights while it evaluates, as those of loralib do."""
+
+    def __init__(self) -> None:
+        super().__init__(4, 1)
+        self.adapter = torch.nn.Parameter(torch.ones(1, 4))
+        self.merged = False
+
+    def train(self, mode: bool = True) -> Merged:
+        super().train(mode)
+        if mode == self.merged:
+            self.merged = not mode
+            with torch.no_grad():
+                self.weight += -self.adapter if mode else self.adapter
+        return self
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return super().forward(x) + (0 if self.merged else x @ self.adapter.T)
+
+
+@situation
+def merged(x: Extension) -> None:
+    """A checkpoint that is due when a validation begins, and a model that has other weights while it evaluates."""
+
+    class Merges(Model):
+        def __init__(self) -> None:
+            super().__init__()
+            self.head = Merged()
+
+        def on_validation_model_train(self) -> None:
+            self.train()
+
+    Merges.__module__ = __name__
+    best = x.make(
+        pl.callbacks.ModelCheckpoint, dirpath="best", monitor="val_loss", every_n_train_steps=4, save_top_k=-1
+    )
+    tr = trainer(x, callbacks=[best], val_check_interval=4)
+    model = x.make(Merges)
+    tr.fit(model, loader(x), loader(x, 4))
+    told(model, tr)

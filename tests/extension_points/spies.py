@@ -12,13 +12,15 @@ import inspect
 import os
 import re
 import sys
+import threading
 import weakref
 from pathlib import Path
 from typing import Any, Callable, Iterator, Optional
 
 import torch
 
-from tests.healthy.watch import CWD, digest, note, pl
+from tests.healthy import watch
+from tests.healthy.watch import CWD, digest, pl
 
 PATCHES = os.path.join("lightning_patches", "patches")
 DUNDERS = ("__iter__", "__next__", "__len__", "__getitem__", "__getstate__", "__setstate__", "__deepcopy__")
@@ -44,6 +46,16 @@ NEAR = 5
 """So many frames from a patch's function, a call is near it."""
 only_ranks = False
 SCALARS = (int, float, str, bool, type(None))
+
+
+def note(section: str, text: object) -> None:
+    """Write a line; what other threads do is written apart, since its order is that of no program."""
+    if threading.current_thread() is threading.main_thread():
+        watch.note(section, text)
+        return
+    line = f"{section} {watch.masked(text)}\n"
+    with open(Path(os.environ["HEALTHY_OUT"], "threads.0"), "a") as file:
+        file.write(line)
 
 
 def brief(value: Any) -> str:
