@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module
@@ -16,12 +17,21 @@ def _set_epoch(module: str, wrapper: str) -> Callable[[Any, str], Callable[..., 
             owner = getattr(upstream_module(namespace, module), wrapper)
             super(owner, self).set_epoch(epoch)
             inner = getattr(self.dataset._sampler, "set_epoch", None)
-            if callable(inner):
+            if callable(inner) and _takes_the_epoch(inner):
                 inner(epoch)
 
         return set_epoch
 
     return build
+
+
+def _takes_the_epoch(method: Callable[..., Any]) -> bool:
+    """Whether it can be called with the epoch alone. One that wants more is called by the program itself."""
+    try:
+        inspect.signature(method).bind(0)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def _target(module: str, wrapper: str, before: str = "") -> Target:
@@ -53,7 +63,8 @@ PATCHES = (
         "sampler is told the epoch in predict as well, in every release.",
         equivalent_to="the same sampler on one device",
         relied_on="A script that tells its sampler the epoch by itself, because Lightning does not, has the last "
-        "word and sees the same data; a sampler without set_epoch is left alone. One that has it, and is to give the "
+        "word and sees the same data; a sampler without set_epoch, or with one that "
+        "wants more than the epoch, is left alone. One that has it, and is to give the "
         "order of epoch 0 in all epochs under DDP, changes to what it does on one device.",
         relied_on_tests=("tests/patches/test_sampler_set_epoch.py::test_what_a_script_says_itself_stays",),
     ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
+from lightning_patches.engine.distributions import upstream_module
 from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 
@@ -26,8 +27,10 @@ def _on_fit_start(original: Callable[..., None], namespace: str) -> Callable[...
 
 def _freeze_before_training(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def freeze_before_training(self: Any, pl_module: Any) -> None:
-        original(self, pl_module)
-        if not self.train_bn:
+        known = upstream_module(namespace, "pytorch.callbacks.finetuning").BackboneFinetuning
+        if self.train_bn or type(self) is not known or "freeze" in vars(self):
+            original(self, pl_module)
+        else:
             self.freeze(pl_module.backbone, train_bn=False)
 
     return freeze_before_training
@@ -69,8 +72,9 @@ PATCHES = (
             ("batch norm is trained with train_bn=False", "running_mean of the frozen backbone changes"),
         ),
         equivalent_to="a callback derived from it that calls self.freeze(pl_module.backbone, train_bn=self.train_bn)",
-        relied_on="With train_bn=True, the default, and in callbacks with a freeze_before_training of their own "
-        "nothing changes. A script that says train_bn=False, and counts on batch norm being trained while the rest "
+        relied_on="With train_bn=True, the default, and in callbacks of a class derived from it nothing changes: they "
+        "may have a freeze of their own, or switch batch norm on again. A "
+        "script that says train_bn=False, and counts on batch norm being trained while the rest "
         "is frozen, has to say train_bn=True.",
         relied_on_tests=("tests/patches/test_frozen_batch_norm.py::test_everybody_else_trains_as_before",),
     ),

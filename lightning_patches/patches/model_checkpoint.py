@@ -341,6 +341,7 @@ PATCHES = (
         name="checkpoint-after-validation",
         title="A checkpoint that is due just before a validation gets that validation's metric",
         group="correctness",
+        default=False,
         affected=(">=2.0.0,<=2.6.6",),
         targets=(
             Target(f"{_CALLBACK}.on_train_batch_end", _on_train_batch_end),
@@ -381,22 +382,15 @@ PATCHES = (
         "validation within the epoch, 2.6.6 still uses the metric from before. Where no validation follows the last "
         "batch, it drops the save; here it is made, as before.",
         equivalent_to="ModelCheckpoint(monitor=...) without every_n_train_steps, which saves after each validation",
-        note="Only where the monitored metric comes from validation. Such a checkpoint is written after the "
-        "validation, not before it, or at the end of the epoch, as save_on_train_epoch_end says; should the validation "
-        "fail, or be interrupted, it is written then, but not in a job of several ranks, nor if the process is killed. "
-        "A save with which no validation coincides is made at once, by the latest metric that is known, as before. "
-        "Nothing changes for a subclass that has an on_train_batch_end, on_validation_end or on_train_epoch_end of its "
-        "own, where a model or callback has code that runs when a validation begins (on_validation_start, "
-        "on_validation_epoch_start, on_validation_model_eval), which may put in other weights, or with validation by "
-        "the clock (2.6).",
-        relied_on="A subclass that uploads best_model_path, a model or callback that puts averaged weights in for "
-        "validation, a training metric: the same files and weights as before. A save that waits for a validation "
-        "that fails is made all the same, but not in a job of several ranks, nor where the process is killed: there "
-        "the release without the patch has one file more.",
-        relied_on_tests=(
-            "tests/patches/test_checkpoint_after_validation.py::test_what_is_none_of_its_business_stays",
-            "tests/patches/test_checkpoint_after_validation.py::test_a_save_is_not_lost_with_the_validation_that_it_waits_for",
-        ),
+        note="Opt-in: for runs that choose checkpoints by val_loss every N steps, and whose weights are the same "
+        "before, during and after a validation. The file is written after the validation that belongs to the step, or "
+        "at the end of the epoch, as save_on_train_epoch_end says, and has the state of that moment: whatever changes "
+        "weights for a validation (averages, layers that merge in eval mode) is in it, and what the validation did. "
+        "Should the validation fail, or be interrupted, it is written then, but not in a job of several ranks, nor if "
+        "the process is killed. A save with which no validation coincides is made at once, by the latest metric that "
+        "is known. Nothing changes for a subclass that has an on_train_batch_end, on_validation_end or "
+        "on_train_epoch_end of its own, where a model or callback has an on_validation_start, "
+        "on_validation_epoch_start or on_validation_model_eval, or with validation by the clock (2.6).",
     ),
     Patch(
         name="checkpoint-exists-on-rank-zero",

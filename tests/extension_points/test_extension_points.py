@@ -10,6 +10,12 @@ from lightning_patches import patches as catalogue
 from tests.extension_points import judge
 
 SAMPLE = {"2.2.5": ("manual", "precision", "loaders")}
+OWN = {
+    "2.2.5": ("own_freeze", "own_set_epoch", "merged", "asynchronous"),
+    "2.6.6": ("own_freeze", "own_set_epoch", "merged", "progress", "own_average"),
+}
+"""Programs with classes of their own that a patch once did harm to."""
+WRITES_FILES = ("checkpoint-written-once", "own-checkpoint-load")
 HARMFUL = ("calls_a_hook_twice", "loses_a_checkpoint", "other_weights_in_the_checkpoint")
 
 
@@ -40,6 +46,14 @@ def test_circumstances_and_wrappers_are_met_as_on_stock(tries: judge.Judge) -> N
     ]
     findings = [tries(spec) for spec in specs]
     assert [finding for finding in findings if finding.verdict == "finding"] == []
+
+
+@pytest.mark.parametrize("version", sorted(OWN))
+def test_programs_with_classes_of_their_own_stay_as_they_are(version: str) -> None:
+    with judge.Arms(version) as arms:
+        tries = judge.Judge(arms, WRITES_FILES)
+        findings = [tries({"situation": name, "kind": "plain"}) for name in OWN[version]]
+    assert [finding.spec["situation"] for finding in findings if finding.verdict == "finding"] == []
 
 
 @pytest.mark.parametrize("harm", HARMFUL)

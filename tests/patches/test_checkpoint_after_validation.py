@@ -5,11 +5,12 @@ import pytest
 from tests.equivalence.proof import Proof, sees
 from tests.support.arms import Arm, run
 
+NAME = "checkpoint-after-validation"
 STALE, BEST = "step=6-score=100", "step=4-score=100"
 
 
 def observed(arm, case):
-    result = run("checkpoint_after_validation", arm, case)
+    result = run("checkpoint_after_validation", arm, case, toggle=NAME)
     assert result.ok, result
     return result.observations[0]
 
@@ -67,7 +68,7 @@ def test_other_ways_to_save(version, case, steps):
 def test_ranks_put_off_the_same_saves():
     stock = run("checkpoint_after_validation", Arm("lightning", "2.5.4"), "ranks")
     assert [STALE in seen["files"] for seen in stock.observations] == [True, True], stock
-    shim = run("checkpoint_after_validation", Arm("lightning", "2.5.4", shim=True), "ranks")
+    shim = run("checkpoint_after_validation", Arm("lightning", "2.5.4", shim=True), "ranks", toggle=NAME)
     assert shim.ok, shim
     steps = {2: 2, 3: 2, 4: 100, 5: 100, 6: 6, 7: 6, 8: 8}
     files = {f"step={step}-score={score}": [step, float(-step).hex()] for step, score in steps.items()}
@@ -103,7 +104,8 @@ def test_an_epoch_ends_once_where_a_fit_is_resumed(version):
 
 
 def test_a_misspelled_metric_is_still_an_error():
-    stock, shim = (run("checkpoint_after_validation", Arm("lightning", "2.5.4", shim=s), "misspelled") for s in (0, 1))
+    arms = (Arm("lightning", "2.5.4", shim=shim) for shim in (False, True))
+    stock, shim = (run("checkpoint_after_validation", arm, "misspelled", toggle=NAME) for arm in arms)
     assert not stock.ok and "could not find the monitored key" in stock.observations[0]["error"]
     assert not shim.ok and shim.observations == stock.observations
 

@@ -41,11 +41,10 @@ def test_an_average_from_the_first_step_on_is_left_alone():
     assert seen("2.6.6", "at-once") == seen("2.6.6", "at-once", shim=True)
 
 
-def test_a_subclass_sees_every_call():
-    """Upstream's own ``test_swa`` counts them."""
+def test_a_subclass_with_more_of_its_own_is_left_alone():
+    """It may average by itself. Upstream's own ``test_swa`` counts the calls of such a one."""
     stock, shim = (seen("2.6.6", "subclass", on) for on in (False, True))
-    assert stock.pop("calls") == shim.pop("calls") == [12, 1]
-    assert shim == seen("2.6.6", "later", shim=True)
+    assert stock == shim and stock["calls"] == [12, 1]
 
 
 def _weights(steps):
