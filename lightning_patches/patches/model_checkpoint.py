@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 import re
 import time
 from pathlib import Path
@@ -34,10 +35,22 @@ def _has_to_stay(filepath: Any, resumed_from: Any, dirpath: Any) -> bool:
 
 def _file_exists(original: Callable[..., bool], namespace: str) -> Callable[..., bool]:
     def file_exists(self: Any, filepath: Any, trainer: Any) -> bool:
+        if not _agrees_as_lightning_does(trainer.strategy, namespace):
+            return original(self, filepath, trainer)
         exists = trainer.is_global_zero and self._fs.exists(filepath)
         return bool(trainer.strategy.reduce_boolean_decision(exists, all=False))
 
     return file_exists
+
+
+def _agrees_as_lightning_does(strategy: Any, namespace: str) -> bool:
+    """Whether nobody but Lightning says how the ranks of this strategy come to a decision."""
+    for name in ("broadcast", "reduce_boolean_decision", "reduce", "root_device", "is_global_zero", "global_rank"):
+        found = inspect.getattr_static(strategy, name)
+        module = getattr(getattr(found, "fget", found), "__globals__", {}).get("__name__", "")
+        if not module.startswith(f"{namespace}."):
+            return False
+    return True
 
 
 def _overwriting_own(original: Callable[..., str], namespace: str) -> Callable[..., str]:
@@ -75,11 +88,11 @@ def _has_to_stay_there(filepath: str, resumed_from: Any, dirpath: Any) -> bool:
 
 
 def _place(path: Any) -> tuple[str, str]:
-    """Protocol, and path below it without a trailing slash."""
-    from fsspec import get_filesystem_class  # type: ignore[import-untyped]
-
-    protocol = _protocol(path)
-    return protocol, str(get_filesystem_class(protocol)._strip_protocol(str(path))).rstrip("/")
+    """Protocol, and path below it. Told by the text: only the program's CheckpointIO may know what it means."""
+    text, protocol = str(path), _protocol(path)
+    if protocol == "file":
+        return protocol, os.path.abspath(text.rpartition("://")[2])
+    return protocol, text[len(protocol) :].lstrip(":").strip("/")
 
 
 def _protocol(path: Any) -> str:
@@ -419,7 +432,8 @@ PATCHES = (
             "GPU's memory where there is one.",
             ("CUDA out of memory in broadcast_object_list while a checkpoint is saved",),
         ),
-        note="Lightning's own method for a joint decision takes the place of the broadcast: one number is reduced.",
+        note="Lightning's own method for a joint decision takes the place of the broadcast: one number is reduced. A "
+        "strategy that overrides either is asked as before.",
     ),
     Patch(
         name="checkpoint-name-similar-metrics",

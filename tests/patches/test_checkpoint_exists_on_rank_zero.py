@@ -33,6 +33,12 @@ def test_all_ranks_know_the_name(version):
     assert shim.observations[1]["names"] == [first, second] and "-v" in second and first != second
 
 
+@pytest.mark.parametrize(("distribution", "version"), [("pytorch-lightning", "2.0.9"), ("lightning", "2.5.6")])
+def test_a_strategy_with_a_broadcast_of_its_own_is_asked(distribution, version):
+    stock, shim = (run(NAME, Arm(distribution, version, shim=on), "own-broadcast") for on in (False, True))
+    assert stock.observations == shim.observations == [{"exists": True}], shim
+
+
 PROOFS = (
     Proof("checkpoint-exists-on-rank-zero", is_denied, case="denied", right=observes({"saved": True}, {"saved": True})),
 )

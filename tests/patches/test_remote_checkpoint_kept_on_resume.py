@@ -28,6 +28,14 @@ def test_they_are_those_that_remain_if_everything_is_kept():
     assert observed(Arm("lightning", "2.6.6", shim=True), "keep-all") == kept
 
 
+@pytest.mark.parametrize(("distribution", "version"), [("pytorch-lightning", "2.0.9"), ("lightning", "2.6.6")])
+def test_a_place_that_only_the_checkpoint_io_knows(distribution, version):
+    """It ended the training: fsspec was asked for the scheme. What is kept is told by the callback's directory."""
+    stock, shim = (observed(Arm(distribution, version, shim=on), "own-scheme") for on in (False, True))
+    assert stock["same_directory"] == shim["same_directory"] == ["epoch=2.ckpt"]
+    assert shim["old"] == ["epoch=0.ckpt"] and shim["new"] == stock["new"] == ["epoch=2.ckpt"]
+
+
 PROOFS = (
     Proof(
         "remote-checkpoint-kept-on-resume",

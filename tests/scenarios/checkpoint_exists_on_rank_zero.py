@@ -1,13 +1,14 @@
 """PR 21380, issue 19674: every rank asks the storage at each save, and an object is broadcast to agree on the answer.
 
 Cases: ``denied`` (only rank zero may use the storage), ``asked`` (how often each rank asks), ``version`` (two fits
-save under the same name).
+save under the same name), ``own-broadcast`` (rank 1 of a strategy that has a broadcast of its own, and nothing else).
 """
 
 import os
 
 import _scenario as scenario
 import fsspec
+import torch
 from fsspec.implementations.memory import MemoryFileSystem
 
 ModelCheckpoint = scenario.pytorch("callbacks").ModelCheckpoint
@@ -45,7 +46,25 @@ def fit():
     return os.path.basename(callback.best_model_path)
 
 
+class OwnBroadcast(scenario.pytorch("strategies").SingleDeviceStrategy):
+    """A rank other than zero. Rank zero's answer to whether the file exists is yes."""
+
+    is_global_zero = False
+
+    def broadcast(self, obj, src=0):
+        return True if obj is False else obj
+
+
+def ask_own_strategy():
+    strategy = OwnBroadcast(device=torch.device("cpu"))
+    trainer = scenario.trainer(strategy=strategy, enable_checkpointing=True)
+    scenario.observe(exists=trainer.checkpoint_callback.file_exists("nowhere.ckpt", trainer))
+
+
 if __name__ == "__main__":
+    if scenario.CASE == "own-broadcast":
+        ask_own_strategy()
+        raise SystemExit
     names = [fit() for _ in range(2 if scenario.CASE == "version" else 1)]
     if scenario.CASE == "denied":
         scenario.observe(saved=bool(names[0]))

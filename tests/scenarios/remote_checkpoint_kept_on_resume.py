@@ -1,6 +1,7 @@
 """Issue 21813: a run whose checkpoints are on a remote file system is resumed, and ModelCheckpoint tidies up.
 
-CASE "keep-all": the resumed runs keep all of their checkpoints. The file system is fsspec's in memory.
+CASE "keep-all": the resumed runs keep all of their checkpoints. CASE "own-scheme": they are resumed from a place that
+only the program's CheckpointIO knows. The file system is fsspec's in memory.
 """
 
 import _scenario as scenario
@@ -10,6 +11,11 @@ from torch.utils.data import DataLoader
 
 pl = scenario.pytorch()
 ModelCheckpoint = scenario.pytorch("callbacks").ModelCheckpoint
+
+
+class Registry(scenario.fabric("plugins").TorchCheckpointIO):
+    def load_checkpoint(self, path, *args, **kwargs):
+        return super().load_checkpoint(str(path).replace("models://", "memory://"), *args, **kwargs)
 
 
 class Model(pl.LightningModule):
@@ -33,7 +39,11 @@ def fit(directory, epochs, resume=None, monitor=None):
         mode="max",
         save_top_k=-1 if resume and scenario.CASE == "keep-all" else 1,
     )
-    trainer = scenario.trainer(enable_checkpointing=True, callbacks=[callback], max_epochs=epochs)
+    own = {}
+    if scenario.CASE == "own-scheme":
+        own["plugins"] = [Registry()]
+        resume = resume and resume.replace("memory://", "models://")
+    trainer = scenario.trainer(enable_checkpointing=True, callbacks=[callback], max_epochs=epochs, **own)
     trainer.fit(Model(), DataLoader(torch.rand(2, 2)), ckpt_path=resume)
     return callback.best_model_path
 
