@@ -12,8 +12,9 @@ import tempfile
 import zipfile
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import Iterator
+from typing import Callable, Iterator, Optional
 
 ROOT = Path(__file__).resolve().parents[1]
 LOCK = ROOT / "upstream" / "releases.lock"
@@ -129,3 +130,15 @@ def locked_directory(directory: Path) -> Iterator[None]:
     with open(directory / ".lock", "w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
+
+
+def reader(distribution: str, version: str) -> Callable[[str], Optional[str]]:
+    """Gives the text of a file of a locked release, by its path in the wheel; ``None`` if there is none."""
+    archive = zipfile.ZipFile(wheel(distribution, version))
+    names = set(archive.namelist())
+
+    @cache
+    def read(path: str) -> Optional[str]:
+        return archive.read(path).decode() if path in names else None
+
+    return read

@@ -1,6 +1,6 @@
 """Known source of each target in each release: tells affected code from fixed code from code nobody has seen.
 
-The data (``fingerprints.json``) is written by ``scripts/refresh_fingerprints`` from the wheels of all 2.x releases.
+The data (``fingerprints.json``) is written by ``scripts/renew`` from the wheels of all 2.x releases.
 A file's sha256 is looked up first, because hashing a file is ten times cheaper than parsing it; only in a file that
 no release shipped is the function itself compared. Of what a patch calls, ``"pytorch.utilities.parsing:some()"``, only
 the signature is compared.

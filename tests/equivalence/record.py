@@ -1,75 +1,101 @@
-"""The matrix on paper: ``equivalence.json``, and ``EQUIVALENCE.md`` made from it."""
+"""The matrix on paper: ``upstream/evidence/equivalence.txt``, and ``EQUIVALENCE.md`` made from it."""
 
 from __future__ import annotations
 
-import datetime
-import json
-import os
-import platform
+import re
 from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any, Iterable
 
 from packaging.version import Version
 
+from tests.equivalence import evidence, matrix
+from tests.equivalence.evidence import Seen
+
 Outcomes = list[dict[str, Any]]
 ARMS = ("stock", "shim", "fork", "official")
 SIGNS = {"bug": "✗", "right": "✓", "as stock": "=", "no bug": "?", "differs": "≠", "fails": "!"}
-FILES = (("equivalence.json", "EQUIVALENCE.md"), ("equivalence.cuda.json", "EQUIVALENCE.cuda.md"))
-"""The record of the CPU and of a GPU."""
+FILES = ("equivalence.txt", "equivalence.cuda.txt")
+"""The record of the CPU, and that of a GPU, which is empty until there is one."""
 SAME = ("torch", "python", "device")
 """What must not have changed for a cell to be taken over from an earlier run."""
-
-
-SIMULATED = "CPU; cases that need CUDA on the simulated device"
-
-
-def surroundings(device: str = SIMULATED) -> dict[str, Any]:
-    """When and with what the scenarios run."""
-    import torch
-
-    return {
-        "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d"),
-        "torch": torch.__version__,
-        "python": platform.python_version(),
-        "device": device,
-    }
 
 
 def key(outcome: dict[str, Any]) -> str:
     return " ".join(str(outcome[name]) for name in ("patch", "case", "distribution", "version", "role"))
 
 
+def read(path: Path) -> tuple[dict[str, Any], Outcomes]:
+    """The circumstances and the cells of a record, stale or not."""
+    cells = {matrix.key(cell): cell for cell in matrix.every_cell()}
+
+    def now(one: Seen) -> str:
+        cell = cells.get(key(_outcome(one)))
+        return matrix.subject(cell) if cell is not None else ""
+
+    facts, seen = evidence.read(path, now)
+    return facts, [_outcome(one) for one in seen]
+
+
 def load(path: Path, facts: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """Cells of an earlier run that hold under the present circumstances; empty if there are none."""
-    if not path.exists():
+    earlier, outcomes = read(path)
+    if any(earlier.get(name) != facts[name] for name in SAME):
         return {}
-    earlier = json.loads(path.read_text(encoding="utf-8"))
-    if any(earlier["circumstances"].get(name) != facts[name] for name in SAME):
-        return {}
-    commit = earlier["circumstances"]["commit"]
-    return {key(outcome): {"commit": commit, **outcome} for outcome in earlier["cells"]}
+    return {key(outcome): outcome for outcome in outcomes}
 
 
-def spent(path: Path) -> tuple[int, int]:
-    """Seconds and runs of the earlier run."""
-    facts = json.loads(path.read_text(encoding="utf-8"))["circumstances"]
-    return facts["seconds"], facts["runs"]
+def write(path: Path, facts: dict[str, Any], outcomes: Outcomes) -> None:
+    evidence.write(path, facts, map(_seen, outcomes))
 
 
-def write(directory: Path, facts: dict[str, Any], outcomes: Outcomes, cuda: bool = False) -> None:
-    """Write both files."""
-    lines = ",\n".join("  " + json.dumps(outcome, sort_keys=True) for outcome in outcomes)
-    text = f'{{\n "circumstances": {json.dumps(facts)},\n "cells": [\n{lines}\n ]\n}}\n'
-    data, table = FILES[cuda]
-    _replace(directory / data, text)
-    _replace(directory / table, markdown(facts, outcomes))
+def _seen(outcome: dict[str, Any]) -> Seen:
+    arms = ", ".join(f"{arm} {outcome['arms'][arm]}" for arm in ARMS if arm in outcome["arms"])
+    reference = outcome["reference"].split(" ")
+    against = f" ({'recommended' if reference[0] == 'recommended' else reference[-1]})" if outcome["reference"] else ""
+    torch = f", torch {outcome['torch']}" if outcome["torch"] else ""
+    return Seen(
+        case=f"{outcome['patch']}:{outcome['case']}" if outcome["case"] else outcome["patch"],
+        saw=f"{outcome['role']}: {arms or 'not run'}{against}{torch}",
+        place=(outcome["distribution"], outcome["version"]),
+        by=tuple(outcome["by"].split(" ")) if outcome["by"] else None,
+        commit=outcome["commit"],
+        note=outcome["details"],
+        subject=outcome["subject"],
+        stale=outcome["stale"],
+        line=outcome.get("line", ("", 0)),
+        more={name: outcome[name] for name in ("expected", "premise")},
+    )
 
 
-def _replace(path: Path, text: str) -> None:
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    temporary.write_text(text, encoding="utf-8")
-    os.replace(temporary, path)
+def _outcome(one: Seen) -> dict[str, Any]:
+    role, arms, against, torch = re.fullmatch(r"(\w+): (.*?)(?: \((\S+)\))?(?:, torch (\S+))?", one.saw).groups()  # type: ignore[union-attr]
+    distribution, version = one.place
+    reference = f"recommended usage on {distribution} {version}" if against else ""
+    if against and against != "recommended":
+        reference = f"{distribution} {against}"
+    patch, _, case = one.case.partition(":")
+    words = (arm.split(" ", 1) for arm in arms.split(", ")) if arms != "not run" else ()
+    return {
+        "patch": patch,
+        "case": case,
+        "distribution": distribution,
+        "version": version,
+        "role": role,
+        "arms": dict(words),
+        "reference": reference,
+        "agrees": not one.note,
+        "torch": torch or "",
+        "subject": one.subject,
+        "premise": "",
+        "expected": "",
+        **one.more,
+        "by": " ".join(one.by or ()),
+        "commit": one.commit,
+        "stale": one.stale,
+        "details": one.note,
+        "line": one.line,
+    }
 
 
 def markdown(facts: dict[str, Any], outcomes: Outcomes) -> str:
@@ -81,33 +107,32 @@ def markdown(facts: dict[str, Any], outcomes: Outcomes) -> str:
 
 
 def _heading(facts: dict[str, Any], outcomes: Outcomes) -> list[str]:
-    bad = [outcome for outcome in outcomes if not outcome["agrees"]]
+    bad, stale = ([o for o in outcomes if not o["agrees"]], [o for o in outcomes if o["stale"]])
     scope = "every affected release" if facts["scope"] == "all" else "the boundaries of the affected ranges"
     run = f"{len(outcomes)} cells"
     if len(outcomes) < facts["planned"]:
         run = f"Not a whole run: {len(outcomes)} of {facts['planned']} cells"
-    stale = Counter(outcome["commit"] for outcome in outcomes if outcome.get("stale"))
-    stood_for = sum(bool(outcome.get("by")) for outcome in outcomes)
+    stood_for = sum(bool(outcome["by"]) for outcome in outcomes)
+    commits = Counter(f"`{outcome['commit']}` {'(stale)' * outcome['stale']}".strip() for outcome in outcomes)
     lines = [
         "# Equivalence",
         "",
-        f"**{run}, {len(bad)} disagree.** A cell is one case of one scenario on one release of one "
-        f"distribution. Scope: {scope}.",
+        f"**{run}: {len(outcomes) - len(stale)} hold on this code, {len(stale)} are stale; {len(bad)} disagree.** A "
+        "cell is one case of one scenario on one release of one distribution. It is stale if something that it depends "
+        f"on has changed since it was run. Scope: {scope}.",
         "",
-        f"Run on {facts['date']} at commit {facts['commit']}, torch {facts['torch']}, Python {facts['python']}, "
-        f"{facts['device']}; {facts['runs']} runs, {facts['seconds'] / 60:.0f} minutes. Written by "
-        "`scripts/equivalence`. A cell that was run at an earlier commit is kept as long as nothing that it depends on "
-        "has changed.",
+        f"Last run on {facts['date']}, torch {facts['torch']}, Python {facts['python']}, {facts['device']}; "
+        f"{facts['runs']} runs, {facts['seconds'] / 60:.0f} minutes. Made of `evidence/{FILES[0]}`, which "
+        "`scripts/prove equivalence` writes. Cells by the commit that they were run on: "
+        + ", ".join(f"{commit} {count}" for commit, count in commits.most_common())
+        + ".",
     ]
     if stood_for:
         lines += [
             "",
             f"For {stood_for} cells another release stands that is the same source in every function that the arms "
-            "executed; `by` in `equivalence.json` says which.",
+            "executed; the record says which.",
         ]
-    if stale:
-        lines += ["", f"**{sum(stale.values())} cells are stale**: something that they depend on has changed since."]
-        lines += [f"Last run at commit {commit}: {count}." for commit, count in stale.most_common()]
     return lines
 
 

@@ -7,25 +7,21 @@ the same torch (or the recommended usage on the same release), as far as that ca
 
 from __future__ import annotations
 
-import json
-import os
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, Iterable, Optional
 
 from packaging.version import Version
 
 from lightning_patches.engine import gate
-from tests.equivalence import matrix
+from tests.equivalence import evidence, matrix
 from tests.equivalence.proof import Proof
-from tests.support.arms import ROOT, Arm, Result, run
+from tests.support.arms import Arm, Result, run
 
 import _diffs  # isort: skip  (tests.support.arms has put scripts/ on the path)
 
 DISTRIBUTION = "pytorch-lightning"
 """It has the same code as ``lightning``, and can be imported from 2.0.0 on."""
-DATA = ROOT / "upstream" / "stacks.json"
-TABLE = ROOT / "upstream" / "STACKS.md"
+RECORD = evidence.DIRECTORY / "stacks.txt"
 CURED, NOT_THERE, NOT_SUPPORTED = "cured", "not there", "not supported"
 NOT_CURED, WORSE, BROKEN = "not cured", "worse", "broken"
 SEVERITY = (NOT_THERE, CURED, NOT_SUPPORTED, BROKEN, NOT_CURED, WORSE)
@@ -218,46 +214,86 @@ def difference(seen: Any, right: Any, where: str = "") -> str:
 # -------------------------------------------------------------------- the record
 
 
-def load() -> dict[str, Any]:
-    """``{"2.2.5 / torch 2.2.2": {"circumstances": {...}, "cases": {case: {...}}}}``"""
-    return json.loads(DATA.read_text(encoding="utf-8")) if DATA.exists() else {}
+@dataclass
+class Held:
+    """What the record has of a stack.
+
+    Args:
+        facts: how many cases there are, the versions, and the day of the last run.
+        cases: what was seen.
+    """
+
+    facts: dict[str, Any]
+    cases: list[evidence.Seen]
 
 
-def write(record: dict[str, Any]) -> None:
-    """Write the data and the table that is made of it, stacks in order."""
-    ordered = dict(sorted(record.items(), key=lambda item: _order(item[1]["circumstances"])))
-    _replace(DATA, json.dumps(ordered, indent=1, ensure_ascii=False) + "\n")
-    _replace(TABLE, markdown(ordered))
+def subject(proof: Proof) -> str:
+    """What an outcome depends on; it holds as long as that is the same."""
+    return matrix.digest(proof, (proof.patch,), diffs=False)
+
+
+def entry(proof: Proof, seen: Seen, stack: str) -> evidence.Seen:
+    """What came of a case, for the record."""
+    saw = f"{seen.state}: stock {seen.stock}, shim {seen.shim}"
+    return evidence.Seen(str(proof), saw, _place(stack), note=seen.why, subject=subject(proof))
+
+
+def _place(stack: str) -> evidence.Place:
+    release, _, torch = stack.partition(" / ")
+    return torch, release
+
+
+def load() -> dict[str, Held]:
+    """What was seen on each stack, ``"2.2.5 / torch 2.2.2"``."""
+    proofs = {str(proof): proof for proof in matrix.proofs()}
+    facts, seen = evidence.read(RECORD, lambda one: subject(proofs[one.case]) if one.case in proofs else "")
+    record = {stack: Held(of_stack, []) for stack, of_stack in facts.items()}
+    for one in seen:
+        record[f"{one.place[1]} / {one.place[0]}"].cases.append(one)
+    return record
+
+
+def write(record: dict[str, Held]) -> None:
+    """Write the record, stacks in order."""
+    stacks = sorted(record, key=lambda stack: [Version(name.split()[-1]) for name in stack.split(" / ")])
+    seen = sorted((one for stack in stacks for one in record[stack].cases), key=lambda one: one.case)
+    evidence.write(RECORD, {stack: record[stack].facts for stack in stacks}, seen)
+
+
+def state_of(one: evidence.Seen) -> str:
+    return one.saw.partition(":")[0]
 
 
 def name(release: str, environment: Environment) -> str:
     return f"{release} / torch {environment.torch}"
 
 
-def by_patch(cases: dict[str, dict[str, str]]) -> dict[str, tuple[str, str]]:
+def by_patch(cases: list[evidence.Seen]) -> dict[str, tuple[str, str]]:
     """State and reason of each patch on a stack: those of its gravest case."""
     found: dict[str, tuple[str, str]] = {}
-    for case, seen in cases.items():
-        patch = case.partition(":")[0]
-        state, why = seen["state"], seen["why"]
+    for one in cases:
+        patch, state, why = one.case.partition(":")[0], state_of(one), one.note
         if patch not in found or SEVERITY.index(state) > SEVERITY.index(found[patch][0]):
             found[patch] = (state, why)
     return found
 
 
-def markdown(record: dict[str, Any]) -> str:
+def markdown(record: dict[str, Held]) -> str:
     """The table: patches down, stacks across."""
-    columns = {stack: by_patch(held["cases"]) for stack, held in record.items()}
+    columns = {stack: by_patch(held.cases) for stack, held in record.items()}
     counts = [[sum(state == s for s, _ in column.values()) for state in SEVERITY] for column in columns.values()]
     worse = sum(count[SEVERITY.index(WORSE)] for count in counts)
+    seen = [one for held in record.values() for one in held.cases]
+    stale = sum(one.stale for one in seen)
     text = [
         "# Stacks",
         "",
-        f"Lightning releases with the torch and the Python of their time: {len(record)} stacks; "
-        f"**worse with the shim than on stock: {worse}.** "
-        "Written by `scripts/stacks`: each scenario that needs no device, in "
-        "a stock arm and in one with the shim. What comes first are the first case of each patch and what is most at "
-        "risk with another torch; a case is stale if something that it depends on has changed since.",
+        f"**{len(seen)} cases on {len(record)} stacks: {len(seen) - stale} hold on this code, {stale} are stale; worse "
+        f"with the shim than on stock: {worse}.** A case is stale if something that it depends on has changed since it "
+        "was run.",
+        "",
+        "Lightning releases with the torch and the Python of their time; each scenario that needs no device, in a "
+        "stock arm and in one with the shim. Made of `evidence/stacks.txt`, which `scripts/prove stacks` writes.",
         "",
         "| sign | |",
         "| --- | --- |",
@@ -273,7 +309,7 @@ def markdown(record: dict[str, Any]) -> str:
     ]
     order = [SEVERITY.index(state) for state in (CURED, NOT_THERE, NOT_SUPPORTED, BROKEN, NOT_CURED, WORSE)]
     for (stack, held), count in zip(record.items(), counts):
-        facts = held["circumstances"]
+        facts = held.facts
         numbers = " | ".join(str(count[index]) for index in order)
         versions = f"{facts['python']} | {facts['numpy']} | {facts['torchmetrics']}"
         text.append(f"| {stack} | {versions} | {extent(held)} | {numbers} | {facts['date']} |")
@@ -282,19 +318,18 @@ def markdown(record: dict[str, Any]) -> str:
         signs = [SIGNS[column[patch][0]] if patch in column else "" for column in columns.values()]
         text.append(f"| {patch} | " + " | ".join(signs) + " |")
     remarks = [
-        f"- {stack}, {case}: {seen['state']}; {_inline(seen['why'])}"
+        f"- {stack}, {one.case}: {state_of(one)}; {_inline(one.note)}"
         for stack, held in record.items()
-        for case, seen in held["cases"].items()
-        if seen["why"]
+        for one in held.cases
+        if one.note
     ]
     return "\n".join([*text, *(["", "## Remarks", "", *remarks] if remarks else [])]) + "\n"
 
 
-def extent(held: dict[str, Any]) -> str:
+def extent(held: Held) -> str:
     """How much of a stack was run: ``"20 of 42, 15 stale"``, which were run before something they depend on changed."""
-    cases = held["cases"].values()
-    stale = sum(seen["stale"] for seen in cases)
-    few = f"{len(cases)} of {held['planned']}" if len(cases) < held["planned"] else str(len(cases))
+    stale, planned = sum(one.stale for one in held.cases), held.facts["planned"]
+    few = f"{len(held.cases)} of {planned}" if len(held.cases) < planned else str(len(held.cases))
     return f"{few}, {stale} stale" if stale else few
 
 
@@ -302,17 +337,7 @@ def _inline(text: str) -> str:
     return text.replace("|", "/").replace("\n", " ")
 
 
-def _order(facts: dict[str, str]) -> tuple[Version, Version]:
-    return Version(facts["lightning"]), Version(facts["torch"])
-
-
-def _replace(path: Path, text: str) -> None:
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    temporary.write_text(text, encoding="utf-8")
-    os.replace(temporary, path)
-
-
-def worse(record: dict[str, Any]) -> Iterable[str]:
+def worse(record: dict[str, Held]) -> Iterable[str]:
     """The cases that are worse with the shim than on stock: there must be none."""
     for stack, held in record.items():
-        yield from (f"{stack}, {case}" for case, seen in held["cases"].items() if seen["state"] == WORSE)
+        yield from (f"{stack}, {one.case}" for one in held.cases if state_of(one) == WORSE)

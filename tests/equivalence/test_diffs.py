@@ -4,7 +4,6 @@ import datetime
 import os
 import re
 import subprocess
-import zipfile
 
 import pytest
 
@@ -16,13 +15,8 @@ import _diffs  # isort: skip
 import _releases  # isort: skip
 
 SERIES = _diffs.series()
+reader = _releases.reader
 LAYOUTS = list(_releases.NAMESPACES.items())
-
-
-def reader(distribution, version):
-    archive = zipfile.ZipFile(_releases.wheel(distribution, version))
-    names = set(archive.namelist())
-    return lambda path: archive.read(path).decode() if path in names else None
 
 
 def over(changed, original):

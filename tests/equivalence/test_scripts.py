@@ -1,11 +1,10 @@
-"""The maintainer's scripts that compare with upstream: compare_code, and the record of the matrix."""
+"""The maintainer's scripts that compare with upstream: compare_code, and those that run the matrix and known bugs."""
 
-import json
 import os
 import subprocess
 import sys
 
-from tests.equivalence import matrix, record
+from tests.equivalence import evidence, matrix, record
 from tests.support.arms import ROOT
 from tests.support.scripts import load
 
@@ -36,15 +35,15 @@ def test_compare_code_shows_the_lines():
 
 def outcome(arms, agrees=True, **fields):
     facts = {"patch": "some-patch", "case": "", "distribution": "lightning", "version": "2.1.0", "role": "affected"}
-    return {**facts, "arms": arms, "reference": "lightning 2.4.0", "agrees": agrees, "details": "", **fields}
+    told = {"reference": "lightning 2.4.0", "agrees": agrees, "details": "", "by": "", "commit": "c", "torch": ""}
+    digests = {"subject": "s", "premise": "p", "expected": "e", "stale": False}
+    return {**facts, "arms": arms, **told, **digests, **fields}
 
 
 GOOD = {"stock": "bug", "shim": "right", "fork": "right", "official": "right"}
 FACTS = {
     "scope": "all",
     "planned": 3,
-    "subject": "s",
-    "commit": "c",
     "date": "2026-11-21",
     "torch": "2.13.0",
     "python": "3.11",
@@ -58,48 +57,51 @@ def test_record_shows_each_arm_and_names_what_disagrees():
     bad = outcome({**GOOD, "shim": "differs"}, False, distribution="pytorch-lightning", details="shim: differs")
     cells = [outcome(GOOD), bad, outcome({"stock": "right", "shim": "as stock"}, version="2.4.0", role="fixed")]
     text = record.markdown(FACTS, cells)
-    assert "**3 cells, 1 disagree.**" in text
+    assert "**3 cells: 3 hold on this code, 0 are stale; 1 disagree.**" in text
     assert "| 2.1.0 | ✗✓✓✓ lightning<br>**✗≠✓✓** pytorch-lightning |" in text
     assert "| 2.4.0 | ✓= |" in text
     assert "- some-patch, pytorch-lightning 2.1.0:\n\n      shim: differs" in text
-    assert "**Not a whole run: 2 of 3 cells, 1 disagree.**" in record.markdown(FACTS, cells[:2])
+    text = record.markdown(FACTS, cells[:2])
+    assert "**Not a whole run: 2 of 3 cells: 2 hold on this code, 0 are stale; 1 disagree.**" in record.markdown(
+        FACTS, cells[:2]
+    )
 
 
 def test_record_says_what_stands_for_what_and_what_is_stale():
     cells = [outcome(GOOD, by="lightning 2.1.1"), outcome(GOOD, version="2.1.1", stale=True, commit="abc")]
     text = record.markdown(FACTS, cells)
     assert "For 1 cells another release stands" in text
-    assert "**1 cells are stale**" in text and "Last run at commit abc: 1." in text
-    assert "stale" not in record.markdown(FACTS, [outcome(GOOD)])
+    assert "2 of 3 cells: 1 hold on this code, 1 are stale; 0 disagree" in text
+    assert "`c` 1, `abc` (stale) 1." in text
 
 
 def test_record_is_taken_over_only_under_the_same_circumstances(tmp_path):
-    record.write(tmp_path, FACTS, [outcome(GOOD)])
-    path = tmp_path / "equivalence.json"
-    assert [o["agrees"] for o in record.load(path, {**FACTS, "commit": "d", "date": "later"}).values()] == [True]
+    path = tmp_path / "equivalence.txt"
+    record.write(path, FACTS, [outcome(GOOD)])
+    assert [o["agrees"] for o in record.load(path, {**FACTS, "date": "later"}).values()] == [True]
     assert record.load(path, {**FACTS, "device": "another"}) == {}
     assert record.load(path, {**FACTS, "torch": "2.14.0"}) == {}
-    assert record.load(tmp_path / "missing.json", FACTS) == {}
-    assert json.loads(path.read_text())["cells"][0]["patch"] == "some-patch"
+    assert record.load(tmp_path / "missing.txt", FACTS) == {}
 
 
 def test_record_is_put_together_from_parts(tmp_path):
     cells = matrix.cells(["fit-resets-should-stop"])
     outcomes = [
         {**outcome(GOOD, version=c.version, role=c.role, distribution=c.distribution), "patch": c.proof.patch}
-        | {"subject": matrix.subject(c)}
+        | {"subject": matrix.subject(c), "reference": f"{c.distribution} 2.4.0"}
         for c in cells
     ]
-    facts = {**FACTS, **record.surroundings()}
+    facts = {**FACTS, **evidence.surroundings()}
     for name, part in (("one", outcomes[:5]), ("two", outcomes[5:])):
-        (tmp_path / name).mkdir()
-        record.write(tmp_path / name, facts, part)
+        record.write(tmp_path / name / "equivalence.txt", facts, part)
     command = ["--all", "--only", "fit-resets-should-stop", "--part", tmp_path / "one", "--part", tmp_path / "two"]
-    done = script("equivalence", *command, "--output", tmp_path / "whole")
+    done = script("prove", "equivalence", *command, "--output", tmp_path / "whole")
     assert f"{len(cells)} taken over, 0 to run" in done.stdout, done.stdout + done.stderr
-    written = json.loads((tmp_path / "whole" / "equivalence.json").read_text())
-    assert written["cells"] == [{"commit": "c", **o, "stale": False} for o in outcomes]
-    assert (written["circumstances"]["runs"], written["circumstances"]["seconds"]) == (18, 240)
+    written, cells = record.read(tmp_path / "whole" / "equivalence.txt")
+    assert [{**cell, "line": None} for cell in sorted(cells, key=record.key)] == [
+        {**outcome, "line": None} for outcome in sorted(outcomes, key=record.key)
+    ]
+    assert (written["runs"], written["seconds"]) == (18, 240)
 
 
 def test_arm_that_two_cells_ask_for_runs_once(monkeypatch):
@@ -116,7 +118,7 @@ def test_arm_that_two_cells_ask_for_runs_once(monkeypatch):
 
 def test_a_release_that_is_the_same_source_stands_for_another_in_the_count_of_known_bugs(monkeypatch, tmp_path):
     """As long as what it depends on of ours is the same; what failed, or left no word, stands for nothing."""
-    known_bugs = load("known_bugs")
+    known_bugs = load("_prove_known_bugs.py")
     proof = next(p for p in matrix.proofs() if p.patch == "resume-single-iteration")
     sources = {"2.1.0": "a", "2.1.1": "a", "2.1.2": "b", "2.1.3": "a", "2.1.4": "a"}
     ran = []
@@ -124,15 +126,15 @@ def test_a_release_that_is_the_same_source_stands_for_another_in_the_count_of_kn
     def look(proof, version, arm, runner):
         ran.append((version, arm))
         if version == "2.1.0" and arm == "shim":
-            return {"saw": "fails", "why": "the machine"}, None
-        return {"saw": "bug" if arm == "stock" else "none"}, version
+            return ("fails", "the machine"), None
+        return ("bug" if arm == "stock" else "none",), version
 
     def same(one, other, executed):
         return sources[one[1]] == sources[other[1]] == "a"
 
     monkeypatch.setattr(known_bugs, "look", look)
     monkeypatch.setattr(known_bugs.same_code, "same", same)
-    monkeypatch.setattr(known_bugs, "RECORD", tmp_path / "known_bugs.json")
+    monkeypatch.setattr(known_bugs, "RECORD", tmp_path / "known_bugs.txt")
     monkeypatch.setattr(matrix, "proofs", lambda: [proof])
     # 2.1.4 has another default set: its shim depends on other code of ours
     monkeypatch.setattr(known_bugs, "subject", lambda proof, version, arm: f"{arm} {version > '2.1.3'}")
@@ -143,8 +145,10 @@ def test_a_release_that_is_the_same_source_stands_for_another_in_the_count_of_kn
             *((v, "shim") for v in ("2.1.0", "2.1.1", "2.1.2", "2.1.4")),
         ]
     )
-    seen = json.loads((tmp_path / "known_bugs.json").read_text())["outcomes"]
-    assert list(seen)[:2] == [f"2.1.0 {proof} stock", f"2.1.0 {proof} shim"]
-    assert seen[f"2.1.3 {proof} stock"] == {"saw": "bug", "by": "2.1.0", "subject": "stock False"}
-    assert seen[f"2.1.3 {proof} shim"] == {"saw": "none", "by": "2.1.1", "subject": "shim False"}
-    assert "by" not in seen[f"2.1.2 {proof} stock"]
+    _, outcomes = evidence.read(tmp_path / "known_bugs.txt", lambda one: "")
+    seen = {(one.place[1], one.case.rpartition(" ")[2]): (one.saw, one.by, one.note) for one in outcomes}
+    assert seen["2.1.3", "stock"] == ("bug", ("", "2.1.0"), "")
+    assert seen["2.1.3", "shim"] == ("none", ("", "2.1.1"), "")
+    assert seen["2.1.2", "stock"] == ("bug", None, "")
+    assert seen["2.1.0", "shim"] == ("fails", None, "the machine")
+    assert len(seen) == 10

@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.equivalence.record import surroundings
+from tests.equivalence.evidence import surroundings
 from tests.extension_points.judge import Finding, declarations, name_of
 from tests.support.arms import ROOT
 

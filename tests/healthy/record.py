@@ -1,22 +1,19 @@
-"""The differential trial on paper: ``upstream/healthy.json``, and ``HEALTHY.md`` made from it."""
+"""The differential trial on paper: ``upstream/evidence/healthy.json``, and ``HEALTHY.md`` made from it."""
 
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections import Counter
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import Any
 
 from packaging.version import Version
 
-from tests.equivalence.record import surroundings
+from tests.equivalence import evidence
 from tests.healthy.trial import DECLARED, Finding, declared
-from tests.support.arms import ROOT
 
-DATA, TABLE = ROOT / "upstream" / "healthy.json", ROOT / "upstream" / "HEALTHY.md"
+DATA = evidence.DIRECTORY / "healthy.json"
 VERDICTS = ("same", "explained", "mended", "discarded", "defect")
 
 
@@ -27,7 +24,7 @@ class Record:
     Args:
         circumstances: of the last campaign.
         counts: for each release, how many programs had which verdict, and how many failed on stock too.
-        commits: on which commits.
+        commits: on which commits, and with which state of the package: ``"6493e7453e 0a1b2c3d4e5f"``.
         findings: all but those that did the same.
     """
 
@@ -38,7 +35,7 @@ class Record:
 
     def take(self, found: list[Finding], commit: str) -> None:
         """Add the findings of a campaign; what was known of the same programs makes way."""
-        self.circumstances = {name: fact for name, fact in surroundings().items() if name != "device"}
+        self.circumstances = {name: fact for name, fact in evidence.surroundings().items() if name != "device"}
         renewed = {finding.seed for finding in found}
         self.findings = [finding for finding in self.findings if finding.seed not in renewed]
         self.findings += [finding for finding in found if finding.verdict != "same"]
@@ -48,7 +45,7 @@ class Record:
             if finding.seed not in seeds:
                 seeds.append(finding.seed)
                 seeds.sort()
-            self.commits[str(finding.seed)] = commit
+            self.commits[str(finding.seed)] = f"{commit} {evidence.package()}"
 
 
 def load() -> Record:
@@ -76,8 +73,7 @@ def write(known: Record) -> None:
     }
     head = json.dumps(data, indent=1)[:-2]
     lines = ",\n".join("  " + json.dumps(_short(finding)) for finding in known.findings)
-    _replace(DATA, f'{head},\n "findings": [\n{lines}\n ]\n}}\n')
-    _replace(TABLE, markdown(known))
+    evidence.replace_file(DATA, f'{head},\n "findings": [\n{lines}\n ]\n}}\n')
 
 
 def _short(finding: Finding) -> dict[str, Any]:
@@ -111,12 +107,6 @@ def expanded(text: str) -> list[int]:
     return found
 
 
-def _replace(path: Path, text: str) -> None:
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    temporary.write_text(text, encoding="utf-8")
-    os.replace(temporary, path)
-
-
 def markdown(known: Record) -> str:
     """The record, for people."""
     of_release: dict[str, Counter[str]] = {}
@@ -125,17 +115,21 @@ def markdown(known: Record) -> str:
         counts["same"] = len(known.tried[version]) - sum(counts.values())
         of_release[version] = counts
     total = sum(of_release.values(), Counter())
-    facts, commits = known.circumstances, sorted(set(known.commits.values()))
+    facts, commits = known.circumstances, sorted({commit.split(" ")[0] for commit in known.commits.values()})
+    holding = sum(commit.endswith(f" {evidence.package()}") for commit in known.commits.values())
     lines = [
         "# Healthy programs",
         "",
-        "Written by `scripts/healthy`; do not edit. Random programs for Trainer and Fabric (`tests/healthy`), each run",
-        "on a stock release and with the default set of patches on it. Compared, to the last bit: every hook with its",
-        "step, every logged value, gradients and weights, learning rates, the files left behind and what they contain,",
-        "warnings and messages, exceptions, exit status, and whether it ends at all.",
+        f"**{sum(total.values())} programs: {holding} were tried with this state of the package, "
+        f"{sum(total.values()) - holding} are stale; {total['defect']} defects.**",
         "",
-        f"{sum(total.values())} programs, torch {facts.get('torch')}, Python {facts.get('python')}, last on "
-        f"{facts.get('date')} at {', '.join(commits)}.",
+        "Made of `evidence/healthy.json`, which `scripts/prove healthy` writes. Random programs for Trainer and",
+        "Fabric (`tests/healthy`), each run on a stock release and with the default set of patches on it. Compared, to",
+        "the last bit: every hook with its step, every logged value, gradients and weights, learning rates, the files",
+        "left behind and their contents, warnings and messages, exceptions, exit status, and whether it ends at all.",
+        "",
+        f"Torch {facts.get('torch')}, Python {facts.get('python')}, last on {facts.get('date')}; on the commits "
+        f"{', '.join(commits).replace('-', 'that are no longer in the history')}.",
         "",
         "| release | programs | same | explained | mended | defects | discarded |",
         "| --- | ---: | ---: | ---: | ---: | ---: | ---: |",
@@ -166,8 +160,8 @@ def markdown(known: Record) -> str:
     defects = [finding for finding in known.findings if finding.verdict == "defect"]
     for finding in defects:
         lines += [
-            f"- `scripts/healthy --show {finding.seed}`, {finding.version}: {', '.join(finding.patches) or 'unknown'}: "
-            f"`{finding.spec}`"
+            f"- `scripts/prove healthy --show {finding.seed}`, {finding.version}: "
+            f"{', '.join(finding.patches) or 'unknown'}: `{finding.spec}`"
         ]
     if not defects:
         lines.append("None.")
@@ -176,13 +170,9 @@ def markdown(known: Record) -> str:
     return "\n".join(lines) + "\n"
 
 
-def check() -> int:
-    """1 if the table is not that of the data, or there is a defect."""
-    known = load()
-    if not TABLE.exists() or TABLE.read_text(encoding="utf-8") != markdown(known):
-        print(f"{TABLE.name} is not that of {DATA.name}", file=sys.stderr)
-        return 1
-    defects = [str(finding.seed) for finding in known.findings if finding.verdict == "defect"]
-    if defects:
-        print(f"{len(defects)} defects: {' '.join(defects)}", file=sys.stderr)
-    return 1 if defects else 0
+def defects() -> int:
+    """1 if there is a defect."""
+    found = [str(finding.seed) for finding in load().findings if finding.verdict == "defect"]
+    if found:
+        print(f"{len(found)} defects: {' '.join(found)}", file=sys.stderr)
+    return 1 if found else 0

@@ -1,4 +1,4 @@
-"""What the shim says of each patch once the modules that it changes are imported, in the arms of scripts/stacks."""
+"""What the shim says of each patch once the modules that it changes are imported, for ``scripts/prove stacks``."""
 
 import contextlib
 import importlib

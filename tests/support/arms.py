@@ -43,7 +43,7 @@ class Arm:
         version: a locked release.
         shim: ``import lightning_patches`` on top.
         directory: an unpacked wheel to use instead of the release's (the fork).
-        python: the interpreter of another environment, with another torch (``scripts/stacks``).
+        python: the interpreter of another environment, with another torch (``scripts/prove stacks``).
     """
 
     distribution: str

@@ -64,7 +64,7 @@ def with_packages(minor: str) -> Found:
 
 @cache
 def with_torch(minor: str) -> Found:
-    """An interpreter of that Python that has torch and what Lightning needs: its own, or one of ``scripts/stacks``."""
+    """An interpreter of that Python that has torch and what Lightning needs: its own, or one of the stacks."""
     kept = sorted((_releases.cache_dir() / "stacks").glob("torch-*/bin/python"))
     for python in [find(minor), *map(str, kept)]:
         if python is None:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from textwrap import dedent
 
 import pytest
 
 from lightning_patches.engine import fingerprints
 from lightning_patches.engine.fingerprints import function_digest, function_source
-from tests.unit.fakes import AFFECTED, FIXED, FUNCTION, METHOD, ROOT, World, toy
+from tests.unit.fakes import AFFECTED, FIXED, FUNCTION, METHOD, World, toy
 
 SOURCE = dedent(
     '''
@@ -150,9 +148,3 @@ def test_bytes_that_are_no_text(world: World) -> None:
     (world.root / "lightning" / "pytorch" / "subject.py").write_bytes(b"\xff\xfe\x00")
     world.know(toy())
     assert fingerprints.source_of(part, FUNCTION) == fingerprints.Source(frozenset(), False, frozenset())
-
-
-def test_the_data_covers_the_catalogue_and_is_up_to_date() -> None:
-    script = ROOT / "scripts" / "refresh_fingerprints"
-    result = subprocess.run([sys.executable, script, "--check"], capture_output=True, text=True, timeout=600)
-    assert result.returncode == 0, result.stderr[-500:]

@@ -1,41 +1,32 @@
-#!/usr/bin/env python3
 """Run the scenarios with the torch and the Python that each Lightning release was made for.
 
-    scripts/stacks                           # every stack (a day)
-    scripts/stacks --torch 2.2.2             # the stacks of one torch
-    scripts/stacks --torch 2.2.2 --releases 2.2.5 --only sigterm-at-batch-boundary
-    scripts/stacks --resume                  # go on after an interruption, or after a change
-    scripts/stacks --minutes 15              # no new run after that time, and the environment is kept; then --resume
-    scripts/stacks --table                   # run nothing, write the table anew
-    scripts/stacks --torch 2.2.2 --releases 2.2.5 --check 12  # twelve cases of it, without a record: for CI
+    scripts/prove stacks                           # every stack (a day)
+    scripts/prove stacks --torch 2.2.2             # the stacks of one torch
+    scripts/prove stacks --torch 2.2.2 --releases 2.2.5 --only sigterm-at-batch-boundary
+    scripts/prove stacks --resume                  # go on after an interruption, or after a change
+    scripts/prove stacks --minutes 15              # begin no run after that; then --resume
+    scripts/prove stacks --torch 2.2.2 --releases 2.2.5 --check 12  # twelve cases of it, without a record: for CI
 
 One environment at a time lies on disk: a torch of the registry brings up to 6 GB of CUDA libraries, which also run on
-a CPU. It is made below the tests' cache, and removed when all its runs are done. The record is upstream/STACKS.md, made
-from upstream/stacks.json. Exit status 1 if a patch is worse than stock somewhere.
+a CPU. It is made below the tests' cache, and removed when all its runs are done. Exit status 1 if a patch is worse than
+stock somewhere.
 """
 
 import argparse
 import concurrent.futures
-import datetime
 import json
-import os
 import shutil
 import subprocess
-import sys
 import threading
 import time
-from dataclasses import asdict
 from pathlib import Path
 from typing import Optional
 
-os.environ["_LIGHTNING_PATCHES_IMPORT_ONLY"] = "1"
-ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT), str(ROOT / "scripts")]
-
 import _releases
 
-from tests.equivalence import matrix, stacks
+from tests.equivalence import evidence, stacks
 from tests.support import pythons
+from tests.support.arms import ROOT
 
 NEEDED = (
     "fsspec[http]",
@@ -100,25 +91,15 @@ def made(environment: stacks.Environment) -> Optional[str]:
 
 def circumstances(release: str, python: str) -> dict:
     done = subprocess.run([python, "-c", _FACTS], stdout=subprocess.PIPE, text=True, check=True)
-    today = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d")
-    return {"lightning": release, **json.loads(done.stdout), "date": today}
-
-
-def cases_of(release: str, environment: stacks.Environment) -> tuple[dict[str, str], dict[str, dict]]:
-    """What each case of a stack is about now, and the cases that the record has, with whether they are stale."""
-    subjects = {str(p): matrix.digest(p, (p.patch,), diffs=False) for p in stacks.proofs_for(release)}
-    held = stacks.load().get(stacks.name(release, environment), {}).get("cases", {})
-    cases = {
-        case: {**held[case], "stale": held[case]["subject"] != subjects[case]} for case in subjects if case in held
-    }
-    return subjects, cases
+    return {**json.loads(done.stdout), "date": evidence.today()}
 
 
 def to_run(release: str, environment: stacks.Environment, options: argparse.Namespace) -> list:
     """The cases of a stack that are asked for; with ``--resume`` those of them that the record lacks."""
-    _, cases = cases_of(release, environment)
+    held = stacks.load().get(stacks.name(release, environment))
+    cases = {one.case: one for one in held.cases} if held else {}
     asked = [p for p in stacks.proofs_for(release) if options.only is None or p.patch in options.only.split(",")]
-    waiting = [p for p in asked if not options.resume or cases.get(str(p), {"stale": True})["stale"]]
+    waiting = [p for p in asked if not options.resume or str(p) not in cases or cases[str(p)].stale]
     print(f"{stacks.name(release, environment)}: {len(waiting)} of {len(asked)} cases to run", flush=True)
     return waiting
 
@@ -128,7 +109,8 @@ def measure(
 ) -> bool:
     """Run cases of a stack; whether all of them were run."""
     record, stack = stacks.load(), stacks.name(release, environment)
-    subjects, cases = cases_of(release, environment)
+    order = [str(proof) for proof in stacks.proofs_for(release)]
+    cases = {one.case: one for one in record[stack].cases if one.case in order} if stack in record else {}
     facts, verdicts, lock = circumstances(release, python), stacks.verdicts(release, python), threading.Lock()
     left = list(waiting)
 
@@ -139,11 +121,10 @@ def measure(
         seen = stacks.look(proof, release, python, verdicts[proof.patch])
         with lock:
             left.remove(proof)
-            cases[str(proof)] = {**asdict(seen), "subject": subjects[str(proof)], "stale": False}
+            cases[str(proof)] = stacks.entry(proof, seen, stack)
             seconds = f"{time.monotonic() - started:.0f} s"
             print(f"{stack} {proof}: {seen.state} ({seconds}) {seen.why}, {len(left)} left", flush=True)
-            ordered = {case: cases[case] for case in subjects if case in cases}
-            record[stack] = {"planned": len(subjects), "circumstances": facts, "cases": ordered}
+            record[stack] = stacks.Held({"planned": len(order), **facts}, [cases[c] for c in order if c in cases])
             stacks.write(record)
 
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
@@ -174,8 +155,7 @@ def check(release: str, python: str, options: argparse.Namespace) -> list[str]:
         return [str(proof) for proof, is_worse in zip(chosen, pool.map(one, chosen)) if is_worse]
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--torch", metavar="VERSION,...", help="only these")
     parser.add_argument("--releases", metavar="VERSION,...", help="only these releases of Lightning")
     parser.add_argument("--only", metavar="PATCH,...", help="only the cases of these patches")
@@ -184,12 +164,10 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=float("inf"), help="begin no run after so many")
     parser.add_argument("--keep", action="store_true", help="leave the last environment on disk")
     parser.add_argument("--check", type=int, metavar="NUMBER", help="run so many cases of each, and write no record")
-    parser.add_argument("--table", action="store_true", help="run nothing, write the table")
-    options = parser.parse_args()
+
+
+def run(options: argparse.Namespace) -> int:
     options.until = time.monotonic() + 60 * options.minutes
-    if options.table:
-        stacks.write(stacks.load())
-        return 0
     checked: list = []
     unmade: list = []
     for environment in stacks.ENVIRONMENTS:
@@ -218,7 +196,3 @@ def main() -> int:
     if options.check and unmade:
         print(f"not checked: torch {', '.join(unmade)}")
     return 1 if worse or (options.check and unmade) else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

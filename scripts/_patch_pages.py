@@ -1,19 +1,6 @@
-#!/usr/bin/env python3
-"""Write upstream/PATCHES.md, the table of patches and a page for each, from the records and the diffs.
+"""``upstream/PATCHES.md``: the table of patches and a page for each, from the records and the diffs."""
 
-scripts/patch_pages          # after adding or changing a patch
-scripts/patch_pages --check  # exit status 1 if the page is not up to date
-scripts/patch_pages --print  # to the terminal
-"""
-
-import argparse
-import os
-import sys
-from pathlib import Path
-
-os.environ["_LIGHTNING_PATCHES_IMPORT_ONLY"] = "1"
-ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT), str(ROOT / "scripts")]
+from __future__ import annotations
 
 import _diffs
 
@@ -21,12 +8,11 @@ from lightning_patches import patches as catalogue
 from lightning_patches.cli import _records
 from lightning_patches.patch import GROUPS, Patch
 
-TESTS = sorted((ROOT / "tests" / "patches").glob("test_*.py"))
-PAGE = ROOT / "upstream" / "PATCHES.md"
+TESTS = sorted((_diffs.ROOT / "tests" / "patches").glob("test_*.py"))
 HEAD = """\
 # The patches
 
-Made from the records by `scripts/patch_pages`; `lightning-patches show NAME` has the same, and the diff.
+Made from the records; `lightning-patches show NAME` has the same, and the diff.
 """
 GROUP_WORDS = {
     "correctness": "Wrong results, and nothing says so",
@@ -60,7 +46,7 @@ def _kind(patch: Patch) -> str:
     return "only warns" if patch.warns_of else "" if patch.default else "opt-in"
 
 
-def _about(patch: Patch, diff: "_diffs.Diff | None") -> list[str]:
+def _about(patch: Patch, diff: _diffs.Diff | None) -> list[str]:
     lines = [f"**What happens without it.** {patch.impact.summary}"]
     if patch.impact.symptoms:
         lines += ["", *(f"    {symptom}" for symptom in patch.impact.symptoms)]
@@ -95,12 +81,12 @@ def _about(patch: Patch, diff: "_diffs.Diff | None") -> list[str]:
     return lines
 
 
-def _description(patch: Patch, diff: "_diffs.Diff | None") -> str:
+def _description(patch: Patch, diff: _diffs.Diff | None) -> str:
     text = diff.header.get("Description", [""])[0] if diff is not None else ""
     return f"{patch.title}. {' '.join(text.split())[len(patch.title) :].strip()}".strip()
 
 
-def _field(diff: "_diffs.Diff | None") -> str:
+def _field(diff: _diffs.Diff | None) -> str:
     return " ".join(diff.header.get("Difference", [""])[0].split()) if diff is not None else ""
 
 
@@ -112,25 +98,3 @@ def _links(patch: Patch) -> str:
 
 def _cell(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|")
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    what = parser.add_mutually_exclusive_group()
-    what.add_argument("--check", action="store_true", help="write nothing, fail if the page is not up to date")
-    what.add_argument("--print", action="store_true", help="write the page to the terminal")
-    options = parser.parse_args()
-    if options.print:
-        print(page())
-        return
-    old = PAGE.read_text(encoding="utf-8") if PAGE.exists() else ""
-    new = page()
-    if options.check:
-        if new != old:
-            sys.exit("upstream/PATCHES.md is not up to date: run scripts/patch_pages")
-    elif new != old:
-        PAGE.write_text(new, encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,10 +1,9 @@
-#!/usr/bin/env python3
 """Run all of upstream's own tests that run on a CPU, stock and with the shim, and record what the shim changes.
 
-    scripts/upstream_tests REPOSITORY                             # the last release of each minor (many hours)
-    scripts/upstream_tests REPOSITORY --tags 2.2.5 --minutes 15   # a slice of it; the next call goes on from there
-    scripts/upstream_tests REPOSITORY --tags 2.2.5 --patch lr-finder-applies-lr    # files that touch its targets only
-    scripts/upstream_tests REPOSITORY --record                    # write upstream/UPSTREAM_TESTS.md from the results
+    scripts/prove upstream_tests REPOSITORY                             # the last release of each minor (many hours)
+    scripts/prove upstream_tests REPOSITORY --tags 2.2.5 --minutes 15   # a slice; the next call goes on
+    scripts/prove upstream_tests REPOSITORY --tags 2.2.5 --patch lr-finder-applies-lr   # files that touch its targets
+    scripts/prove upstream_tests REPOSITORY --record                    # write the record from the results
 
 REPOSITORY is a clone of Lightning's repository with its tags, bare or not. The tests are those of the tag, in a
 temporary directory; what they test is the release's wheel. Every test file runs twice, in the same environment: stock,
@@ -23,15 +22,14 @@ Upstream's tests need more packages than ours do. Keep them in an environment of
 
     python -m venv VENV
     VENV/bin/pip install torch==2.13.0
-    VENV/bin/pip install $(scripts/upstream_tests --needs)
-    scripts/upstream_tests REPOSITORY --python VENV/bin/python
+    VENV/bin/pip install $(scripts/prove upstream_tests --needs)
+    scripts/prove upstream_tests REPOSITORY --python VENV/bin/python
 
 Left out, and counted by reason in the record: what upstream's tests skip by themselves (GPUs, TPUs, packages that are
 not installed), and what fails on stock as well, such as tests that download a data set.
 """
 
 import argparse
-import hashlib
 import io
 import json
 import os
@@ -44,16 +42,14 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-os.environ["_LIGHTNING_PATCHES_IMPORT_ONLY"] = "1"
-ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT), str(ROOT / "scripts")]
-
 import _releases
 import _upstream_results as results
 from packaging.version import Version
 
 from lightning_patches import patches as catalogue
 from lightning_patches.engine import gate
+from tests.equivalence import evidence
+from tests.support.arms import ROOT
 
 TAGS = ("2.0.9", "2.1.4", "2.2.5", "2.3.3", "2.4.0", "2.5.6", "2.6.5")
 SUITES = ("tests/tests_pytorch", "tests/tests_fabric")
@@ -161,7 +157,7 @@ class Arm:
             "only": only,
             "variables": {"PL_RUN_STANDALONE_TESTS": "1"} if standalone else {},
         }
-        self._process.stdin.write(json.dumps(request).encode() + b"\n")
+        self._process.stdin.write(json.dumps(request).enevidence.package() + b"\n")
         self._process.stdin.flush()
         return self._answers()
 
@@ -195,7 +191,7 @@ class Campaign:
         self.results = options.results / tag
         self.results.mkdir(parents=True, exist_ok=True)
         self.store = results.Store(self.results)
-        self.code = code()
+        self.code = evidence.package()
         upstream.extract(tag, directory, distribution)
         self.package = directory / "shim"  # ours and no more: beside it may lie metadata of an installation
         for package in ("lightning_patches", "lightning_patches/activation/canary/_lightning_patches"):
@@ -318,16 +314,6 @@ class Campaign:
         self.store.put_down(test, found, self.code)
 
 
-def code() -> str:
-    """What tells one state of the package from another: a digest of its files."""
-    package = ROOT / "lightning_patches"
-    found = hashlib.sha256()
-    for path in sorted(package.rglob("*")):
-        if path.suffix in (".py", ".json"):
-            found.update(f"{path.relative_to(package)}\n".encode() + path.read_bytes())
-    return found.hexdigest()[:12]
-
-
 def touching(upstream: Upstream, tag: str, names: list[str]) -> list[str]:
     """The test files that the patches' records name, and those that mention a module of a target."""
     patches = [patch for patch in catalogue.all_patches() if patch.name in names]
@@ -340,8 +326,7 @@ def touching(upstream: Upstream, tag: str, names: list[str]) -> list[str]:
     return [name for name in upstream.files(tag) if name in named or f"{tag}:{name}" in found]
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("repository", type=Path, nargs="?", help="a clone of Lightning's repository, with its tags")
     parser.add_argument("--tags", default=",".join(TAGS), metavar="TAG,...", help=f"default {','.join(TAGS)}")
     parser.add_argument("--files", default="", metavar="REGEX", help="only test files whose path matches")
@@ -359,14 +344,16 @@ def main() -> int:
     parser.add_argument("--list", action="store_true", help="name the test files and run nothing")
     parser.add_argument("--record", action="store_true", help="run nothing, write the record from the results")
     parser.add_argument("--explained", type=Path, default=EXPLAINED, help="default upstream/upstream_tests.explained")
-    parser.add_argument("--output", type=Path, default=ROOT / "upstream", help="directory of the record")
+    parser.add_argument("--output", type=Path, default=evidence.DIRECTORY, help="directory of the record")
     parser.add_argument("--needs", action="store_true", help="print what to install besides torch")
-    options = parser.parse_args()
+
+
+def run(options: argparse.Namespace) -> int:
     if options.needs:
         print(" ".join(NEEDS))
         return 0
     if options.repository is None:
-        parser.error("REPOSITORY is missing")
+        sys.exit("prove upstream_tests: REPOSITORY is missing")
     upstream = Upstream(options.repository)
     options.arms = options.arms.split(",")
     options.results = (options.results or _releases.cache_dir() / "upstream_tests").resolve()
@@ -421,19 +408,13 @@ def record(upstream: Upstream, tags: list[str], options: argparse.Namespace) -> 
     found = []
     for tag in tags:
         if (options.results / tag).is_dir():
-            store = results.Store(options.results / tag)
-            found.append(
-                results.summary(tag, store, upstream.files(tag), code(), explain(upstream, tag, options.explained))
-            )
+            store, explained = results.Store(options.results / tag), explain(upstream, tag, options.explained)
+            found.append(results.summary(tag, store, upstream.files(tag), evidence.package(), explained))
             print(results.brief(found[-1]), flush=True)
     asked = "import importlib.metadata as m, platform; print(platform.python_version(), *map(m.version, %r))"
     packages = ("torch", "numpy", "pytest", "torchmetrics")
     command = [str(options.python), "-c", asked % (packages,)]
     versions = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
-    facts = results.circumstances(dict(zip(("Python", *packages), versions)))
+    facts = {"date": evidence.today(), **dict(zip(("Python", *packages), versions)), "package": evidence.package()}
     results.write(options.output, facts, TAGS, found)
     return 1 if any(not item["explained_by"] for tag in found for item in tag["regressions"]) else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,19 +1,11 @@
-#!/usr/bin/env python3
-"""Write lightning_patches/engine/fingerprints.json from the wheels of all locked releases.
+"""``lightning_patches/engine/fingerprints.json``, from the wheels of all locked releases."""
 
-scripts/refresh_fingerprints          # after adding a patch or a release
-scripts/refresh_fingerprints --check  # exit status 1 if the file is not up to date
-"""
+from __future__ import annotations
 
-import argparse
 import json
-import os
 import sys
 import zipfile
-from pathlib import Path
 
-os.environ["_LIGHTNING_PATCHES_IMPORT_ONLY"] = "1"
-sys.path[:0] = [str(Path(__file__).resolve().parent), str(Path(__file__).resolve().parents[1])]
 import _releases
 
 from lightning_patches import patches as catalogue
@@ -72,22 +64,9 @@ def _spans(table: dict) -> dict:
     return spans
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--check", action="store_true", help="write nothing, fail if the file is not up to date")
-    check = parser.parse_args().check
-    text = _render(build())
-    path = Path(fingerprints.DATA_FILE)
-    if check:
-        if not path.exists() or path.read_text() != text:
-            sys.exit(f"{path.name} is not up to date: run scripts/refresh_fingerprints")
-        return
-    path.write_text(text)
-    print(f"{path}: {len(text) // 1024} KB")
-
-
-def _render(data: dict) -> str:
+def text() -> str:
     """JSON with one module or location to a line, so that a diff shows which ones changed."""
+    data = build()
     files = ",\n".join(f" {json.dumps(namespace)}: {_rows(table)}" for namespace, table in data["files"].items())
     return (
         f'{{"releases": {json.dumps(data["releases"])},\n'
@@ -99,7 +78,3 @@ def _render(data: dict) -> str:
 def _rows(table: dict) -> str:
     rows = (f"  {json.dumps(name)}: {json.dumps(value, separators=(',', ':'))}" for name, value in table.items())
     return "{\n" + ",\n".join(rows) + "}"
-
-
-if __name__ == "__main__":
-    main()

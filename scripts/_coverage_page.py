@@ -1,34 +1,21 @@
-#!/usr/bin/env python3
-"""Check that every fix of upstream's has a verdict, and write upstream/COVERAGE.md.
+"""Check that every fix of upstream's has a verdict, and make ``upstream/COVERAGE.md``.
 
-The verdicts stand in lightning_patches/cli/coverage.txt, one fix a line.
-
-    scripts/coverage                         # check, and write upstream/COVERAGE.md
-    scripts/coverage --check                 # write nothing, fail if something is missing or out of date
-    scripts/coverage --changelogs REPOSITORY # renew upstream/changelog_fixes.txt first, from a clone of upstream's
-
-upstream/changelog_fixes.txt holds the numbers under "Fixed" in both changelogs, at every tag of 2.x and on master.
-Exit status 1 where a fix has no verdict, "patched" names no patch, or a patch's pull request is not marked so.
+The verdicts stand in ``lightning_patches/cli/coverage.txt``, one fix a line. ``upstream/changelog_fixes.txt`` holds the
+numbers under "Fixed" in both changelogs, at every tag of 2.x and on master.
 """
 
-import argparse
-import os
+from __future__ import annotations
+
 import re
 import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
-
-os.environ["_LIGHTNING_PATCHES_IMPORT_ONLY"] = "1"
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))
 
 from lightning_patches import patches as catalogue
 from lightning_patches.cli import _coverage, _records
 from lightning_patches.unpatched import UNPATCHED
 
-PAGE = ROOT / "upstream" / "COVERAGE.md"
-NUMBERS = ROOT / "upstream" / "changelog_fixes.txt"
+NUMBERS = Path(__file__).resolve().parents[1] / "upstream" / "changelog_fixes.txt"
 CHANGELOGS = ("src/lightning/pytorch/CHANGELOG.md", "src/lightning/fabric/CHANGELOG.md")
 
 
@@ -51,7 +38,7 @@ def changelog_fixes(repository: Path) -> str:
         for release in sorted(found, key=_order)
         if _order(release) > _order("2.0.0") and found[release] - old
     ]
-    head = 'Numbers under "Fixed" in upstream\'s changelogs, at every tag of 2.x and on master. By scripts/coverage.'
+    head = 'Numbers under "Fixed" in upstream\'s changelogs, at every tag of 2.x and on master. By scripts/renew.'
     return "\n".join([f"# {head}", f"# master: {git('rev-parse', 'master').strip()}", *lines, ""])
 
 
@@ -116,7 +103,7 @@ def page() -> str:
         "# Every fix of upstream's since 2.0.0, and what became of it here",
         "",
         f'{len(_coverage.fixes())} fixes: all that stand under "Fixed" in the two changelogs, and those found '
-        "elsewhere in them and in the history. A release is the first with the fix. Made by `scripts/coverage` from "
+        "elsewhere in them and in the history. A release is the first with the fix. Made from "
         "`lightning_patches/cli/coverage.txt`.",
         "",
         "| verdict | fixes | |",
@@ -137,23 +124,3 @@ def page() -> str:
         verdict = f"{fix.verdict}: {names or fix.reason}" if names or fix.reason else fix.verdict
         lines.append(f"| {fix.release} | {numbers} | {bug} | {verdict} |")
     return "\n".join([*lines, ""])
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--check", action="store_true", help="write nothing")
-    parser.add_argument("--changelogs", type=Path, metavar="REPOSITORY", help="a clone of upstream's repository")
-    options = parser.parse_args()
-    if options.changelogs:
-        NUMBERS.write_text(changelog_fixes(options.changelogs), encoding="utf-8")
-    wrong = problems()
-    if options.check and PAGE.read_text("utf-8") != page():
-        wrong.append("upstream/COVERAGE.md is not up to date: run scripts/coverage")
-    elif not options.check:
-        PAGE.write_text(page(), encoding="utf-8")
-    if wrong:
-        sys.exit("\n".join(wrong))
-
-
-if __name__ == "__main__":
-    main()

@@ -1,45 +1,26 @@
-#!/usr/bin/env python3
 """Try random programs that work on a stock release: with the shim, they must do the same to the last bit.
 
-    scripts/healthy 0 900                # the programs of the seeds 0 to 899, each on the release that its seed says
-    scripts/healthy 900 1800 --add       # more of them, into the record of those before
-    scripts/healthy 100000 100100 --add  # a hundred on the oldest release, which gets the most patches
-    scripts/healthy 0 900 --resume       # those of them that the record does not have
-    scripts/healthy --again              # those of the record that differed, and keep the rest
-    scripts/healthy --show 17            # print the program of a seed; a defect's as small as it could be made
-    scripts/healthy --try 17             # run one, and print what differs
-    scripts/healthy --check              # exit status 1 if HEALTHY.md is not that of the record, or it has a defect
+    scripts/prove healthy 0 900                # the seeds 0 to 899, each on the release that it says
+    scripts/prove healthy 900 1800 --add       # more of them, into the record of those before
+    scripts/prove healthy 100000 100100 --add  # a hundred on the oldest release, which gets the most patches
+    scripts/prove healthy 0 900 --resume       # those of them that the record does not have
+    scripts/prove healthy --again              # those of the record that differed, and keep the rest
+    scripts/prove healthy --show 17            # print the program of a seed; a defect's as small as it could be made
+    scripts/prove healthy --try 17             # run one, and print what differs
 
-The record is upstream/healthy.json and upstream/HEALTHY.md. What a patch may change in a healthy program, besides what
+What a patch may change in a healthy program, besides what
 the first fixed release of Lightning changes too, stands in upstream/effects.json, which is written by hand.
 """
 
 import argparse
 import concurrent.futures
-import os
-import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable
-from pathlib import Path
 
-os.environ["_LIGHTNING_PATCHES_IMPORT_ONLY"] = "1"
-ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT), str(ROOT / "scripts")]
-
+from tests.equivalence import evidence
 from tests.healthy import programs, record, trial
-
-
-def commit() -> str:
-    """The commit that was checked out, with a + if files differ from it."""
-
-    def git(*arguments: str) -> str:
-        done = subprocess.run(["git", "-C", str(ROOT), *arguments], capture_output=True, text=True)
-        return done.stdout.strip()
-
-    dirty = git("status", "--porcelain", "--", "lightning_patches", "tests/healthy")
-    return git("rev-parse", "--short=10", "HEAD") + ("+" if dirty else "")
 
 
 def release(version: str, seeds: list[int], options: argparse.Namespace, take: Callable[[trial.Finding], None]) -> None:
@@ -66,7 +47,7 @@ def release(version: str, seeds: list[int], options: argparse.Namespace, take: C
 
 def campaign(known: record.Record, seeds: list[int], options: argparse.Namespace) -> None:
     """Try the programs of all releases, and write the record every half minute."""
-    of, turn, written = commit(), threading.Lock(), time.monotonic()
+    of, turn, written = evidence.commit("lightning_patches", "tests/healthy"), threading.Lock(), time.monotonic()
 
     def take(finding: trial.Finding) -> None:
         nonlocal written
@@ -100,8 +81,7 @@ def tell(finding: trial.Finding) -> None:
     print("\n".join([f"- {line}" for line in finding.gone] + [f"+ {line}" for line in finding.come]))
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("first", type=int, nargs="?", help="first seed")
     parser.add_argument("end", type=int, nargs="?", help="the seed after the last")
     parser.add_argument("--add", action="store_true", help="keep the programs that the record has")
@@ -110,11 +90,12 @@ def main() -> int:
     parser.add_argument("--show", type=int, metavar="SEED")
     parser.add_argument("--try", type=int, metavar="SEED", dest="tried")
     parser.add_argument("--release", metavar="VERSION", help="with --show and --try, another than the seed's")
-    parser.add_argument("--check", action="store_true")
     parser.add_argument("--jobs", type=int, default=1, help="releases at the same time (default 1)")
     parser.add_argument("--shrinks", type=int, default=0, help="defects of a patch on a release to make small (0)")
     parser.add_argument("--minutes", type=float, default=1e6, help="for each release; what was tried by then is kept")
-    options = parser.parse_args()
+
+
+def run(options: argparse.Namespace) -> int:
     if options.show is not None:
         known = {finding.seed: finding for finding in record.load().findings}
         seed = options.show
@@ -123,19 +104,13 @@ def main() -> int:
     elif options.tried is not None:
         with trial.Arms(options.release or programs.release(options.tried)) as arms:
             tell(trial.Judge(arms)(options.tried))
-    elif options.check:
-        return record.check()
     elif options.again or None not in (options.first, options.end):
         known = record.load() if options.add or options.again or options.resume else record.Record()
         seeds = [f.seed for f in known.findings] if options.again else list(range(options.first, options.end))
         if options.resume:
             seeds = [seed for seed in seeds if str(seed) not in known.commits]
         campaign(known, seeds, options)
-        return record.check()
+        return record.defects()
     else:
-        parser.error("which seeds?")
+        sys.exit("prove healthy: which seeds?")
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,14 +1,12 @@
-#!/usr/bin/env python3
-"""Run the equivalence matrix and write its record, upstream/EQUIVALENCE.md and upstream/equivalence.json (with --cuda
-upstream/EQUIVALENCE.cuda.md and upstream/equivalence.cuda.json).
+"""The equivalence matrix: stock, shim, fork and official release, cell by cell.
 
-    scripts/equivalence --all                # every affected release, and the boundaries around them (about 75 minutes)
-    scripts/equivalence --boundaries         # first and last affected release, and the boundaries around them
-    scripts/equivalence --all --resume       # go on after an interruption; cells that disagreed are run again
-    scripts/equivalence --all --resume --minutes 30  # as far as that goes, the boundaries first
-    scripts/equivalence --all --resume --part DIR  # with the cells that a run with --only and --output has left there
-    scripts/equivalence --boundaries --cuda  # on a real GPU; writes a record of its own
-    scripts/equivalence --boundaries --only logged-metrics-device,lr-finder-train-loader --output DIR
+    scripts/prove equivalence --all               # every affected release, and the boundaries around them
+    scripts/prove equivalence --boundaries         # first and last affected release, and the boundaries around them
+    scripts/prove equivalence --all --resume       # go on after an interruption; cells that disagreed are run again
+    scripts/prove equivalence --all --resume --minutes 30  # as far as that goes, the boundaries first
+    scripts/prove equivalence --all --resume --part DIR  # with the cells that a run has left there
+    scripts/prove equivalence --boundaries --cuda  # on a real GPU; writes a record of its own
+    scripts/prove equivalence --boundaries --only logged-metrics-device,lr-finder-train-loader --output DIR
 
 Each arm runs in a process of its own. A release in which every function that the arms executed is the same source as
 in one that was run is not run itself. The record is written twice a minute, and at the end. Exit status 1 if a cell
@@ -26,32 +24,21 @@ import time
 from pathlib import Path
 from typing import Iterable
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT), str(ROOT / "scripts")]
-
-from tests.equivalence import matrix, proof, prover, record
+from tests.equivalence import evidence, matrix, proof, prover, record
 from tests.support import arms
 
-
-def commit() -> str:
-    """The commit that was checked out, with a + if files differ from it."""
-
-    def git(*arguments: str) -> str:
-        done = subprocess.run(["git", "-C", str(ROOT), *arguments], capture_output=True, text=True)
-        return done.stdout.strip()
-
-    dirty = git("status", "--porcelain", "--", "lightning_patches", "upstream/diffs", "tests")
-    return git("rev-parse", "--short=10", "HEAD") + ("+" if dirty else "")
+CODE = ("lightning_patches", "upstream/diffs", "tests")
+"""What a cell depends on."""
 
 
 def circumstances(scope: str) -> dict:
-    return {"scope": scope, "commit": commit(), **record.surroundings(device()), "seconds": 0, "runs": 0}
+    return {"scope": scope, **evidence.surroundings(device()), "seconds": 0, "runs": 0}
 
 
 def device() -> str:
     """What the scenarios run on."""
     if os.environ.get(arms.DEVICE) != "cuda":
-        return record.SIMULATED
+        return evidence.SIMULATED
     import torch
 
     ask = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader", "--id=0"]
@@ -62,8 +49,7 @@ def device() -> str:
     return f"{torch.cuda.get_device_name(0)}, driver {driver or 'unknown'}, CUDA {torch.version.cuda}"
 
 
-def main() -> int:
-    arguments = parse()
+def run(arguments: argparse.Namespace) -> int:
     names = [name.strip() for name in arguments.only.split(",")] if arguments.only else None
     cells = matrix.cells(names, arguments.distribution, boundaries_only=not arguments.all)
     if arguments.cuda:
@@ -84,12 +70,11 @@ def main() -> int:
     campaign.run()
     bad = [outcome for outcome in campaign.outcomes.values() if not outcome["agrees"]]
     left = f", {len(campaign.waiting)} left" if campaign.waiting else ""
-    print(f"{len(cells)} cells, {len(bad)} disagree{left}, {campaign.facts['seconds']} s; see {campaign.table}")
+    print(f"{len(cells)} cells, {len(bad)} disagree{left}, {campaign.facts['seconds']} s; see {campaign.record}")
     return 1 if bad else 0
 
 
-def parse() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     scope = parser.add_mutually_exclusive_group(required=True)
     scope.add_argument("--all", action="store_true", help="every affected release")
     scope.add_argument("--boundaries", action="store_true", help="only the ends of the affected ranges")
@@ -104,8 +89,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--minutes", type=float, default=float("inf"), help="begin no cell after that time")
     parser.add_argument("--each", action="store_true", help="run each release; none stands for another")
     parser.add_argument("--list", action="store_true", help="say what would run, and run nothing")
-    parser.add_argument("--output", type=Path, default=ROOT / "upstream", help="directory of the record")
-    return parser.parse_args()
+    parser.add_argument("--output", type=Path, default=evidence.DIRECTORY, help="directory of the record")
 
 
 class Campaign:
@@ -120,9 +104,10 @@ class Campaign:
         self._lock = threading.Lock()
         self._seconds_before = self._runs_before = 0
         arguments.output.mkdir(parents=True, exist_ok=True)
-        data, table = record.FILES[arguments.cuda]
-        self.table = arguments.output / table
-        earlier = [*([arguments.output / data] if arguments.resume else []), *(part / data for part in arguments.part)]
+        name = record.FILES[arguments.cuda]
+        self.record = arguments.output / name
+        self._commit = evidence.commit(*CODE)
+        earlier = [*([self.record] if arguments.resume else []), *(part / name for part in arguments.part)]
         known: dict[str, dict] = {}
         for path in earlier:
             known |= self._take_over(path)
@@ -145,8 +130,11 @@ class Campaign:
             if holds or key not in self.outcomes:
                 self.outcomes[key] = {**outcome, "stale": not holds}
         if found:
-            seconds, runs = record.spent(path)
-            self._seconds_before, self._runs_before = self._seconds_before + seconds, self._runs_before + runs
+            spent, _ = evidence.read(path, lambda one: "")
+            self._seconds_before, self._runs_before = (
+                self._seconds_before + spent["seconds"],
+                self._runs_before + spent["runs"],
+            )
         return found
 
     def run(self) -> None:
@@ -186,7 +174,7 @@ class Campaign:
                 outcome = self._prover(cell)
             except Exception as error:
                 outcome = matrix.failed(cell, error)
-            outcome.commit = self.facts["commit"]
+            outcome.commit = self._commit
             with self._lock:
                 self.outcomes[matrix.key(cell)] = outcome.as_dict()
                 if time.monotonic() - self._written > 30:
@@ -204,9 +192,5 @@ class Campaign:
         self.facts["seconds"] = round(self._seconds_before + time.monotonic() - self._started)
         self.facts["runs"] = self._runs_before + self._prover.runner.runs
         done = [self.outcomes[key] for key in self._every_cell if key in self.outcomes]
-        record.write(self._arguments.output, self.facts, done, self._arguments.cuda)
+        record.write(self.record, self.facts, done)
         self._written = time.monotonic()
-
-
-if __name__ == "__main__":
-    sys.exit(main())

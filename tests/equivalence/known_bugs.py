@@ -1,0 +1,118 @@
+"""The known bugs that each release shows, on paper: ``upstream/evidence/known_bugs.txt``, ``KNOWN_BUGS.md`` and the
+README's table."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import Any
+
+from packaging.version import Version
+
+from lightning_patches import patches as catalogue
+from lightning_patches.engine import gate
+from tests.equivalence import evidence, matrix
+from tests.equivalence.evidence import Seen
+from tests.equivalence.proof import Proof
+
+DISTRIBUTION = "pytorch-lightning"
+RECORD = evidence.DIRECTORY / "known_bugs.txt"
+SHOWN = ("2.0.0", "2.1.4", "2.2.5", "2.3.3", "2.5.1", "2.6.6")
+"""The releases in the README's table."""
+ARMS = ("stock", "shim")
+Found = dict[str, dict[str, dict[str, str]]]
+"""By release, arm and patch, what was seen: the worst of its cases."""
+
+
+def subject(proof: Proof, version: str, arm: str) -> str:
+    """What an outcome depends on; it holds as long as that is the same."""
+    patches = [p.name for p in catalogue.all_patches() if p.default and version in gate.affected_releases(p)]
+    return matrix.digest(proof, tuple(patches) if arm == "shim" else (), diffs=False)
+
+
+def read() -> tuple[dict[str, Any], list[Seen]]:
+    """The record's circumstances, and what was seen of each case in each arm and release."""
+    proofs = {str(proof): proof for proof in matrix.proofs()}
+    importable = set(matrix.importable(DISTRIBUTION))
+
+    def now(one: Seen) -> str:
+        name, _, arm = one.case.rpartition(" ")
+        return subject(proofs[name], one.place[1], arm) if name in proofs and one.place[1] in importable else ""
+
+    return evidence.read(RECORD, now)
+
+
+def counted(seen: list[Seen]) -> Found:
+    """What was seen of each patch."""
+    found: Found = {}
+    for one in seen:
+        name, _, arm = one.case.rpartition(" ")
+        of_arm = found.setdefault(one.place[1], {name: {} for name in ARMS})[arm]
+        patch = name.partition(":")[0]
+        if of_arm.get(patch) != "bug":
+            of_arm[patch] = "bug" if one.saw == "bug" else of_arm.get(patch, "none")
+    return found
+
+
+def worse(seen: list[Seen]) -> list[str]:
+    """The releases with a bug that shows only with the shim: there must be none."""
+    found = counted(seen)
+    return [
+        f"{version} {patch}"
+        for version in sorted(found, key=Version)
+        for patch, saw in sorted(found[version]["shim"].items())
+        if saw == "bug" and found[version]["stock"].get(patch) != "bug"
+    ]
+
+
+def page() -> str:
+    """``upstream/KNOWN_BUGS.md``: every release, and what is left with the patches."""
+    facts, seen = read()
+    found, stale = counted(seen), sum(one.stale for one in seen)
+    lines = [
+        "# Known bugs by release",
+        "",
+        f"**{len(seen)} outcomes: {len(seen) - stale} hold on this code, {stale} are stale**: something that they "
+        "depend on has changed since they were run.",
+        "",
+        "Made of `evidence/known_bugs.txt`, which `scripts/prove known_bugs` writes. What is left with the patches is "
+        "opt-in, since somebody may rely on how it is; in 2.0 also a `self.log` that moves its metrics.",
+        "",
+        table(facts, found),
+        "",
+        "| release | left with the default set |",
+        "| --- | --- |",
+    ]
+    left = {v: ", ".join(f"`{p}`" for p, saw in sorted(found[v]["shim"].items()) if saw == "bug") for v in found}
+    for names, group in groupby(sorted(found, key=Version), left.__getitem__):
+        lines.append(f"| {evidence.told(group)} | {names} |")
+    return "\n".join(lines) + "\n"
+
+
+def readme_table() -> str:
+    """The table in the README."""
+    facts, seen = read()
+    return table(facts, counted(seen), SHOWN)
+
+
+def table(facts: dict[str, Any], found: Found, only: tuple[str, ...] = ()) -> str:
+    """The table in Markdown: a row for each stretch of releases with the same bugs, or for each of some releases."""
+    total = len({patch for arms in found.values() for patch in arms["stock"]})
+    lines = ["| release | stock | | with `lightning_patches` | |", "| --- | ---: | --- | ---: | --- |"]
+    chosen = sorted((v for v in found if v in only or not only), key=Version)
+    for (stock, shim), group in groupby(chosen, lambda v: tuple(_count(found[v], arm) for arm in ARMS)):
+        lines.append(f"| {evidence.told(group)} | {stock} | {_bar(stock)} | {shim} | {_bar(shim)} |")
+    lines += [
+        "",
+        f"Of {total} known bugs that can be shown without a GPU, how many show (a block for two): each scenario of "
+        f"`tests/scenarios` run on {len(found)} releases of {DISTRIBUTION}, as released and with the default set "
+        f"of patches (torch {facts['torch']}, Python {facts['python']}, {facts['date']}).",
+    ]
+    return "\n".join(lines)
+
+
+def _bar(bugs: int) -> str:
+    return "█" * (bugs // 2) + "▌" * (bugs % 2)
+
+
+def _count(arms: dict[str, dict[str, str]], arm: str) -> int:
+    return sum(saw == "bug" for saw in arms[arm].values())
