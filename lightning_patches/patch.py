@@ -108,7 +108,7 @@ class Patch(NamedTuple):
         title: what the patch does, one line.
         group: the kind of harm that it ends.
         affected: version ranges of Lightning whose code has the bug, as specifiers (``">=2.1.0,<2.4.0"``), any of
-            which may match.
+            which may match. Of 2.x; empty for a patch that only 1.x needs.
         targets: what is swapped, all or nothing.
         upstream: issue, official fix, first fixed release.
         impact: what the user sees.
@@ -131,6 +131,8 @@ class Patch(NamedTuple):
         relied_on_tests: the tests of such programs, as ``path::name``.
         warns_of: for a patch that mends nothing, and only says when a bug without a patch strikes: the bug's name in
             :mod:`lightning_patches.unpatched`. It has no diff, and no place in the equivalence.
+        affected_1x: the same as ``affected`` for 1.5 to 1.9 of ``pytorch_lightning``, which run on today's packages
+            with the patch. There are no diffs for them, and no place in the equivalence: see ``tests/releases_1x``.
     """
 
     name: str
@@ -151,6 +153,12 @@ class Patch(NamedTuple):
     relied_on: str = ""
     relied_on_tests: tuple[str, ...] = ()
     warns_of: str = ""
+    affected_1x: tuple[str, ...] = ()
+
+    @property
+    def ranges(self) -> tuple[str, ...]:
+        """All releases that have the bug, of 1.x and of 2.x."""
+        return (*self.affected_1x, *self.affected)
 
     @property
     def fixed_in(self) -> Optional[str]:

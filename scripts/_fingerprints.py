@@ -14,37 +14,47 @@ from lightning_patches.engine import distributions, fingerprints
 
 def build() -> dict:
     """The table of every location in the catalogue, over every release in both namespaces."""
-    locations = sorted({location for patch in catalogue.all_patches() for location in (*patch.locations, *patch.calls)})
+    patches = catalogue.all_patches()
+    locations = sorted({location for patch in patches for location in (*patch.locations, *patch.calls)})
+    older = {location for patch in patches if patch.affected_1x for location in (*patch.locations, *patch.calls)}
     modules = sorted({location.partition(":")[0] for location in locations})
     releases = _releases.versions("lightning")
     assert releases == _releases.versions("pytorch-lightning"), "the two distributions differ in their releases"
     files: dict = {namespace: {module: {} for module in modules} for namespace in distributions.PARTS}
     functions: dict = {location: {} for location in locations}
     digests: dict = {}  # many releases ship the same file: parse each once
-    for index, version in enumerate(releases):
+    releases_1x = _releases.older_versions()
+    for index, version in enumerate([*releases, *releases_1x]):
         for distribution, namespace in _releases.NAMESPACES.items():
+            if version in releases_1x and distribution != "pytorch-lightning":
+                continue
             with zipfile.ZipFile(_releases.wheel(distribution, version)) as archive:
                 names = set(archive.namelist())
                 for module in modules:
+                    if module.partition(".")[0] not in distributions.PARTS[namespace]:
+                        continue
+                    here = [location for location in locations if location.partition(":")[0] == module]
+                    if version in releases_1x:
+                        here = [location for location in here if location in older]
+                    if not here:
+                        continue
                     stem = distributions.module_name(namespace, module).replace(".", "/")
                     path = next((p for p in (f"{stem}.py", f"{stem}/__init__.py") if p in names), None)
                     content = archive.read(path) if path else b""
                     if path:
                         files[namespace][module].setdefault(fingerprints.file_digest(content), set()).add(index)
-                    for location in locations:
-                        if location.partition(":")[0] == module:
-                            key = (location, content)
-                            if key not in digests:
-                                digests[key] = fingerprints.function_digest(
-                                    content.decode(), location.partition(":")[2]
-                                )
-                            digest = digests[key]
-                            functions[location].setdefault(digest or fingerprints.ABSENT, set()).add(index)
+                    for location in here:
+                        key = (location, content)
+                        if key not in digests:
+                            digests[key] = fingerprints.function_digest(content.decode(), location.partition(":")[2])
+                        functions[location].setdefault(digests[key] or fingerprints.ABSENT, set()).add(index)
         if sys.stderr.isatty():
-            end = "\n" if index + 1 == len(releases) else ""
-            print(f"\r{index + 1}/{len(releases)} {version}   ", end=end, file=sys.stderr, flush=True)
+            count = len(releases) + len(releases_1x)
+            end = "\n" if index + 1 == count else ""
+            print(f"\r{index + 1}/{count} {version}   ", end=end, file=sys.stderr, flush=True)
     return {
         "releases": releases,
+        "releases_1x": releases_1x,
         "files": {n: {m: _spans(table) for m, table in modules.items()} for n, modules in files.items()},
         "functions": {location: _spans(table) for location, table in functions.items()},
     }
@@ -70,6 +80,7 @@ def text() -> str:
     files = ",\n".join(f" {json.dumps(namespace)}: {_rows(table)}" for namespace, table in data["files"].items())
     return (
         f'{{"releases": {json.dumps(data["releases"])},\n'
+        f'"releases_1x": {json.dumps(data["releases_1x"])},\n'
         f'"files": {{\n{files}}},\n'
         f'"functions": {_rows(data["functions"])}}}\n'
     )

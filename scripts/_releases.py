@@ -59,8 +59,14 @@ def locked() -> list[Release]:
 
 
 def versions(distribution: str = "lightning") -> list[str]:
-    """Versions of a distribution that may be downloaded, oldest first."""
-    return [r.version for r in locked() if r.distribution == distribution and not r.forbidden]
+    """Versions 2.x of a distribution that may be downloaded, oldest first."""
+    found = [r.version for r in locked() if r.distribution == distribution and not r.forbidden]
+    return [version for version in found if not version.startswith("1.")]
+
+
+def older_versions() -> list[str]:
+    """Versions 1.x of ``pytorch-lightning``, oldest first."""
+    return [r.version for r in locked() if r.version.startswith("1.")]
 
 
 def find(distribution: str, version: str) -> Release:

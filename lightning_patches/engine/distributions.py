@@ -17,9 +17,10 @@ from lightning_patches.engine.hooks import ROOT_PACKAGES as ROOT_PACKAGES
 
 PARTS: dict[str, dict[str, str]] = {
     "lightning": {"pytorch": "lightning.pytorch", "fabric": "lightning.fabric"},
-    "pytorch_lightning": {"pytorch": "pytorch_lightning", "fabric": "lightning_fabric"},
+    "pytorch_lightning": {"pytorch": "pytorch_lightning", "lite": "lightning_lite", "fabric": "lightning_fabric"},
 }
-"""Namespace -> part of upstream's source tree -> the package that holds it."""
+"""Namespace -> part of upstream's source tree -> the package that holds it. What became Fabric in 1.9 is Lite in 1.8,
+and before that there is nothing beside ``pytorch_lightning``."""
 
 FORBIDDEN = {"2.6.2", "2.6.3"}
 """Compromised on PyPI and withdrawn (``unpatched.ADVISORY``). Nobody should run them, patched or not."""
@@ -30,7 +31,7 @@ class Part(NamedTuple):
 
     Args:
         namespace: ``"lightning"`` or ``"pytorch_lightning"``.
-        name: ``"pytorch"`` or ``"fabric"``.
+        name: ``"pytorch"``, ``"fabric"`` or ``"lite"``.
         package: what it is imported as.
         version: of the code that an import finds.
         directory: where that code is; perhaps inside an archive.
@@ -108,7 +109,8 @@ def find(namespace: str) -> Optional[Namespace]:
 
 
 def _distribution_of(root: str) -> str:
-    return {"lightning": "lightning", "pytorch_lightning": "pytorch-lightning"}.get(root, "lightning-fabric")
+    known = {"lightning": "lightning", "pytorch_lightning": "pytorch-lightning", "lightning_lite": "pytorch-lightning"}
+    return known.get(root, "lightning-fabric")
 
 
 def _locate(package: str) -> Optional[tuple[str, Any]]:

@@ -1,6 +1,7 @@
 """Known source of each target in each release: tells affected code from fixed code from code nobody has seen.
 
-The data (``fingerprints.json``) is written by ``scripts/renew`` from the wheels of all 2.x releases.
+The data (``fingerprints.json``) is written by ``scripts/renew`` from the wheels of all releases of 2.x and, for the
+patches that concern them, of 1.5 to 1.9.
 A file's sha256 is looked up first, because hashing a file is ten times cheaper than parsing it; only in a file that
 no release shipped is the function itself compared. Of what a patch calls, ``"pytorch.utilities.parsing:some()"``, only
 the signature is compared.
@@ -78,8 +79,13 @@ def source_of(part: Part, location: str) -> Source:
 
 
 def known_releases() -> tuple[str, ...]:
-    """All releases that the data covers, oldest first."""
+    """All releases of 2.x that the data covers, oldest first."""
     return tuple(_data()["releases"])
+
+
+def older_releases() -> tuple[str, ...]:
+    """The releases of ``pytorch-lightning`` 1.x that the data covers for the patches that concern them."""
+    return tuple(_data()["releases_1x"])
 
 
 @lru_cache(maxsize=None)
@@ -199,5 +205,6 @@ def _data() -> dict[str, Any]:
 
 
 def _releases(spans: list[list[int]]) -> frozenset[str]:
-    releases = _data()["releases"]
+    data = _data()
+    releases = [*data["releases"], *data.get("releases_1x", [])]
     return frozenset(releases[i] for first, last in spans for i in range(first, last + 1))

@@ -82,7 +82,7 @@ def what_calls_have_changed(patch: Patch, namespace: Namespace) -> str:
             source = fingerprints.source_of(part, call)
         except OSError as error:
             return f"the source of {call}, which it calls, cannot be read: {error}"
-        if not any(in_ranges(release, patch.affected) for release in source.releases):
+        if not any(in_ranges(release, patch.ranges) for release in source.releases):
             here = f"in {part.distribution} {part.version}"
             what = f"is missing {here}"
             if source.exists:
@@ -127,7 +127,7 @@ def _bounds(text: str) -> tuple[tuple[Callable[[Any, Any], bool], Version], ...]
 
 @lru_cache(maxsize=None)
 def affected_releases(patch: Patch) -> frozenset[str]:
-    """The releases on PyPI that the patch names as affected."""
+    """The releases of 2.x on PyPI that the patch names as affected."""
     return frozenset(release for release in fingerprints.known_releases() if in_ranges(release, patch.affected))
 
 
@@ -156,7 +156,7 @@ def _decide_version(patch: Patch, distribution: str, version: str) -> Optional[D
         parsed = Version(version)
     except InvalidVersion:
         return Decision("drifted", f"{distribution} does not say which version it is ({version!r})")
-    if in_ranges(version, patch.affected):
+    if in_ranges(version, patch.ranges):
         return None
     if parsed.public in FORBIDDEN or (parsed.is_prerelease and parsed.base_version == patch.fixed_in):
         # The number does not tell: upstream's master still calls itself 2.6.2, and a development version on the way
@@ -187,7 +187,7 @@ def decide_source(patch: Patch, namespace: Namespace, locations: Iterable[str]) 
         if not source.releases:
             what = "is not the code of any known release" if source.exists else "is missing"
             return Decision("drifted", f"{location} in {part.distribution} {part.version} {what}; left alone")
-        if not any(in_ranges(release, patch.affected) for release in source.releases):
+        if not any(in_ranges(release, patch.ranges) for release in source.releases):
             fixed.append(location)
     version = ", ".join(sorted({f"{part.distribution} {part.version}" for part in namespace.parts.values()}))
     if fixed:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:  # typing takes longer to import than this module
             """It has been executed: for the first time, or once more."""
 
 
-ROOT_PACKAGES = ("lightning", "pytorch_lightning", "lightning_fabric")
+ROOT_PACKAGES = ("lightning", "pytorch_lightning", "lightning_fabric", "lightning_lite")
 
 
 class _Finder:
