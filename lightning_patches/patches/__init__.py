@@ -1,8 +1,7 @@
 """The catalogue: all patches, in the order in which they are layered, and look-up by name or number.
 
-One file per upstream file, named as upstream names it, or after its subject where several upstream files are patched or
-a diff carries the file into the fork. A file takes part by defining ``PATCHES``; one whose name begins with an
-underscore helps others.
+``patches/<subject>/<patch_name>.py`` holds one patch, ``PATCH``. A file whose name begins with an underscore helps the
+others of its subject. Files beside this one are named after upstream's, and define several, ``PATCHES``.
 """
 
 from __future__ import annotations
@@ -16,11 +15,18 @@ from lightning_patches.patch import Patch
 
 @lru_cache(maxsize=None)
 def all_patches() -> tuple[Patch, ...]:
-    """Every patch there is. Files in alphabetical order, patches in the order of their file."""
+    """Every patch there is."""
     found: list[Patch] = []
+    apart: list[Patch] = []
     for module in sorted(pkgutil.iter_modules(__path__), key=lambda info: info.name):
-        if not module.name.startswith("_"):
+        if module.ispkg:
+            subject = importlib.import_module(f"{__name__}.{module.name}")
+            for file in pkgutil.iter_modules(subject.__path__):
+                if not file.name.startswith("_"):
+                    apart.append(importlib.import_module(f"{subject.__name__}.{file.name}").PATCH)
+        elif not module.name.startswith("_"):
             found += importlib.import_module(f"{__name__}.{module.name}").PATCHES
+    found += sorted(apart, key=lambda patch: patch.name)
     names = [patch.name for patch in found]
     if len(set(names)) != len(names):
         raise ValueError(f"two patches share a name: {sorted(name for name in names if names.count(name) > 1)}")

@@ -320,5 +320,5 @@ def test_every_file_of_patches_takes_part() -> None:
     files = {path.stem for path in (ROOT / "lightning_patches" / "patches").glob("[a-z]*.py")}
     modules: dict[str, Any] = {name: sys.modules.get(f"lightning_patches.patches.{name}") for name in files}
     assert {name for name, module in modules.items() if not isinstance(module, types.ModuleType)} == set()
-    assert {patch for module in modules.values() for patch in module.PATCHES} == set(PATCHES)
+    assert {patch for module in modules.values() for patch in module.PATCHES} <= set(PATCHES)
     assert patcher.Patcher(PATCHES).catalogue == PATCHES

@@ -1,0 +1,1 @@
+"""LightningCLI, and what Fabric takes from the command line."""

@@ -1,0 +1,1 @@
+"""Loaders, samplers, workers, and who prepares the data."""

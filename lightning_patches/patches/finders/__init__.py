@@ -1,0 +1,1 @@
+"""The learning rate finder and the batch size finder."""

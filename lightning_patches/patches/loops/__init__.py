@@ -1,0 +1,1 @@
+"""Epochs, validations within them, and where a resumed run goes on."""

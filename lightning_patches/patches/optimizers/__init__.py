@@ -1,0 +1,1 @@
+"""Optimizers, schedulers, closures and accumulation."""
