@@ -134,12 +134,12 @@ PATCHES = (
             "large ones run out of memory, or out of space on a small /tmp.",
             ("out of memory while saving a checkpoint", "No space left on device in /tmp while saving a checkpoint"),
         ),
+        default=False,
         further_than_upstream="The official fix avoids the copy in memory. Here the file is also written in its own "
         "directory, and takes its name when it is complete, so that nothing is left for another device to copy.",
-        note="Local files only. An error while saving leaves the previous checkpoint in place.",
-        relied_on="Programs that count on links, on file permissions, or on the old file where saving fails find all "
-        "of it as before. To replace a checkpoint, its directory needs room for the old file and the new one for a "
-        "moment.",
-        relied_on_tests=("tests/patches/test_checkpoint_written_once.py::test_everything_else_is_as_before",),
+        note="For whoever runs out of memory, or out of space in TMPDIR, while a large checkpoint is saved. Opt-in, as "
+        "the file does not go through fsspec: a file system class that is registered for local files (encryption, "
+        "say) is not asked, and who watches the directory sees a second file, which a killed process leaves there. "
+        "Local files only. An error while saving leaves the previous checkpoint in place.",
     ),
 )

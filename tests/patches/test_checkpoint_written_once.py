@@ -10,7 +10,8 @@ from tests.support.arms import Arm, run
 
 @cache
 def seen(version, case, shim=False):
-    result = run("checkpoint_written_once", Arm("lightning", version, shim), case)
+    toggle = "1,checkpoint-written-once" if shim else None
+    result = run("checkpoint_written_once", Arm("lightning", version, shim), case, toggle=toggle)
     assert result.ok, result
     return result.observations[0]
 
