@@ -1,56 +1,68 @@
 """``fabric/utilities/cloud_io.py``: checkpoints that this run has written itself, read back whatever they hold.
 
-What is about to be written is noted: where, and a digest of each block. A file is trusted if every block that is read
-has its digest, and the note never leaves the run: it is in this process's memory and, for the other ranks, in the
-store of the process group.
+A process believes what it has seen itself: the digest of the bytes that it has handed over to be written. Other ranks
+find that digest in the store of the process group, which anybody who reaches ``MASTER_PORT`` can write. So they believe
+it only with a proof that was made with a secret that is not in there: children inherit it from the process that has
+started them, or the user has given one to all ranks.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
+import hmac
+import inspect
 import io
-import json
 import os
 from collections import OrderedDict
-from typing import Any, BinaryIO, Callable, NamedTuple, Optional
+from typing import Any, Callable, Optional
 
 from lightning_patches import _runtime
+from lightning_patches.engine.distributions import upstream_module
 from lightning_patches.patch import Impact, Patch, Target, Upstream
-from lightning_patches.patches import _beside
 
-_BLOCK = 2**20
+_CLOUD_IO = "fabric.utilities.cloud_io"
 _CONTAINERS = (dict, OrderedDict, list, tuple, set)
 _PLAIN = (int, float, complex, bool, str, bytes, type(None))
+_INHERITED = "_LIGHTNING_PATCHES_RUN_SECRET"
+_OF_USER = "LIGHTNING_PATCHES_HANG_SECRET"
+_SHORTEST = 16
 
-
-class _Note(NamedTuple):
-    """What a file held when it was written: its size in bytes, and the SHA-256 of each block."""
-
-    size: int
-    digests: list[str]
-
-
-_notes: dict[str, _Note] = {}
+_digests: dict[str, str] = {}
+"""SHA-256 of what this process has written, by path."""
 
 
 def _atomic_save(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    # Before Lightning starts any other rank; those inherit it.
+    os.environ.setdefault(_INHERITED, os.urandom(32).hex())
+    in_transaction = "transaction" in inspect.unwrap(original).__code__.co_names
+
     def _atomic_save(checkpoint: Any, filepath: Any) -> None:
         path = _local(filepath)
-        _notes.pop(path, None)
-        if not _beside.is_possible(filepath) or not _refuses_objects() or not _holds_objects(checkpoint):
+        _digests.pop(path, None)
+        writable = path and os.access(os.path.dirname(path), os.W_OK)
+        if not writable or not _refuses_objects() or not _holds_objects(checkpoint):
             original(checkpoint, filepath)
             return
-        import torch
-
-        with _beside.written(filepath) as file:
-            noting = _Noting(file)
-            torch.save(checkpoint, noting)
-        _notes[path] = note = noting.note()
+        # As the original does it, which lets nobody see the bytes: what is on the disk may be another's already.
+        module = upstream_module(namespace, _CLOUD_IO)
+        buffer = io.BytesIO()
+        if hasattr(module, "log"):  # since 2.1
+            module.log.debug(f"Saving checkpoint: {filepath}")
+        module.torch.save(checkpoint, buffer)
+        content = buffer.getvalue()
+        if in_transaction:
+            fs, place = module.fsspec.core.url_to_fs(str(filepath))
+            with fs.transaction, fs.open(place, "wb") as file:
+                file.write(content)
+        else:
+            with module.fsspec.open(filepath, "wb") as file:
+                file.write(content)
+        _digests[path] = digest = hashlib.sha256(content).hexdigest()
         store = _store()
         if store is not None:
             with contextlib.suppress(RuntimeError):  # the store's host has left: the other ranks will not know
-                store.set(_key(path), json.dumps(note))
+                store.set(_key(path), digest + _proof(path, digest))
 
     return _atomic_save
 
@@ -59,105 +71,54 @@ def _load(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
     def _load(path_or_url: Any, map_location: Any = None, *args: Any, **kwargs: Any) -> Any:
         asked = args[0] if args else kwargs.get("weights_only")
         path = _local(path_or_url)
-        note = _find_note(path) if path and asked is None and _refuses_objects() else None
-        if note is not None:
-            import torch
-
-            with open(path, "rb", buffering=0) as file:
-                blocks = _Verified(file, note)
-                try:
-                    return torch.load(io.BufferedReader(blocks), map_location=map_location, weights_only=False)
-                except Exception:
-                    if not blocks.changed:
-                        raise
-            _runtime.warn_once(
-                f"own-checkpoint-load {path}",
-                f"{path} is not what this run wrote there. It is loaded as any other file, without objects.",
-            )
+        module = upstream_module(namespace, _CLOUD_IO)
+        if path and asked is None and _refuses_objects() and _is_torchs_own(module.torch.load):
+            digest = _digests.get(path) or _told_by_another_rank(path)
+            if digest:
+                with module.get_filesystem(path_or_url).open(path_or_url, "rb") as file:
+                    content = file.read()
+                if hmac.compare_digest(hashlib.sha256(content).hexdigest(), digest):
+                    return module.torch.load(io.BytesIO(content), map_location=map_location, weights_only=False)
         return original(path_or_url, map_location, *args, **kwargs)
 
     return _load
 
 
-class _Noting:
-    """What torch.save writes into: the file gets it, and the note."""
-
-    def __init__(self, file: BinaryIO) -> None:
-        self._file = file
-        self._size, self._digests = 0, [hashlib.sha256()]
-
-    def write(self, data: Any) -> int:
-        self._file.write(data)
-        view = memoryview(data).cast("B")
-        at = 0
-        while at < len(view):
-            part = view[at : at + _BLOCK - self._size % _BLOCK]
-            self._digests[-1].update(part)
-            self._size += len(part)
-            at += len(part)
-            if self._size % _BLOCK == 0:
-                self._digests.append(hashlib.sha256())
-        return len(view)
-
-    def flush(self) -> None:
-        self._file.flush()
-
-    def note(self) -> _Note:
-        blocks = -(-self._size // _BLOCK)
-        return _Note(self._size, [digest.hexdigest() for digest in self._digests[:blocks]])
+def _told_by_another_rank(path: str) -> str:
+    """The digest of what another rank has written there; "" if none has, or none that has proven itself."""
+    store = _store()
+    if store is None:
+        return ""
+    try:
+        told = store.get(_key(path)).decode() if store.check([_key(path)]) else ""
+    except (RuntimeError, UnicodeDecodeError):  # the store's host has left, or this is none of our notes
+        return ""
+    digest, proof = told[:64], told[64:]
+    if hmac.compare_digest(proof.encode(), _proof(path, digest).encode()):
+        return digest
+    if told:
+        _runtime.notice(
+            f"[rank {_runtime.rank()}] {path} is loaded without objects: the rank that says it wrote the file has not "
+            f"proven to be one of this job. Give all ranks the same {_OF_USER} ({_SHORTEST} characters or more), or "
+            "call lightning_patches.trust_checkpoints(directory) if nobody else can write there.",
+            urgent=True,
+        )
+    return ""
 
 
-class _Verified(io.RawIOBase):
-    """A file whose blocks are checked as they are read: what is returned is what was checked.
-
-    Attributes:
-        changed: a block was not what the note says; reading it raised OSError.
-    """
-
-    def __init__(self, file: io.RawIOBase, note: _Note) -> None:
-        self._file, self._note = file, note
-        self._at = 0
-        self._index, self._block = -1, b""
-        self.changed = False
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        self._at = offset + {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: self._note.size}[whence]
-        return self._at
-
-    def readinto(self, buffer: Any) -> int:
-        index, start = divmod(self._at, _BLOCK)
-        if index >= len(self._note.digests):
-            return 0
-        if index != self._index:
-            self._block, self._index = self._checked(index), index
-        part = self._block[start : start + len(buffer)]
-        buffer[: len(part)] = part
-        self._at += len(part)
-        return len(part)
-
-    def _checked(self, index: int) -> bytes:
-        self._file.seek(index * _BLOCK)
-        wanted = min(_BLOCK, self._note.size - index * _BLOCK)
-        block = bytearray()
-        while len(block) < wanted:
-            piece = self._file.read(wanted - len(block))
-            if not piece:
-                break
-            block += piece
-        if _digest(block) != self._note.digests[index]:
-            self.changed = True
-            raise OSError("the file has changed since it was written")
-        return bytes(block)
+def _proof(path: str, digest: str) -> str:
+    """What only a process that knows the secret can say of these bytes at this path."""
+    of_user = os.environ.get(_OF_USER, "").strip()
+    secret = of_user if len(of_user) >= _SHORTEST else os.environ[_INHERITED]
+    said = f"{digest} {path}".encode("utf-8", "surrogateescape")
+    return hmac.new(secret.encode("utf-8", "surrogateescape"), said, hashlib.sha256).hexdigest()
 
 
-def _digest(block: Any) -> str:
-    return hashlib.sha256(block).hexdigest()
+def _is_torchs_own(load: Any) -> bool:
+    """Whether ``torch.load`` is torch's, and not a wrapper, which expects the arguments that Lightning gives it."""
+    import torch
+
+    return getattr(load, "__globals__", None) is vars(torch.serialization)
 
 
 def _local(path: Any) -> str:
@@ -196,7 +157,7 @@ def _holds_objects(value: Any) -> bool:
 
 
 def _key(path: str) -> str:
-    return f"lightning_patches/checkpoint/{hashlib.sha256(path.encode()).hexdigest()}"
+    return f"lightning_patches/checkpoint/{hashlib.sha256(path.encode('utf-8', 'surrogateescape')).hexdigest()}"
 
 
 def _store() -> Optional[Any]:
@@ -211,19 +172,6 @@ def _store() -> Optional[Any]:
     return get() if get is not None else None
 
 
-def _find_note(path: str) -> Optional[_Note]:
-    if path in _notes:
-        return _notes[path]
-    store = _store()
-    if store is None:
-        return None
-    with contextlib.suppress(RuntimeError):  # the store's host has left
-        if store.check([_key(path)]):
-            size, digests = json.loads(store.get(_key(path)))
-            return _Note(size, digests)
-    return None
-
-
 PATCHES = (
     Patch(
         name="own-checkpoint-load",
@@ -234,6 +182,7 @@ PATCHES = (
             Target("fabric.utilities.cloud_io:_atomic_save", _atomic_save),
             Target("fabric.utilities.cloud_io:_load", _load),
         ),
+        calls=("fabric.utilities.cloud_io:get_filesystem()",),
         upstream=Upstream(issues=(21757,)),
         impact=Impact(
             "Under PyTorch 2.6 and later, test(ckpt_path='best'), fit(ckpt_path='last') and load_from_checkpoint fail "
@@ -242,9 +191,10 @@ PATCHES = (
             ("Weights only load failed", "WeightsUnpickler error: Unsupported global"),
         ),
         equivalent_to="the same program with weights_only=False, or with TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD=1",
-        note="Only a local file is read this way, only in the run that wrote it (this process, or another rank of its "
-        "process group), and only as long as each block is still what was written. Any other file, and one that was "
-        "replaced or changed, is loaded as before. weights_only, where it is passed, is obeyed.",
+        note="Only a local file is read this way, only if it is, byte for byte, what this process wrote there, or what "
+        "another rank wrote that has proven itself: ranks that Lightning starts can; for those of torchrun or SLURM "
+        "set LIGHTNING_PATCHES_HANG_SECRET. Any other file, and one that was replaced or changed, is loaded as "
+        "before. weights_only, where it is passed, is obeyed; where torch.load is wrapped, the wrapper decides.",
         relied_on="Programs that count on torch to refuse what others wrote or changed still can, and "
         "weights_only=True is obeyed. A checkpoint of plain values is loaded as before.",
         relied_on_tests=(
