@@ -61,33 +61,85 @@ def is_trusted_module(name: str) -> bool:
 
 
 def trust_checkpoints(directory: str | os.PathLike[str]) -> None:
-    """Let Lightning below 2.4.0 load any object from the checkpoints of this directory, in this process.
+    """Let Lightning load any object from the checkpoints of this directory, in this process.
 
-    With torch 2.6 and later these releases load tensors and plain values only, and refuse a checkpoint with
-    hyperparameters of classes of your own. Loading such objects runs code that the file names: trust a directory only
-    if nobody else can write to it (patch ``trusted-checkpoint-load``). It counts for the files in it and below it,
-    after symbolic links are followed; a link that leads out of it does not. There is no environment variable for it.
+    With torch 2.6 and later, Lightning below 2.4.0 and from 2.6.0 on loads tensors and plain values only, and refuses a
+    checkpoint with hyperparameters of classes of your own. Loading such objects runs code that the file names: trust a
+    directory only if nobody else can write to it (patch ``trusted-checkpoint-load``). It counts for the files in it and
+    below it, after symbolic links are followed; a link that leads out of it does not. ``weights_only=True``, where it
+    is passed, is obeyed. There is no environment variable for it.
+
+    Warns where others can write to the directory or replace it, as far as owner and mode tell.
 
     Args:
         directory: an existing local directory. Links in its path are followed now.
 
     Raises:
-        TypeError: ``directory`` is not a path.
+        TypeError: ``directory`` is not a path, or one in bytes.
         ValueError: it is not an existing directory, or it is the root of a file system.
     """
-    named = os.fsdecode(os.fspath(directory))
+    named = os.fspath(directory)
+    if not isinstance(named, str):
+        raise TypeError(f"trust_checkpoints() takes a path as a string, not {directory!r}")
     path = os.path.realpath(named) if named else ""  # for which os.path takes the current directory
     if not os.path.isdir(path):
         raise ValueError(f"trust_checkpoints() takes an existing directory, which {path!r} is not")
     if os.path.dirname(path) == path:
         raise ValueError(f"{path!r} holds every file there is; name the directory that your checkpoints are in")
+    open_to = _open_to_others(path)
+    if open_to:
+        from lightning_patches import _runtime
+
+        _runtime.warn_once(
+            f"trust_checkpoints {path}",
+            f"Others can write to {open_to!r}, and what they put there can run their code here, since the script calls"
+            f" trust_checkpoints({path!r}). Trust a directory that only you can write to.",
+        )
     _trusted_directories.add(os.path.normcase(path))
+
+
+def _open_to_others(directory: str) -> str:
+    """The directory itself, or the next one above it, in which another user than root can put a file; "" if none."""
+    if os.name != "posix":
+        return ""
+    import stat
+
+    path = directory
+    while True:
+        status = os.stat(path)
+        # In a sticky directory others can add files, and not rename or remove what is there.
+        by_mode = stat.S_IMODE(status.st_mode) & _writable_by(status) and (
+            path == directory or not status.st_mode & stat.S_ISVTX
+        )
+        if by_mode or status.st_uid not in (0, os.geteuid()):
+            return path
+        if os.path.dirname(path) == path:
+            return ""
+        path = os.path.dirname(path)
+
+
+def _writable_by(status: os.stat_result) -> int:
+    """The bits of a mode that let others write. A group that is named as this user is theirs alone."""
+    import grp
+    import pwd
+    import stat
+
+    try:
+        if grp.getgrgid(status.st_gid).gr_name == pwd.getpwuid(os.geteuid()).pw_name:
+            return stat.S_IWOTH
+    except KeyError:  # a user or group without a name, as in containers
+        pass
+    return stat.S_IWOTH | stat.S_IWGRP
 
 
 def trusted_checkpoint(path: object) -> str:
     """The file itself, links followed, if it lies in a directory that the program trusts; "" if not."""
-    if not _trusted_directories or not isinstance(path, (str, os.PathLike)):
+    if not _trusted_directories:
         return ""
-    file = os.path.realpath(os.fsdecode(os.fspath(path)))
+    from pathlib import Path  # here, as it costs a Python that trusts nothing the time
+
+    if not isinstance(path, (str, Path)) or "://" in str(path) or "::" in str(path):
+        return ""
+    file = os.path.realpath(path)
     below = os.path.normcase(file)
     return file if any(below.startswith(os.path.join(trusted, "")) for trusted in _trusted_directories) else ""

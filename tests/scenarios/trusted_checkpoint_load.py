@@ -2,10 +2,12 @@
 
 CASE "untrusted": the script does not say that it trusts the directory. CASE "link-out": the file that is loaded is a
 link in the trusted directory to a file elsewhere. CASE "link-in": a link elsewhere to a file in the directory.
-CASE "neighbour": the name of the file's directory begins like that of the trusted one.
+CASE "neighbour": the name of the file's directory begins like that of the trusted one. CASE "ways": the same file by
+Fabric, as a datamodule's, and as one that is open. CASE "asked": weights_only=True is passed (since 2.6.0).
+CASE "memory": the checkpoint went through a BytesIO. CASE "names": it names a class that a terminal must not see.
 """
 
-import inspect
+import io
 import os
 import sys
 from pathlib import Path
@@ -35,6 +37,12 @@ class Model(pl.LightningModule):
         return torch.optim.SGD(self.parameters(), lr=0.1)
 
 
+class Data(pl.LightningDataModule):
+    def __init__(self, options):
+        super().__init__()
+        self.save_hyperparameters()
+
+
 def trust(directory):
     """As a user of the package, or of a fork, says it."""
     if "lightning_patches" in sys.modules:
@@ -57,8 +65,14 @@ if __name__ == "__main__":
     inside, outside = runs / "model.ckpt", elsewhere / "model.ckpt"
     first = fit(1)
     first.save_checkpoint(str(inside))
-    first.save_checkpoint(str(outside))
-    if scenario.CASE != "untrusted":
+    content = torch.load(inside, weights_only=False)
+    content["datamodule_hyper_parameters"] = {"options": Options()}
+    if scenario.CASE == "names":
+        Options.__qualname__ = Options.__name__ = "Opt\x1b[2Jions"
+        setattr(sys.modules["__main__"], Options.__name__, Options)
+    for path in (inside, outside):
+        torch.save(content, path)  # as somebody else does it
+    if scenario.CASE not in ("untrusted", "names"):
         trust(runs)
     path = inside
     if scenario.CASE == "neighbour":
@@ -66,9 +80,20 @@ if __name__ == "__main__":
     elif scenario.CASE.startswith("link"):
         target, path = (outside, runs / "link.ckpt") if scenario.CASE == "link-out" else (inside, OUT / "link.ckpt")
         path.symlink_to(target)
-    # From 2.6.0 on it is an argument, and the user's to say.
-    says = {"weights_only": False} if "weights_only" in inspect.signature(pl.Trainer.fit).parameters else {}
     with scenario.observing_errors(), scenario.observing_warnings():
-        loaded = Model.load_from_checkpoint(str(path), **says)
+        if scenario.CASE == "memory":
+            memory = io.BytesIO(path.read_bytes())
+            try:
+                Model.load_from_checkpoint(memory)
+            finally:
+                scenario.observe(position=memory.tell())
+        if scenario.CASE == "ways":
+            fabric = scenario.fabric().Fabric(accelerator="cpu", devices=1)
+            scenario.observe(
+                fabric=fabric.load(path)["hyper_parameters"]["options"].width,
+                data=Data.load_from_checkpoint(path).hparams.options.width,
+            )
+        asked = {"weights_only": True} if scenario.CASE == "asked" else {}
+        loaded = Model.load_from_checkpoint(str(path), **asked)
         scenario.observe(loaded=loaded.hparams.options.width)
-        scenario.observe(resumed=fit(3, ckpt_path=str(path), **says).global_step)
+        scenario.observe(resumed=fit(3, ckpt_path=str(path)).global_step)

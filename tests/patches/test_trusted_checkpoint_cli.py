@@ -1,0 +1,30 @@
+"""LightningCLI reads the hyperparameters of --ckpt_path with weights_only=True, whatever the script trusts."""
+
+import pytest
+
+from tests.equivalence.proof import Proof, ends_with, only
+from tests.support.arms import Arm, run
+
+NAME, REFUSED = "trusted_checkpoint_cli", "Weights only load failed"
+
+
+@pytest.mark.parametrize("version", ["2.5.5", "2.6.6"])
+def test_a_file_in_a_trusted_directory_is_read(version):
+    result = run(NAME, Arm("lightning", version, shim=True))
+    assert result.ok, result
+    assert result.observations == [{"width": 5, "called": False, "allowed": [], "warnings": []}], "only for this file"
+
+
+def test_a_file_elsewhere_is_refused_as_before():
+    result = run(NAME, Arm("lightning", "2.6.6", shim=True), "elsewhere")
+    assert not result.ok and REFUSED in result.output, result
+    assert "width" not in result.observations[0]
+
+
+@pytest.mark.parametrize("case", ["plain", "allowed"])
+def test_what_torch_reads_anyway_is_as_before(case):
+    stock, shim = (run(NAME, Arm("lightning", "2.6.6", shim=on), case) for on in (False, True))
+    assert shim.ok and stock.observations == shim.observations
+
+
+PROOFS = (Proof("trusted-checkpoint-cli", ends_with(REFUSED), observed=only("width"), recommended="allowed"),)

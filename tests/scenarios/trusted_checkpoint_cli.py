@@ -1,0 +1,76 @@
+"""LightningCLI is given a checkpoint that holds an object of the user's own class, in what the model puts into it.
+
+CASE "elsewhere": the file does not lie in the directory that is trusted. CASE "allowed": the script allows the class,
+and trusts no directory. CASE "calls": the file calls a function as it is read. CASE "plain": the file holds no objects.
+"""
+
+import sys
+from pathlib import Path
+
+import _scenario as scenario
+import torch
+
+pl = scenario.pytorch()
+BoringModel = scenario.pytorch("demos.boring_classes").BoringModel
+
+
+class Options:
+    width = 3
+
+
+class Caller:
+    def __reduce__(self):
+        return Path.mkdir, (Path("called"),)
+
+
+class Model(BoringModel):
+    def __init__(self, width: int = 2):
+        super().__init__()
+        self.save_hyperparameters()
+        self.width = width
+
+
+def trust(directory):
+    """As a user of the package, or of a fork, says it."""
+    if "lightning_patches" in sys.modules:
+        sys.modules["lightning_patches"].trust_checkpoints(directory)
+    else:
+        getattr(scenario.pytorch("cli"), "trusted_directories", []).append(str(directory))
+
+
+if __name__ == "__main__":
+    directory, elsewhere = Path("runs").absolute(), Path("other").absolute()
+    directory.mkdir()
+    elsewhere.mkdir()
+    path = (elsewhere if scenario.CASE == "elsewhere" else directory) / "model.ckpt"
+    first = scenario.trainer(accelerator="cpu", max_steps=1, limit_val_batches=0)
+    first.fit(Model(5))
+    first.save_checkpoint(path)
+    content = torch.load(path, weights_only=False)
+    if scenario.CASE != "plain":
+        content["of_the_model"] = Caller() if scenario.CASE == "calls" else Options()
+    torch.save(content, path)
+    if scenario.CASE == "allowed":
+        torch.serialization.add_safe_globals([Options])
+    else:
+        trust(directory)
+    with scenario.observing_errors(), scenario.observing_warnings():
+        try:
+            cli = scenario.pytorch("cli").LightningCLI(
+                Model,
+                save_config_callback=None,
+                trainer_defaults={
+                    "logger": False,
+                    "enable_progress_bar": False,
+                    "enable_model_summary": False,
+                    "accelerator": "cpu",
+                    "limit_test_batches": 1,
+                },
+                args=["test", f"--ckpt_path={path}"],
+            )
+            scenario.observe(width=cli.model.width)
+        finally:
+            scenario.observe(
+                called=Path("called").exists(),
+                allowed=[one.__name__ for one in torch.serialization.get_safe_globals() if one is Options],
+            )
