@@ -1,0 +1,50 @@
+"""``pytorch/cli.py``: LightningCLI, where it reads hyperparameters out of a checkpoint that the script trusts."""
+
+from __future__ import annotations
+
+import pkgutil
+from typing import Any, Callable
+
+from lightning_patches import trust
+from lightning_patches.patch import Impact, Need, Patch, Target, Upstream
+
+
+def _parse_ckpt_path(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def parse_ckpt_path(self: Any) -> None:
+        command = self.config.get("subcommand")
+        file = trust.trusted_checkpoint(self.config[command].get("ckpt_path")) if command else ""
+        if not file:
+            original(self)
+            return
+        from torch import serialization
+
+        # The original loads with weights_only=True, which is not what anybody has asked for.
+        names = serialization.get_unsafe_globals_in_checkpoint(file)
+        with serialization.safe_globals([(pkgutil.resolve_name(name), name) for name in names]):
+            original(self)
+
+    return parse_ckpt_path
+
+
+PATCH = Patch(
+    name="trusted-checkpoint-cli",
+    title="LightningCLI reads checkpoints with objects of your own from a directory that the script trusts",
+    group="compat",
+    affected=(">=2.5.5,<=2.6.6",),
+    targets=(Target("pytorch.cli:LightningCLI._parse_ckpt_path", _parse_ckpt_path),),
+    upstream=Upstream(),
+    impact=Impact(
+        "LightningCLI with --ckpt_path fails on a checkpoint that holds objects of your own classes, be they no "
+        "hyperparameters of the model: it looks for those with weights_only=True.",
+        ("Weights only load failed", "Unsupported global"),
+    ),
+    needs=(
+        Need("torch.serialization:get_unsafe_globals_in_checkpoint"),
+        Need("torch.serialization:safe_globals"),
+    ),
+    equivalent_to="the same program after torch.serialization.add_safe_globals with the classes that the file has",
+    note="Does nothing until the script says lightning_patches.trust_checkpoints(directory): loading objects runs "
+    "code that the file names.",
+    relied_on="Nobody: without the call in the script every file is read, or refused, as before.",
+    relied_on_tests=("tests/patches/test_trusted_checkpoint_cli.py::test_a_file_elsewhere_is_refused_as_before",),
+)
