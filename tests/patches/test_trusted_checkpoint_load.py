@@ -13,7 +13,6 @@ REFUSED = "Weights only load failed"
 
 
 def seen(version, case="", **options):
-    options.setdefault("toggle", "-own-checkpoint-load")
     return run("trusted_checkpoint_load", Arm("pytorch-lightning", version, shim=True), case, **options)
 
 
