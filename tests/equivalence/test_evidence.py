@@ -2,7 +2,9 @@
 
 import random
 import re
+import shutil
 import subprocess
+import sys
 
 import pytest
 
@@ -139,3 +141,37 @@ def test_a_commit_is_named_only_if_the_tree_is_that_of_it(monkeypatch, tmp_path)
     assert evidence.commit("code") != evidence.UNKNOWN
     (tmp_path / "code").write_text("2")
     assert evidence.commit("code") == evidence.UNKNOWN
+
+
+def test_what_is_derived_is_up_to_date():
+    """The pages say what is stale: they change with the code. `scripts/renew` brings them up to date."""
+    command = [sys.executable, "scripts/renew", "--check"]
+    check = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=500)
+    assert check.returncode == 0, check.stdout + check.stderr
+
+
+def test_what_is_not_up_to_date_is_named_and_mended(tmp_path):
+    """In a copy of the repository."""
+    for name in ("lightning_patches", "scripts", "upstream"):
+        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__", "*.cells"))
+    page, diff = tmp_path / "upstream" / "COVERAGE.md", tmp_path / "upstream" / "diffs" / "compiled-log.patch"
+    right = page.read_text(), diff.read_text()
+    page.write_text("another")
+    diff.write_text(
+        re.sub(r"@@ -\d+,", "@@ -1,", diff.read_text(), count=1).replace("Applied-Upstream: no", "Bug: 1", 1)
+    )
+
+    def renew(*arguments):
+        command = [sys.executable, "scripts/renew", "COVERAGE", "compiled-log", *arguments]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=100)
+
+    checked = renew("--check")
+    assert (checked.returncode, checked.stderr) == (1, "")
+    assert checked.stdout.splitlines() == [
+        "upstream/diffs/compiled-log.patch is not up to date: scripts/renew",
+        "upstream/COVERAGE.md is not up to date: scripts/renew",
+    ]
+    assert page.read_text() == "another"
+    assert renew().returncode == 0
+    assert (page.read_text(), diff.read_text()) == right
+    assert (renew("--check").returncode, renew("--check").stdout) == (0, "")

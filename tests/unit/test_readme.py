@@ -102,11 +102,6 @@ def test_a_new_file_is_all_that_the_catalogue_needs(tmp_path: Path) -> None:
     assert data.read_text() == Path(DATA_FILE).read_text()
 
 
-def test_what_is_derived_is_up_to_date() -> None:
-    check = subprocess.run([sys.executable, "scripts/renew", "--check"], cwd=ROOT, capture_output=True, text=True)
-    assert check.returncode == 0, check.stdout + check.stderr
-
-
 def test_files_and_items_that_it_names_exist() -> None:
     for path in set(re.findall(r"\b(?:scripts|upstream)/[\w./]+\b", README + UPSTREAM)):
         assert (ROOT / path).exists() or path == "upstream/diffs/fit", path
