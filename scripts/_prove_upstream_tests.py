@@ -157,7 +157,7 @@ class Arm:
             "only": only,
             "variables": {"PL_RUN_STANDALONE_TESTS": "1"} if standalone else {},
         }
-        self._process.stdin.write(json.dumps(request).enevidence.package() + b"\n")
+        self._process.stdin.write(json.dumps(request).encode() + b"\n")
         self._process.stdin.flush()
         return self._answers()
 
