@@ -124,6 +124,8 @@ class Patch(NamedTuple):
         calls: what the replacements call in Lightning besides their originals, and the classes that they ask for, as
             ``"pytorch.utilities.parsing:lightning_setattr()"``. Where one takes other arguments than in all affected
             releases the patch is ``drifted``: no version tells what a development version or a vendor's build has.
+        changes_results: what differs of the results of a program that ran to its end on stock: numbers, the order of
+            data, files, or how it ends; "" for nothing.
         note: anything a user should know before relying on it.
         relied_on: who could rely on what the release does without the patch, and what keeps that program as it is, or
             how it changes. For each default patch that upstream never fixed, or that goes further than the official
@@ -149,6 +151,7 @@ class Patch(NamedTuple):
     probe: Optional[Callable[[], bool]] = None
     needs: tuple[Need, ...] = ()
     calls: tuple[str, ...] = ()
+    changes_results: str = ""
     note: str = ""
     relied_on: str = ""
     relied_on_tests: tuple[str, ...] = ()

@@ -322,6 +322,7 @@ PATCHES = (
         name="sigterm-at-batch-boundary",
         title="After SIGTERM, all ranks stop before the same batch, with exit status 143",
         group="hang",
+        changes_results="how it ends: after SIGTERM, where several ranks stop, and with which files",
         affected=(">=2.5.2,<=2.6.6",),
         targets=(
             Target(f"{_CONNECTOR}:_SignalConnector.register_signal_handlers", _register),

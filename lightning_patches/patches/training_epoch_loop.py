@@ -156,6 +156,7 @@ PATCHES = (
         name="resume-single-iteration",
         title="Resumed training makes one iterator of its data, not two",
         group="correctness",
+        changes_results="order of data: the first epoch of a resumed training with shuffled data",
         affected=(">=2.1.0,<2.5.3",),
         targets=(
             Target("pytorch.loops.loop:_Loop.load_state_dict", _load_state_dict),
@@ -179,6 +180,7 @@ PATCHES = (
         name="skipped-epoch-schedulers",
         title="Learning rate schedulers step in an epoch that on_train_batch_start ends by returning -1",
         group="correctness",
+        changes_results="numbers: the learning rate after an epoch that was skipped",
         affected=(">=2.0.0,<2.6.0",),
         targets=(Target(f"{_EPOCH_LOOP}.advance", _advance),),
         calls=("pytorch.loops.training_epoch_loop:_TrainingEpochLoop.update_lr_schedulers()",),
@@ -201,6 +203,7 @@ PATCHES = (
         name="validation-after-short-epoch",
         title="Validation runs even where the training data ends earlier than its length says",
         group="correctness",
+        changes_results="numbers: there is a validation, and a step of the schedulers, after a short epoch",
         affected=(">=2.0.0,<=2.6.6",),
         targets=(Target(f"{_EPOCH_LOOP}.advance", _advance_to_the_end),),
         calls=(
@@ -232,6 +235,7 @@ PATCHES = (
         name="validation-own-randomness",
         title="Validation does not change the order of the training data",
         group="correctness",
+        changes_results="numbers: random ones in training, which a validation no longer moves on",
         affected=(">=2.0.0,<=2.6.6",),
         targets=(Target(f"{_EPOCH_LOOP}.on_advance_end", _on_advance_end),),
         calls=(
