@@ -54,6 +54,13 @@ def notice(message: str, urgent: bool = False) -> None:
     say(message)
 
 
+def notice_once(key: str, message: str) -> None:
+    """:func:`notice`, once per ``key`` and process."""
+    if key not in _said:
+        _said.add(key)
+        notice(message)
+
+
 def say(message: str) -> None:
     """One line on stderr, if there is one to write to.
 

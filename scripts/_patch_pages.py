@@ -26,20 +26,36 @@ GROUP_WORDS = {
 
 def page() -> str:
     """The tables by group in Markdown, and below them what there is to say of each patch."""
-    lines = [HEAD]
+    lines = [HEAD, *_changing()]
     for group in GROUPS:
         lines += [f"## {GROUP_WORDS[group]} (`{group}`)", ""]
-        lines += ["| patch | what it does | releases | fixed in | number |", "| --- | --- | --- | --- | --- |"]
+        lines += ["| patch | what it does | releases | fixed in | number | changes |"]
+        lines += ["| --- | --- | --- | --- | --- | --- |"]
         for patch in catalogue.all_patches():
             if patch.group == group:
                 name = f"[`{patch.name}`](#{patch.name})" + (f" ({_kind(patch)})" if _kind(patch) else "")
                 cells = (name, patch.title, _records.affected(patch), _records.fixed_in(patch), _links(patch))
+                cells += (_records.changes(patch),)
                 lines.append(f"| {' | '.join(_cell(cell) for cell in cells)} |")
         lines.append("")
     described = {diff.name: diff for diff in reversed(_diffs.series())}
     for patch in catalogue.all_patches():
         lines += [f"## {patch.name}", "", *_about(patch, described.get(patch.name)), ""]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def _changing() -> list[str]:
+    """The default patches that change results, by what changes."""
+    changing = [patch for patch in catalogue.all_patches() if patch.default and patch.changes_results]
+    lines = ["## What changes results", ""]
+    lines += [
+        "What a program that ends well without the patches computes or writes differs with these, where it has the"
+    ]
+    lines += ["bug. `LIGHTNING_PATCHES=same-results` applies the default set without them.", ""]
+    for kind in sorted({_records.changes(patch) for patch in changing}):
+        names = ", ".join(f"[{patch.name}](#{patch.name})" for patch in changing if _records.changes(patch) == kind)
+        lines.append(f"- **{kind}**: {names}")
+    return [*lines, ""]
 
 
 def _kind(patch: Patch) -> str:
@@ -63,6 +79,8 @@ def _about(patch: Patch, diff: _diffs.Diff | None) -> list[str]:
     lines += ["", f"**What upstream did.** {upstream}"]
     if patch.equivalent_to:
         lines += ["", f"**Does the same as.** {patch.equivalent_to.rstrip('.')}."]
+    changed = patch.changes_results or "nothing"
+    lines += ["", f"**What it changes of the results of a program that ends well without it.** {_sentence(changed)}"]
     if patch.note:
         lines += ["", f"**Good to know.** {patch.note}"]
     if patch.relied_on:
@@ -79,6 +97,10 @@ def _about(patch: Patch, diff: _diffs.Diff | None) -> list[str]:
     if not patch.default:
         lines[-1] += f" **Opt-in:** `LIGHTNING_PATCHES=default,{patch.name}`."
     return lines
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:].rstrip('.')}."
 
 
 def _description(patch: Patch, diff: _diffs.Diff | None) -> str:

@@ -43,6 +43,16 @@ def numbers(patch: Patch) -> str:
     return ", ".join([*issues, *(f"PR #{number}" for number in patch.upstream.pull_requests)])
 
 
+def changes(patch: Patch) -> str:
+    """What the patch changes of results, in a word or two: ``"order of data"``; "" for nothing."""
+    return patch.changes_results.partition(":")[0]
+
+
+def title(patch: Patch) -> str:
+    """What the patch does, and which results it changes."""
+    return f"{patch.title} (changes {changes(patch)})" if patch.changes_results else patch.title
+
+
 def find(key: str) -> tuple[Patch, ...]:
     """The patches that ``key`` names.
 
@@ -101,9 +111,9 @@ def as_dict(patch: Patch) -> dict[str, Any]:
     """The whole record as JSON. Keys are only ever added.
 
     ``name title group default affected affected_releases fixed_in merged issues pull_requests commit tests summary
-    symptoms targets witnesses further_than_upstream equivalent_to note relied_on relied_on_tests warns_of``;
-    ``fixed_in`` is ``null`` for never, and for a fix that is ``merged`` and in no release yet. A target is
-    ``{"location", "adds", "since", "before"}``.
+    symptoms targets witnesses further_than_upstream equivalent_to note relied_on relied_on_tests warns_of
+    changes_results``; ``fixed_in`` is ``null`` for never, and for a fix that is ``merged`` and in no release yet. A
+    target is ``{"location", "adds", "since", "before"}``.
     """
     releases = gate.affected_releases(patch)
     record = {
@@ -131,6 +141,7 @@ def as_dict(patch: Patch) -> dict[str, Any]:
         "relied_on": patch.relied_on,
         "relied_on_tests": patch.relied_on_tests,
         "warns_of": patch.warns_of,
+        "changes_results": patch.changes_results,
     }
     plain: dict[str, Any] = json.loads(json.dumps(record))
     return plain

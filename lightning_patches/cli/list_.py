@@ -1,5 +1,8 @@
 """List all patches of the catalogue: what each does, which releases have the bug, which release fixed it.
 
+"Changes" tells what may differ of the results of a program that ends well without the patch: numbers, the order of
+data, files, or how it ends. LIGHTNING_PATCHES=same-results selects the default patches that change none.
+
 With --json, an array of records (see `lightning-patches show NAME --json`).
 """
 
@@ -30,7 +33,7 @@ def run(args: argparse.Namespace) -> int:
             _records.affected(patch),
             _records.fixed_in(patch),
             _records.numbers(patch),
-            patch.title,
+            _records.title(patch),
         )
         for patch in patches
     ]

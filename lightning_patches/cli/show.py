@@ -3,8 +3,8 @@
 With --json, an array of records, one for each patch that the name or number stands for. A record has: name, title,
 group, default, affected (version specifiers), affected_releases, fixed_in (null for none), merged (fixed on upstream's
 master, in no release yet), issues, pull_requests, commit, tests, summary, symptoms, targets (location, adds, since,
-before), witnesses, further_than_upstream, equivalent_to, note, relied_on, relied_on_tests, warns_of, and diffs (path
-and text; empty outside a source checkout).
+before), witnesses, further_than_upstream, equivalent_to, note, relied_on, relied_on_tests, warns_of,
+changes_results, and diffs (path and text; empty outside a source checkout).
 
 exit status: 0 there is such a patch, 2 there is none.
 """
@@ -61,6 +61,10 @@ def _page(patch: Patch, with_diff: bool) -> str:
         ("Official fix", links),
         ("Goes further than the official fix", [patch.further_than_upstream]),
         ("Does the same as", [patch.equivalent_to]),
+        (
+            "What it changes of the results of a program that ends well without it",
+            [patch.changes_results or "Nothing."],
+        ),
         ("Good to know", [patch.note]),
         ("Who could rely on the old behaviour", [patch.relied_on, *(f"test: {t}" for t in patch.relied_on_tests)]),
         ("What it replaces", [_target(target) for target in patch.targets]),

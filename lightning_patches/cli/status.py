@@ -10,7 +10,7 @@ With --json, one object; keys are only ever added:
   toggle             {variable, value (null: not set), error (null: none), strict, quiet, selected: [patch names]}
   distributions      [{distribution, version, namespace, packages: {package: path}, forbidden, note}]
   patches            [{patch, namespace, distribution, version, verdict, reason, drop_at, title, group, default,
-                     counted}]; all that are asked for; empty if the toggle is in error
+                     counted, changes_results}]; all that are asked for; empty if the toggle is in error
   summary            {namespace: {verdict: count}}
   fixes              {release: count}; what only warns does not count, nor what only some torch needs
   ok                 the exit status is 0
@@ -109,6 +109,7 @@ def _document(installed: list[Installed], setting: Toggle, found: list[Entry], s
                 "title": patches[entry.patch].title,
                 "group": patches[entry.patch].group,
                 "default": patches[entry.patch].default,
+                "changes_results": patches[entry.patch].changes_results,
             }
             for entry in found
         ],
@@ -215,7 +216,7 @@ def _row(entry: Entry, several: bool) -> tuple[str, ...]:
     patch = next(patch for patch in catalogue.all_patches() if patch.name == entry.patch)
     why = entry.reason
     if entry.verdict in ("pending", "applied"):
-        why = patch.title
+        why = _records.title(patch)
     elif entry.verdict == "disabled" and not patch.default:
         why = f"opt-in, {why}"
     drop = entry.drop_at or "" if entry.verdict not in _ELSEWHERE else ""

@@ -6,6 +6,7 @@ A comma-separated list, read from left to right; later items win:
 ``1`` ``on`` ``true`` ``default``      the default set
 ``0`` ``off`` ``false`` ``none``       nothing
 ``all``                                the default set and the opt-in patches
+``same-results``                       the default patches that change no results of a program that ends well without
 a name, an issue or PR number          that patch (``logged-metrics-device``, ``19813``, ``#19813``, ``PR21068``)
 a group                                the default patches of ``correctness``, ``crash``, ``hang``,
                                        ``compat`` or ``performance``
@@ -23,7 +24,15 @@ from __future__ import annotations
 import re
 from typing import Iterable, NamedTuple, Optional
 
-from lightning_patches.engine.words import ALL_WORD, DEFAULT_WORDS, FLAG_WORDS, NOTHING_WORDS, VARIABLE, split
+from lightning_patches.engine.words import (
+    ALL_WORD,
+    DEFAULT_WORDS,
+    FLAG_WORDS,
+    NOTHING_WORDS,
+    SAME_RESULTS_WORD,
+    VARIABLE,
+    split,
+)
 from lightning_patches.errors import ToggleError
 from lightning_patches.patch import GROUPS, Patch
 
@@ -71,6 +80,8 @@ def parse(spec: Optional[str], patches: Iterable[Patch]) -> Selection:
             names = frozenset()
         elif item == ALL_WORD:
             names = frozenset(patch.name for patch in catalogue)
+        elif item == SAME_RESULTS_WORD:
+            names = frozenset(patch.name for patch in catalogue if patch.default and not patch.changes_results)
         else:
             excluded = _exclusion(item, catalogue)
             if excluded is not None:
@@ -103,7 +114,16 @@ def _unknown(key: str, catalogue: tuple[Patch, ...], item: str) -> str:
     import difflib
 
     numbers = {str(number) for patch in catalogue for number in patch.numbers}
-    words = [*(p.name for p in catalogue), *GROUPS, *DEFAULT_WORDS, *NOTHING_WORDS, *FLAG_WORDS, ALL_WORD, *numbers]
+    words = [
+        *(p.name for p in catalogue),
+        *GROUPS,
+        *DEFAULT_WORDS,
+        *NOTHING_WORDS,
+        *FLAG_WORDS,
+        ALL_WORD,
+        SAME_RESULTS_WORD,
+        *numbers,
+    ]
     close = difflib.get_close_matches(key, words, n=3, cutoff=0.6) or sorted(
         word for word in words if len(key) > 2 and key in word
     )

@@ -8,6 +8,7 @@ DEFAULT_WORDS = frozenset({"1", "on", "true", "yes", "default"})
 NOTHING_WORDS = frozenset({"0", "off", "false", "no", "none"})
 FLAG_WORDS = frozenset({"strict", "quiet"})
 ALL_WORD = "all"
+SAME_RESULTS_WORD = "same-results"
 
 
 def split(text: str) -> "list[str]":

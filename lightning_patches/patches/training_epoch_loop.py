@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from typing import Any, Callable
 
+from lightning_patches import _runtime
 from lightning_patches.engine.distributions import upstream_module
 from lightning_patches.patch import Impact, Patch, Target, Upstream
 
@@ -26,6 +27,12 @@ def _on_run_start(original: Callable[..., None], namespace: str) -> Callable[...
         if not resuming or self._restarting or not _is_unused(data_fetcher):
             original(self, data_fetcher)
             return
+        if _is_shuffled(self.trainer.fit_loop._combined_loader):
+            _runtime.notice_once(
+                "resume-single-iteration",
+                "resume-single-iteration: this training is resumed with shuffled data, whose order in the first epoch "
+                "is that of Lightning 2.5.3; LIGHTNING_PATCHES=-resume-single-iteration keeps that of this release",
+            )
         # The fit loop has made the iterator of this epoch. The original makes another one in every epoch but the
         # first, unless it goes on in the middle of one.
         self._restarting = True
@@ -35,6 +42,12 @@ def _on_run_start(original: Callable[..., None], namespace: str) -> Callable[...
             self._restarting = False
 
     return on_run_start
+
+
+def _is_shuffled(combined_loader: Any) -> bool:
+    """Whether a loader draws its order, as far as it has one of torch's samplers."""
+    samplers = [vars(loader).get("sampler") for loader in combined_loader.flattened if hasattr(loader, "__dict__")]
+    return any(type(sampler).__name__ in ("RandomSampler", "WeightedRandomSampler") for sampler in samplers)
 
 
 def _is_unused(data_fetcher: Any) -> bool:

@@ -9,6 +9,12 @@ PROOFS = (
 )
 
 
+def test_who_resumes_with_shuffled_data_is_told_of_its_order():
+    for case, times in (("shuffle", 1), ("stream", 0)):
+        shim = run("resume_single_iteration", Arm("lightning", "2.2.5", shim=True), case)
+        assert shim.ok and shim.output.count("resume-single-iteration: ") == times, shim
+
+
 def test_a_finder_that_searches_in_a_later_epoch_takes_no_batches_of_it():
     whole = list(range(1, 9)) * 3
     for toggle in ("resume-single-iteration", "lr-finder-train-loader,resume-single-iteration"):

@@ -34,6 +34,12 @@ def test_nothing(spec: str) -> None:
     assert names(spec) == set()
 
 
+def test_same_results_is_the_default_set_without_what_changes_results() -> None:
+    changing = (toy(name="zeta", changes_results="numbers: all"), toy(name="eta", default=False))
+    assert set(parse("same-results", (*CATALOGUE, *changing)).names) == DEFAULT
+    assert set(parse("same-results,zeta,-alpha", (*CATALOGUE, *changing)).names) == DEFAULT - {"alpha"} | {"zeta"}
+
+
 def test_all_is_the_default_set_and_the_opt_in_patches() -> None:
     assert names("all") == ALL
 
