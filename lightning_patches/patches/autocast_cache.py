@@ -129,7 +129,6 @@ PATCHES = (
         name="autocast-after-no-grad",
         title="Layers first run under no_grad still get gradients afterwards in mixed precision",
         group="correctness",
-        changes_results="numbers: layers that first run under no_grad get gradients",
         affected=(">=2.0.0,<2.5.5",),
         targets=(
             Target(f"{_PYTORCH}:MixedPrecisionPlugin.forward_context", _forward_context, before="2.1.1"),
@@ -159,7 +158,6 @@ PATCHES = (
         name="fabric-autocast-after-no-grad",
         title="Layers first run under no_grad still get gradients afterwards in Fabric's mixed precision",
         group="correctness",
-        changes_results="numbers: layers that first run under no_grad get gradients",
         affected=(">=2.0.0,<=2.6.6",),
         targets=(Target(f"{_FABRIC}:MixedPrecision.forward_context", _forward_context),),
         upstream=Upstream(issues=(20644,), pull_requests=(20921,)),

@@ -64,7 +64,6 @@ PATCHES = (
         name="batch-size-finder-val-loader",
         title="Validation after the batch size finder uses all of its batches",
         group="correctness",
-        changes_results="numbers: those of validation, which uses all of its batches",
         affected=(">=2.0.0,<2.1.1",),
         targets=(Target("pytorch.tuner.batch_size_scaling:_reset_dataloaders", _reload_val_loader),),
         calls=(
@@ -89,7 +88,6 @@ PATCHES = (
         name="batch-size-finder-tried-size",
         title="The batch size finder returns a batch size that it has tried",
         group="correctness",
-        changes_results="numbers: the batch size that is found",
         affected=(">=2.0.0,<2.6.0",),
         targets=(Target(f"{_SCALING}:_run_power_scaling", _run_power_scaling),),
         calls=(

@@ -84,7 +84,6 @@ PATCHES = (
         name="callback-state-in-evaluation",
         title="validate, test and predict restore the callbacks from their checkpoint",
         group="correctness",
-        changes_results="numbers: those that depend on a callback's state, in evaluation",
         affected=(">=2.0.0,<2.5.0",),
         targets=(Target(f"{_CONNECTOR}._restore_modules_and_callbacks", _restore_modules_and_callbacks),),
         calls=("pytorch.trainer.connectors.checkpoint_connector:_CheckpointConnector.restore_callbacks()",),
@@ -106,7 +105,6 @@ PATCHES = (
         name="evaluation-step-of-checkpoint",
         title="validate, test and predict with a ckpt_path use that checkpoint's epoch and step",
         group="correctness",
-        changes_results="numbers: the step to which the metrics of an evaluation are logged",
         affected=(">=2.0.0,<=2.6.6",),
         targets=(
             Target(f"{_CONNECTOR}.restore_loops", _restore_progress),

@@ -52,7 +52,6 @@ PATCHES = (
         name="csv-logger-flush",
         title="Fabric's CSVLogger writes its file even where log_metrics gets no step",
         group="correctness",
-        changes_results="files: the rows of metrics.csv that were never written",
         affected=(">=2.0.0,<2.0.5",),
         targets=(Target(f"{_MODULE}:CSVLogger.log_metrics", _flush_without_step),),
         upstream=Upstream(
@@ -72,7 +71,6 @@ PATCHES = (
         name="csv-logger-step",
         title="Fabric's CSVLogger keeps counting steps after writing its file",
         group="correctness",
-        changes_results="files: the steps in metrics.csv",
         affected=(">=2.1.0,<=2.6.6",),
         targets=(
             Target(f"{_MODULE}:_ExperimentWriter.save", _count_saved),
@@ -94,7 +92,6 @@ PATCHES = (
         name="csv-logger-own-file",
         title="CSVLogger does not append to the file of an earlier run",
         group="correctness",
-        changes_results="files: metrics.csv of an earlier run stays",
         affected=(">=2.1.0,<2.2.1",),
         targets=(Target(f"{_MODULE}:_ExperimentWriter.__init__", _without_earlier_run),),
         upstream=Upstream(

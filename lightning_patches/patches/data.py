@@ -40,7 +40,6 @@ PATCHES = (
         name="batch-sampler-shuffled",
         title="A batch sampler that shuffles is recognized in validation and test",
         group="correctness",
-        changes_results="order of data: in validation and test under DDP",
         affected=(">=2.0.0,<2.5.0",),
         targets=(_TARGET,),
         upstream=Upstream(

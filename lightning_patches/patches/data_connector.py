@@ -47,7 +47,6 @@ PATCHES = (
         name="distributed-sampler-without-seed",
         title="Under DDP, all ranks share one shuffled order even without a global seed",
         group="correctness",
-        changes_results="order of data: under DDP without a seed",
         affected=(">=2.0.0,<2.0.3",),
         targets=(Target("pytorch.trainer.connectors.data_connector:_get_distributed_sampler", _distributed_sampler),),
         calls=("fabric.utilities.distributed:DistributedSamplerWrapper()",),
@@ -70,7 +69,6 @@ PATCHES = (
         name="dataloader-check-without-iterating",
         title="A DataLoader is not started an extra time just to see whether it can be iterated over",
         group="correctness",
-        changes_results="order of data: shuffled data, and what else is random, as an iterator less is made",
         affected=(">=2.0.0,<2.0.8",),
         targets=(
             Target("pytorch.trainer.connectors.data_connector:_check_dataloader_iterable", _check_dataloader_iterable),

@@ -103,7 +103,6 @@ PATCHES = (
         name="ddp-static-graph-manual",
         title="Gradients are synchronized under static_graph=True with manual optimization",
         group="correctness",
-        changes_results="numbers: gradients are averaged over the ranks",
         affected=(">=2.0.0,<=2.6.6",),
         targets=(Target("pytorch.strategies.ddp:DDPStrategy.pre_backward", _pre_backward),),
         calls=(
@@ -144,7 +143,6 @@ PATCHES = (
         name="ddp-evaluation-same-weights",
         title="All ranks validate, test and predict with the weights of rank zero",
         group="correctness",
-        changes_results="numbers: all ranks evaluate the weights of rank zero",
         affected=(">=2.0.0,<2.0.2",),
         targets=(Target("pytorch.strategies.ddp:DDPStrategy.setup", _setup),),
         calls=("pytorch.strategies.strategy:Strategy.model()",),

@@ -104,7 +104,6 @@ PATCHES = (
         name="lr-finder-restarting-flag",
         title="No validation at step 0 after the learning rate finder",
         group="correctness",
-        changes_results="numbers: metrics and random numbers, as a validation at step 0 is left out",
         affected=(">=2.0.0,<2.3.0",),
         targets=(Target(f"{_LR_FINDER}:_lr_find", _clear_restarting),),
         calls=("pytorch.loops.loop:_Loop.restarting()",),
@@ -125,7 +124,6 @@ PATCHES = (
         name="lr-finder-val-loader",
         title="Validation after the learning rate finder uses all of its batches",
         group="correctness",
-        changes_results="numbers: those of validation, which uses all of its batches",
         affected=(">=2.0.0,<2.0.3",),
         targets=(Target(f"{_LR_FINDER}:_lr_find", _drop_val_loader),),
         upstream=Upstream(
@@ -144,7 +142,6 @@ PATCHES = (
         name="lr-finder-train-loader",
         title="The learning rate finder takes no batches away from epoch 0",
         group="correctness",
-        changes_results="order of data: epoch 0 has all of its batches",
         affected=(">=2.1.0,<2.5.3",),
         targets=(Target(f"{_LR_FINDER}:_lr_find", _renew_train_loader),),
         calls=("pytorch.loops.fit_loop:_FitLoop.setup_data()",),
@@ -167,7 +164,6 @@ PATCHES = (
         name="lr-finder-applies-lr",
         title="Training uses the learning rate that the learning rate finder set",
         group="correctness",
-        changes_results="numbers: the training uses the learning rate that was found",
         affected=(">=2.0.0,<2.5.4",),
         targets=(Target(f"{_LR_FINDER}:_lr_find", _apply_suggestion),),
         calls=(
@@ -195,7 +191,6 @@ PATCHES = (
         name="lr-finder-slope",
         title="The learning rate finder looks for the steepest descent per learning rate, not per step",
         group="correctness",
-        changes_results="numbers: the learning rate that is suggested",
         affected=(">=2.0.0,<2.5.3",),
         targets=(Target("pytorch.tuner.lr_finder:_LRFinder.suggestion", _suggestion),),
         upstream=Upstream(

@@ -115,7 +115,6 @@ PATCHES = (
         name="logged-tensor-precision",
         title="Logged values are averaged in float32, even in half precision",
         group="correctness",
-        changes_results="numbers: those that are logged in half precision",
         affected=(">=2.0.0,<2.1.0",),
         targets=(Target(f"{_RESULT}:_ResultMetric.update", _update),),
         upstream=Upstream(pull_requests=(18686,), commit="b69f3c6d10", fixed_in="2.1.0", tests=(_TEST,)),
@@ -172,7 +171,6 @@ PATCHES = (
         name="synced-mean-batch-sizes",
         title="The mean that sync_dist logs is right where ranks have unequal numbers of samples",
         group="correctness",
-        changes_results="numbers: logged means over ranks with unequal numbers of samples",
         affected=(">=2.0.7,<=2.6.6",),
         targets=(Target(f"{_RESULT}:_ResultMetric.compute", _compute),),
         calls=(

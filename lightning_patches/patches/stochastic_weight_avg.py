@@ -59,7 +59,6 @@ PATCHES = (
         name="swa-infinite-epochs",
         title="StochasticWeightAveraging averages weights in a run without a last epoch",
         group="correctness",
-        changes_results="numbers: weights are averaged",
         affected=(">=2.0.0,<2.6.1",),
         targets=(
             Target(f"{_CALLBACK}.swa_end", _swa_end),
@@ -100,7 +99,6 @@ PATCHES = (
         name="swa-keeps-trained-weights",
         title="A run that ends before StochasticWeightAveraging begins keeps its trained weights",
         group="correctness",
-        changes_results="numbers: the weights at the end are the trained ones",
         affected=(">=2.6.1,<=2.6.6",),
         targets=(Target(f"{_CALLBACK}.on_train_end", _on_train_end_unless_averaged),),
         upstream=Upstream(pull_requests=(21396,)),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 from typing import Any, Callable
 
-from lightning_patches import _runtime
 from lightning_patches.engine.distributions import upstream_module
 from lightning_patches.patch import Impact, Patch, Target, Upstream
 
@@ -27,12 +26,6 @@ def _on_run_start(original: Callable[..., None], namespace: str) -> Callable[...
         if not resuming or self._restarting or not _is_unused(data_fetcher):
             original(self, data_fetcher)
             return
-        if _is_shuffled(self.trainer.fit_loop._combined_loader):
-            _runtime.notice_once(
-                "resume-single-iteration",
-                "resume-single-iteration: this training is resumed with shuffled data, whose order in the first epoch "
-                "is that of Lightning 2.5.3; LIGHTNING_PATCHES=-resume-single-iteration keeps that of this release",
-            )
         # The fit loop has made the iterator of this epoch. The original makes another one in every epoch but the
         # first, unless it goes on in the middle of one.
         self._restarting = True
@@ -42,12 +35,6 @@ def _on_run_start(original: Callable[..., None], namespace: str) -> Callable[...
             self._restarting = False
 
     return on_run_start
-
-
-def _is_shuffled(combined_loader: Any) -> bool:
-    """Whether a loader draws its order, as far as it has one of torch's samplers."""
-    samplers = [vars(loader).get("sampler") for loader in combined_loader.flattened if hasattr(loader, "__dict__")]
-    return any(type(sampler).__name__ in ("RandomSampler", "WeightedRandomSampler") for sampler in samplers)
 
 
 def _is_unused(data_fetcher: Any) -> bool:
@@ -169,7 +156,6 @@ PATCHES = (
         name="resume-single-iteration",
         title="Resumed training makes one iterator of its data, not two",
         group="correctness",
-        changes_results="order of data: the first epoch of a resumed training with shuffled data",
         affected=(">=2.1.0,<2.5.3",),
         targets=(
             Target("pytorch.loops.loop:_Loop.load_state_dict", _load_state_dict),
@@ -193,7 +179,6 @@ PATCHES = (
         name="skipped-epoch-schedulers",
         title="Learning rate schedulers step in an epoch that on_train_batch_start ends by returning -1",
         group="correctness",
-        changes_results="numbers: the learning rate after an epoch that was skipped",
         affected=(">=2.0.0,<2.6.0",),
         targets=(Target(f"{_EPOCH_LOOP}.advance", _advance),),
         calls=("pytorch.loops.training_epoch_loop:_TrainingEpochLoop.update_lr_schedulers()",),
@@ -216,7 +201,6 @@ PATCHES = (
         name="validation-after-short-epoch",
         title="Validation runs even where the training data ends earlier than its length says",
         group="correctness",
-        changes_results="numbers: there is a validation, and a step of the schedulers, after a short epoch",
         affected=(">=2.0.0,<=2.6.6",),
         targets=(Target(f"{_EPOCH_LOOP}.advance", _advance_to_the_end),),
         calls=(
@@ -248,7 +232,6 @@ PATCHES = (
         name="validation-own-randomness",
         title="Validation does not change the order of the training data",
         group="correctness",
-        changes_results="numbers: random ones in training, which a validation no longer moves on",
         affected=(">=2.0.0,<=2.6.6",),
         targets=(Target(f"{_EPOCH_LOOP}.on_advance_end", _on_advance_end),),
         calls=(
