@@ -174,12 +174,13 @@ def check_shipped(module: ModuleType, target: Target, raw: Any, compare: bool) -
     name = target.attribute.rpartition(".")[2]
     function: Any = None
     for function in _unwrapped(raw):
-        home = function.__globals__.get("__name__", "?") if isinstance(function, FunctionType) else "?"
+        plain = isinstance(function, FunctionType)
+        home = function.__globals__.get("__name__", "?") if plain else type(function).__module__  # functools.lru_cache
         if home.partition(".")[0] not in _DECORATORS_OF:
             break
     else:
-        code = function.__code__
-        if function.__globals__ is vars(module) and code.co_name == name:
+        code = getattr(function, "__code__", None)
+        if isinstance(code, CodeType) and function.__globals__ is vars(module) and code.co_name == name:
             if not compare or any(_same(code, other) for other in _compiled(module, target.attribute)):
                 return
             raise ReplacedError(f"the file of {target.location} has changed {SINCE}")

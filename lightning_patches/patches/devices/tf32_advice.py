@@ -1,0 +1,42 @@
+"""Advice on TF32 does not end the program that has followed it by torch's newer setting."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+
+def _check(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def _check_cuda_matmul_precision(device: Any) -> None:
+        try:
+            original(device)
+        except RuntimeError:
+            pass  # what it asks torch for decides on nothing but an advice
+
+    for name in ("cache_clear", "cache_info", "cache_parameters"):  # from 2.2.0 on it is cached
+        if hasattr(original, name):
+            setattr(_check_cuda_matmul_precision, name, getattr(original, name))
+    return _check_cuda_matmul_precision
+
+
+PATCH = Patch(
+    name="tf32-advice",
+    title="Advice on TF32 never ends a program",
+    group="crash",
+    affected=(">=2.0.0,<=2.6.6",),
+    targets=(Target("fabric.accelerators.cuda:_check_cuda_matmul_precision", _check),),
+    upstream=Upstream(issues=(21256,)),
+    impact=Impact(
+        "With torch 2.9 and later, on a card of the Ampere generation or newer, Trainer and Fabric fail where TF32 was "
+        "chosen by torch's newer setting, torch.backends.cuda.matmul.fp32_precision.",
+        (
+            "PyTorch is checking the matmul precision without a specific backend name",
+            "mix of the legacy and new APIs to set the matmul precision",
+        ),
+    ),
+    equivalent_to="TF32 chosen by torch's older setting, torch.set_float32_matmul_precision",
+    relied_on="Nobody: what Lightning asks torch for at this place decides on nothing but a line of advice. The advice "
+    "is given as before, to those who have chosen nothing. A device that cannot be used fails in the next line.",
+    relied_on_tests=("tests/patches/test_tf32_advice.py::test_the_advice_is_given_as_before",),
+)

@@ -1,0 +1,47 @@
+"""A run that was saved at the end of a validation does not begin with another one when it is resumed."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+_EPOCH_LOOP = "pytorch.loops.training_epoch_loop:_TrainingEpochLoop"
+
+
+def _on_advance_end(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def on_advance_end(self: Any, *args: Any) -> None:
+        validation = self.val_loop
+        progress = validation.batch_progress
+        ended = progress.is_last_batch and progress.current.completed == progress.current.ready
+        # The validation is still restarting only where no batch was trained before it.
+        if not (self._restarting and validation._restarting and ended):
+            original(self, *args)
+            return
+        self._should_check_val_fx = lambda *args: False
+        try:
+            original(self, *args)
+        finally:
+            del self._should_check_val_fx
+
+    return on_advance_end
+
+
+PATCH = Patch(
+    name="validation-on-resume",
+    title="A resumed run does not validate one batch before it trains",
+    group="correctness",
+    affected=(">=2.0.0,<2.5.0",),
+    targets=(Target(f"{_EPOCH_LOOP}.on_advance_end", _on_advance_end),),
+    upstream=Upstream(
+        issues=(19549, 20277, 20288, 18595),
+        pull_requests=(20379,),
+        fixed_in="2.5.0",
+    ),
+    impact=Impact(
+        "A run that is resumed from a checkpoint which was saved at the end of a validation validates one batch before "
+        "it trains: the metric of that batch is logged, and may be called the best.",
+        ("validation runs first after resuming from a checkpoint", "validation metric is wrong after resuming"),
+    ),
+    note="A validation that was not over when the checkpoint was saved is gone on with, as without the patch.",
+)

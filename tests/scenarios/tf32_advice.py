@@ -1,0 +1,61 @@
+"""Issue 21256: TF32 is chosen by torch's newer setting, on a (simulated) card that has it.
+
+Cases: ``trainer`` and ``fabric``; with ``-older`` behind it, TF32 is chosen by the older setting, with ``-unset`` not at
+all.
+"""
+
+import logging
+
+import _scenario as scenario
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+KIND, _, SETTING = scenario.CASE.partition("-")
+ADVICE = []
+
+
+class Advice(logging.Handler):
+    def emit(self, record):
+        if "Tensor Cores" in record.getMessage():
+            ADVICE.append(record.getMessage())
+
+
+def with_trainer():
+    pl = scenario.pytorch()
+
+    class Model(pl.LightningModule):
+        def __init__(self):
+            super().__init__()
+            self.layer = torch.nn.Linear(2, 1)
+            torch.nn.init.ones_(self.layer.weight)
+
+        def training_step(self, batch, batch_idx):
+            return self.layer(batch[0]).sum()
+
+        def configure_optimizers(self):
+            return torch.optim.SGD(self.parameters(), lr=0.1)
+
+    model = Model()
+    for _ in range(2):
+        trainer = scenario.trainer(accelerator="gpu", devices=1, max_epochs=1)
+        trainer.fit(model, DataLoader(TensorDataset(torch.ones(2, 2))))
+    return model.layer.weight
+
+
+def with_fabric():
+    fabric = scenario.fabric().Fabric(accelerator="cuda", devices=1)
+    fabric.launch()
+    return fabric.to_device(torch.ones(2)) * 2
+
+
+if __name__ == "__main__":
+    if torch.cuda.get_device_capability()[0] < 8:  # the simulated card is an older one
+        torch.cuda.get_device_capability = lambda device=None: (8, 0)
+    if SETTING == "":
+        torch.backends.cuda.matmul.fp32_precision = "tf32"
+    elif SETTING == "older":
+        torch.set_float32_matmul_precision("high")
+    for name in ("lightning.fabric", "lightning_fabric", "lightning.pytorch", "pytorch_lightning"):
+        logging.getLogger(name).addHandler(Advice())
+    with scenario.observing_errors():
+        scenario.observe(weights=with_fabric() if KIND == "fabric" else with_trainer(), advice=len(ADVICE))

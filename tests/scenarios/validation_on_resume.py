@@ -1,0 +1,116 @@
+"""Issues 19549, 20277 and 20288: a run is resumed from a checkpoint that was saved at the end of a validation.
+
+8 batches in each of 2 epochs, 3 to validate on. Cases: "" (saved in a validation within the epoch), ``end`` (in the one
+at the end of the epoch, after which max_steps leaves more to do), ``best`` (by a ModelCheckpoint that keeps the best),
+``accumulate`` (a step every 2 batches), ``streams`` (data without a length), ``loaders`` (two to validate on),
+``steps`` (validation every 5 batches, across epochs), ``start`` (saved when a validation begins: it is to run),
+``early`` (saved after 3 batches, before the first validation), ``other`` (resumed with validation every 2 batches),
+``epoch`` (saved by default, at the end of an epoch).
+"""
+
+import os
+
+import _scenario as scenario
+import torch
+from torch.utils.data import DataLoader, IterableDataset, TensorDataset
+
+pl = scenario.pytorch()
+CASE = scenario.CASE
+
+
+class Stream(IterableDataset):
+    def __init__(self, size):
+        self.size = size
+
+    def __iter__(self):
+        return iter(torch.ones(self.size, 2))
+
+
+class Model(pl.LightningModule):
+    def __init__(self, seen):
+        super().__init__()
+        self.layer = torch.nn.Linear(2, 1)
+        torch.nn.init.ones_(self.layer.weight)
+        self.seen = seen
+
+    def note(self, what):
+        if not self.trainer.sanity_checking:
+            self.seen.append(what)
+
+    def training_step(self, batch, batch_idx):
+        self.note(f"train {batch_idx}")
+        return self.layer(batch if isinstance(batch, torch.Tensor) else batch[0]).sum()
+
+    def on_validation_start(self):
+        self.note("validation")
+
+    def validation_step(self, batch, batch_idx, dataloader_idx=0):
+        self.note(f"validate {batch_idx}")
+        # Small in the first batch and large in the last.
+        self.log("loss", float(batch_idx) + self.trainer.global_step)
+
+    def on_validation_end(self):
+        losses = {float(value) for name, value in self.trainer.callback_metrics.items() if name.startswith("loss")}
+        self.note("loss " + " ".join(f"{loss:g}" for loss in sorted(losses)))
+
+    def on_train_epoch_end(self):
+        self.note("epoch")
+
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.parameters(), lr=0.01)
+
+
+class Save(pl.Callback):
+    def save(self, trainer, when):
+        steps = {"end": 8, "epoch": 8, "early": 3, "accumulate": 2, "steps": 5}.get(CASE, 4)
+        if when and not trainer.sanity_checking and trainer.global_step == steps and not os.path.exists(SAVED):
+            trainer.save_checkpoint(SAVED)
+
+    def on_validation_end(self, trainer, *_):
+        self.save(trainer, CASE not in ("start", "early", "epoch"))
+
+    def on_validation_start(self, trainer, *_):
+        self.save(trainer, CASE == "start")
+
+    def on_train_batch_end(self, trainer, *_):
+        self.save(trainer, CASE == "early")
+
+    def on_train_epoch_end(self, trainer, *_):
+        self.save(trainer, CASE == "epoch")
+
+
+def data(size):
+    if CASE == "streams":
+        return DataLoader(Stream(size), batch_size=None)
+    return DataLoader(TensorDataset(torch.ones(size, 2)))
+
+
+def fit(resume, **options):
+    seen, directory = [], os.path.join(OUT, "resumed" if resume else "first")
+    if CASE == "best":
+        options["callbacks"].append(scenario.pytorch("callbacks").ModelCheckpoint(directory, monitor="loss"))
+    options["limit_train_batches"] = 8
+    if CASE != "end":
+        options.setdefault("val_check_interval", 4)
+    if CASE == "steps":
+        options.update(val_check_interval=5, check_val_every_n_epoch=None)
+    trainer = scenario.trainer(
+        accelerator="cpu",
+        max_epochs=-1 if CASE == "end" else 2,
+        max_steps=16 if CASE == "end" else -1,
+        accumulate_grad_batches=2 if CASE == "accumulate" else 1,
+        enable_checkpointing=CASE == "best",
+        **options,
+    )
+    validation = [data(3), data(3)] if CASE == "loaders" else data(3)
+    trainer.fit(Model(seen), data(8), validation, ckpt_path=SAVED if resume else None)
+    best = trainer.checkpoint_callback.best_model_score if CASE == "best" else None
+    return {"seen": seen, "best": best, "steps": trainer.global_step, "weights": trainer.lightning_module.layer.weight}
+
+
+if __name__ == "__main__":
+    OUT = os.environ.get("SCENARIO_OUT", ".")
+    SAVED = os.path.join(OUT, "saved.ckpt")
+    whole = fit(False, callbacks=[Save()])
+    resumed = fit(True, callbacks=[], **({"val_check_interval": 2} if CASE == "other" else {}))
+    scenario.observe(whole=whole, resumed=resumed)
