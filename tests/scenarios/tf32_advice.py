@@ -1,7 +1,6 @@
 """Issue 21256: TF32 is chosen by torch's newer setting, on a (simulated) card that has it.
 
-Cases: ``trainer`` and ``fabric``; with ``-older`` behind it, TF32 is chosen by the older setting, with ``-unset`` not at
-all.
+Cases: ``trainer`` and ``fabric``. With ``-older`` behind it, TF32 is chosen by the older setting; with ``-unset``, not.
 """
 
 import logging
