@@ -135,6 +135,8 @@ class Patch(NamedTuple):
             :mod:`lightning_patches.unpatched`. It has no diff, and no place in the equivalence.
         affected_1x: the same as ``affected`` for 1.5 to 1.9 of ``pytorch_lightning``, which run on today's packages
             with the patch. There are no diffs for them, and no place in the equivalence: see ``tests/releases_1x``.
+        after: names of the patches around which this one is put. The order of patches that share a target is declared,
+            directly or by way of others.
     """
 
     name: str
@@ -157,6 +159,7 @@ class Patch(NamedTuple):
     relied_on_tests: tuple[str, ...] = ()
     warns_of: str = ""
     affected_1x: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
 
     @property
     def ranges(self) -> tuple[str, ...]:

@@ -2,8 +2,9 @@
 
 Where the bug was never fixed upstream, or only in part, mending it takes more than a few lines, and those lines are
 already written and tested in ``lightning_patches``. The diff then adds them as a file of their own (header field
-``Carries: patches/tuner.py as fabric/utilities/finder_clean_up.py``) and puts the decorator ``corrected`` from that
-file on what it corrects. The added file is generated, so the two cannot drift apart: a test compares them.
+``Carries: patches/devices/align_devices.py as fabric/utilities/align_devices.py``) and puts the decorator
+``corrected`` from that file on what it corrects. The added file is generated, so the two cannot drift apart: a test
+compares them.
 """
 
 from __future__ import annotations
@@ -78,7 +79,7 @@ def files(name: str, fields: list[str]) -> dict[str, list[str]]:
 
     Args:
         name: the patch.
-        fields: values of the header field ``Carries``, ``"patches/cli.py as pytorch/utilities/checkpoint_names.py"``.
+        fields: values of the header field ``Carries``, ``"trust.py as pytorch/utilities/checkpoint_trust.py"``.
 
     Returns:
         Lines of each file, by its path in upstream's source tree.
@@ -106,7 +107,7 @@ class _Module:
         imports: lines of what it imports from elsewhere, ``import x`` and ``from x import y``.
         carried: lines that import what the diff carries beside it.
         needs_prelude: it uses modules of the package that the prelude stands in for.
-        record: where it defines ``PATCHES``, if it does.
+        record: where it defines ``PATCH``, if it does.
         body: the lines of all else.
     """
 
@@ -131,7 +132,7 @@ def _take_apart(source: str, modules: dict[str, str]) -> _Module:
         if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "lightning_patches":
             left_out.update(span)
             _import_of_ours(module, source, node, modules)
-        elif isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "PATCHES":
+        elif isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "PATCH":
             left_out.update(span)
             module.record = node
         elif isinstance(node, ast.Import):
@@ -155,6 +156,10 @@ def _import_of_ours(module: _Module, source: str, node: ast.ImportFrom, modules:
             package, _, file = modules[inner][:-3].replace("/", ".").rpartition(".")
             called = alias.asname or alias.name
             module.carried.append(f"from lightning.{package} import {file}" + f" as {called}" * (called != file))
+        elif home in modules:
+            package = modules[home][:-3].replace("/", ".")
+            called = f" as {alias.asname}" if alias.asname else ""
+            module.carried.append(f"from lightning.{package} import {alias.name}{called}")
         elif inner == "_runtime" or home == "engine.distributions":
             module.needs_prelude = True
         elif home != "patch":

@@ -1,14 +1,16 @@
 """The catalogue: all patches, in the order in which they are layered, and look-up by name or number.
 
-``patches/<subject>/<patch_name>.py`` holds one patch, ``PATCH``. A file whose name begins with an underscore helps the
-others of its subject. Files beside this one are named after upstream's, and define several, ``PATCHES``.
+``<subject>/<patch_name>.py`` holds one patch, ``PATCH``, and what builds it. A file whose name begins with an
+underscore helps the others of its subject. The names of the files decide nothing.
 """
 
 from __future__ import annotations
 
+import heapq
 import importlib
 import pkgutil
 from functools import lru_cache
+from typing import Iterable
 
 from lightning_patches.patch import Patch
 
@@ -17,20 +19,44 @@ from lightning_patches.patch import Patch
 def all_patches() -> tuple[Patch, ...]:
     """Every patch there is."""
     found: list[Patch] = []
-    apart: list[Patch] = []
-    for module in sorted(pkgutil.iter_modules(__path__), key=lambda info: info.name):
-        if module.ispkg:
-            subject = importlib.import_module(f"{__name__}.{module.name}")
-            for file in pkgutil.iter_modules(subject.__path__):
-                if not file.name.startswith("_"):
-                    apart.append(importlib.import_module(f"{subject.__name__}.{file.name}").PATCH)
-        elif not module.name.startswith("_"):
-            found += importlib.import_module(f"{__name__}.{module.name}").PATCHES
-    found += sorted(apart, key=lambda patch: patch.name)
-    names = [patch.name for patch in found]
+    for subject in pkgutil.iter_modules(__path__):
+        package = importlib.import_module(f"{__name__}.{subject.name}")
+        for file in pkgutil.iter_modules(package.__path__):
+            if not file.name.startswith("_"):
+                found.append(importlib.import_module(f"{package.__name__}.{file.name}").PATCH)
+    return layered(found)
+
+
+def layered(patches: Iterable[Patch]) -> tuple[Patch, ...]:
+    """By name, each patch after those that its record puts below it.
+
+    Raises:
+        ValueError: two have one name, ``after`` names a patch that there is not, or goes round in a circle.
+    """
+    given = list(patches)
+    names = [patch.name for patch in given]
     if len(set(names)) != len(names):
-        raise ValueError(f"two patches share a name: {sorted(name for name in names if names.count(name) > 1)}")
-    return tuple(found)
+        raise ValueError(f"two patches share a name: {sorted({name for name in names if names.count(name) > 1})}")
+    left = {patch.name: patch for patch in given}
+    above: dict[str, list[str]] = {name: [] for name in names}
+    for patch in given:
+        for below in patch.after:
+            if below not in left:
+                raise ValueError(f"{patch.name} is to come after {below}, which there is not")
+            above[below].append(patch.name)
+    waits = {patch.name: len(patch.after) for patch in given}
+    free = [name for name in names if not waits[name]]
+    heapq.heapify(free)
+    ordered: list[Patch] = []
+    while free:
+        ordered.append(left.pop(heapq.heappop(free)))
+        for name in above[ordered[-1].name]:
+            waits[name] -= 1
+            if not waits[name]:
+                heapq.heappush(free, name)
+    if left:
+        raise ValueError(f"these patches come after one another: {sorted(left)}")
+    return tuple(ordered)
 
 
 def find(key: str) -> tuple[Patch, ...]:

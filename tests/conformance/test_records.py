@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
+import importlib
+import itertools
 import json
 import re
-import sys
-import types
 import zipfile
 from collections import Counter
 from functools import cache
@@ -20,7 +20,7 @@ from lightning_patches.engine.distributions import Namespace, Part
 from lightning_patches.engine.fingerprints import known_releases
 from lightning_patches.engine.toggle import DEFAULT_WORDS, FLAG_WORDS, NOTHING_WORDS, parse
 from lightning_patches.patch import GROUPS, Patch
-from lightning_patches.patches import all_patches, find
+from lightning_patches.patches import all_patches, find, layered
 from lightning_patches.unpatched import UNPATCHED
 from tests.support import arms  # noqa: F401  puts scripts/ on the path
 from tests.unit.fakes import ROOT, check
@@ -28,6 +28,8 @@ from tests.unit.fakes import ROOT, check
 import _releases  # isort: skip
 
 PATCHES = all_patches()
+HOUSE = ROOT / "lightning_patches" / "patches"
+FILES = sorted(path for path in HOUSE.glob("*/*.py") if path.name != "__init__.py")
 each_patch = pytest.mark.parametrize("patch", PATCHES, ids=lambda patch: patch.name)
 
 
@@ -195,16 +197,25 @@ def test_the_calls(patch: Patch) -> None:
 def test_what_patches_ask_lightning_for_by_name_is_in_their_records() -> None:
     """What their replacements call besides is noted whenever a cell of the equivalence is run."""
     missing = []
-    for path in sorted((ROOT / "lightning_patches" / "patches").glob("*.py")):
-        module = sys.modules[f"lightning_patches.patches.{path.stem}"] if path.stem != "__init__" else None
-        records: tuple[Patch, ...] = getattr(module, "PATCHES", ())
+    for path in FILES:
+        module = importlib.import_module(f"lightning_patches.patches.{path.parent.name}.{path.stem}")
+        records: tuple[Patch, ...] = (module.PATCH,) if hasattr(module, "PATCH") else _helped_by(path)
         declared = {name.rstrip("()") for patch in records for name in (*patch.locations, *patch.calls)}
         # A method of a class that is declared comes with the class.
         declared |= {name.rpartition(".")[0] for name in declared if "." in name.partition(":")[2]}
-        for name in _asked_for(ast.parse(path.read_text()), vars(module) if module else {}):
+        for name in _asked_for(ast.parse(path.read_text()), vars(module)):
             if name not in declared and _is_callable(name):
                 missing.append(f"{path.name}: {name}()")
     assert missing == []
+
+
+def _helped_by(helper: Path) -> tuple[Patch, ...]:
+    """The patches that a ``_``-file helps."""
+    return tuple(
+        importlib.import_module(f"lightning_patches.patches.{path.parent.name}.{path.stem}").PATCH
+        for path in FILES
+        if not path.stem.startswith("_") and re.search(rf"\b{helper.stem}\b", path.read_text())
+    )
 
 
 def _asked_for(tree: ast.Module, constants: dict[str, Any]) -> set[str]:
@@ -317,8 +328,52 @@ def test_no_two_patches_share_an_addition() -> None:
 
 
 def test_every_file_of_patches_takes_part() -> None:
-    files = {path.stem for path in (ROOT / "lightning_patches" / "patches").glob("[a-z]*.py")}
-    modules: dict[str, Any] = {name: sys.modules.get(f"lightning_patches.patches.{name}") for name in files}
-    assert {name for name, module in modules.items() if not isinstance(module, types.ModuleType)} == set()
-    assert {patch for module in modules.values() for patch in module.PATCHES} <= set(PATCHES)
+    assert not list(HOUSE.glob("[a-z]*.py")), "a patch lies in the folder of its subject"
+    defined = {}
+    for path in FILES:
+        if not path.stem.startswith("_"):
+            module = importlib.import_module(f"lightning_patches.patches.{path.parent.name}.{path.stem}")
+            defined[module.PATCH.name] = path.stem.replace("_", "-")
+    assert defined == {patch.name: patch.name for patch in PATCHES}
     assert patcher.Patcher(PATCHES).catalogue == PATCHES
+
+
+# ---------------------------------------------------------------- layers
+
+
+def test_patches_that_share_a_target_say_which_comes_first() -> None:
+    """Without this their order would be that of their names: a patch's name is no reason to be put around another."""
+    records = {patch.name: patch for patch in PATCHES}
+
+    def below(name: str) -> set[str]:
+        return set(records[name].after).union(*map(below, records[name].after))
+
+    on: dict[str, dict[str, None]] = {}
+    for patch in PATCHES:
+        for target in patch.targets:
+            on.setdefault(target.location, {})[patch.name] = None
+    undeclared = [
+        (location, one, other)
+        for location, names in on.items()
+        for one, other in itertools.combinations(names, 2)
+        if one not in below(other) and {*affected(records[one])} & {*affected(records[other])}
+    ]
+    assert undeclared == []
+
+
+def test_the_order_of_the_layers_is_that_of_the_records() -> None:
+    """Whatever the files are called, and in whatever order they are found."""
+    ordered = [patch.name for patch in PATCHES]
+    for order in (reversed(PATCHES), sorted(PATCHES, key=lambda patch: patch.title)):
+        assert [patch.name for patch in layered(order)] == ordered
+
+
+def test_layers_that_cannot_be_put() -> None:
+    one, other = PATCHES[0]._replace(name="one", after=()), PATCHES[0]._replace(name="other", after=("one",))
+    assert [patch.name for patch in layered((other, one))] == ["one", "other"]
+    with pytest.raises(ValueError, match=r"one another: \['one', 'other'\]"):
+        layered((one._replace(after=("other",)), other))
+    with pytest.raises(ValueError, match="other is to come after one, which there is not"):
+        layered((other,))
+    with pytest.raises(ValueError, match=r"share a name: \['one'\]"):
+        layered((one, one))

@@ -75,7 +75,7 @@ VERDICTS = """
 import sys
 import lightning_patches
 from lightning_patches.patches import find
-from lightning_patches.patches import autocast_cache
+from lightning_patches.patches.precision import _autocast_cache as autocast_cache
 
 name = "autocast-after-no-grad"
 def entry():

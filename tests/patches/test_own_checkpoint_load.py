@@ -6,7 +6,7 @@ import tempfile
 import pytest
 import torch
 
-from lightning_patches.patches import own_checkpoints
+from lightning_patches.patches.checkpoints import own_checkpoint_load
 from tests.distributed.processes import run_ranks
 from tests.equivalence.proof import Proof, ends_with, only
 from tests.support.arms import ROOT, Arm, directory_of, run
@@ -65,13 +65,13 @@ def test_a_checkpoint_without_objects_is_left_alone():
     ],
 )
 def test_what_counts_as_an_object(value, holds):
-    assert own_checkpoints._holds_objects(value) is holds
+    assert own_checkpoint_load._holds_objects(value) is holds
 
 
 def test_a_value_that_holds_itself():
     value = {}
     value["self"] = value
-    assert own_checkpoints._holds_objects(value) is False
+    assert own_checkpoint_load._holds_objects(value) is False
 
 
 @pytest.mark.distributed

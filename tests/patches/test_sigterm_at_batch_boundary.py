@@ -104,7 +104,7 @@ def where_a_rank_leaves(agreement, pace, chance):
 def test_ranks_that_nothing_keeps_in_step_leave_at_the_same_place(sizes, monkeypatch):
     """The agreement by itself: threads as ranks, of very different pace, and any of them is asked at any time."""
     torch = pytest.importorskip("torch")
-    from lightning_patches.patches.signal_connector import StopAgreement
+    from lightning_patches.patches.distributed.sigterm_at_batch_boundary import StopAgreement
 
     monkeypatch.setattr(StopAgreement, "poll_every", 0.02)
     for trial in range(8):
@@ -132,7 +132,7 @@ def test_ranks_that_nothing_keeps_in_step_leave_at_the_same_place(sizes, monkeyp
 
 def test_rank_that_is_left_without_an_answer_leaves(monkeypatch):
     torch = pytest.importorskip("torch")
-    from lightning_patches.patches.signal_connector import StopAgreement
+    from lightning_patches.patches.distributed.sigterm_at_batch_boundary import StopAgreement
 
     monkeypatch.setattr(StopAgreement, "patience", 0.3)
     monkeypatch.setattr(StopAgreement, "poll_every", 0.01)

@@ -47,4 +47,5 @@ PATCH = Patch(
     "code that the file names.",
     relied_on="Nobody: without the call in the script every file is read, or refused, as before.",
     relied_on_tests=("tests/patches/test_trusted_checkpoint_cli.py::test_a_file_elsewhere_is_refused_as_before",),
+    after=("cli-checkpoint-of-subclass",),
 )

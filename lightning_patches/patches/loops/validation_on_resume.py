@@ -44,4 +44,5 @@ PATCH = Patch(
         ("validation runs first after resuming from a checkpoint", "validation metric is wrong after resuming"),
     ),
     note="A validation that was not over when the checkpoint was saved is gone on with, as without the patch.",
+    after=("validation-own-randomness",),
 )

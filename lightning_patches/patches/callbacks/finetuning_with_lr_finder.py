@@ -1,0 +1,45 @@
+"""BaseFinetuning and LearningRateFinder can be used together."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+
+def _on_fit_start(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def on_fit_start(self: Any, trainer: Any, pl_module: Any) -> None:
+        stored = self._internal_optimizer_metadata
+        if not self._restarting or all(index in stored for index in range(len(trainer.optimizers))):
+            original(self, trainer, pl_module)
+            return
+        # The state was saved before the first epoch, as the learning rate finder does: nothing was stored yet, and the
+        # optimizers are as the user made them.
+        parameters = dict(pl_module.named_parameters())
+        for index, optimizer in enumerate(trainer.optimizers):
+            if index in stored:
+                optimizer.param_groups = self._apply_mapping_to_param_groups(stored[index], parameters)
+        self._restarting = False
+
+    return on_fit_start
+
+
+PATCH = Patch(
+    name="finetuning-with-lr-finder",
+    title="BaseFinetuning and LearningRateFinder can be used together",
+    group="crash",
+    affected=(">=2.0.0,<2.6.0",),
+    targets=(Target("pytorch.callbacks.finetuning:BaseFinetuning.on_fit_start", _on_fit_start),),
+    calls=("pytorch.trainer.trainer:Trainer.optimizers()",),
+    upstream=Upstream(
+        pull_requests=(21224,),
+        commit="b3e0df03eb",
+        fixed_in="2.6.0",
+        tests=("tests/tests_pytorch/tuner/test_lr_finder.py::test_lr_finder_with_backbone_finetuning_callback",),
+    ),
+    impact=Impact(
+        "Training with the LearningRateFinder and BackboneFinetuning (or another BaseFinetuning) callbacks fails "
+        "before its first step.",
+        ("KeyError: 0",),
+    ),
+)

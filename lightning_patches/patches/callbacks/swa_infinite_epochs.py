@@ -1,0 +1,88 @@
+"""StochasticWeightAveraging averages weights in a run without a last epoch."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, Callable
+
+from lightning_patches import _runtime
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+_CALLBACK = "pytorch.callbacks.stochastic_weight_avg:StochasticWeightAveraging"
+
+_ENDLESS = -1
+
+
+def _swa_end(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
+    def swa_end(self: Any) -> Any:
+        return float("inf") if self._max_epochs == _ENDLESS else original(self)
+
+    return swa_end
+
+
+def _on_fit_start(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def on_fit_start(self: Any, trainer: Any, pl_module: Any) -> None:
+        if trainer.max_epochs == _ENDLESS and isinstance(self._swa_epoch_start, float):
+            _runtime.report_misuse(
+                "swa-infinite-epochs",
+                f"StochasticWeightAveraging(swa_epoch_start={self._swa_epoch_start}) is a fraction of all epochs,"
+                " and max_epochs is -1 (the Trainer's default next to max_steps or max_time): no weights are averaged"
+                " in this run. Pass the number of an epoch as swa_epoch_start.",
+            )
+            self._swa_epoch_start = sys.maxsize
+        original(self, trainer, pl_module)
+        if self._max_epochs == _ENDLESS:
+            # The original adds an epoch for batch norm statistics, which turns it into 0: nothing would be trained.
+            trainer.fit_loop.max_epochs = _ENDLESS
+
+    return on_fit_start
+
+
+def _on_train_end(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def on_train_end(self: Any, trainer: Any, pl_module: Any) -> None:
+        original(self, trainer, pl_module)
+        if self._max_epochs == _ENDLESS and self._initialized:
+            self.transfer_weights(self._average_model, pl_module)
+
+    return on_train_end
+
+
+PATCH = Patch(
+    name="swa-infinite-epochs",
+    title="StochasticWeightAveraging averages weights in a run without a last epoch",
+    group="correctness",
+    affected=(">=2.0.0,<2.6.1",),
+    targets=(
+        Target(f"{_CALLBACK}.swa_end", _swa_end),
+        Target(f"{_CALLBACK}.on_fit_start", _on_fit_start),
+        Target(f"{_CALLBACK}.on_train_end", _on_train_end),
+    ),
+    calls=(
+        "pytorch.callbacks.stochastic_weight_avg:StochasticWeightAveraging.transfer_weights()",
+        "pytorch.trainer.trainer:Trainer.max_epochs()",
+    ),
+    upstream=Upstream(
+        pull_requests=(21396,),
+        commit="f3f6605e1a",
+        fixed_in="2.6.1",
+        tests=(
+            "tests/tests_pytorch/callbacks/test_stochastic_weight_avg.py::test_swa_with_infinite_epochs_and_batchnorm",
+        ),
+    ),
+    impact=Impact(
+        "With max_epochs=-1, which is also what max_steps or max_time alone stand for, "
+        "StochasticWeightAveraging does nothing, and a model with batch norm is not trained at all.",
+        ("weights are not averaged", "SWA has no effect with max_steps", "fit ends at once, after 0 steps"),
+    ),
+    further_than_upstream="A run that ends before swa_epoch_start keeps its trained weights; the official fix puts "
+    "the initial ones in their place. A fraction as swa_epoch_start (the default, 0.8) gives a warning and no "
+    "averaging, as before, where the official fix ends the program.",
+    note="Statistics of batch norm layers stay those of the last epoch, as in the official fix: there is no epoch "
+    "left to update them in.",
+    relied_on="A run that ends before swa_epoch_start, or gives it as a fraction, trains the same weights as "
+    "before. One that goes further ends with the average that it asked for: to keep the trained weights, leave "
+    "the callback out.",
+    relied_on_tests=(
+        "tests/patches/test_swa_infinite_epochs.py::test_without_an_average_the_weights_are_those_of_stock",
+    ),
+)

@@ -1,0 +1,39 @@
+"""A run that ends before StochasticWeightAveraging begins keeps its trained weights."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+_CALLBACK = "pytorch.callbacks.stochastic_weight_avg:StochasticWeightAveraging"
+
+_ENDLESS = -1
+
+
+def _on_train_end_unless_averaged(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def on_train_end(self: Any, trainer: Any, pl_module: Any) -> None:
+        if self._max_epochs != _ENDLESS or self._initialized:
+            original(self, trainer, pl_module)
+
+    return on_train_end
+
+
+PATCH = Patch(
+    name="swa-keeps-trained-weights",
+    title="A run that ends before StochasticWeightAveraging begins keeps its trained weights",
+    group="correctness",
+    affected=(">=2.6.1,<=2.6.6",),
+    targets=(Target(f"{_CALLBACK}.on_train_end", _on_train_end_unless_averaged),),
+    upstream=Upstream(pull_requests=(21396,)),
+    impact=Impact(
+        "With max_epochs=-1, which is also what max_steps or max_time alone stand for, training that ends before "
+        "swa_epoch_start is left with its initial weights.",
+        ("model is untrained after fit with StochasticWeightAveraging", "initial weights after training"),
+    ),
+    equivalent_to="the same training without StochasticWeightAveraging, which has averaged nothing",
+    note="The bug came with the official fix of swa-infinite-epochs.",
+    relied_on="A run that goes on beyond swa_epoch_start ends with the same average as before. Nobody trains in "
+    "order to have the initial weights at the end.",
+    relied_on_tests=("tests/patches/test_swa_keeps_trained_weights.py::test_an_average_is_left_alone",),
+)

@@ -1,0 +1,72 @@
+"""``pytorch/callbacks/weight_averaging.py``: averaged weights, before there are any."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from lightning_patches.engine.distributions import upstream_module
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+_CALLBACK = "pytorch.callbacks.weight_averaging:WeightAveraging"
+
+
+def _is_unused(callback: Any, namespace: str) -> bool:
+    """Whether nothing was averaged yet: the average model still holds the weights from before the training.
+
+    A class that overrides more than when to average may average by itself, which nothing counts.
+    """
+    average = callback._average_model
+    if average is None or int(average.n_averaged) > 0:
+        return False
+    base = upstream_module(namespace, "pytorch.callbacks.weight_averaging").WeightAveraging
+    names = {name for name in dir(base) if not name.startswith("__")} - {"should_update"}
+    return names.isdisjoint(vars(callback)) and all(getattr(type(callback), n) is getattr(base, n) for n in names)
+
+
+def _only_with_an_average(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def hook(self: Any, trainer: Any, pl_module: Any) -> None:
+        if not _is_unused(self, namespace):
+            original(self, trainer, pl_module)
+
+    return hook
+
+
+def _on_save_checkpoint(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def on_save_checkpoint(self: Any, trainer: Any, pl_module: Any, checkpoint: dict[str, Any]) -> None:
+        original(self, trainer, pl_module, checkpoint)
+        if _is_unused(self, namespace):
+            checkpoint["state_dict"] = checkpoint["current_model_state"]
+
+    return on_save_checkpoint
+
+
+PATCH = Patch(
+    name="weight-averaging-before-start",
+    title="WeightAveraging leaves the trained weights alone until its first average",
+    group="correctness",
+    affected=(">=2.6.0,<=2.6.6",),
+    targets=(
+        Target(f"{_CALLBACK}.on_train_end", _only_with_an_average),
+        Target(f"{_CALLBACK}.on_validation_epoch_start", _only_with_an_average),
+        Target(f"{_CALLBACK}.on_validation_epoch_end", _only_with_an_average),
+        Target(f"{_CALLBACK}.on_save_checkpoint", _on_save_checkpoint),
+    ),
+    upstream=Upstream(issues=(21724,), pull_requests=(21732, 21754)),
+    impact=Impact(
+        "With WeightAveraging or EMAWeightAveraging and a later start, every validation and checkpoint before that "
+        "start has the initial weights, and a run that ends before it ends with them: all training is lost.",
+        (
+            "validation loss does not change with WeightAveraging",
+            "initial weights after training with EMAWeightAveraging",
+        ),
+    ),
+    equivalent_to="the same training without the callback, as long as nothing is averaged",
+    relied_on="An average from the first step on, and what follows a later start, are as before. Only what is "
+    "validated, saved and kept before the start changes, from the initial weights to the trained ones. A subclass "
+    "that overrides more than `should_update` is left alone: it may average by itself.",
+    relied_on_tests=(
+        "tests/patches/test_weight_averaging_before_start.py::test_an_average_from_the_first_step_on_is_left_alone",
+        "tests/patches/test_weight_averaging_before_start.py::test_the_average_is_used_from_its_start_on",
+        "tests/patches/test_weight_averaging_before_start.py::test_a_subclass_with_more_of_its_own_is_left_alone",
+    ),
+)

@@ -1,0 +1,20 @@
+"""Where a checkpoint lies: paths of any file system, compared by their text."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+
+def place_of(path: Any) -> tuple[str, str]:
+    """Protocol, and path below it. Told by the text: only the program's CheckpointIO may know what it means."""
+    text, protocol = str(path), protocol_of(path)
+    if protocol == "file":
+        return protocol, os.path.abspath(text.rpartition("://")[2])
+    return protocol, text[len(protocol) :].lstrip(":").strip("/")
+
+
+def protocol_of(path: Any) -> str:
+    from fsspec.utils import get_protocol  # type: ignore[import-untyped]
+
+    return str(get_protocol(str(path)))

@@ -1,0 +1,40 @@
+"""AsyncCheckpointIO can save in a Trainer's second run, too."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Callable
+
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+_PLUGIN = "pytorch.plugins.io.async_plugin:AsyncCheckpointIO"
+
+
+def _teardown(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def teardown(self: Any) -> None:
+        try:
+            original(self)
+        finally:
+            # For the next run of the Trainer. A thread is started only when there is something to save.
+            self._executor = ThreadPoolExecutor(max_workers=1)
+
+    return teardown
+
+
+PATCH = Patch(
+    name="async-checkpoint-reuse",
+    title="AsyncCheckpointIO can save in a Trainer's second run, too",
+    group="crash",
+    affected=(">=2.0.0,<2.5.4",),
+    targets=(Target(f"{_PLUGIN}.teardown", _teardown),),
+    upstream=Upstream(
+        pull_requests=(20952,),
+        commit="ff64a92624",
+        fixed_in="2.5.4",
+        tests=("tests/tests_pytorch/plugins/test_checkpoint_io_plugin.py::test_async_checkpoint_plugin",),
+    ),
+    impact=Impact(
+        "With AsyncCheckpointIO the second fit of a Trainer, or fit after validate, fails at its first checkpoint.",
+        ("cannot schedule new futures after shutdown",),
+    ),
+)

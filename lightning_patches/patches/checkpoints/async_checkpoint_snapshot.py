@@ -1,0 +1,114 @@
+"""AsyncCheckpointIO saves the state as it was when the save was requested."""
+
+from __future__ import annotations
+
+import copy
+from collections import OrderedDict, defaultdict
+from typing import Any, Callable
+
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+_PLUGIN = "pytorch.plugins.io.async_plugin:AsyncCheckpointIO"
+
+
+def _save_checkpoint(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def save_checkpoint(self: Any, *args: Any, **kwargs: Any) -> None:
+        if "checkpoint" in kwargs:
+            kwargs["checkpoint"] = _snapshot(kwargs["checkpoint"], {})
+        elif args:
+            args = (_snapshot(args[0], {}), *args[1:])
+        original(self, *args, **kwargs)
+
+    return save_checkpoint
+
+
+def _snapshot(value: Any, copies: dict[Any, Any]) -> Any:
+    """Copy the tensors and plain containers of a checkpoint, so that nobody changes them while they are written.
+
+    What is written is what pickle writes of the original: parameters, attributes of tensors, memory that is shared,
+    containers within themselves. Anything else is left as it is, and so are tensors of other classes.
+
+    Args:
+        value: a checkpoint or a part of one.
+        copies: those made so far, by what they are copies of.
+    """
+    import torch
+
+    kind = type(value)
+    if kind in (torch.Tensor, torch.nn.Parameter):
+        return _copied_tensor(value, copies)
+    if id(value) in copies:
+        return copies[id(value)][0]
+    copied: Any = value
+    if kind in (dict, OrderedDict, defaultdict):
+        copied = copy.copy(value)  # with its attributes: a state dict carries the versions of its modules in one
+        copies[id(value)] = copied, value
+        for key, item in value.items():
+            copied[key] = _snapshot(item, copies)
+    elif kind is list:
+        copied = []
+        copies[id(value)] = copied, value
+        copied += [_snapshot(item, copies) for item in value]
+    elif kind is tuple or isinstance(value, tuple) and hasattr(value, "_fields"):
+        items = [_snapshot(item, copies) for item in value]
+        if any(new is not old for new, old in zip(items, value)):
+            copied = tuple.__new__(kind, items)  # one of its own may ask for more
+            vars(copied).update(vars(value)) if hasattr(value, "__dict__") else None
+        copies[id(value)] = copied, value
+    return copied
+
+
+def _copied_tensor(tensor: Any, copies: dict[Any, Any]) -> Any:
+    """The same view of a copy of its memory, which is copied once."""
+    import torch
+
+    if id(tensor) in copies:
+        return copies[id(tensor)][0]
+    if tensor.layout != torch.strided or tensor.is_quantized or tensor.is_conj() or tensor.is_neg():
+        copied = tensor.detach().clone()
+    else:
+        memory = tensor.untyped_storage()
+        key = memory.device, memory.data_ptr(), memory.nbytes()
+        if key not in copies:
+            copies[key] = memory.clone()
+        copied = torch.empty(0, dtype=tensor.dtype, device=tensor.device)
+        copied.set_(copies[key], tensor.storage_offset(), tensor.size(), tensor.stride())
+    if isinstance(tensor, torch.nn.Parameter):
+        copied = torch.nn.Parameter(copied, requires_grad=tensor.requires_grad)
+    else:
+        copied.requires_grad_(tensor.requires_grad)
+    vars(copied).update(vars(tensor))
+    copies[id(tensor)] = copied, tensor
+    return copied
+
+
+PATCH = Patch(
+    name="async-checkpoint-snapshot",
+    title="AsyncCheckpointIO saves the state as it was when the save was requested",
+    group="correctness",
+    affected=(">=2.0.0,<2.5.4",),
+    targets=(Target(f"{_PLUGIN}.save_checkpoint", _save_checkpoint),),
+    upstream=Upstream(
+        pull_requests=(21079,),
+        commit="2c74bee068",
+        fixed_in="2.5.4",
+        tests=(
+            "tests/tests_pytorch/plugins/test_async_checkpoint.py"
+            "::test_async_checkpoint_should_snapshot_values_before_mutation",
+        ),
+    ),
+    impact=Impact(
+        "A checkpoint written by AsyncCheckpointIO holds weights and optimizer state of several training steps, "
+        "because training goes on while the thread is writing.",
+        ("checkpoint differs from the weights at the time of saving", "torn checkpoint"),
+    ),
+    further_than_upstream="The official fix loses the module versions that a state dict carries (its _metadata), "
+    "writes tied weights twice, makes tensors of parameters, and rebuilds containers of other libraries, such as "
+    "OmegaConf's. Here they stay as they are.",
+    note="The copy is made where the tensors are, as in the official fix: saving needs free memory on the "
+    "device for one more checkpoint.",
+    relied_on="A program that reads the file still finds tied weights as one tensor, and the versions of its "
+    "modules; the values are those of another moment, which is the fix. A run that fills its device to the brim "
+    "may not have the memory for the copy.",
+    relied_on_tests=("tests/patches/test_async_checkpoint_snapshot.py::test_checkpoint_holds_the_moment_of_saving",),
+)

@@ -1,0 +1,41 @@
+"""validate, test and predict restore the callbacks from their checkpoint."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Optional
+
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+_CONNECTOR = "pytorch.trainer.connectors.checkpoint_connector:_CheckpointConnector"
+
+
+def _restore_modules_and_callbacks(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def restore_modules_and_callbacks(self: Any, checkpoint_path: Optional[Any] = None) -> None:
+        original(self, checkpoint_path)
+        if self.trainer.state.fn != "fit":
+            self.restore_callbacks()
+
+    return restore_modules_and_callbacks
+
+
+PATCH = Patch(
+    name="callback-state-in-evaluation",
+    title="validate, test and predict restore the callbacks from their checkpoint",
+    group="correctness",
+    affected=(">=2.0.0,<2.5.0",),
+    targets=(Target(f"{_CONNECTOR}._restore_modules_and_callbacks", _restore_modules_and_callbacks),),
+    calls=("pytorch.trainer.connectors.checkpoint_connector:_CheckpointConnector.restore_callbacks()",),
+    upstream=Upstream(
+        pull_requests=(20403,),
+        fixed_in="2.5.0",
+    ),
+    impact=Impact(
+        "validate, test and predict with a ckpt_path load the weights, but not the state of the callbacks: a "
+        "callback with a state of its own evaluates with its initial one.",
+        ("callback state is not loaded from checkpoint during trainer.test", "load_state_dict is not called"),
+    ),
+    default=False,
+    note="Opt-in: after a fit, trainer.test(ckpt_path='best') takes the callbacks back to the state of that "
+    "checkpoint, too, and ModelCheckpoint warns where its dirpath has changed. Scripts that go on with the "
+    "callbacks of the fit may rely on neither happening.",
+)

@@ -1,0 +1,154 @@
+"""``pytorch/cli.py``: LightningCLI, where it reads hyperparameters out of a checkpoint.
+
+jsonargparse turns texts into classes, and imports the modules that they name. What a checkpoint says must not do that:
+while its hyperparameters are parsed, a module that they name is there only if it has been imported already.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import sys
+import threading
+from typing import Any, Callable, Iterator, Optional
+
+from lightning_patches import trust
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+_IMPORTER = "import_object"
+"""jsonargparse's function that imports what a value names, whichever way that is written."""
+
+_INSTANTIATING = "instantiate_classes"
+"""jsonargparse's method that calls constructors, when all is parsed."""
+
+
+def _instantiate_module(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
+    def instantiate_module(class_type: type, config: dict[str, Any]) -> Any:
+        with _no_new_modules(config):
+            return original(class_type, config)
+
+    return instantiate_module
+
+
+def _parse_ckpt_path(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
+    def parse_ckpt_path(self: Any) -> None:
+        parser = self.parser
+        parse_object = parser.parse_object
+
+        def parse_what_the_file_says(values: Any, *args: Any, **kwargs: Any) -> Any:
+            with _no_new_modules(values):
+                return parse_object(values, *args, **kwargs)
+
+        parser.parse_object = parse_what_the_file_says
+        try:
+            original(self)
+        finally:
+            del parser.parse_object
+
+    return parse_ckpt_path
+
+
+@contextlib.contextmanager
+def _no_new_modules(values: Any) -> Iterator[None]:
+    """Meanwhile no module is imported in this thread that ``values`` name; it seems not to exist.
+
+    What the constructors of instances import is their own matter.
+
+    Raises:
+        ValueError: a module would have been imported.
+    """
+    finder = _Refusing(set(_modules_named_in(values)))
+    sys.meta_path.insert(0, finder)
+    try:
+        yield
+    finally:
+        # Not out of the list itself: another thread that is going through it would leave out the next finder.
+        sys.meta_path = [other for other in sys.meta_path if other is not finder]
+        if finder.refused:
+            raise ValueError(
+                f"The checkpoint's hyperparameters name {finder.refused[0]!r}, a module that has not been imported; it"
+                " was not imported now either, since a file must not decide what is imported. If you know this file,"
+                " import the classes that it names before you load it, or call"
+                f" lightning_patches.trust_module({finder.module_of(finder.refused[0])!r})."
+            ) from None
+
+
+class _Refusing:
+    """A finder that finds no module that it was told of, nor what jsonargparse imports for a value.
+
+    Args:
+        names: the modules.
+    """
+
+    def __init__(self, names: set[str]) -> None:
+        self.names = names
+        self.thread = threading.get_ident()
+        self.refused: list[str] = []
+        """Modules that there are."""
+
+    def module_of(self, refused: str) -> str:
+        """The module of the class whose path begins with ``refused``."""
+        path = max((name for name in self.names if name.startswith(f"{refused}.")), key=len, default=refused)
+        return path if path == refused else path.rpartition(".")[0]
+
+    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> None:
+        if threading.get_ident() != self.thread:
+            return
+        functions = _asking()
+        if trust.is_trusted_module(fullname):
+            return
+        if functions[:1] != [_IMPORTER] and (fullname not in self.names or _INSTANTIATING in functions):
+            return
+        if any(finder.find_spec(fullname, path, target) for finder in sys.meta_path if finder is not self):
+            self.refused.append(fullname)
+        raise ModuleNotFoundError(f"No module named {fullname!r}", name=fullname)
+
+
+def _asking() -> list[str]:
+    """The names of the functions that have asked for an import, beginning with the one that did it."""
+    functions: list[str] = []
+    frame: Optional[Any] = sys._getframe(2)
+    while frame is not None:
+        if functions or not frame.f_globals.get("__name__", "").startswith("importlib"):
+            functions.append(frame.f_code.co_name)
+        frame = frame.f_back
+    return functions
+
+
+def _modules_named_in(values: Any) -> Iterator[str]:
+    """Each dotted name in the texts of nested values, with its beginnings: ``a.b.C`` gives a, a.b and a.b.C."""
+    if isinstance(values, str):
+        for name in re.findall(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*", values):
+            parts = name.split(".")
+            yield from (".".join(parts[:end]) for end in range(1, len(parts) + 1))
+    elif isinstance(values, dict):
+        for key, value in values.items():
+            yield from _modules_named_in(key)
+            yield from _modules_named_in(value)
+    elif isinstance(values, (list, tuple, set)):
+        for value in values:
+            yield from _modules_named_in(value)
+
+
+PATCH = Patch(
+    name="checkpoint-class-imports",
+    title="Hyperparameters in a checkpoint cannot make LightningCLI import a module",
+    group="security",
+    affected=(">=2.3.0,<=2.6.6",),
+    targets=(
+        Target("pytorch.cli:instantiate_module", _instantiate_module),
+        Target("pytorch.cli:LightningCLI._parse_ckpt_path", _parse_ckpt_path, since="2.5.5"),
+    ),
+    upstream=Upstream(issues=(21913,)),
+    impact=Impact(
+        "With LightningCLI and --ckpt_path, and with load_from_checkpoint of a file that LightningCLI wrote, the "
+        "file decides which modules are imported: importing one runs its code, even with weights_only=True.",
+    ),
+    equivalent_to="load_from_checkpoint without what LightningCLI has put into the file, and the classes given in "
+    "the script or on the command line",
+    # Every official release loads them, and a script that evaluates need not import what it trained with.
+    default=False,
+    note="Opt-in: the group `security` switches it on (LIGHTNING_PATCHES=default,security). A class that the "
+    "hyperparameters name must then be imported before the file is loaded, as 2.6.6 asks of the model's own "
+    "class, or its module be passed to lightning_patches.trust_module(...).",
+)

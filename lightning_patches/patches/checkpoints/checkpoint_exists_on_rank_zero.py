@@ -1,0 +1,62 @@
+"""Only rank zero asks the storage whether a checkpoint exists; no object is broadcast."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any, Callable
+
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+_CALLBACK = "pytorch.callbacks.model_checkpoint:ModelCheckpoint"
+
+
+def _file_exists(original: Callable[..., bool], namespace: str) -> Callable[..., bool]:
+    def file_exists(self: Any, filepath: Any, trainer: Any) -> bool:
+        if not _agrees_as_lightning_does(trainer.strategy, namespace):
+            return original(self, filepath, trainer)
+        exists = trainer.is_global_zero and self._fs.exists(filepath)
+        return bool(trainer.strategy.reduce_boolean_decision(exists, all=False))
+
+    return file_exists
+
+
+def _agrees_as_lightning_does(strategy: Any, namespace: str) -> bool:
+    """Whether nobody but Lightning says how the ranks of this strategy come to a decision."""
+    for name in ("broadcast", "reduce_boolean_decision", "reduce", "root_device", "is_global_zero", "global_rank"):
+        found = inspect.getattr_static(strategy, name)
+        module = getattr(getattr(found, "fget", found), "__globals__", {}).get("__name__", "")
+        if not module.startswith(f"{namespace}."):
+            return False
+    return True
+
+
+PATCH = Patch(
+    name="checkpoint-exists-on-rank-zero",
+    title="Only rank zero asks the storage whether a checkpoint exists; no object is broadcast",
+    group="crash",
+    affected=(">=2.0.0,<2.6.0",),
+    targets=(Target(f"{_CALLBACK}.file_exists", _file_exists),),
+    calls=(
+        "pytorch.strategies.parallel:ParallelStrategy.reduce_boolean_decision()",
+        "pytorch.trainer.trainer:Trainer.is_global_zero()",
+        "pytorch.trainer.trainer:Trainer.strategy()",
+    ),
+    upstream=Upstream(
+        issues=(19674,),
+        pull_requests=(21380,),
+        commit="b09e96edb7",
+        fixed_in="2.6.0",
+        tests=(
+            "tests/tests_pytorch/checkpointing/test_checkpoint_callback_frequency.py"
+            "::test_model_checkpoint_ddp_monitor_none",
+        ),
+    ),
+    impact=Impact(
+        "At each save every rank asks the storage whether the file exists, though only rank zero's answer counts: "
+        "a rank without access to it ends the run. The answer is broadcast as a pickled object, through the "
+        "GPU's memory where there is one.",
+        ("CUDA out of memory in broadcast_object_list while a checkpoint is saved",),
+    ),
+    note="Lightning's own method for a joint decision takes the place of the broadcast: one number is reduced. A "
+    "strategy that overrides either is asked as before.",
+)

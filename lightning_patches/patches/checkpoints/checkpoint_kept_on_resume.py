@@ -1,0 +1,56 @@
+"""ModelCheckpoint does not delete the checkpoint that training was resumed from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Callable
+
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patches.checkpoints._places import protocol_of
+
+_CALLBACK = "pytorch.callbacks.model_checkpoint:ModelCheckpoint"
+
+
+def _remove_checkpoint(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def remove_checkpoint(self: Any, trainer: Any, filepath: Any) -> None:
+        if not _has_to_stay(filepath, trainer.ckpt_path, self.dirpath):
+            original(self, trainer, filepath)
+
+    return remove_checkpoint
+
+
+def _has_to_stay(filepath: Any, resumed_from: Any, dirpath: Any) -> bool:
+    """Whether a local file is the one that training was resumed from, or lies outside of the callback's directory."""
+    if protocol_of(filepath) != "file":
+        return False
+    path = Path(filepath).absolute()
+    if resumed_from is not None and path == Path(resumed_from).absolute():
+        return True
+    return dirpath is not None and Path(dirpath).absolute() not in path.parents
+
+
+PATCH = Patch(
+    name="checkpoint-kept-on-resume",
+    title="ModelCheckpoint does not delete the checkpoint that training was resumed from",
+    group="correctness",
+    affected=(">=2.0.0,<2.1.3",),
+    targets=(Target(f"{_CALLBACK}._remove_checkpoint", _remove_checkpoint),),
+    witnesses=(f"{_CALLBACK}._save_last_checkpoint",),
+    calls=("pytorch.trainer.trainer:Trainer.ckpt_path()",),
+    upstream=Upstream(
+        issues=(17189, 16426),
+        pull_requests=(18750, 19023),
+        commit="b8a96fe5d6",
+        fixed_in="2.1.3",
+        tests=(
+            "tests/tests_pytorch/checkpointing/test_model_checkpoint.py::test_resume_and_old_checkpoint_files_remain",
+        ),
+    ),
+    impact=Impact(
+        "After a resumed run the checkpoint that was passed as ckpt_path is gone, and so may be files of an "
+        "earlier run in another directory.",
+        ("the checkpoint I resumed from was deleted", "best_model_path of the first run does not exist"),
+    ),
+    note="2.1.0 to 2.1.2 have the official fix, but it takes local files for remote ones with fsspec 2023.10 and "
+    "later. Files that are not on a local disk are removed as before, as in the official fix.",
+)

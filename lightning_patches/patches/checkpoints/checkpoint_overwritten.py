@@ -1,0 +1,48 @@
+"""ModelCheckpoint with a fixed file name keeps to it instead of alternating between two."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Optional
+
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patches.checkpoints._places import place_of
+
+_CALLBACK = "pytorch.callbacks.model_checkpoint:ModelCheckpoint"
+
+
+def _overwriting_own(original: Callable[..., str], namespace: str) -> Callable[..., str]:
+    def get_name(self: Any, monitor_candidates: Any, trainer: Any, del_filepath: Optional[str] = None) -> str:
+        own = self.best_model_path
+        if self.monitor is None and self.save_top_k == 1 and own and not _is_resumed_from(own, trainer.ckpt_path):
+            del_filepath = own
+        return original(self, monitor_candidates, trainer, del_filepath)
+
+    return get_name
+
+
+def _is_resumed_from(filepath: str, resumed_from: Any) -> bool:
+    return resumed_from is not None and place_of(resumed_from) == place_of(filepath)
+
+
+PATCH = Patch(
+    name="checkpoint-overwritten",
+    title="ModelCheckpoint with a fixed file name keeps to it instead of alternating between two",
+    group="correctness",
+    affected=(">=2.0.0,<2.1.3",),
+    targets=(Target(f"{_CALLBACK}._get_metric_interpolated_filepath_name", _overwriting_own),),
+    witnesses=(f"{_CALLBACK}._save_none_monitor_checkpoint",),
+    calls=("pytorch.trainer.trainer:Trainer.ckpt_path()",),
+    upstream=Upstream(
+        pull_requests=(19064,),
+        commit="482da0a140",
+        fixed_in="2.1.3",
+        tests=("tests/tests_pytorch/checkpointing/test_model_checkpoint.py::test_none_monitor_not_alternating",),
+    ),
+    impact=Impact(
+        "ModelCheckpoint(filename='best') without a monitor writes best.ckpt and best-v1.ckpt in turn, and "
+        "deletes the other one: after every second save, best.ckpt is not there.",
+        ("best.ckpt is missing and best-v1.ckpt is there", "checkpoint alternates between best and best-v1"),
+    ),
+    note="Only with save_top_k=1, the default: where all files are kept (save_top_k=-1), the official "
+    "fix overwrites them, too, and here each save remains. So does a file that the training was resumed from.",
+)

@@ -1,0 +1,70 @@
+"""Saving a checkpoint where it may not be written raises an error."""
+
+from __future__ import annotations
+
+import errno
+import importlib
+import io
+from typing import Any, Callable
+
+from lightning_patches.engine.distributions import upstream_module
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+_CLOUD_IO = "fabric.utilities.cloud_io"
+
+
+def _atomic_save(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    # The original catches the error and drops it: nothing around it can tell. So its work is done here, as it does it.
+    pipes = "pipe" in original.__code__.co_names  # since 2.6.5
+
+    def _atomic_save(checkpoint: Any, filepath: Any) -> None:
+        module = upstream_module(namespace, _CLOUD_IO)
+        buffer = io.BytesIO()
+        module.log.debug(f"Saving checkpoint: {filepath}")
+        module.torch.save(checkpoint, buffer)
+        fs, path = module.fsspec.core.url_to_fs(str(filepath))
+        try:
+            with fs.transaction:
+                if pipes and module._is_object_storage(fs) and not _is_azure(module, fs):
+                    fs.pipe(path, buffer.getvalue())
+                else:
+                    with fs.open(path, "wb") as file:
+                        file.write(buffer.getvalue())
+        except PermissionError as error:
+            if isinstance(error.__context__, OSError) and error.__context__.errno == errno.EXDEV:
+                raise RuntimeError(
+                    f"{filepath} is on another device than the temporary directory, for which this fsspec is too old:"
+                    ' pip install "fsspec[http]>=2025.5.0"'
+                ) from error
+            raise
+
+    return _atomic_save
+
+
+def _is_azure(module: Any, fs: Any) -> bool:
+    return bool(module.module_available("adlfs")) and isinstance(
+        fs, importlib.import_module("adlfs").AzureBlobFileSystem
+    )
+
+
+PATCH = Patch(
+    name="checkpoint-permission-error",
+    title="Saving a checkpoint where it may not be written raises an error",
+    group="correctness",
+    affected=(">=2.5.2,<=2.6.6",),
+    targets=(Target(f"{_CLOUD_IO}:_atomic_save", _atomic_save),),
+    calls=("fabric.utilities.cloud_io:_is_object_storage()",),
+    upstream=Upstream(issues=(21800,), pull_requests=(21799,), merged=True),
+    impact=Impact(
+        "Where a checkpoint may not be written (a read-only directory, storage that refuses it), nothing "
+        "says so: training goes on, there is no file, and the result is lost.",
+        ("no checkpoint is saved and there is no error", "PermissionError is swallowed in _atomic_save"),
+    ),
+    equivalent_to="the PermissionError that the file system raises when the same file is opened without Lightning",
+    note="A program that goes on training where it may not write its "
+    "checkpoints fails at the first of them, as with 2.5.1 and before.",
+    relied_on="A program that may write its checkpoints writes them as before. One that goes on training "
+    "where it may not, and can do without the files, fails at the first of them, as with 2.5.1 and before: it has "
+    "to pass enable_checkpointing=False.",
+    relied_on_tests=("tests/patches/test_checkpoint_permission_error.py::test_what_may_be_written_is_written",),
+)

@@ -1,0 +1,64 @@
+"""Several threads can load checkpoints at the same time."""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import Any, Callable
+
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+_LEGACY = "pytorch.utilities.migration.utils:pl_legacy_patch"
+
+
+# One for each process: where a thread of the parent is loading, a forked child would wait forever.
+_locks: dict[int, Any] = {}
+
+
+def _enter_alone(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
+    def __enter__(self: Any) -> Any:  # noqa: N807
+        lock = _locks.setdefault(os.getpid(), threading.RLock())
+        lock.acquire()
+        try:
+            entered = original(self)
+        except BaseException:
+            lock.release()
+            raise
+        self._lightning_patches_lock = lock
+        return entered
+
+    return __enter__
+
+
+def _exit_alone(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def __exit__(self: Any, *error: Any) -> None:  # noqa: N807
+        lock = vars(self).pop("_lightning_patches_lock", None)  # entered before the patch was put in place: none
+        try:
+            original(self, *error)
+        finally:
+            if lock is not None:
+                lock.release()
+
+    return __exit__
+
+
+PATCH = Patch(
+    name="legacy-checkpoint-threads",
+    title="Several threads can load checkpoints at the same time",
+    group="crash",
+    affected=(">=2.0.0,<2.0.3",),
+    targets=(Target(f"{_LEGACY}.__enter__", _enter_alone), Target(f"{_LEGACY}.__exit__", _exit_alone)),
+    upstream=Upstream(
+        pull_requests=(17678,),
+        commit="4a884d2727",
+        fixed_in="2.0.3",
+        tests=("tests/tests_pytorch/checkpointing/test_legacy_checkpoints.py::test_legacy_ckpt_threading",),
+    ),
+    impact=Impact(
+        "Where two threads load checkpoints at the same time, one of them fails.",
+        ("KeyError: 'pytorch_lightning.utilities.argparse_utils'",),
+    ),
+    note="The threads load one after the other, as from 2.0.3 on. There, a process that is forked while a thread "
+    "loads waits forever when it loads a checkpoint, too; here it does not.",
+    after=("legacy-checkpoint-enum",),
+)

@@ -1,0 +1,212 @@
+"""``fabric/utilities/cloud_io.py``: checkpoints that this run has written itself, read back whatever they hold.
+
+A process believes what it has seen itself: the digest of the bytes that it has handed over to be written. Other ranks
+find that digest in the store of the process group, which anybody who reaches ``MASTER_PORT`` can write. So they believe
+it only with a proof that was made with a secret that is not in there: children inherit it from the process that has
+started them, or the user has given one to all ranks.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import hmac
+import inspect
+import io
+import os
+from collections import OrderedDict
+from typing import Any, Callable, Optional
+
+from lightning_patches import _runtime
+from lightning_patches.engine.distributions import upstream_module
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+_CLOUD_IO = "fabric.utilities.cloud_io"
+
+_CONTAINERS = (dict, OrderedDict, list, tuple, set)
+
+
+_PLAIN = (int, float, complex, bool, str, bytes, type(None))
+
+_INHERITED = "_LIGHTNING_PATCHES_RUN_SECRET"
+
+_OF_USER = "LIGHTNING_PATCHES_HANG_SECRET"
+
+_SHORTEST = 16
+
+
+_digests: dict[str, str] = {}
+"""SHA-256 of what this process has written, by path."""
+
+
+def _atomic_save(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    # Before Lightning starts any other rank; those inherit it.
+    os.environ.setdefault(_INHERITED, os.urandom(32).hex())
+    in_transaction = "transaction" in inspect.unwrap(original).__code__.co_names
+
+    def _atomic_save(checkpoint: Any, filepath: Any) -> None:
+        path = _local(filepath)
+        _digests.pop(path, None)
+        writable = path and os.access(os.path.dirname(path), os.W_OK)
+        if not writable or not _refuses_objects() or not _holds_objects(checkpoint):
+            original(checkpoint, filepath)
+            return
+        # As the original does it, which lets nobody see the bytes: what is on the disk may be another's already.
+        module = upstream_module(namespace, _CLOUD_IO)
+        buffer = io.BytesIO()
+        if hasattr(module, "log"):  # since 2.1
+            module.log.debug(f"Saving checkpoint: {filepath}")
+        module.torch.save(checkpoint, buffer)
+        content = buffer.getvalue()
+        if in_transaction:
+            fs, place = module.fsspec.core.url_to_fs(str(filepath))
+            with fs.transaction, fs.open(place, "wb") as file:
+                file.write(content)
+        else:
+            with module.fsspec.open(filepath, "wb") as file:
+                file.write(content)
+        _digests[path] = digest = hashlib.sha256(content).hexdigest()
+        store = _store()
+        if store is not None:
+            with contextlib.suppress(RuntimeError):  # the store's host has left: the other ranks will not know
+                store.set(_key(path), digest + _proof(path, digest))
+
+    return _atomic_save
+
+
+def _load(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
+    def _load(path_or_url: Any, map_location: Any = None, *args: Any, **kwargs: Any) -> Any:
+        asked = args[0] if args else kwargs.get("weights_only")
+        path = _local(path_or_url)
+        module = upstream_module(namespace, _CLOUD_IO)
+        if path and asked is None and _refuses_objects() and _is_torchs_own(module.torch.load):
+            digest = _digests.get(path) or _told_by_another_rank(path)
+            if digest:
+                with module.get_filesystem(path_or_url).open(path_or_url, "rb") as file:
+                    content = file.read()
+                if hmac.compare_digest(hashlib.sha256(content).hexdigest(), digest):
+                    return module.torch.load(io.BytesIO(content), map_location=map_location, weights_only=False)
+        return original(path_or_url, map_location, *args, **kwargs)
+
+    return _load
+
+
+def _told_by_another_rank(path: str) -> str:
+    """The digest of what another rank has written there; "" if none has, or none that has proven itself."""
+    store = _store()
+    if store is None:
+        return ""
+    try:
+        told = store.get(_key(path)).decode() if store.check([_key(path)]) else ""
+    except (RuntimeError, UnicodeDecodeError):  # the store's host has left, or this is none of our notes
+        return ""
+    digest, proof = told[:64], told[64:]
+    if hmac.compare_digest(proof.encode(), _proof(path, digest).encode()):
+        return digest
+    if told:
+        _runtime.notice(
+            f"[rank {_runtime.rank()}] {path} is loaded without objects: the rank that says it wrote the file has not "
+            f"proven to be one of this job. Give all ranks the same {_OF_USER} ({_SHORTEST} characters or more), or "
+            "call lightning_patches.trust_checkpoints(directory) if nobody else can write there.",
+            urgent=True,
+        )
+    return ""
+
+
+def _proof(path: str, digest: str) -> str:
+    """What only a process that knows the secret can say of these bytes at this path."""
+    of_user = os.environ.get(_OF_USER, "").strip()
+    secret = of_user if len(of_user) >= _SHORTEST else os.environ[_INHERITED]
+    said = f"{digest} {path}".encode("utf-8", "surrogateescape")
+    return hmac.new(secret.encode("utf-8", "surrogateescape"), said, hashlib.sha256).hexdigest()
+
+
+def _is_torchs_own(load: Any) -> bool:
+    """Whether ``torch.load`` is torch's, and not a wrapper, which expects the arguments that Lightning gives it."""
+    import torch
+
+    return getattr(load, "__globals__", None) is vars(torch.serialization)
+
+
+def _local(path: Any) -> str:
+    """The file itself, links followed, if it is on this machine's disk; "" if not."""
+    if not isinstance(path, (str, os.PathLike)) or "://" in os.fspath(path) or "::" in os.fspath(path):
+        return ""
+    return os.path.realpath(path)
+
+
+def _refuses_objects() -> bool:
+    """Whether torch loads nothing but tensors and plain values unless told otherwise, which it does since 2.6."""
+    import torch
+
+    major, minor = torch.__version__.split(".")[:2]
+    return (int(major), int(minor)) >= (2, 6)
+
+
+def _holds_objects(value: Any) -> bool:
+    """Whether anything in there is neither a tensor nor a plain value. What is not known counts as an object."""
+    import torch
+
+    plain = (*_PLAIN, torch.Tensor, torch.nn.Parameter, torch.Size, torch.dtype, torch.device)
+    left, seen = [value], set()
+    while left:
+        one = left.pop()
+        if type(one) in plain:
+            continue
+        if type(one) not in _CONTAINERS:
+            return True
+        if id(one) not in seen:
+            seen.add(id(one))
+            left += one
+            if isinstance(one, dict):
+                left += one.values()
+    return False
+
+
+def _key(path: str) -> str:
+    return f"lightning_patches/checkpoint/{hashlib.sha256(path.encode('utf-8', 'surrogateescape')).hexdigest()}"
+
+
+def _store() -> Optional[Any]:
+    """The store of the process group, which all ranks of the run share."""
+    import torch
+
+    if not torch.distributed.is_available() or not torch.distributed.is_initialized():
+        return None
+    from torch.distributed import distributed_c10d
+
+    get = getattr(distributed_c10d, "_get_default_store", None)
+    return get() if get is not None else None
+
+
+PATCH = Patch(
+    name="own-checkpoint-load",
+    title="A run can load the checkpoints that it has written itself, whatever they hold",
+    group="crash",
+    affected=(">=2.0.0,<2.4.0", ">=2.6.0,<=2.6.6"),
+    targets=(
+        Target("fabric.utilities.cloud_io:_atomic_save", _atomic_save),
+        Target("fabric.utilities.cloud_io:_load", _load),
+    ),
+    calls=("fabric.utilities.cloud_io:get_filesystem()",),
+    upstream=Upstream(issues=(21757,)),
+    impact=Impact(
+        "Under PyTorch 2.6 and later, test(ckpt_path='best'), fit(ckpt_path='last') and load_from_checkpoint fail "
+        "on the checkpoint that the same program has just written, when the model's saved hyperparameters hold "
+        "anything but plain values.",
+        ("Weights only load failed", "WeightsUnpickler error: Unsupported global"),
+    ),
+    equivalent_to="the same program with weights_only=False, or with TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD=1",
+    note="Only a local file is read this way, only if it is, byte for byte, what this process wrote there, or what "
+    "another rank wrote that has proven itself: ranks that Lightning starts can; for those of torchrun or SLURM "
+    "set LIGHTNING_PATCHES_HANG_SECRET. Any other file, and one that was replaced or changed, is loaded as "
+    "before. weights_only, where it is passed, is obeyed; where torch.load is wrapped, the wrapper decides.",
+    relied_on="Programs that count on torch to refuse what others wrote or changed still can, and "
+    "weights_only=True is obeyed. A checkpoint of plain values is loaded as before.",
+    relied_on_tests=(
+        "tests/patches/test_own_checkpoint_load.py::test_what_the_run_did_not_write_is_refused",
+        "tests/patches/test_own_checkpoint_load.py::test_weights_only_is_obeyed",
+        "tests/patches/test_own_checkpoint_load.py::test_a_checkpoint_without_objects_is_left_alone",
+    ),
+    after=("checkpoint-written-once", "trusted-checkpoint-load"),
+)

@@ -1,0 +1,55 @@
+"""ModelCheckpoint does not delete the remote checkpoint that training was resumed from."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patches.checkpoints._places import place_of, protocol_of
+
+_CALLBACK = "pytorch.callbacks.model_checkpoint:ModelCheckpoint"
+
+
+def _remove_remote(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def remove_checkpoint(self: Any, trainer: Any, filepath: Any) -> None:
+        if not _has_to_stay_there(str(filepath), trainer.ckpt_path, self.dirpath):
+            original(self, trainer, filepath)
+
+    return remove_checkpoint
+
+
+def _has_to_stay_there(filepath: str, resumed_from: Any, dirpath: Any) -> bool:
+    """The same for a file that is not on a local disk. Only compares names, asks no server."""
+    if protocol_of(filepath) == "file":
+        return False
+    if resumed_from is not None and place_of(resumed_from) == place_of(filepath):
+        return True
+    if dirpath is None:
+        return False
+    (protocol, path), (where, directory) = place_of(filepath), place_of(dirpath)
+    return protocol != where or not path.startswith(f"{directory}/")
+
+
+PATCH = Patch(
+    name="remote-checkpoint-kept-on-resume",
+    title="ModelCheckpoint does not delete the remote checkpoint that training was resumed from",
+    group="correctness",
+    affected=(">=2.0.0,<=2.6.6",),
+    targets=(Target(f"{_CALLBACK}._remove_checkpoint", _remove_remote),),
+    calls=("pytorch.trainer.trainer:Trainer.ckpt_path()",),
+    upstream=Upstream(issues=(21813,)),
+    impact=Impact(
+        "After a resumed run with checkpoints on s3, gs or another remote file system, the checkpoint that was "
+        "passed as ckpt_path is gone, even where it belongs to another run.",
+        ("the checkpoint I resumed from was deleted from the bucket", "previous run's checkpoint is deleted"),
+    ),
+    equivalent_to="save_top_k=-1 in the resumed run, as far as the files of the earlier run are concerned",
+    note="Files of the run itself are removed as before, so that save_top_k keeps its meaning.",
+    relied_on="Where nothing is to be removed, the same files remain as before. A program that counts on a resumed "
+    "run to remove the remote checkpoint that it began with has to delete it itself: it stays.",
+    relied_on_tests=(
+        "tests/patches/test_remote_checkpoint_kept_on_resume.py::test_they_are_those_that_remain_if_everything_is_kept",
+        "tests/patches/test_remote_checkpoint_kept_on_resume.py::test_files_of_the_earlier_run_remain",
+    ),
+    after=("checkpoint-kept-on-resume",),
+)

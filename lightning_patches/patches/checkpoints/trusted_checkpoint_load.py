@@ -1,0 +1,90 @@
+"""Checkpoints with objects of your own load from a directory that the script trusts."""
+
+from __future__ import annotations
+
+import inspect
+import io
+import os
+import pickle
+from typing import Any, Callable
+
+from lightning_patches import _runtime, trust
+from lightning_patches.engine.distributions import upstream_module
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+_CLOUD_IO = "fabric.utilities.cloud_io"
+
+
+def _load(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
+    takes_weights_only = "weights_only" in inspect.unwrap(original).__code__.co_varnames
+
+    def load(path_or_url: Any, map_location: Any = None, *args: Any, **kwargs: Any) -> Any:
+        if (args[0] if args else kwargs.get("weights_only")) is not None:
+            return original(path_or_url, map_location, *args, **kwargs)
+        file = trust.trusted_checkpoint(path_or_url)
+        if file and takes_weights_only:
+            return original(file, map_location, weights_only=False)
+        if file:
+            module = upstream_module(namespace, _CLOUD_IO)
+            with module.get_filesystem(file).open(file, "rb") as stream:
+                return module.torch.load(stream, map_location=map_location, weights_only=False)
+        begin = path_or_url.tell() if type(path_or_url) is io.BytesIO else 0
+        try:
+            return original(path_or_url, map_location)
+        except pickle.UnpicklingError:
+            _tell_what_is_refused(path_or_url, begin)
+            raise
+
+    return load
+
+
+def _tell_what_is_refused(path_or_file: Any, begin: int) -> None:
+    """Name the classes that torch has refused, and what allows them. Never raises; says nothing if there are none."""
+    is_path = isinstance(path_or_file, (str, os.PathLike))
+    if not is_path and type(path_or_file) is not io.BytesIO:
+        return
+    end = 0 if is_path else path_or_file.tell()
+    try:
+        import torch
+
+        if not is_path:
+            path_or_file.seek(begin)
+        found = sorted(torch.serialization.get_unsafe_globals_in_checkpoint(path_or_file))
+    except Exception:  # an older torch, or no file of torch's
+        return
+    finally:
+        if not is_path:
+            path_or_file.seek(end)
+    if not found:
+        return
+    names = ", ".join(ascii(name)[1:-1] for name in found[:5]) + (", ..." if len(found) > 5 else "")
+    hint = (
+        f"{ascii(os.fspath(path_or_file)) if is_path else 'The checkpoint'} holds objects that torch does not load by"
+        f" default: {names}. If you know the file, call torch.serialization.add_safe_globals([...]) with them"
+    )
+    if is_path:
+        hint += ", or lightning_patches.trust_checkpoints(directory) if nobody else can write to its directory,"
+    _runtime.warn_once("trusted-checkpoint-load", f"{hint} before loading it.")
+
+
+PATCH = Patch(
+    name="trusted-checkpoint-load",
+    title="Checkpoints with objects of your own load from a directory that the script trusts",
+    group="compat",
+    affected=(">=2.0.0,<2.4.0", ">=2.6.0,<=2.6.6"),
+    targets=(Target(f"{_CLOUD_IO}:_load", _load),),
+    calls=("fabric.utilities.cloud_io:get_filesystem()",),
+    upstream=Upstream(pull_requests=(20010,), commit="bf25167bbf"),
+    impact=Impact(
+        "With torch 2.6 and later a checkpoint whose hyperparameters hold objects of your own classes cannot be "
+        "loaded, neither to resume nor with load_from_checkpoint.",
+        ("Weights only load failed", "Unsupported global", "weights_only"),
+    ),
+    equivalent_to="the same program with weights_only=False, or with TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD=1",
+    note="Does nothing until the script says lightning_patches.trust_checkpoints(directory): loading objects runs "
+    "code that the file names. Local files only, symbolic links are followed; weights_only, where it is passed, "
+    "is obeyed. The official fix, which 2.6.0 has taken back, loads every file in this way, downloads included. "
+    "The parts of sharded checkpoints (FSDP, DeepSpeed) are loaded as before.",
+    relied_on="Nobody: without the call in the script every file is loaded, or refused, as before.",
+    relied_on_tests=("tests/patches/test_trusted_checkpoint_load.py::test_everything_else_is_refused_as_before",),
+)

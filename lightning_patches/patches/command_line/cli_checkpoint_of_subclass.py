@@ -1,0 +1,70 @@
+"""``pytorch/cli.py``: LightningCLI in subclass mode, where it reads hyperparameters out of a checkpoint."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patches.checkpoints._subclasses import is_imported_subclass
+
+
+def _parse_ckpt_path(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def parse_ckpt_path(self: Any) -> None:
+        parser = self.parser
+        parse_object = parser.parse_object
+
+        def parse_with_class(values: Any, *args: Any, **kwargs: Any) -> Any:
+            (command, given) = next(iter(values.items()))
+            if "_class_path" in given["model"]:
+                values = {command: {"model": _of_subclass(given["model"], self._model_class)}}
+            return parse_object(values, *args, **kwargs)
+
+        parser.parse_object = parse_with_class
+        try:
+            original(self)
+        finally:
+            vars(parser).pop("parse_object", None)
+
+    return parse_ckpt_path
+
+
+def _of_subclass(hparams: dict[str, Any], base: type) -> dict[str, Any]:
+    """Hyperparameters that LightningCLI has saved, as its parser takes them in subclass mode.
+
+    Raises:
+        ValueError: the class is not one that has been imported.
+    """
+    values = dict(hparams)
+    path = values.pop("_class_path")
+    if not is_imported_subclass(path, base):
+        raise ValueError(
+            f"The checkpoint is of the class {path!r}, and that is not a subclass of {base.__name__} that has been"
+            " imported. If you know this file and this class, import the class before LightningCLI is called."
+        )
+    return {"class_path": path, "dict_kwargs": values}
+
+
+PATCH = Patch(
+    name="cli-checkpoint-of-subclass",
+    title="LightningCLI in subclass mode accepts a checkpoint with hyperparameters",
+    group="crash",
+    affected=(">=2.5.5,<2.6.0",),
+    targets=(Target("pytorch.cli:LightningCLI._parse_ckpt_path", _parse_ckpt_path),),
+    upstream=Upstream(
+        pull_requests=(21246,),
+        commit="dfbee800e0",
+        fixed_in="2.6.0",
+        tests=("tests/tests_pytorch/test_cli.py::test_lightning_cli_ckpt_path_argument_hparams_subclass_mode",),
+    ),
+    impact=Impact(
+        "With LightningCLI in subclass mode, test, predict and a resumed fit fail before they begin where "
+        "--ckpt_path is a checkpoint whose model saved its hyperparameters.",
+        ("Parsing of ckpt_path hyperparameters failed!",),
+    ),
+    further_than_upstream="The official fix imports whichever module the checkpoint names for its class. Here the "
+    "class must have been imported, as load_from_checkpoint requires from 2.6.6 on.",
+    relied_on="Nobody: without the patch every checkpoint that names its class is refused. Those that name none, "
+    "and LightningCLI without subclass mode, are as before.",
+    relied_on_tests=("tests/patches/test_cli_checkpoint_of_subclass.py::test_other_checkpoints_are_as_before",),
+    after=("checkpoint-class-imports",),
+)

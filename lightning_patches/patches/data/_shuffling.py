@@ -1,0 +1,34 @@
+"""Whether a DataLoader shuffles."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from lightning_patches.patch import Target
+
+
+def _is_shuffled(original: Callable[[Any], bool], namespace: str) -> Callable[[Any], bool]:
+    def _is_dataloader_shuffled(dataloader: Any) -> bool:
+        batch_sampler = getattr(dataloader, "batch_sampler", None)
+        if batch_sampler is None or not hasattr(dataloader, "sampler"):
+            return original(dataloader)
+        # A loader that was made with a batch sampler has a sampler that torch puts there and that nothing uses. The
+        # one to ask is that of the batch sampler, which need not have one.
+        sampler = getattr(batch_sampler, "sampler", batch_sampler)
+        return original(_View(dataloader, batch_sampler=None, sampler=sampler))
+
+    return _is_dataloader_shuffled
+
+
+class _View:
+    """An object's attributes, some of them replaced."""
+
+    def __init__(self, viewed: Any, **others: Any) -> None:
+        self.__dict__.update(others)
+        self.__dict__["_viewed"] = viewed
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._viewed, name)
+
+
+TARGET = Target("pytorch.utilities.data:_is_dataloader_shuffled", _is_shuffled)

@@ -1,0 +1,33 @@
+"""A batch sampler that shuffles is recognized in validation and test."""
+
+from __future__ import annotations
+
+from lightning_patches.patch import Impact, Patch, Upstream
+from lightning_patches.patches.data._shuffling import TARGET
+
+_ISSUE = 20326
+
+_TESTS = "tests/tests_pytorch/utilities/test_data.py"
+
+
+PATCH = Patch(
+    name="batch-sampler-shuffled",
+    title="A batch sampler that shuffles is recognized in validation and test",
+    group="correctness",
+    affected=(">=2.0.0,<2.5.0",),
+    targets=(TARGET,),
+    upstream=Upstream(
+        issues=(_ISSUE,),
+        pull_requests=(20327,),
+        commit="bd5866b295",
+        fixed_in="2.5.0",
+        tests=(f"{_TESTS}::test_batch_sampler_shuffle_setting",),
+    ),
+    impact=Impact(
+        "Under DDP a DataLoader whose batch sampler draws from a RandomSampler gives its items in order in "
+        "validation and test: with limit_val_batches always the first ones.",
+        ("random batch sampler is not shuffled in validation under DDP",),
+    ),
+    note="With it, and as in the later releases, Lightning warns that a validation loader shuffles, and which "
+    "items a limited validation sees under DDP is random, as the loader asks and as it is on one device.",
+)

@@ -1,0 +1,30 @@
+"""A custom batch sampler need not have a sampler attribute."""
+
+from __future__ import annotations
+
+from lightning_patches.patch import Impact, Patch, Upstream
+from lightning_patches.patches.data._shuffling import TARGET
+
+_ISSUE = 20326
+
+_TESTS = "tests/tests_pytorch/utilities/test_data.py"
+
+
+PATCH = Patch(
+    name="batch-sampler-without-sampler",
+    title="A custom batch sampler need not have a sampler attribute",
+    group="crash",
+    affected=("==2.5.0",),
+    targets=(TARGET,),
+    upstream=Upstream(
+        issues=(_ISSUE,),
+        pull_requests=(20514,),
+        commit="58a749a1dd",
+        fixed_in="2.5.0.post0",
+        tests=(f"{_TESTS}::test_custom_batch_sampler_no_sampler",),
+    ),
+    impact=Impact(
+        "Validation, test and prediction with a custom batch sampler fail before the first batch.",
+        ("object has no attribute 'sampler'",),
+    ),
+)

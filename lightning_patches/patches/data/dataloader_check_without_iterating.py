@@ -1,0 +1,36 @@
+"""A DataLoader is not started an extra time just to see whether it can be iterated over."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+
+def _check_dataloader_iterable(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def check_dataloader_iterable(dataloader: object, *args: Any, **kwargs: Any) -> None:
+        from torch.utils.data import DataLoader
+
+        if not isinstance(dataloader, DataLoader):
+            original(dataloader, *args, **kwargs)
+
+    return check_dataloader_iterable
+
+
+PATCH = Patch(
+    name="dataloader-check-without-iterating",
+    title="A DataLoader is not started an extra time just to see whether it can be iterated over",
+    group="correctness",
+    affected=(">=2.0.0,<2.0.8",),
+    targets=(
+        Target("pytorch.trainer.connectors.data_connector:_check_dataloader_iterable", _check_dataloader_iterable),
+    ),
+    upstream=Upstream(pull_requests=(18415,), commit="", fixed_in="2.0.8"),
+    impact=Impact(
+        "Before every run, Lightning makes an iterator of each DataLoader and throws it away: worker processes "
+        "start twice, a stream loses what they had loaded, and the random state moves on.",
+        ("dataloader workers are started twice", "iter called twice on the dataloader"),
+    ),
+    note="The iterator that is no longer made drew random numbers: a shuffled epoch comes in the order of the "
+    "fixed releases.",
+)

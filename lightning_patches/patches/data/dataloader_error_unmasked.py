@@ -1,0 +1,39 @@
+"""``pytorch/loops/fetchers.py``: what draws batches for the loops."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+
+def _reset(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def reset(self: Any) -> None:
+        loader = self._combined_loader
+        if loader is not None and getattr(loader, "_iterator", self) is None:
+            # Torn down before there ever was an iterator, because making it failed. The loader has no length then,
+            # and asking for it would raise in place of the error that is on its way to the user.
+            self.fetched, self.length, self.done = 0, None, False
+            return
+        original(self)
+
+    return reset
+
+
+PATCH = Patch(
+    name="dataloader-error-unmasked",
+    title="An error while a DataLoader starts is not masked by another one",
+    group="crash",
+    affected=(">=2.1.0,<=2.6.6",),
+    targets=(Target("pytorch.loops.fetchers:_DataFetcher.reset", _reset),),
+    upstream=Upstream(issues=(19373,)),
+    impact=Impact(
+        "Whatever goes wrong while the training DataLoader is started (workers, pickling, sampler) is replaced "
+        "by a misleading second error, and the Trainer's own clean-up is cut off.",
+        ("Please call `iter(combined_loader)` first.",),
+    ),
+    equivalent_to="the error that the same DataLoader raises when it is iterated without a Trainer",
+    relied_on="Where the loaders start, and where an error was not masked before, nothing changes. A script "
+    "that catches the RuntimeError that stood in for the real one has to catch the real one.",
+    relied_on_tests=("tests/patches/test_dataloader_error_unmasked.py::test_what_arrived_as_itself_is_left_alone",),
+)

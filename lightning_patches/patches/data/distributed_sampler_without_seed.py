@@ -1,0 +1,56 @@
+"""Under DDP, all ranks share one shuffled order even without a global seed."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from lightning_patches.engine.distributions import upstream_module
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+
+def _distributed_sampler(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
+    def _get_distributed_sampler(
+        dataloader: Any, shuffle: bool, overfit_batches: Any, mode: Any = None, **kwargs: Any
+    ) -> Any:
+        from torch.utils.data import DistributedSampler, RandomSampler
+
+        sampler = original(dataloader, shuffle, overfit_batches, mode=mode, **kwargs)
+        shards = upstream_module(namespace, "fabric.utilities.distributed").DistributedSamplerWrapper
+        if not isinstance(sampler, shards):
+            return sampler
+        # It takes each rank's share of an order that each rank draws for itself. The order that DistributedSampler
+        # draws is the same on all ranks, because its seed is.
+        drawn, items = dataloader.sampler, len(dataloader.dataset)
+        if type(drawn) is not RandomSampler or drawn.replacement or drawn.generator or drawn.num_samples != items:
+            return sampler
+        taken_over = ("num_replicas", "rank", "shuffle", "seed", "drop_last")
+        return DistributedSampler(dataloader.dataset, **{name: getattr(sampler, name) for name in taken_over})
+
+    return _get_distributed_sampler
+
+
+_TESTS = "tests/tests_pytorch/trainer/test_dataloaders.py"
+
+
+PATCH = Patch(
+    name="distributed-sampler-without-seed",
+    title="Under DDP, all ranks share one shuffled order even without a global seed",
+    group="correctness",
+    affected=(">=2.0.0,<2.0.3",),
+    targets=(Target("pytorch.trainer.connectors.data_connector:_get_distributed_sampler", _distributed_sampler),),
+    calls=("fabric.utilities.distributed:DistributedSamplerWrapper()",),
+    upstream=Upstream(
+        pull_requests=(17713,),
+        commit="53815e6635",
+        fixed_in="2.0.3",
+        tests=(f"{_TESTS}::test_distributed_sampler_without_global_seed",),
+    ),
+    impact=Impact(
+        "A DataLoader with shuffle=True under DDP, and no seed_everything(): each rank shuffles for itself and "
+        "takes its share of that. Some items are trained on twice in an epoch, others not at all.",
+        ("DistributedSampler ranks see the same samples", "items are missing from an epoch under DDP"),
+    ),
+    note="Ranks that are seeded alike are given the order of the later releases as well: it is not the same as "
+    "before, but just as random. A RandomSampler with a generator, with replacement or with num_samples is left "
+    "alone: the later releases replace that as well, and ignore what it was asked for.",
+)

@@ -1,0 +1,84 @@
+"""``fabric/utilities/data.py`` and ``pytorch/utilities/data.py``: how a DataLoader is made again, with another sampler.
+
+A loader that was made with a plain ``BatchSampler`` has no batch size of its own, and a sampler that torch puts there
+and nothing uses. Lightning asks it for both.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from lightning_patches.engine.distributions import upstream_module
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+
+def _resolve_sampler(original: Callable[..., dict[str, Any]], namespace: str) -> Callable[..., dict[str, Any]]:
+    def _dataloader_init_kwargs_resolve_sampler(dataloader: Any, sampler: Any, *args: Any, **kwargs: Any) -> Any:
+        settings = original(dataloader, sampler, *args, **kwargs)
+        batch_sampler = dataloader.batch_sampler
+        if settings["batch_sampler"] is not None or batch_sampler is None or dataloader.batch_size is not None:
+            return settings
+        batch_sampler = _with_sampler(batch_sampler, dataloader.sampler, sampler, namespace)
+        # What torch's DataLoader requires along with a batch sampler.
+        return {**settings, "sampler": None, "batch_sampler": batch_sampler, "batch_size": 1, "drop_last": False}
+
+    return _dataloader_init_kwargs_resolve_sampler
+
+
+def _with_sampler(batch_sampler: Any, unused: Any, sampler: Any, namespace: str) -> Any:
+    """A batch sampler like this one that draws from ``sampler``, or from a rank's share of what it drew from.
+
+    Args:
+        batch_sampler: a plain ``torch.utils.data.BatchSampler``.
+        unused: the loader's sampler.
+        sampler: what Lightning made of that.
+        namespace: the root package.
+    """
+    from torch.utils.data import BatchSampler, DistributedSampler, RandomSampler, SequentialSampler
+
+    own = batch_sampler.sampler
+    if sampler is unused or isinstance(own, DistributedSampler):
+        return batch_sampler
+    to_share = hasattr(own, "__len__") and not isinstance(own, (RandomSampler, SequentialSampler))
+    if to_share and isinstance(sampler, DistributedSampler):
+        wrapper = upstream_module(namespace, "fabric.utilities.distributed")
+        sampler = wrapper.DistributedSamplerWrapper(
+            own,
+            num_replicas=sampler.num_replicas,
+            rank=sampler.rank,
+            shuffle=sampler.shuffle,
+            seed=sampler.seed,
+            drop_last=sampler.drop_last,
+        )
+    return BatchSampler(sampler, batch_sampler.batch_size, batch_sampler.drop_last)
+
+
+_FUNCTION = "utilities.data:_dataloader_init_kwargs_resolve_sampler"
+
+
+PATCH = Patch(
+    name="plain-batch-sampler",
+    title="A DataLoader made with torch's BatchSampler keeps its batch size on several devices",
+    group="correctness",
+    affected=(">=2.0.0,<=2.6.6",),
+    targets=(
+        Target(f"fabric.{_FUNCTION}", _resolve_sampler),
+        Target(f"pytorch.{_FUNCTION}", _resolve_sampler),
+    ),
+    calls=("fabric.utilities.distributed:DistributedSamplerWrapper()",),
+    upstream=Upstream(issues=(3455,)),
+    impact=Impact(
+        "With DataLoader(batch_sampler=BatchSampler(...)) under DDP the batch size is lost: a loader that "
+        "train_dataloader makes trains on batches of one item, and any other fails at its first batch.",
+        (
+            "stack(): argument 'tensors' (position 1) must be tuple of Tensors, not Tensor",
+            "too few items in a batch, batch size 1 under DDP with a batch_sampler",
+        ),
+    ),
+    equivalent_to="a DataLoader that is given the sampler, batch_size and drop_last themselves",
+    default=False,
+    note="Opt-in: upstream closed the report as won't fix, so no release does this, and it changes the batch size "
+    "of a run that works. Concerns torch's own BatchSampler: Lightning knows what to do with a class derived "
+    "from it. A sampler in it that is neither sequential nor random, such as a WeightedRandomSampler, is shared "
+    "out among the ranks.",
+)

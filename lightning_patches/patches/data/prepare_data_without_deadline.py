@@ -1,0 +1,127 @@
+"""``pytorch/trainer/connectors/data_connector.py`` and ``fabric/fabric.py``: work that one rank does for all."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any, Callable, Iterator
+
+from lightning_patches.engine.distributions import ROOT_PACKAGES, upstream_module
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+
+@contextlib.contextmanager
+def _barrier_without_deadline(otherwise: Callable[[], None]) -> Iterator[Callable[[], None]]:
+    """Give a barrier that waits as long as the ranks live, and pass it once more when the block ends.
+
+    The group of the training has a deadline, 30 minutes by default. The barrier belongs to a group of its own, on
+    gloo, which also notices when the process of a rank is gone.
+
+    Args:
+        otherwise: the barrier where torch has no process group: one process only, or XLA.
+    """
+    import torch.distributed as dist
+
+    if not (dist.is_available() and dist.is_initialized()):
+        yield otherwise
+        otherwise()
+        return
+    from datetime import timedelta
+
+    deadline = timedelta(days=10000)
+    group = dist.new_group(backend="gloo", timeout=deadline)
+
+    def barrier() -> None:
+        dist.monitored_barrier(group, timeout=deadline)  # by itself it would take torch's default, not the group's
+
+    try:
+        yield barrier
+    finally:
+        barrier()
+        dist.destroy_process_group(group)
+
+
+def _prepare_data(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def prepare_data(self: Any) -> None:
+        hooks = upstream_module(namespace, "pytorch.core.hooks")
+        owners = (self.trainer.datamodule, self.trainer.lightning_module)
+        found = [getattr(owner, "prepare_data", None) for owner in owners]
+        if all(getattr(method, "__func__", method) in (None, hooks.DataHooks.prepare_data) for method in found):
+            return original(self)
+        _join_process_group(self.trainer)
+        with _barrier_without_deadline(lambda: None):
+            return original(self)
+
+    return prepare_data
+
+
+def _join_process_group(trainer: Any) -> None:
+    """Before 2.2.0 the group is made only after prepare_data(), and the others' wait for rank zero has the deadline.
+
+    The strategy is set up again where it always was: its own code allows for that, the user's need not.
+    """
+    import torch.distributed as dist
+
+    set_up = type(trainer.strategy).setup_environment
+    missing = trainer.world_size > 1 and dist.is_available() and not dist.is_initialized()
+    if missing and set_up.__module__.partition(".")[0] in ROOT_PACKAGES:
+        trainer.strategy.setup_environment()
+
+
+@contextlib.contextmanager
+def _one_rank_first(fabric: Any, local: bool) -> Iterator[None]:
+    rank = fabric.local_rank if local else fabric.global_rank
+    with _barrier_without_deadline(fabric.barrier) as barrier:
+        if rank > 0:
+            barrier()
+        yield
+        if rank == 0:
+            barrier()
+
+
+def _rank_zero_first(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
+    def rank_zero_first(self: Any, local: bool = False) -> Any:
+        return _one_rank_first(self, local)
+
+    return rank_zero_first
+
+
+PATCH = Patch(
+    name="prepare-data-without-deadline",
+    title="prepare_data and rank_zero_first may take longer than the process group's timeout",
+    group="hang",
+    affected=(">=2.0.0,<2.3.0",),
+    targets=(
+        Target("pytorch.trainer.connectors.data_connector:_DataConnector.prepare_data", _prepare_data),
+        Target("fabric.fabric:Fabric.rank_zero_first", _rank_zero_first, since="2.1.0"),
+    ),
+    calls=(
+        "fabric.fabric:Fabric.global_rank()",
+        "pytorch.core.hooks:DataHooks()",
+        "pytorch.trainer.trainer:Trainer.lightning_module()",
+        "pytorch.trainer.trainer:Trainer.strategy()",
+        "pytorch.trainer.trainer:Trainer.world_size()",
+    ),
+    upstream=Upstream(
+        pull_requests=(19448,),
+        commit="3c5a465cfc",
+        fixed_in="2.3.0",
+        tests=("tests/tests_fabric/utilities/test_distributed.py::test_infinite_barrier",),
+    ),
+    impact=Impact(
+        "A download or preprocessing in prepare_data, or under Fabric's rank_zero_first, that takes longer than "
+        "the timeout of the process group (10 or 30 minutes) makes the other ranks fail.",
+        (
+            "Timed out waiting",
+            "seconds waiting for clients",
+            "Watchdog caught collective operation timeout",
+            "prepare_data timeout",
+        ),
+    ),
+    default=False,
+    further_than_upstream="Where torch has no process group (XLA), rank_zero_first waits in Fabric's own barrier, "
+    "which the official fix drops there.",
+    note="Opt-in: the ranks wait through a gloo group, which needs host names that the nodes can reach each other "
+    "by, and a rank that never comes back is waited for without end. Before 2.2.0, prepare_data ran before there "
+    "was a process group; where one of Lightning's strategies makes the group, it now runs after that, as from "
+    "2.2.0 on.",
+)

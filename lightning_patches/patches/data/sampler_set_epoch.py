@@ -1,0 +1,69 @@
+"""``fabric/utilities/distributed.py`` and ``pytorch/overrides/distributed.py``: samplers for several ranks."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any, Callable
+
+from lightning_patches.engine.distributions import upstream_module
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+
+def _set_epoch(module: str, wrapper: str) -> Callable[[Any, str], Callable[..., None]]:
+    """For a class that shards another sampler's indices and has only inherited ``set_epoch``."""
+
+    def build(original: None, namespace: str) -> Callable[..., None]:
+        def set_epoch(self: Any, epoch: int) -> None:
+            owner = getattr(upstream_module(namespace, module), wrapper)
+            super(owner, self).set_epoch(epoch)
+            inner = getattr(self.dataset._sampler, "set_epoch", None)
+            if callable(inner) and _takes_the_epoch(inner):
+                inner(epoch)
+
+        return set_epoch
+
+    return build
+
+
+def _takes_the_epoch(method: Callable[..., Any]) -> bool:
+    """Whether it can be called with the epoch alone. One that wants more is called by the program itself."""
+    try:
+        inspect.signature(method).bind(0)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def _target(module: str, wrapper: str, before: str = "") -> Target:
+    return Target(f"{module}:{wrapper}.set_epoch", _set_epoch(module, wrapper), adds=True, before=before)
+
+
+PATCH = Patch(
+    name="sampler-set-epoch",
+    title="A custom sampler's set_epoch() is called under DDP",
+    group="correctness",
+    affected=(">=2.0.0,<=2.6.6",),
+    targets=(
+        _target("fabric.utilities.distributed", "DistributedSamplerWrapper", before="2.6.1"),
+        _target("pytorch.overrides.distributed", "UnrepeatedDistributedSamplerWrapper"),
+    ),
+    upstream=Upstream(
+        issues=(21454,),
+        pull_requests=(21456,),
+        commit="79a39c04d3",
+        tests=("tests/tests_fabric/utilities/test_distributed.py::test_distributed_sampler_wrapper_set_epoch",),
+    ),
+    impact=Impact(
+        "A custom sampler whose order depends on set_epoch() (bucketing, weighting, curriculum) gives the order of "
+        "epoch 0 in every epoch, as soon as there is more than one rank. In 2.6.1 to 2.6.6, in predict only.",
+        ("set_epoch is not called on a custom sampler", "same order of data in every epoch under DDP"),
+    ),
+    further_than_upstream="The official fix (2.6.1) leaves out the wrapper that predict uses. On one device the "
+    "sampler is told the epoch in predict as well, in every release.",
+    equivalent_to="the same sampler on one device",
+    relied_on="A script that tells its sampler the epoch by itself, because Lightning does not, has the last "
+    "word and sees the same data; a sampler without set_epoch, or with one that "
+    "wants more than the epoch, is left alone. One that has it, and is to give the "
+    "order of epoch 0 in all epochs under DDP, changes to what it does on one device.",
+    relied_on_tests=("tests/patches/test_sampler_set_epoch.py::test_what_a_script_says_itself_stays",),
+)

@@ -1,0 +1,52 @@
+"""Of several validation, test or prediction DataLoaders, only one runs workers at a time."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+
+def _iter_first(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
+    def __iter__(self: Any) -> Any:  # noqa: N807
+        self._iterator_idx = self._idx = 0
+        self.iterators = [iter(self.iterables[0]), *(None for _ in self.iterables[1:])] if self.iterables else []
+        return self
+
+    return __iter__
+
+
+def _use_next(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def _use_next_iterator(self: Any) -> None:
+        if self._iterator_idx < len(self.iterators):
+            self.iterators[self._iterator_idx] = None  # its workers end
+        original(self)
+        if self._iterator_idx < len(self.iterators):
+            self.iterators[self._iterator_idx] = iter(self.iterables[self._iterator_idx])
+
+    return _use_next_iterator
+
+
+PATCH = Patch(
+    name="sequential-loader-workers",
+    title="Of several validation, test or prediction DataLoaders, only one runs workers at a time",
+    group="performance",
+    affected=(">=2.0.0,<2.0.3",),
+    targets=(
+        Target("pytorch.utilities.combined_loader:_Sequential.__iter__", _iter_first),
+        Target("pytorch.utilities.combined_loader:_Sequential._use_next_iterator", _use_next),
+    ),
+    witnesses=("pytorch.utilities.combined_loader:_Sequential.__next__",),
+    upstream=Upstream(
+        pull_requests=(17639,),
+        commit="64d84ccc22",
+        fixed_in="2.0.3",
+        tests=("tests/tests_pytorch/utilities/test_combined_loader.py::test_combined_loader_simultaneous_workers",),
+    ),
+    impact=Impact(
+        "With several DataLoaders for validation, test or prediction, the workers of all of them are started at "
+        "once and stay until the last one is done: out of memory, or out of shared memory, with many of them.",
+        ("DataLoader worker is killed by signal: Killed", "too many workers with several val_dataloaders"),
+    ),
+    note="The workers of a DataLoader start when its turn comes, as from 2.0.3 on, and not all at the beginning.",
+)

@@ -1,0 +1,38 @@
+"""Training on the CPU works on a machine whose CUDA driver does not."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+
+def _collect_rng_states(original: Callable[..., dict[str, Any]], namespace: str) -> Callable[..., dict[str, Any]]:
+    def collect_rng_states(include_cuda: bool = True) -> dict[str, Any]:
+        import torch
+
+        if not include_cuda or torch.cuda.is_available():
+            return original(include_cuda)
+        return {**original(False), "torch.cuda": []}
+
+    return collect_rng_states
+
+
+PATCH = Patch(
+    name="cpu-beside-broken-cuda",
+    title="Training on the CPU works on a machine whose CUDA driver does not",
+    group="crash",
+    affected=(">=2.0.0,<2.1.4",),
+    targets=(Target("fabric.utilities.seed:_collect_rng_states", _collect_rng_states),),
+    upstream=Upstream(
+        pull_requests=(19234,),
+        commit="ddd596a827",
+        fixed_in="2.1.4",
+        tests=("tests/tests_fabric/utilities/test_seed.py::test_collect_rng_states_if_cuda_init_fails",),
+    ),
+    impact=Impact(
+        "On a machine whose CUDA driver is too old or broken, training with accelerator='cpu' fails before the "
+        "sanity check: the random state of the GPUs is asked for.",
+        ("RuntimeError: The NVIDIA driver on your system is too old",),
+    ),
+)

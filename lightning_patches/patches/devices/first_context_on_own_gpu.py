@@ -1,0 +1,51 @@
+"""Each rank chooses its GPU before it joins the process group."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+
+def _setup_environment(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def setup_environment(self: Any) -> None:
+        # The accelerator's setup_device() comes later and does the rest. Choosing the device opens no context.
+        device = self.root_device
+        if device.type == "cuda":
+            import torch
+
+            torch.cuda.set_device(device)
+        original(self)
+
+    return setup_environment
+
+
+PATCH = Patch(
+    name="first-context-on-own-gpu",
+    title="Each rank chooses its GPU before it joins the process group",
+    group="hang",
+    affected=(">=2.0.0,<2.2.0",),
+    targets=(
+        Target("fabric.strategies.ddp:DDPStrategy.setup_environment", _setup_environment),
+        Target("fabric.strategies.fsdp:FSDPStrategy.setup_environment", _setup_environment),
+        Target("pytorch.strategies.ddp:DDPStrategy.setup_environment", _setup_environment),
+        Target("pytorch.strategies.fsdp:FSDPStrategy.setup_environment", _setup_environment),
+    ),
+    calls=(
+        "fabric.strategies.ddp:DDPStrategy.root_device()",
+        "pytorch.strategies.ddp:DDPStrategy.root_device()",
+    ),
+    upstream=Upstream(
+        pull_requests=(19184,),
+        commit="c3e2ba52ca",
+        fixed_in="2.2.0",
+        tests=("tests/tests_pytorch/strategies/test_deepspeed.py",),
+    ),
+    impact=Impact(
+        "While the process group is made, every rank's current device is GPU 0: each opens a context there, which "
+        "takes a few hundred MB of its memory per rank, and NCCL may take GPU 0 for the rank's own.",
+        ("every rank has a process on GPU 0", "out of memory on GPU 0 only", "Duplicate GPU detected"),
+    ),
+    default=False,
+    note="Opt-in: code of your own that counts on GPU 0 being the current device at start-up sees another one.",
+)

@@ -1,0 +1,72 @@
+"""The process group is told each rank's GPU."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any, Callable
+
+from lightning_patches.patch import Impact, Need, Patch, Target, Upstream
+
+
+def _init_dist_connection(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def init_dist_connection(
+        cluster_environment: Any,
+        torch_distributed_backend: str,
+        global_rank: Any = None,
+        world_size: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        if "nccl" in torch_distributed_backend and "device_id" not in kwargs:
+            frame = inspect.currentframe()
+            caller = frame.f_back if frame is not None else None
+            device = _root_device(caller.f_locals.get("self") if caller is not None else None)
+            if device is not None:
+                kwargs["device_id"] = device
+        original(cluster_environment, torch_distributed_backend, global_rank, world_size, **kwargs)
+
+    return init_dist_connection
+
+
+def _root_device(strategy: Any) -> Any:
+    """The GPU of the strategy that wants the group. Only the strategy knows: it need not be ``cuda:LOCAL_RANK``."""
+    device: Any = getattr(strategy, "root_device", None)
+    if device is None or device.type != "cuda" or device.index is None:
+        return None
+    return device
+
+
+PATCH = Patch(
+    name="process-group-device-id",
+    title="The process group is told each rank's GPU",
+    group="hang",
+    affected=(">=2.0.0,<2.5.5",),
+    targets=(Target("fabric.utilities.distributed:_init_dist_connection", _init_dist_connection),),
+    witnesses=("fabric.strategies.ddp:DDPStrategy._setup_distributed",),
+    needs=(Need("torch.distributed:init_process_group", "device_id"),),
+    calls=(
+        "fabric.strategies.ddp:DDPStrategy.root_device()",
+        "pytorch.strategies.ddp:DDPStrategy.root_device()",
+    ),
+    upstream=Upstream(
+        pull_requests=(21105,),
+        commit="6fc44c9254",
+        fixed_in="2.5.5",
+        tests=(
+            "tests/tests_fabric/strategies/test_ddp.py::test_device_id_passed_for_cuda_devices",
+            "tests/tests_pytorch/strategies/test_ddp.py::test_device_id_passed_for_cuda_devices_pytorch",
+        ),
+    ),
+    impact=Impact(
+        "NCCL guesses which GPU a rank uses. Where ranks and GPUs are not numbered alike, a barrier can hang; "
+        "torch 2.8 warns about it at each start.",
+        (
+            "barrier(): using the device under current context",
+            "devices used by this process are currently unknown",
+            "hangs in barrier",
+        ),
+    ),
+    default=False,
+    note="Opt-in: with a device id torch sets up the NCCL communicator at once rather than in the first "
+    "collective, which takes GPU memory and time at another moment, and fails earlier where it fails. Needs torch "
+    "2.3. DeepSpeed and XLA, which create the group themselves, are left alone.",
+)

@@ -1,0 +1,58 @@
+"""All ranks validate, test and predict with the weights of rank zero."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+_BUCKET_BYTES = 250 * 1024 * 1024
+"""Size of one broadcast: what DistributedDataParallel uses when it is made."""
+
+
+def _setup(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def setup(self: Any, trainer: Any) -> None:
+        original(self, trainer)
+        if trainer.state.fn != "fit" and self.model is not None:
+            _broadcast_states(self.model)  # in fit, DistributedDataParallel has done it
+
+    return setup
+
+
+def _broadcast_states(module: Any) -> None:
+    """Give every rank the parameters and buffers that ``module`` has on rank zero; what DDP is to ignore stays."""
+    import torch
+
+    ignored = set(getattr(module, "_ddp_params_and_buffers_to_ignore", ()))
+    states = [
+        state.detach()
+        for name, state in (*module.named_parameters(), *module.named_buffers())
+        if name not in ignored and not torch.nn.parameter.is_lazy(state)
+    ]
+    if states:
+        group = torch.distributed.distributed_c10d._get_default_group()
+        torch.distributed._broadcast_coalesced(group, states, _BUCKET_BYTES, 0)
+
+
+PATCH = Patch(
+    name="ddp-evaluation-same-weights",
+    title="All ranks validate, test and predict with the weights of rank zero",
+    group="correctness",
+    affected=(">=2.0.0,<2.0.2",),
+    targets=(Target("pytorch.strategies.ddp:DDPStrategy.setup", _setup),),
+    calls=("pytorch.strategies.strategy:Strategy.model()",),
+    upstream=Upstream(
+        pull_requests=(17370,),
+        commit="97a61868fb",
+        fixed_in="2.0.2",
+        tests=("tests/tests_pytorch/overrides/test_distributed.py::test_params_synced_during_nonfit",),
+    ),
+    impact=Impact(
+        "In Trainer.validate, test and predict under DDP each rank keeps the weights that it was initialized with. "
+        "Where they are not the same everywhere (no seed, weights loaded on rank zero only), the result is a mix "
+        "of several models. Nothing says so.",
+        ("validation results differ between ranks", "trainer.predict gives different outputs on each GPU"),
+    ),
+    note="As in fit and in the later releases, ranks cannot be given different weights to evaluate on purpose. "
+    "Parameters named in _ddp_params_and_buffers_to_ignore stay as they are.",
+)

@@ -1,0 +1,115 @@
+"""Gradients are synchronized under static_graph=True with manual optimization."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from lightning_patches import _runtime
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+_SETTLED = "_lightning_patches_static_graph_settled"
+
+_BATCH = "_lightning_patches_static_graph_batch"
+
+
+def _pre_backward(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def pre_backward(self: Any, closure_loss: Any) -> None:
+        import torch
+
+        original(self, closure_loss)
+        # In its first iteration a static graph holds all reductions back until the backward pass of the *outputs* of
+        # forward() says that everything was seen. In manual optimization that pass never comes: what goes backward is
+        # a loss within forward(). So the loss says it, the way the outputs would have.
+        model = self.model
+        if not isinstance(model, torch.nn.parallel.DistributedDataParallel):
+            return
+        if not getattr(model, "static_graph", False) or self.lightning_module.automatic_optimization:
+            return
+        batch = self.lightning_module.trainer.fit_loop.epoch_loop.total_batch_idx
+        if getattr(model, _SETTLED, False):
+            if vars(model).get(_BATCH) == batch and closure_loss.requires_grad:
+                _runtime.warn_once(
+                    "ddp-static-graph-two-backwards",
+                    "DDPStrategy(static_graph=True): this training_step runs a second backward, for which torch ends "
+                    "the program now ('Your training graph has changed in this iteration'), as with Lightning 2.6. "
+                    "Releases before it got through, but never averaged the gradients: each rank trained a model of "
+                    "its own. Leave out static_graph=True. To go on without averaging: "
+                    "LIGHTNING_PATCHES=-ddp-static-graph-manual.",
+                    all_ranks=True,
+                )
+            return
+        if not closure_loss.requires_grad:
+            return
+        if not model.require_backward_grad_sync:
+            setattr(model, _SETTLED, True)
+            _runtime.report_misuse(
+                "ddp-static-graph-no-sync",
+                "DDPStrategy(static_graph=True): the first backward of manual optimization was under no_sync(). torch"
+                " does not support that with a static graph, and the ranks will not average their gradients. Leave out"
+                " static_graph=True, or no_sync().",
+            )
+            return
+        if hasattr(self, "_pl_static_graph_delay_done"):
+            self._pl_static_graph_delay_done = True  # the official way, which is once per Trainer
+        setattr(model, _BATCH, batch)
+        _flush_with(closure_loss, model)
+
+    return pre_backward
+
+
+def _flush_with(loss: Any, model: Any) -> None:
+    """When ``loss`` goes backward, have autograd launch the reductions at the end of that pass, once per module."""
+    import torch
+
+    flush = getattr(getattr(model, "reducer", None), "_delay_all_reduce", None)
+    if flush is None:
+        return
+
+    def on_backward(gradient: Any) -> None:
+        if not getattr(model, _SETTLED, False):
+            setattr(model, _SETTLED, True)  # on the module: each fit makes a new one, with a new reducer
+            torch.autograd.Variable._execution_engine.queue_callback(flush)
+
+    loss.register_hook(on_backward)
+
+
+PATCH = Patch(
+    name="ddp-static-graph-manual",
+    title="Gradients are synchronized under static_graph=True with manual optimization",
+    group="correctness",
+    affected=(">=2.0.0,<=2.6.6",),
+    targets=(Target("pytorch.strategies.ddp:DDPStrategy.pre_backward", _pre_backward),),
+    calls=(
+        "pytorch.core.module:LightningModule.automatic_optimization()",
+        "pytorch.core.module:LightningModule.trainer()",
+        "pytorch.loops.training_epoch_loop:_TrainingEpochLoop.total_batch_idx()",
+        "pytorch.strategies.strategy:Strategy.lightning_module()",
+        "pytorch.strategies.strategy:Strategy.model()",
+    ),
+    upstream=Upstream(
+        pull_requests=(21251,),
+        commit="10675b49d6",
+        tests=("tests/tests_pytorch/strategies/test_ddp_integration.py::test_ddp_gradients_synced",),
+    ),
+    impact=Impact(
+        "With DDPStrategy(static_graph=True) and manual optimization the ranks never average their gradients: each "
+        "trains a model of its own, and nothing says so. In 2.6.0 to 2.6.6, from the second fit of a Trainer on.",
+        ("gradients differ between ranks", "weights diverge between ranks"),
+    ),
+    further_than_upstream="The official fix (2.6.0) remembers on the strategy that the first iteration is over. A "
+    "second fit has a new DistributedDataParallel module with a first iteration of its own, and stays "
+    "unsynchronized in 2.6.0 to 2.6.6. Here it is remembered per module, and the reductions are launched by "
+    "autograd, as torch does it.",
+    equivalent_to="the same training without static_graph",
+    note="torch does not support a static graph whose first backward is under no_sync(): a warning says so, and "
+    "the gradients stay as they are without this patch. Nor does it support a second backward in the same step (a "
+    "GAN): such a run, which went through without averaging before, ends with torch's error, as from 2.6.0 on; a "
+    "warning says what to do.",
+    relied_on="Training with two backwards in a step, such as a GAN, ran without averaging: it changes, and "
+    "ends with torch's error, as from 2.6.0 on, after a warning that says what to do. A first backward under "
+    "no_sync() stays unsynchronized, with a warning.",
+    relied_on_tests=(
+        "tests/patches/test_ddp_static_graph_manual.py::test_two_backwards_in_a_step_end_as_in_the_fixed_release_and_it_is_said",
+        "tests/patches/test_ddp_static_graph_manual.py::test_what_torch_cannot_do_is_said",
+    ),
+)

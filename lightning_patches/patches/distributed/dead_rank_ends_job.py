@@ -1,0 +1,112 @@
+"""``strategies/launchers/subprocess_script.py``, of Trainer and of Fabric: ranks that the script starts itself."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from typing import Any, Callable
+
+from lightning_patches import _runtime
+from lightning_patches.engine.distributions import upstream_module
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+_MODULE = "strategies.launchers.subprocess_script"
+
+_METHOD = "_SubprocessScriptLauncher._call_children_scripts"
+
+_PERIOD = 1.0
+"""Seconds between two looks at the ranks."""
+
+
+def _watched(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def call_children_scripts(self: Any) -> None:
+        original(self)
+        _watch(self.procs)
+
+    return call_children_scripts
+
+
+def _recorded(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    """Fabric's launcher keeps no record of what it starts."""
+
+    def call_children_scripts(self: Any) -> None:
+        module = upstream_module(namespace, f"fabric.{_MODULE}")
+        record = _Recording()
+        module.subprocess = record
+        try:
+            original(self)
+        finally:
+            module.subprocess = subprocess
+        _watch(record.started)
+
+    return call_children_scripts
+
+
+class _Recording:
+    """The module ``subprocess``, which notes what is started through it."""
+
+    def __init__(self) -> None:
+        self.started: list[subprocess.Popen[bytes]] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(subprocess, name)
+
+    def Popen(self, *args: Any, **kwargs: Any) -> subprocess.Popen[bytes]:  # noqa: N802
+        self.started.append(subprocess.Popen(*args, **kwargs))
+        return self.started[-1]
+
+
+def _watch(ranks: list[subprocess.Popen[bytes]]) -> None:
+    threading.Thread(target=_end_with_the_first, args=(ranks,), daemon=True, name="lightning-patches-ranks").start()
+
+
+def _end_with_the_first(ranks: list[subprocess.Popen[bytes]]) -> None:
+    """End this process and all ``ranks`` when one of them ends with an error; return when all have ended well."""
+    while any(rank.poll() is None for rank in ranks) and not any(rank.returncode for rank in ranks):
+        time.sleep(_PERIOD)
+    for number, rank in enumerate(ranks, start=1):
+        if rank.returncode:
+            _runtime.say(
+                f"local rank {number} (process {rank.pid}) ended with status {rank.returncode}. All other ranks on this"
+                " machine are ended, since they would wait for it: what it said above is the reason."
+            )
+            # They are stuck in a collective, where no milder signal is heard.
+            deadly = signal.SIGTERM if sys.platform == "win32" else signal.SIGKILL
+            for other in ranks:
+                other.send_signal(deadly)
+            os.kill(os.getpid(), deadly)
+
+
+PATCH = Patch(
+    name="dead-rank-ends-job",
+    title="When a rank dies, the others end instead of waiting for it",
+    group="hang",
+    affected=(">=2.0.0,<2.1.0",),
+    targets=(Target(f"pytorch.{_MODULE}:{_METHOD}", _watched), Target(f"fabric.{_MODULE}:{_METHOD}", _recorded)),
+    witnesses=(
+        f"pytorch.{_MODULE}:_SubprocessScriptLauncher.launch",
+        f"fabric.{_MODULE}:_SubprocessScriptLauncher.launch",
+    ),
+    upstream=Upstream(
+        issues=(8130,),
+        pull_requests=(18218,),
+        commit="7e13eb7299",
+        fixed_in="2.1.0",
+        tests=("tests/tests_fabric/strategies/launchers/test_subprocess_script.py::test_child_process_observer",),
+    ),
+    impact=Impact(
+        "With strategy='ddp', a rank that dies leaves the others waiting for it, with their GPUs held, until "
+        "somebody notices or the process group's timeout of 30 minutes is over.",
+        ("training hangs after an exception in one rank", "zombie processes after a rank has crashed"),
+    ),
+    default=False,
+    note="Opt-in: rank zero is killed (SIGKILL, as in the fixed releases) whenever another rank ends with a status "
+    "that is not 0, also after the training: a script whose rank zero has work left then, such as an upload, loses "
+    "it to a rank that fails on its way out. Ranks that torchrun, SLURM or another launcher started are watched by "
+    "that launcher. When rank zero dies, nothing ends the others, not even in the fixed releases: issue 8130 is "
+    "open.",
+)

@@ -1,0 +1,52 @@
+"""``fabric/strategies/launchers/subprocess_script.py``: how a script that uses Hydra is run again for each rank."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Sequence
+
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+
+def _rank_command(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
+    def _hydra_subprocess_cmd(local_rank: int) -> tuple[Sequence[str], str]:
+        from hydra.core.hydra_config import HydraConfig  # type: ignore[import-not-found]
+
+        (*command, directory, job), cwd = original(local_rank)
+        runtime = HydraConfig.get().runtime
+        if "output_dir" in runtime:  # not in Hydra 1.1, which always works in that directory
+            directory = f'hydra.run.dir="{runtime.output_dir}"'
+        return [*command, directory, job, "hydra.output_subdir=null"], cwd
+
+    return _hydra_subprocess_cmd
+
+
+PATCH = Patch(
+    name="hydra-output-directory",
+    title="Under Hydra, all ranks of DDP use the output directory of rank zero",
+    group="correctness",
+    affected=(">=2.0.0,<2.0.7",),
+    targets=(Target("fabric.strategies.launchers.subprocess_script:_hydra_subprocess_cmd", _rank_command),),
+    upstream=Upstream(
+        pull_requests=(18145,),
+        commit="ebbd5382e4",
+        fixed_in="2.0.7",
+        tests=("tests/tests_pytorch/strategies/launchers/test_subprocess_script.py::test_ddp_with_hydra_runjob",),
+    ),
+    impact=Impact(
+        "In a script with @hydra.main(version_base=None), Hydra's output directory is the current directory on all "
+        "ranks of DDP but the first; where Hydra changes the directory, they overwrite the configuration that it "
+        "has saved.",
+        ("train_ddp_process_1.log in the current directory", "hydra.yaml has the name train_ddp_process_1"),
+    ),
+    further_than_upstream="The directory is the one that Hydra works with. The fixed releases evaluate "
+    "hydra.run.dir once more, which gives another directory where a resolver draws its name.",
+    note="In a multirun the ranks still have directories of their own, on every release: Lightning passes "
+    "--multirun on to them.",
+    relied_on="With hydra.job.chdir=True, and with Hydra 1.1, all ranks work in the same directory as before, "
+    "even where a resolver draws its name. Without chdir, the log of a rank and what it writes into "
+    "HydraConfig.get().runtime.output_dir are found beside those of rank zero. On all ranks but the first "
+    "HydraConfig.get().output_subdir is None, as from 2.0.7 on.",
+    relied_on_tests=(
+        "tests/patches/test_hydra_output_directory.py::test_ranks_that_change_directory_work_where_they_did",
+    ),
+)

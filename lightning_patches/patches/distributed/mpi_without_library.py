@@ -1,0 +1,31 @@
+"""``fabric/plugins/environments/mpi.py``: whether MPI has started this process."""
+
+from __future__ import annotations
+
+from typing import Callable
+
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+
+def _detect(original: Callable[[], bool], namespace: str) -> Callable[[], bool]:
+    def detect() -> bool:
+        try:
+            return original()
+        except ImportError:  # the package is there, and what it needs is not
+            return False
+
+    return detect
+
+
+PATCH = Patch(
+    name="mpi-without-library",
+    title="An mpi4py that cannot be imported counts as not installed",
+    group="crash",
+    affected=(">=2.0.0,<2.6.0",),
+    targets=(Target("fabric.plugins.environments.mpi:MPIEnvironment.detect", _detect),),
+    upstream=Upstream(pull_requests=(21353,), commit="8ac48431d9", fixed_in="2.6.0"),
+    impact=Impact(
+        "Where mpi4py is installed without an MPI library, every Trainer() and Fabric() ends in an ImportError.",
+        ("cannot import name 'MPI' from 'mpi4py'", "ImportError: libmpi.so"),
+    ),
+)

@@ -1,0 +1,370 @@
+"""``pytorch/trainer/connectors/signal_connector.py``: how several ranks leave together when one of them gets SIGTERM.
+
+A signal handler must not run a collective, and a broadcast before every batch is a high price for something that
+happens once. Here the handler sets a flag. A thread beside the training looks at the process group's key-value store
+twice a second; once a rank has asked there, the ranks agree on a batch and all of them leave before it:
+
+1. Each rank's thread publishes a *limit*, a batch ahead of where its training is, and the training promises to go no
+   further before the stop is known. The thread does this also for a training that waits in a collective, so nobody
+   waits for a rank that cannot answer.
+2. When all limits are there, rank zero publishes the largest: nobody has passed it, and everybody reaches it.
+3. Each rank says that it knows, waits until all do, and raises ``SIGTERMException``. So the store, which may live in
+   one of the ranks, is there for as long as somebody needs it.
+
+A position is ``(t, e)``: before the ``t``-th training batch, after ``e`` evaluation batches since.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import os
+import signal
+import threading
+import time
+from typing import Any, Callable, Optional
+
+from lightning_patches import _runtime
+from lightning_patches.engine.distributions import module_name, upstream_module
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+_CONNECTOR = "pytorch.trainer.connectors.signal_connector"
+
+_TRAINING_LOOP = "pytorch.loops.training_epoch_loop"
+
+_FIT_LOOP = "pytorch.loops.fit_loop"
+
+_EVALUATION_LOOP = "pytorch.loops.evaluation_loop"
+
+_AGREEMENT = "_lightning_patches_agreement"
+
+_STATUS = 128 + signal.SIGTERM
+
+
+_runs = itertools.count()
+
+
+_unheard: list[int] = []
+"""Not empty: this process got SIGTERM too late for the ranks to agree on a batch. Its next run begins with that."""
+
+
+class StopAgreement:
+    """The batch before which all ranks leave, once one of them was asked to. One per ``fit``, ``validate``, ...
+
+    Args:
+        store: the process group's store, of which ``set``, ``get`` and ``add`` are used: below torch 2.3 it has no
+            ``check``, and ``compare_set`` is a segmentation fault. Only the thread talks to it.
+        rank: this rank.
+        world_size: number of ranks.
+        run: which run of the Trainer this is, the same number in all ranks.
+        sizes: number of evaluation batches of each loader as far as it is known, asked for when it matters.
+
+    Attributes:
+        requested: set by the signal handler of this rank.
+        broken: the store is gone, and no agreement is possible any more.
+    """
+
+    poll_every = 0.5
+    patience = 15.0
+    """Seconds that a rank waits for the others, at most. What sends SIGTERM often sends SIGKILL 30 s later."""
+
+    def __init__(self, store: Any, rank: int, world_size: int, run: int, sizes: Callable[[], list[float]]) -> None:
+        self.requested = False
+        self.broken = False
+        self._at = (0.0, 0)
+        self._limit: Optional[tuple[float, int]] = None
+        self._stop: Optional[tuple[float, int]] = None
+        self._all_know = False
+        self._left = False
+        self._store, self._rank, self._world_size, self._sizes = store, rank, world_size, sizes
+        self._prefix = f"lightning_patches/sigterm/{run}/"
+        self._last_word = "never"
+        self._ended = threading.Event()
+        self._process = os.getpid()
+        self._thread = threading.Thread(target=self._serve, name="sigterm-agreement", daemon=True)
+        self._thread.start()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(None), ()  # a copy of the Trainer has none
+
+    # ------------------------------------------------------------ the training's side
+
+    def request(self) -> bool:
+        """Called by the signal handler. ``False`` where there is nobody to agree with."""
+        self.requested = True
+        return not self.broken and os.getpid() == self._process
+
+    def before_batch(self) -> bool:
+        """A training batch or the next epoch is about to begin. ``True``: leave now, as all ranks do."""
+        self._at = (self._at[0] + 1, 0)
+        return self._limit is not None and self._settle()
+
+    def after_evaluation_batch(self, is_last: bool) -> bool:
+        """An evaluation batch is over. ``True``: leave now. After the last one the evaluation is brought to its end."""
+        self._at = (self._at[0], self._at[1] + 1)
+        return self._limit is not None and not is_last and self._settle()
+
+    def end(self, interrupted: bool) -> None:
+        """The run is over in this rank: by an error, or because everything is done."""
+        self._last_word = "now" if interrupted else "never"
+        self._ended.set()
+        if os.getpid() == self._process:
+            self._thread.join(2)
+            if self.requested and not self._left:
+                _unheard.append(self._process)
+
+    def _settle(self) -> bool:
+        deadline = time.monotonic() + self.patience
+        while self._stop is None and self._limit is not None and self._at >= self._limit:
+            if time.monotonic() > deadline:
+                return self._leave_alone()
+            time.sleep(0.01)
+        if self._stop is None or self._at < self._stop:
+            return False
+        while not self._all_know and time.monotonic() < deadline:
+            time.sleep(0.01)
+        self._left = True
+        return True
+
+    def _leave_alone(self) -> bool:
+        _runtime.warn_once(
+            "sigterm-alone",
+            f"[rank {self._rank}] SIGTERM: not all of the other ranks answered within {self.patience:.0f} s, so this"
+            " rank leaves without them. If they stay, end them with SIGKILL.",
+            all_ranks=True,
+        )
+        self._left = True
+        return True
+
+    # ------------------------------------------------------------ the thread's side
+
+    def _serve(self) -> None:
+        try:
+            self._agree()
+        except Exception:  # the store's rank is gone: what is left to do is to leave as well, if that was asked for
+            self.broken = True
+            if self.requested or self._limit is not None:
+                self._stop, self._all_know = (0, 0), True
+                self._limit = (0, 0)
+
+    def _agree(self) -> None:
+        store, prefix = self._store, self._prefix
+        while not (self.requested or store.add(prefix + "requests", 0)):
+            if self._ended.wait(self.poll_every):
+                break
+        if not self._ended.is_set():
+            store.add(prefix + "requests", 1)
+            self._publish_limit()
+        while not store.add(prefix + "stops", 0):
+            if self._ended.is_set():
+                # Nobody will hear from this rank again: if the others still count on it, this is what they go by.
+                if self._limit is None or self._rank == 0:
+                    self._publish_stop(self._last_word)
+                return
+            if self._rank == 0:
+                self._decide()
+            self._ended.wait(0.02)
+        if self._limit is None:
+            return
+        stop = store.get(prefix + "stop").decode()
+        if stop in ("now", "never"):
+            self._all_know = True
+            self._stop = (0, 0) if stop == "now" else (float("inf"), 0)
+            return
+        self._stop = _position(stop)
+        known = store.add(prefix + "known", 1)
+        while known < self._world_size and not self._ended.wait(0.02):
+            known = store.add(prefix + "known", 0)
+        self._all_know = True
+
+    def _publish_limit(self) -> None:
+        while True:
+            # The training writes where it is and then reads the limit; here it is the other way round. So one of the
+            # two notices, and a limit that the training may have passed unnoticed is replaced before it is published.
+            training, evaluated = self._at
+            limit = (training, evaluated + 1)
+            self._limit = limit
+            if self._at < limit:
+                break
+        self._store.set(f"{self._prefix}limit/{self._rank}", f"{limit[0]} {limit[1]} {self._sizes()}")
+        self._store.add(self._prefix + "limits", 1)
+
+    def _decide(self) -> None:
+        if self._store.add(self._prefix + "limits", 0) < self._world_size:
+            return
+        limits = [self._store.get(f"{self._prefix}limit/{rank}").decode() for rank in range(self._world_size)]
+        training, evaluated = max(map(_position, limits))
+        sizes = {limit.split(" ", 2)[2] for limit in limits}
+        if len(sizes) > 1 or "[]" in sizes or "inf" in "".join(sizes):
+            # An evaluation that may be longer on some ranks has no batch to which all of them come.
+            training, evaluated = training + 1, 0
+        self._publish_stop(f"{training} {evaluated}")
+
+    def _publish_stop(self, stop: str) -> None:
+        """The first rank that comes by decides."""
+        if self._store.add(self._prefix + "stops", 1) == 1:
+            self._store.set(self._prefix + "stop", stop)
+
+
+def _position(text: str) -> tuple[float, int]:
+    training, evaluated = text.split(" ")[:2]
+    return float(training), int(evaluated)
+
+
+def _begin(trainer: Any) -> Optional[StopAgreement]:
+    """An agreement for the run that begins, where there are several ranks with a store that they share. Without one
+    Lightning does what it did."""
+    import torch.distributed as dist
+
+    if not (dist.is_available() and dist.is_initialized() and trainer.world_size > 1):
+        return None
+    run = next(_runs)
+    if dist.get_world_size() != trainer.world_size:
+        return None
+    try:
+        store = dist.distributed_c10d._get_default_store()
+        store.add("lightning_patches/sigterm", 0)
+    except Exception:  # a backend without a store, such as MPI
+        return None
+
+    def sizes() -> list[float]:
+        is_fit = trainer.state.fn == "fit"
+        loop = trainer.fit_loop.epoch_loop.val_loop if is_fit else trainer._active_loop
+        return list(getattr(loop, "_max_batches", []))
+
+    agreement = StopAgreement(store, dist.get_rank(), trainer.world_size, run, sizes)
+    if os.getpid() in _unheard:
+        agreement.request()
+    _unheard.clear()
+    return agreement
+
+
+def _of(trainer: Any) -> Optional[StopAgreement]:
+    agreement: Optional[StopAgreement] = vars(trainer._signal_connector).get(_AGREEMENT)
+    return agreement
+
+
+def _leave(trainer: Any, namespace: str) -> None:
+    trainer._signal_connector.received_sigterm = True
+    raise upstream_module(namespace, "pytorch.utilities.exceptions").SIGTERMException(_STATUS)
+
+
+# ---------------------------------------------------------------- where Lightning comes by
+
+
+def _register(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def register_signal_handlers(self: Any) -> None:
+        _end(self, interrupted=True)  # of a run whose teardown failed
+        vars(self)[_AGREEMENT] = _begin(self.trainer)
+        original(self)
+
+    return register_signal_handlers
+
+
+def _teardown(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def teardown(self: Any) -> None:
+        original(self)
+        _end(self, interrupted=self.trainer.state.status == "interrupted")
+
+    return teardown
+
+
+def _end(connector: Any, interrupted: bool) -> None:
+    agreement: Optional[StopAgreement] = vars(connector).get(_AGREEMENT)
+    if agreement is not None:
+        del vars(connector)[_AGREEMENT]
+        agreement.end(interrupted)
+
+
+def _notify(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    log = logging.getLogger(module_name(namespace, _CONNECTOR))
+
+    def _sigterm_notifier_fn(self: Any, signum: int, _: Any) -> None:
+        trainer = self.trainer
+        agreement = _of(trainer)
+        if agreement is None and trainer.world_size != 1:
+            return original(self, signum, _)
+        log.info(f"[rank: {trainer.local_rank}] Received SIGTERM: {signum}")
+        is_first = not (self.received_sigterm or (agreement is not None and agreement.requested))
+        launcher = trainer.strategy.launcher
+        if is_first and launcher is not None:
+            launcher.kill(signum)
+        if agreement is None or not agreement.request():
+            self.received_sigterm = True
+
+    return _sigterm_notifier_fn
+
+
+def _before_batch(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def _broadcast_sigterm_tensor(self: Any) -> None:
+        agreement = _of(self.trainer)
+        if agreement is None:
+            original(self)
+        elif agreement.before_batch():
+            _leave(self.trainer, namespace)
+
+    return _broadcast_sigterm_tensor
+
+
+def _after_epoch(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def on_advance_end(self: Any) -> None:
+        original(self)
+        agreement = _of(self.trainer)
+        if agreement is not None and agreement.before_batch():
+            _leave(self.trainer, namespace)
+
+    return on_advance_end
+
+
+def _after_evaluation_batch(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def _evaluation_step(self: Any, *args: Any, **kwargs: Any) -> None:
+        original(self, *args, **kwargs)
+        agreement = _of(self.trainer)
+        if agreement is not None and agreement.after_evaluation_batch(self.batch_progress.is_last_batch):
+            _leave(self.trainer, namespace)
+
+    return _evaluation_step
+
+
+PATCH = Patch(
+    name="sigterm-at-batch-boundary",
+    title="After SIGTERM, all ranks stop before the same batch, with exit status 143",
+    group="hang",
+    affected=(">=2.5.2,<=2.6.6",),
+    targets=(
+        Target(f"{_CONNECTOR}:_SignalConnector.register_signal_handlers", _register),
+        Target(f"{_CONNECTOR}:_SignalConnector.teardown", _teardown),
+        Target(f"{_CONNECTOR}:_SignalConnector._sigterm_notifier_fn", _notify),
+        Target(f"{_TRAINING_LOOP}:_TrainingEpochLoop._broadcast_sigterm_tensor", _before_batch),
+        Target(f"{_FIT_LOOP}:_FitLoop.on_advance_end", _after_epoch),
+        Target(f"{_EVALUATION_LOOP}:_EvaluationLoop._evaluation_step", _after_evaluation_batch),
+    ),
+    calls=(
+        "pytorch.strategies.launchers.subprocess_script:_SubprocessScriptLauncher.kill()",
+        "pytorch.strategies.strategy:Strategy.launcher()",
+        "pytorch.trainer.trainer:Trainer.local_rank()",
+        "pytorch.trainer.trainer:Trainer.strategy()",
+        "pytorch.trainer.trainer:Trainer.world_size()",
+        "pytorch.utilities.exceptions:SIGTERMException()",
+    ),
+    upstream=Upstream(issues=(21487,), pull_requests=(20825,)),
+    impact=Impact(
+        "SIGTERM to ranks that were started by torchrun or a scheduler makes the training hang until SIGKILL, "
+        "without the checkpoint on preemption; and all multi-GPU training pays a broadcast and a device "
+        "synchronization per batch for it.",
+        (
+            "hangs after Received SIGTERM: 15",
+            "_broadcast_sigterm_tensor",
+            "training slower after upgrade to 2.5.2",
+        ),
+    ),
+    further_than_upstream="From 2.5.2 on, upstream broadcasts in the signal handler and before every batch. Here "
+    "the handler sets a flag, and the ranks agree through the process group's store.",
+    equivalent_to="a custom signal that a callback all-reduces at every batch",
+    note="trainer.received_sigterm becomes true at the batch before which all ranks leave, up to a second after "
+    "the signal. A validation whose length is unknown or differs between ranks is brought to its end first. A "
+    "signal after the last batch is kept for the next fit or test of the process. With one device nothing changes.",
+    relied_on="Training in one process is as before. With several ranks, code that polls "
+    "trainer.received_sigterm sees it when all ranks leave, up to a second after the signal, not at once.",
+    relied_on_tests=("tests/patches/test_sigterm_at_batch_boundary.py::test_one_process_is_as_before",),
+)

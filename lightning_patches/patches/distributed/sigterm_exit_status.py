@@ -1,0 +1,60 @@
+"""``pytorch/utilities/exceptions.py``: the status with which a process exits after SIGTERM."""
+
+from __future__ import annotations
+
+import signal
+from typing import Any, Callable
+
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+_STATUS = 128 + signal.SIGTERM
+
+
+def _init(original: None, namespace: str) -> Callable[..., None]:
+    def __init__(self: Any, *args: Any) -> None:  # noqa: N807
+        SystemExit.__init__(self, *(args or (_STATUS,)))
+
+    return __init__
+
+
+def _run(original: Callable[..., bool], namespace: str) -> Callable[..., bool]:
+    def _run(self: Any) -> bool:
+        # A rank that left because it was asked to is not a reason to kill the main process, which may be saving a
+        # checkpoint. So far such a rank had status 0.
+        statuses = [process.poll() for process in self._child_processes]
+        if any(status not in (None, 0, _STATUS) for status in statuses):
+            return original(self)
+        return None not in statuses
+
+    return _run
+
+
+PATCH = Patch(
+    name="sigterm-exit-status",
+    title="Training ended by SIGTERM exits with status 143, not 0",
+    group="correctness",
+    affected=(">=2.0.0,<=2.6.6",),
+    targets=(
+        Target("pytorch.utilities.exceptions:SIGTERMException.__init__", _init, adds=True),
+        Target("fabric.strategies.launchers.subprocess_script:_ChildProcessObserver._run", _run, since="2.1.0"),
+    ),
+    upstream=Upstream(
+        issues=(19916,),
+        pull_requests=(21623,),
+        commit="f4027f79f6",
+        tests=("tests/tests_pytorch/trainer/connectors/test_signal_connector.py::test_sigterm_exception_exit_code",),
+        merged=True,
+    ),
+    impact=Impact(
+        "Training ended by SIGTERM in the middle exits with status 0: schedulers, pipelines and "
+        "`train.py && next.py` take it for complete.",
+        ("exit code 0 after SIGTERM", "preempted job is marked as completed"),
+    ),
+    further_than_upstream="The process that started the other ranks is not killed when one of them has exited "
+    "with this status. The official fix is merged, and in no release yet.",
+    equivalent_to="sys.exit(143) where the script catches SIGTERMException",
+    relied_on="A script that raises SIGTERMException with a message of its own exits with the same "
+    "status as before. A scheduler that takes status 0 after SIGTERM for success sees 143; a script that wants 0 "
+    "catches the exception and calls sys.exit(0).",
+    relied_on_tests=("tests/patches/test_sigterm_exit_status.py::test_message_of_the_script_stays",),
+)

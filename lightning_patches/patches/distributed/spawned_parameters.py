@@ -1,0 +1,76 @@
+"""``strategies/launchers/multiprocessing.py``, of Trainer and of Fabric: ranks that are started with spawn."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from lightning_patches.engine.distributions import upstream_module
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+_LAUNCHER = "strategies.launchers.multiprocessing:_MultiProcessingLauncher._wrapping_function"
+
+
+def _of_trainer(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    return _unshared(original, namespace, "pytorch.accelerators")
+
+
+def _of_fabric(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    return _unshared(original, namespace, "fabric.accelerators")
+
+
+def _unshared(original: Callable[..., None], namespace: str, accelerators: str) -> Callable[..., None]:
+    def wrapping_function(self: Any, process_idx: int, *arguments: Any) -> None:
+        cpu = upstream_module(namespace, accelerators).CPUAccelerator
+        shared = self._start_method == "spawn" and self._strategy.num_processes > 1
+        if shared and isinstance(self._strategy.accelerator, cpu):
+            _unshare(arguments)
+        original(self, process_idx, *arguments)
+
+    return wrapping_function
+
+
+def _unshare(arguments: Any) -> None:
+    """Give the modules among ``arguments`` parameters and buffers of their own, in place."""
+    import torch
+    from lightning_utilities.core.apply_func import apply_to_collection
+
+    def unshare(module: Any) -> Any:
+        with torch.no_grad():
+            for tensor in (*module.parameters(), *module.buffers()):
+                tensor.data = tensor.data.clone()
+        return module
+
+    apply_to_collection(arguments, torch.nn.Module, unshare)
+
+
+PATCH = Patch(
+    name="spawned-parameters",
+    title="Ranks that ddp_spawn starts on the CPU each have their own parameters",
+    group="correctness",
+    affected=(">=2.0.0,<2.0.8",),
+    targets=(
+        Target(f"pytorch.{_LAUNCHER}", _of_trainer),
+        Target(f"fabric.{_LAUNCHER}", _of_fabric),
+    ),
+    calls=(
+        "fabric.strategies.ddp:DDPStrategy.num_processes()",
+        "fabric.strategies.strategy:Strategy.accelerator()",
+        "pytorch.strategies.ddp:DDPStrategy.num_processes()",
+        "pytorch.strategies.strategy:Strategy.accelerator()",
+    ),
+    upstream=Upstream(
+        pull_requests=(18238,),
+        commit="a0ca2c8bcd",
+        fixed_in="2.0.8",
+        tests=(
+            "tests/tests_pytorch/strategies/launchers/test_multiprocessing.py::test_memory_sharing_disabled",
+            "tests/tests_fabric/strategies/launchers/test_multiprocessing_integration.py::test_memory_sharing_disabled",
+        ),
+    ),
+    impact=Impact(
+        "With strategy='ddp_spawn' on the CPU all ranks train the very same parameters in shared memory: each "
+        "optimizer step is made as many times as there are ranks, which race for it.",
+        ("ddp_spawn on CPU gives other results than ddp", "loss diverges with ddp_spawn on the CPU"),
+    ),
+    note="With one process nothing changes: what it trains is seen by the script that launched it, as before.",
+)

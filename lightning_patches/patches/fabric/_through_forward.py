@@ -1,0 +1,35 @@
+"""Methods of a module that go through Fabric's wrapper."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+
+def through_forward(module: Any, name: str) -> Callable[..., Any]:
+    """A method of the wrapped module as a call of the wrapper, and so of what the strategy made of the module."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        inner = module._original_module
+        own_forward = vars(inner).get("forward")
+
+        def restore() -> None:
+            if own_forward is None:
+                vars(inner).pop("forward", None)
+            else:
+                inner.forward = own_forward
+
+        def forward(*args: Any, **kwargs: Any) -> Any:
+            restore()  # first, because the method may call the real one
+            return getattr(inner, name)(*args, **kwargs)
+
+        inner.forward = forward
+        try:
+            return module.forward(*args, **kwargs)
+        finally:
+            restore()
+
+    return call
+
+
+def is_wrapped(module: Any) -> bool:
+    return module._forward_module is not module._original_module

@@ -1,0 +1,66 @@
+"""fabric.setup accepts a compiled module."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+_MODULE = "fabric.wrappers:_FabricModule"
+
+
+def _init(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807
+        # The original tests the truth value of the user's module, which for a compiled one asks for its length. It does
+        # not test the other module, which it uses where it was given none.
+        given = args[2] if len(args) > 2 else kwargs.get("original_module")
+        if not _is_compiled(given):
+            original(self, *args, **kwargs)
+            return
+        kwargs.pop("original_module", None)
+        original(self, *args[:2], **kwargs)
+        self._modules["_original_module"] = given  # past __setattr__, which from 2.1 on writes to both modules
+
+    return __init__
+
+
+def _module(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
+    def module(self: Any) -> Any:
+        given = self._original_module
+        return given if _is_compiled(given) else original(self)
+
+    return module
+
+
+def _is_compiled(module: Any) -> bool:
+    import torch
+
+    return isinstance(module, torch.nn.Module) and "_orig_mod" in module._modules
+
+
+PATCH = Patch(
+    name="fabric-compiled-module",
+    title="fabric.setup accepts a compiled module",
+    group="compat",
+    affected=(">=2.0.0,<=2.6.6",),
+    targets=(
+        Target(f"{_MODULE}.__init__", _init, before="2.6.4"),
+        Target(f"{_MODULE}.module", _module),
+    ),
+    calls=("fabric.wrappers:_FabricModule.__getattr__()",),
+    upstream=Upstream(issues=(17250,)),
+    impact=Impact(
+        "With newer versions of torch, fabric.setup(torch.compile(model)) ends the program: in 2.0 and 2.1 always, "
+        "up to 2.6.1 where Fabric is asked to leave the compilation alone (_reapply_compile=False), and in the "
+        "releases after it when `.module` of the result is read.",
+        ("does not support len()",),
+    ),
+    equivalent_to="the same module, not compiled",
+    note="The cause lies in torch: since its PR 159208 the truth value of a compiled module is that of its length, "
+    "or an error if it has none (torch issue 196253). The Lightning issue is about compiling in Fabric.",
+    relied_on="A custom strategy that turns a module into something that is not a torch.nn.Module can go on "
+    "doing so; a module that is not compiled is set up as before.",
+    relied_on_tests=(
+        "tests/patches/test_fabric_compiled_module.py::test_what_a_strategy_makes_of_a_module_need_not_be_one",
+    ),
+)

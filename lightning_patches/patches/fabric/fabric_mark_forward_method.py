@@ -1,0 +1,76 @@
+"""Any method of a Fabric module can be sent through the strategy: mark_forward_method()."""
+
+from __future__ import annotations
+
+from types import MethodType
+from typing import Any, Callable, Union
+
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patches.fabric._through_forward import is_wrapped, through_forward
+
+_MODULE = "fabric.wrappers:_FabricModule"
+
+_MARKED = "_lightning_patches_forward_methods"
+
+
+def _getattr_marked(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
+    def __getattr__(self: Any, item: Any) -> Any:  # noqa: N807
+        marked = self.__dict__.get(_MARKED)
+        if marked is not None and item in marked and is_wrapped(self):
+            return through_forward(self, item)
+        return original(self, item)
+
+    return __getattr__
+
+
+def _mark_forward_method(original: None, namespace: str) -> Callable[..., None]:
+    def mark_forward_method(self: Any, method: Union[MethodType, str]) -> None:
+        """Have a method of the wrapped module go through the strategy when it is called on this one.
+
+        Args:
+            method: the method, or its name.
+
+        Raises:
+            TypeError: it is neither.
+            ValueError: it is ``forward``, which goes there by itself.
+            AttributeError: the wrapped module has no such method.
+        """
+        if not isinstance(method, (MethodType, str)):
+            raise TypeError(f"Expected a method or its name, got {type(method).__name__}.")
+        name = method if isinstance(method, str) else method.__name__
+        if name == "forward":
+            raise ValueError("The forward method goes through the strategy already: there is nothing to mark.")
+        if not isinstance(getattr(self._original_module, name, None), MethodType):
+            raise AttributeError(f"{type(self._original_module).__name__} has no method '{name}' that could be marked.")
+        self.__dict__.setdefault(_MARKED, set()).add(name)
+
+    return mark_forward_method
+
+
+PATCH = Patch(
+    name="fabric-mark-forward-method",
+    title="Any method of a Fabric module can be sent through the strategy: mark_forward_method()",
+    group="compat",
+    affected=(">=2.0.0,<2.3.0",),
+    targets=(
+        Target(f"{_MODULE}.__getattr__", _getattr_marked),
+        Target(f"{_MODULE}.mark_forward_method", _mark_forward_method, adds=True),
+    ),
+    calls=("fabric.wrappers:_FabricModule.forward()",),
+    upstream=Upstream(
+        pull_requests=(19690,),
+        commit="e0307277a0",
+        fixed_in="2.3.0",
+        tests=("tests/tests_fabric/test_wrappers.py::test_fabric_module_mark_forward_method",),
+    ),
+    impact=Impact(
+        "A method other than forward() that is called after fabric.setup() bypasses DDP or FSDP (up to 2.1.0) or "
+        "is refused (from 2.1.1 on), and there is no way to call it.",
+        (
+            "from outside the model. This will bypass the wrapper from the strategy",
+            "object has no attribute 'mark_forward_method'",
+        ),
+    ),
+    note="Nothing changes for methods that are not marked, and the refusal does not say how to mark one.",
+    after=("fabric-step-methods",),
+)

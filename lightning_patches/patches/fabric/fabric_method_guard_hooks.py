@@ -1,0 +1,64 @@
+"""A method call that Fabric refuses leaves no hooks on the model."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from typing import Any, Callable
+
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+_MODULE = "fabric.wrappers:_FabricModule"
+
+
+def _guard(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
+    def _wrap_method_with_module_call_tracker(self: Any, method: Callable[..., Any], name: str) -> Callable[..., Any]:
+        @functools.wraps(method)
+        def guarded(*args: Any, **kwargs: Any) -> Any:
+            tracked = original(self, method, name)  # anew each time: it never forgets that it has refused
+            try:
+                return tracked(*args, **kwargs)
+            except BaseException:
+                _remove(inspect.getclosurevars(tracked).nonlocals.get("hook"), self._original_module)
+                raise
+
+        return guarded
+
+    return _wrap_method_with_module_call_tracker
+
+
+def _remove(hook: Any, root: Any) -> None:
+    """Take a forward hook off every module below ``root``."""
+    if hook is None:
+        return
+    for module in root.modules():
+        for key in [key for key, value in module._forward_hooks.items() if value is hook]:
+            del module._forward_hooks[key]
+
+
+PATCH = Patch(
+    name="fabric-method-guard-hooks",
+    title="A method call that Fabric refuses leaves no hooks on the model",
+    group="crash",
+    affected=(">=2.1.1,<=2.6.6",),
+    targets=(Target(f"{_MODULE}._wrap_method_with_module_call_tracker", _guard),),
+    calls=("fabric.wrappers:_FabricModule.__getattr__()",),
+    upstream=Upstream(pull_requests=(21945,)),
+    impact=Impact(
+        "After a method call on a model that Fabric has set up was refused, or failed by itself, each module "
+        "of the model keeps a forward hook, one more with every such call: the model can no longer be pickled, "
+        "and gets slower. A method that was kept in a variable is refused ever after.",
+        (
+            "Can't get local object '_FabricModule._wrap_method_with_module_call_tracker.<locals>.hook'",
+            "Can't pickle local object '_FabricModule._wrap_method_with_module_call_tracker.<locals>.hook'",
+        ),
+    ),
+    equivalent_to="the same program without the call that was refused",
+    note="The official fix is proposed (pull request 21945), but in no release.",
+    relied_on="A program whose method calls are accepted is as before, and a call that was refused, or failed, "
+    "raises the same error. A method that was kept in a variable can be called again after a refusal.",
+    relied_on_tests=(
+        "tests/patches/test_fabric_method_guard_hooks.py::test_without_such_a_call",
+        "tests/patches/test_fabric_method_guard_hooks.py::test_nothing_stays",
+    ),
+)

@@ -1,0 +1,45 @@
+"""``fabric/fabric.py``: what ``fabric.setup`` takes."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+_FABRIC = "fabric.fabric:Fabric"
+
+_NAME = "_lightning_patches_placeholder"
+
+
+def _setup(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
+    def setup(self: Any, module: Any, *args: Any, **kwargs: Any) -> Any:
+        import torch
+
+        if not isinstance(module, torch.nn.Module) or next(module.parameters(), None) is not None:
+            return original(self, module, *args, **kwargs)
+        # The device is read off the first parameter, in several places. There is one for as long as that lasts.
+        module.register_parameter(_NAME, torch.nn.Parameter(torch.empty(0, device="cpu"), requires_grad=False))
+        try:
+            return original(self, module, *args, **kwargs)
+        finally:
+            del module._parameters[_NAME]
+
+    return setup
+
+
+PATCH = Patch(
+    name="fabric-module-without-parameters",
+    title="fabric.setup accepts a module that has no parameters",
+    group="crash",
+    affected=(">=2.0.0,<2.0.2",),
+    targets=(Target(f"{_FABRIC}.setup", _setup), Target(f"{_FABRIC}.setup_module", _setup)),
+    upstream=Upstream(
+        pull_requests=(17441,),
+        fixed_in="2.0.2",
+    ),
+    impact=Impact(
+        "fabric.setup() or setup_module() of a module without parameters, such as a loss, ends with a bare "
+        "StopIteration.",
+        ("initial_device = next(model.parameters()).device",),
+    ),
+)

@@ -1,0 +1,46 @@
+"""Loading an optimizer's state through Fabric reaches the optimizer that steps."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+_OWN = {"load_state_dict", "state_dict", "step", "zero_grad", "__del__"}
+"""What the wrapper has of its own, even where the optimizer carries one on the instance (a scheduler's ``step``)."""
+
+
+def _load_state_dict(original: None, namespace: str) -> Callable[..., None]:
+    def load_state_dict(self: Any, state_dict: dict[str, Any]) -> None:
+        # The wrapper shows a copy of the optimizer's attributes, but the optimizer is what steps. Loading makes new
+        # lists and dicts, which have to be seen on both.
+        self.optimizer.load_state_dict(state_dict)
+        vars(self).update({name: value for name, value in vars(self.optimizer).items() if name not in _OWN})
+
+    return load_state_dict
+
+
+PATCH = Patch(
+    name="fabric-optimizer-load-state",
+    title="Loading an optimizer's state through Fabric reaches the optimizer that steps",
+    group="correctness",
+    affected=(">=2.0.0,<2.0.9",),
+    targets=(Target("fabric.wrappers:_FabricOptimizer.load_state_dict", _load_state_dict, adds=True),),
+    calls=("fabric.wrappers:_FabricOptimizer.optimizer()",),
+    upstream=Upstream(
+        pull_requests=(18488,),
+        commit="cf437ed7c6",
+        fixed_in="2.0.9",
+        tests=("tests/tests_fabric/test_wrappers.py::test_fabric_optimizer_load_state_dict",),
+    ),
+    impact=Impact(
+        "Training that is resumed with fabric.load() starts with a fresh optimizer: no momentum, and the "
+        "learning rate of the script instead of the checkpoint's. Nothing says so, and the wrapper shows what "
+        "was loaded.",
+        (
+            "fabric.load does not restore the optimizer",
+            "loss jumps after resuming with Fabric",
+            "learning rate is reset after fabric.load",
+        ),
+    ),
+)

@@ -1,0 +1,45 @@
+"""A method that is replaced on a model set up with Fabric is the one that is called."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from lightning_patches.engine.distributions import upstream_module
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+_MODULE = "fabric.wrappers:_FabricModule"
+
+
+def _setattr(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def __setattr__(self: Any, name: str, value: Any) -> None:  # noqa: N807
+        own = vars(self)
+        if not own.get("_fabric_module_initialized", False) or name in own or name not in dir(self):
+            original(self, name, value)
+            return
+        # What the wrapper's class has, too: set on the wrapped module alone, it would not be what is called.
+        if hasattr(self._original_module, name):
+            setattr(self._original_module, name, value)
+        wrapper = upstream_module(namespace, "fabric.wrappers")._FabricModule
+        super(wrapper, self).__setattr__(name, value)
+
+    return __setattr__
+
+
+PATCH = Patch(
+    name="fabric-replaced-methods",
+    title="A method that is replaced on a model set up with Fabric is the one that is called",
+    group="correctness",
+    affected=(">=2.1.0,<2.2.2",),
+    targets=(Target(f"{_MODULE}.__setattr__", _setattr),),
+    calls=("fabric.wrappers:_FabricModule.__getattr__()",),
+    upstream=Upstream(
+        pull_requests=(19705,),
+        fixed_in="2.2.2",
+        tests=("tests/tests_fabric/test_wrappers.py::test_fabric_module_setattr",),
+    ),
+    impact=Impact(
+        "A method that Fabric's wrapper has as well, such as forward() or state_dict(), cannot be replaced on what "
+        "fabric.setup() returned: the model's own is replaced instead, and the wrapper's is still called.",
+        ("monkeypatching forward of a Fabric module has no effect",),
+    ),
+)

@@ -1,0 +1,43 @@
+"""training_step() of a model that Fabric has set up goes through the strategy."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patches.fabric._through_forward import is_wrapped, through_forward
+
+_MODULE = "fabric.wrappers:_FabricModule"
+
+
+_STEPS = frozenset(("training_step", "validation_step", "test_step", "predict_step"))
+
+
+def _getattr_steps(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
+    def __getattr__(self: Any, item: Any) -> Any:  # noqa: N807
+        if item in _STEPS and is_wrapped(self) and hasattr(self._original_module, item):
+            return through_forward(self, item)
+        return original(self, item)
+
+    return __getattr__
+
+
+PATCH = Patch(
+    name="fabric-step-methods",
+    title="training_step() of a model that Fabric has set up goes through the strategy",
+    group="correctness",
+    affected=(">=2.0.0,<2.0.2",),
+    targets=(Target(f"{_MODULE}.__getattr__", _getattr_steps),),
+    calls=("fabric.wrappers:_FabricModule.forward()",),
+    upstream=Upstream(
+        pull_requests=(17424,),
+        commit="0ee71d6a7a",
+        fixed_in="2.0.2",
+        tests=("tests/tests_fabric/test_wrappers.py::test_step_method_redirection",),
+    ),
+    impact=Impact(
+        "A LightningModule whose training_step() is called after fabric.setup() trains past DDP or FSDP and their "
+        "precision plugin: every rank goes its own way, and nothing says so.",
+        ("gradients differ between ranks when training_step is called with Fabric",),
+    ),
+)

@@ -1,0 +1,196 @@
+"""``fabric/wrappers.py``: what ``fabric.setup`` and ``fabric.setup_module`` return."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from typing import Any, Callable, Iterator
+
+from lightning_patches.engine.distributions import upstream_module
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patches.fabric import _ddp_gradients
+
+_MODULE = "fabric.wrappers:_FabricModule"
+
+_SYNC = "_lightning_patches_gradient_sync"
+
+
+_WHOLE = frozenset(("_forward_module", "_original_module"))
+
+
+_ALL_PARTS = frozenset(("values", "items"))
+"""Methods of a container that give its parts."""
+
+
+def _init(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807
+        original(self, *args, **kwargs)
+        sync = _ddp_gradients.watch(self._forward_module)
+        if sync is not None:
+            self.__dict__[_SYNC] = sync
+        if _is_container(self._original_module):
+            object.__setattr__(self, "__class__", _with_items(self.__class__))
+
+    return __init__
+
+
+def _is_container(module: Any) -> bool:
+    """A ModuleDict, a ModuleList or the like. What has a forward is called as a whole, and gets no items: a wrapper of
+    it would pass for something to iterate over."""
+    import torch
+
+    kind = type(_ddp_gradients.uncompiled(module))
+    return hasattr(kind, "__getitem__") and getattr(kind, "forward", None) is torch.nn.Module.forward
+
+
+@functools.lru_cache(maxsize=None)
+def _with_items(wrapper: Any) -> Any:
+    """A class like the wrapper's, with the items of the wrapped module. Copies and pickles are of the wrapper's own."""
+
+    class WithItems(wrapper):  # type: ignore[misc]
+        def __getitem__(self, key: Any) -> Any:
+            return _reached(self, self._original_module[key])
+
+        def __contains__(self, key: Any) -> bool:
+            return key in self._original_module
+
+        def __iter__(self) -> Iterator[Any]:
+            # With __getitem__ alone, Python would iterate by counting: KeyError 0 for a ModuleDict.
+            return (_reached(self, part) for part in self._original_module)
+
+        def __reduce_ex__(self, protocol: Any) -> Any:
+            _, _, *state = super().__reduce_ex__(2)
+            return (object.__new__, (wrapper,), *state)
+
+    for name in ("__name__", "__qualname__", "__module__", "__doc__"):
+        setattr(WithItems, name, getattr(wrapper, name))
+    return WithItems
+
+
+def _reached(module: Any, part: Any) -> Any:
+    """``part``, which was reached through the wrapper."""
+    sync = module.__dict__.get(_SYNC)
+    if sync is not None:
+        sync.reach(part)
+    return part
+
+
+def _getattr(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
+    def __getattr__(self: Any, item: Any) -> Any:  # noqa: N807
+        found = original(self, item)
+        if item in _WHOLE:
+            return found
+        sync = self.__dict__.get(_SYNC)
+        if sync is None:
+            return found
+        if not inspect.ismethod(found):
+            sync.reach(found)
+        elif found.__self__ is self._original_module:
+            if item in _ALL_PARTS and _is_container(self._original_module):
+                sync.reach(self._original_module)
+            elif not sync.is_reached(self._original_module):
+                return _reaching(found, sync, self._original_module)
+        return found
+
+    return __getattr__
+
+
+def _reaching(method: Callable[..., Any], sync: Any, root: Any) -> Callable[..., Any]:
+    """A method of the wrapped module that tells ``sync`` when it calls a module."""
+
+    @functools.wraps(method)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        def on_call(*_: Any) -> None:
+            sync.reach(root)
+
+        handles = [module.register_forward_pre_hook(on_call) for module in root.modules()]
+        try:
+            return method(*args, **kwargs)
+        finally:
+            for handle in handles:
+                handle.remove()
+
+    return call
+
+
+def _forward(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
+    def forward(self: Any, *args: Any, **kwargs: Any) -> Any:
+        output = original(self, *args, **kwargs)
+        sync = self.__dict__.get(_SYNC)
+        if sync is not None:
+            sync.after_forward()
+        return output
+
+    return forward
+
+
+def _method_guard(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
+    def _wrap_method_with_module_call_tracker(self: Any, method: Callable[..., Any], name: str) -> Any:
+        # The guard refuses a method that calls submodules, because DDP would not notice. Here it does.
+        return method if _methods_are_safe(self, namespace) else original(self, method, name)
+
+    return _wrap_method_with_module_call_tracker
+
+
+def _method_warning(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def _validate_method_access(self: Any, name: str, attribute: Any) -> None:
+        if not _methods_are_safe(self, namespace):
+            original(self, name, attribute)
+
+    return _validate_method_access
+
+
+def _methods_are_safe(module: Any, namespace: str) -> bool:
+    """Whether a method may be called past the wrapper: gradients are taken care of, and no autocast is missed."""
+    if module.__dict__.get(_SYNC) is None:
+        return False
+    strategy = module.__dict__.get("_strategy")
+    precision = module._precision if strategy is None else strategy.precision
+    plain = upstream_module(namespace, "fabric.plugins.precision.precision").Precision
+    return type(precision) is plain
+
+
+PATCH = Patch(
+    name="fabric-submodule-sync",
+    title="Gradients are synchronized for parts of a Fabric module that are called on their own",
+    group="correctness",
+    affected=(">=2.0.0,<=2.6.6",),
+    targets=(
+        Target(f"{_MODULE}.__init__", _init),
+        Target(f"{_MODULE}.forward", _forward),
+        Target(f"{_MODULE}.__getattr__", _getattr),
+        Target(f"{_MODULE}._validate_method_access", _method_warning, since="2.0.2", before="2.1.1"),
+        Target(f"{_MODULE}._wrap_method_with_module_call_tracker", _method_guard, since="2.1.1"),
+    ),
+    calls=(
+        "fabric.plugins.precision.precision:Precision()",
+        "fabric.strategies.strategy:Strategy.precision()",
+    ),
+    upstream=Upstream(issues=(20293,)),
+    impact=Impact(
+        "A model in a ModuleDict (teacher and student, a GAN) that is set up as a whole and called by its parts "
+        "trains without gradient synchronization: every rank goes its own way, and nothing says so.",
+        (
+            "gradients differ between ranks when a submodule is called after fabric.setup_module",
+            "'_FabricModule' object is not subscriptable",
+            "from outside the model",
+        ),
+    ),
+    equivalent_to="the usage that the maintainers recommend: every part that trains is set up on its own",
+    note="DDP only. It applies to parts that are reached as attributes or items of what fabric.setup returned, and "
+    "for a backward that reaches nothing else: what goes through `.module`, or a reference from before the "
+    "wrapping, still bypasses DDP, as long as it has other parameters than those parts, too. Every rank has to run "
+    "the backward (one that only some ranks run has to go through `.module`, under `fabric.no_backward_sync` or "
+    "through `torch.autograd.grad`): a rank that waits for others for 10 seconds says so. Gradients that only some "
+    "ranks have stay as they are, with a warning. Gradients are averaged after the backward, not during it. With "
+    "mixed precision a part that is called on its own still runs without autocast: put the call under "
+    "`fabric.autocast()`. With torch older than 2.0 nothing is averaged.",
+    relied_on="Programs that go past DDP on purpose, through `.module`, a reference from before the wrapping or "
+    "fabric.no_backward_sync, still bypass it, to the last bit. With a head for each rank that is called through "
+    "the wrapper, gradients are not divided, and a warning names ranks and parts.",
+    relied_on_tests=(
+        "tests/patches/test_fabric_submodule_sync.py::test_what_goes_past_ddp_on_purpose_stays_past_it",
+        "tests/patches/test_fabric_submodule_sync.py::test_what_only_some_ranks_have_is_not_divided",
+    ),
+    after=("fabric-compiled-module", "fabric-mark-forward-method", "fabric-method-guard-hooks"),
+)

@@ -1,0 +1,50 @@
+"""Validation after the batch size finder uses all of its batches."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+
+def _reload_val_loader(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def _reset_dataloaders(trainer: Any) -> None:
+        original(trainer)
+        if trainer._active_loop is not trainer.fit_loop:
+            return
+        val_loop = trainer.fit_loop.epoch_loop.val_loop
+        val_loop._combined_loader = None
+        stage = trainer.state.stage
+        trainer.validating = True  # below 2.1.0 the loop takes the limit of the trainer's stage
+        try:
+            val_loop.setup_data()
+        finally:
+            trainer.state.stage = stage
+
+    return _reset_dataloaders
+
+
+PATCH = Patch(
+    name="batch-size-finder-val-loader",
+    title="Validation after the batch size finder uses all of its batches",
+    group="correctness",
+    affected=(">=2.0.0,<2.1.1",),
+    targets=(Target("pytorch.tuner.batch_size_scaling:_reset_dataloaders", _reload_val_loader),),
+    calls=(
+        "pytorch.loops.evaluation_loop:_EvaluationLoop.setup_data()",
+        "pytorch.trainer.trainer:Trainer._active_loop()",
+        "pytorch.trainer.trainer:Trainer.validating()",
+    ),
+    upstream=Upstream(
+        issues=(18394,),
+        pull_requests=(18854,),
+        commit="e50b68aae3",
+        fixed_in="2.1.1",
+        tests=("tests/tests_pytorch/tuner/test_scale_batch_size.py::test_batch_size_finder_callback_val_batches",),
+    ),
+    impact=Impact(
+        "With the BatchSizeFinder callback, every validation of the training is cut to steps_per_trial batches, "
+        "and loads them with the batch size of the first trial.",
+        ("validation stops after steps_per_trial batches",),
+    ),
+)

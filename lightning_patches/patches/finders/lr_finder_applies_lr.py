@@ -1,0 +1,75 @@
+"""Training uses the learning rate that the learning rate finder set."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any, Callable
+
+from lightning_patches import _runtime
+from lightning_patches.engine.distributions import upstream_module
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+_LR_FINDER = "pytorch.tuner.lr_finder"
+
+_TESTS = "tests/tests_pytorch/tuner/test_lr_finder.py"
+
+
+def _apply_suggestion(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
+    signature = inspect.signature(original)
+
+    def _lr_find(trainer: Any, model: Any, *args: Any, **kwargs: Any) -> Any:
+        finder = original(trainer, model, *args, **kwargs)
+        options = signature.bind(trainer, model, *args, **kwargs).arguments
+        if finder is None or not options.get("update_attr") or finder._optimal_idx is None:
+            return finder
+        # The suggestion was computed, announced and set before the initial state came back from the checkpoint.
+        learning_rate = finder.results["lr"][finder._optimal_idx]
+        attribute = upstream_module(namespace, _LR_FINDER)._determine_lr_attr_name(model, options.get("attr_name", ""))
+        parsing = upstream_module(namespace, "pytorch.utilities.parsing")
+        parsing.lightning_setattr(model, attribute, learning_rate)
+        groups = [group for optimizer in trainer.optimizers for group in optimizer.param_groups]
+        rates = {float(group["lr"]) for group in groups}
+        for group in groups:
+            group["lr"] = learning_rate
+        # Tuner.lr_find ends its fit here: the next one makes its optimizers anew, each group with its own rate.
+        to_be_trained = not any(getattr(callback, "_early_exit", False) for callback in trainer.callbacks)
+        if len(rates) > 1 and to_be_trained:
+            _runtime.warn_once(
+                "lr-finder-applies-lr",
+                f"The learning rate finder has set all parameter groups to {learning_rate:g}, as from Lightning 2.5.4 "
+                f"on; they had {', '.join(f'{rate:g}' for rate in sorted(rates))}. To keep them apart, let "
+                "Tuner.lr_find search before the fit, or switch this off: LIGHTNING_PATCHES=-lr-finder-applies-lr.",
+            )
+        return finder
+
+    return _lr_find
+
+
+PATCH = Patch(
+    name="lr-finder-applies-lr",
+    title="Training uses the learning rate that the learning rate finder set",
+    group="correctness",
+    affected=(">=2.0.0,<2.5.4",),
+    targets=(Target(f"{_LR_FINDER}:_lr_find", _apply_suggestion),),
+    calls=(
+        "pytorch.trainer.trainer:Trainer.optimizers()",
+        "pytorch.tuner.lr_finder:_determine_lr_attr_name()",
+        "pytorch.utilities.parsing:lightning_setattr()",
+    ),
+    upstream=Upstream(
+        pull_requests=(21068,),
+        commit="3ed9d4edb7",
+        fixed_in="2.5.4",
+        tests=(f"{_TESTS}::test_lr_finder_callback_applies_lr_after_restore",),
+    ),
+    impact=Impact(
+        "With the LearningRateFinder callback, 'Learning rate set to' is announced and the model's attribute is "
+        "set, but the optimizer trains with the old learning rate.",
+        ("Learning rate set to", "the optimizer does not use the suggested learning rate"),
+    ),
+    note="As in the official releases, parameter groups with rates of their own all get the one that was found; a "
+    "warning says so. The search itself runs with one rate for all, and such runs are to come out as with "
+    "2.5.4: so the ratio of the rates is not kept. With Tuner.lr_find before the fit it is. A scheduler that "
+    "computes from its own base rate (LambdaLR, OneCycleLR) returns to that rate at its first step.",
+    after=("lr-finder-train-loader",),
+)

@@ -1,0 +1,44 @@
+"""No validation at step 0 after the learning rate finder."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+_LR_FINDER = "pytorch.tuner.lr_finder"
+
+_TESTS = "tests/tests_pytorch/tuner/test_lr_finder.py"
+
+
+def _clear_restarting(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
+    def _lr_find(trainer: Any, *args: Any, **kwargs: Any) -> Any:
+        finder = original(trainer, *args, **kwargs)
+        if finder is not None:
+            # The fit loop cannot be told in a run that is limited by steps: its flag is True by definition there.
+            trainer.fit_loop.epoch_loop.restarting = False
+        return finder
+
+    return _lr_find
+
+
+PATCH = Patch(
+    name="lr-finder-restarting-flag",
+    title="No validation at step 0 after the learning rate finder",
+    group="correctness",
+    affected=(">=2.0.0,<2.3.0",),
+    targets=(Target(f"{_LR_FINDER}:_lr_find", _clear_restarting),),
+    calls=("pytorch.loops.loop:_Loop.restarting()",),
+    upstream=Upstream(
+        issues=(19818,),
+        pull_requests=(19819,),
+        commit="06ea3a0571",
+        fixed_in="2.3.0",
+        tests=(f"{_TESTS}::test_lr_finder_callback_restarting",),
+    ),
+    impact=Impact(
+        "With the LearningRateFinder callback, a run limited by max_steps starts as if it were resumed, with a "
+        "whole validation before its first step.",
+        ("validation runs at step 0 after the learning rate finder",),
+    ),
+)

@@ -1,0 +1,54 @@
+"""The learning rate finder looks for the steepest descent per learning rate, not per step."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Optional
+
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+_TESTS = "tests/tests_pytorch/tuner/test_lr_finder.py"
+
+
+def _suggestion(original: Callable[..., Optional[float]], namespace: str) -> Callable[..., Optional[float]]:
+    def suggestion(self: Any, skip_begin: int = 10, skip_end: int = 1) -> Optional[float]:
+        import torch
+
+        losses = torch.tensor(self.results["loss"][skip_begin:-skip_end])
+        usable = torch.isfinite(losses).nonzero().flatten()
+        if len(usable) < 2:
+            return original(self, skip_begin, skip_end)  # which says that these are too few
+        rates = torch.tensor(self.results["lr"][skip_begin:-skip_end])
+        (slopes,) = torch.gradient(losses[usable], spacing=[rates[usable]])
+        self._optimal_idx = skip_begin + int(usable[slopes.argmin()])
+        best: float = self.results["lr"][self._optimal_idx]
+        return best
+
+    return suggestion
+
+
+PATCH = Patch(
+    name="lr-finder-slope",
+    title="The learning rate finder looks for the steepest descent per learning rate, not per step",
+    group="correctness",
+    affected=(">=2.0.0,<2.5.3",),
+    targets=(Target("pytorch.tuner.lr_finder:_LRFinder.suggestion", _suggestion),),
+    upstream=Upstream(
+        pull_requests=(21055,),
+        commit="105bb20e48",
+        fixed_in="2.5.3",
+        tests=(
+            f"{_TESTS}::test_gradient_correctness",
+            f"{_TESTS}::test_exponential_vs_linear_mode_gradient_difference",
+        ),
+    ),
+    impact=Impact(
+        "In its default exponential mode, the learning rate finder suggests the point at which the loss falls most "
+        "from one trial to the next, not where it falls most for the change of the learning rate.",
+        ("lr_find suggests a learning rate that is too large",),
+    ),
+    # Which learning rate is a good one is a matter of taste, and tuned configurations depend on what this release
+    # suggests. The attribute that 2.5.3 renames at the same time keeps its name.
+    default=False,
+    note="Opt-in, because it suggests other learning rates than the release does without it: in exponential mode "
+    "usually much smaller ones.",
+)

@@ -1,0 +1,49 @@
+"""The learning rate finder takes no batches away from epoch 0."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+_LR_FINDER = "pytorch.tuner.lr_finder"
+
+_TESTS = "tests/tests_pytorch/tuner/test_lr_finder.py"
+
+
+def _renew_train_loader(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
+    def _lr_find(trainer: Any, *args: Any, **kwargs: Any) -> Any:
+        finder = original(trainer, *args, **kwargs)
+        if finder is not None:
+            # Here and not when the fit loop starts: the finder runs with the random state isolated, and the order
+            # in which a shuffled epoch 0 comes depends on where its iterator is made.
+            trainer.fit_loop._combined_loader = None
+            trainer.fit_loop.setup_data()
+        return finder
+
+    return _lr_find
+
+
+PATCH = Patch(
+    name="lr-finder-train-loader",
+    title="The learning rate finder takes no batches away from epoch 0",
+    group="correctness",
+    affected=(">=2.1.0,<2.5.3",),
+    targets=(Target(f"{_LR_FINDER}:_lr_find", _renew_train_loader),),
+    calls=("pytorch.loops.fit_loop:_FitLoop.setup_data()",),
+    upstream=Upstream(
+        pull_requests=(21056,),
+        commit="2676332eac",
+        fixed_in="2.5.3",
+        tests=(f"{_TESTS}::test_lr_finder_with_early_stopping",),
+    ),
+    impact=Impact(
+        "With the LearningRateFinder callback, epoch 0 goes on where the finder's trial stopped: it misses the "
+        "batches of the trial, and ends without a validation.",
+        (
+            "the first epoch after the learning rate finder is too short",
+            "no validation in the first epoch after the learning rate finder",
+        ),
+    ),
+    after=("lr-finder-val-loader",),
+)

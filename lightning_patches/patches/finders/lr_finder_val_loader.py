@@ -1,0 +1,42 @@
+"""Validation after the learning rate finder uses all of its batches."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+_LR_FINDER = "pytorch.tuner.lr_finder"
+
+_TESTS = "tests/tests_pytorch/tuner/test_lr_finder.py"
+
+
+def _drop_val_loader(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
+    def _lr_find(trainer: Any, *args: Any, **kwargs: Any) -> Any:
+        finder = original(trainer, *args, **kwargs)
+        if finder is not None:
+            trainer.fit_loop.epoch_loop.val_loop._combined_loader = None
+        return finder
+
+    return _lr_find
+
+
+PATCH = Patch(
+    name="lr-finder-val-loader",
+    title="Validation after the learning rate finder uses all of its batches",
+    group="correctness",
+    affected=(">=2.0.0,<2.0.3",),
+    targets=(Target(f"{_LR_FINDER}:_lr_find", _drop_val_loader),),
+    upstream=Upstream(
+        pull_requests=(17636,),
+        commit="2ce975882d",
+        fixed_in="2.0.3",
+        tests=(f"{_TESTS}::test_lr_finder_callback_val_batches",),
+    ),
+    impact=Impact(
+        "With the LearningRateFinder callback, every validation of the training is cut to the finder's number of "
+        "steps.",
+        ("validation stops after num_training_steps batches",),
+    ),
+    after=("lr-finder-restarting-flag",),
+)

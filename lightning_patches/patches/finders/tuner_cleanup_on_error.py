@@ -1,0 +1,309 @@
+"""A failed learning rate or batch size search leaves all as it was and shows its error."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import sys
+from types import FrameType
+from typing import Any, Callable, Iterator, Optional
+
+from lightning_patches import _runtime
+from lightning_patches.engine.distributions import upstream_module
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patches.finders._own_checkpoint import finder_above, is_finder, read_checkpoint
+
+_LR_FINDER = "pytorch.tuner.lr_finder"
+
+_BATCH_SIZE = "pytorch.tuner.batch_size_scaling"
+
+_STAGES = ("train", "val", "test", "predict")
+
+_LOOP_FLAGS = (
+    "_restarting",
+    "_loaded_from_state_dict",
+    "_resuming_from_checkpoint",
+    "_restart_stage",
+    "_combined_loader_states_to_load",
+)
+
+
+def _finder_below(error: BaseException, namespace: str) -> Optional[FrameType]:
+    """The finder that an error came up through."""
+    traceback = error.__traceback__
+    while traceback is not None:
+        if is_finder(traceback.tb_frame, namespace):
+            return traceback.tb_frame
+        traceback = traceback.tb_next
+    return None
+
+
+def _first_error(error: BaseException, namespace: str) -> BaseException:
+    """The error that ended the finder, where its clean-up raised another one on top of it."""
+    first, current, seen = error, error.__context__, {id(error)}
+    while current is not None and id(current) not in seen:
+        seen.add(id(current))
+        if _finder_below(current, namespace) is not None:
+            first = current
+        current = current.__context__
+    return first
+
+
+# ---------------------------------------------------------------- clean-up
+
+
+class _Before:
+    """What a finder changes, as it was before.
+
+    Args:
+        trainer: the trainer that a finder is about to use.
+        namespace: ``"lightning"`` or ``"pytorch_lightning"``.
+        attributes: names of the hyperparameter that the finder may set, wherever the model keeps it.
+    """
+
+    def __init__(self, trainer: Any, namespace: str, attributes: tuple[str, ...]) -> None:
+        self.trainer, self.namespace = trainer, namespace
+        self.active_loop = loop = trainer._active_loop
+        self.loop_state = copy.deepcopy(loop.state_dict()) if loop is not None else None
+        self.flags = [
+            (each, name, vars(each)[name]) for each in _loops(trainer) for name in _LOOP_FLAGS if name in vars(each)
+        ]
+        owners = [
+            (trainer.strategy, ("optimizers", "lr_scheduler_configs")),
+            (trainer, ("callbacks", "loggers", "should_stop", *(f"limit_{s}_batches" for s in _STAGES))),
+            (trainer.fit_loop.epoch_loop, ("max_steps",)),
+            (trainer._checkpoint_connector, ("_ckpt_path", "_loaded_checkpoint")),
+            (loop, ("verbose",)),
+        ]
+        self.values = [
+            (owner, name, getattr(owner, name)) for owner, names in owners for name in names if hasattr(owner, name)
+        ]
+        model = trainer.lightning_module
+        self.modes = [(module, module.training) for module in model.modules()]
+        parsing = upstream_module(namespace, "pytorch.utilities.parsing")
+        self.hyperparameters = [
+            (holder, name, _get(holder, name))
+            for name in attributes
+            for holder in parsing._lightning_get_all_attr_holders(model, name)
+        ]
+
+    def put_back(self, checkpoint_path: Optional[str]) -> None:
+        """Undo what the finder did, without talking to other ranks: they may be anywhere, or gone.
+
+        A step that fails gives a warning and does not keep the others from being taken.
+        """
+        steps: tuple[tuple[str, Callable[[], None]], ...] = (
+            ("the trainer's settings", self._settings),
+            ("the initial weights and optimizer state", lambda: self._initial_state(checkpoint_path)),
+            ("the progress of the loops", self._progress),
+            ("the tuned hyperparameter", self._hyperparameters),
+            ("the temporary checkpoint (to be removed)", lambda: self._remove(checkpoint_path)),
+        )
+        for what, step in steps:
+            try:
+                step()
+            except Exception as error:
+                _runtime.warn_once(
+                    f"tuner-cleanup-on-error: {what}",
+                    f"[rank {_runtime.rank()}] a finder failed, and this could not be put back: {what} "
+                    f"({type(error).__name__}: {error}). Use a new Trainer and model to go on.",
+                    all_ranks=True,
+                )
+
+    def _settings(self) -> None:
+        for owner, name, value in self.values:
+            setattr(owner, name, value)
+
+    def _initial_state(self, path: Optional[str]) -> None:
+        trainer, strategy = self.trainer, self.trainer.strategy
+        base = upstream_module(self.namespace, "pytorch.strategies.strategy").Strategy
+        loads = ("load_checkpoint", "load_model_state_dict", "load_optimizer_state_dict")
+        as_base = all(getattr(type(strategy), name) is getattr(base, name) for name in loads)
+        if path is None or not (as_base or trainer.world_size == 1):
+            return  # a sharded model comes back only if all ranks take part
+        io = upstream_module(self.namespace, "fabric.plugins.io.torch_io").TorchCheckpointIO
+        try:
+            if as_base and type(strategy.checkpoint_io) is io:
+                checkpoint = read_checkpoint(path, self.namespace)
+            else:
+                checkpoint = strategy.load_checkpoint(path)
+        except FileNotFoundError:
+            return  # never written, or the finder was done with it
+        connector = trainer._checkpoint_connector
+        loaded, connector._loaded_checkpoint = connector._loaded_checkpoint, checkpoint
+        try:
+            connector.restore_datamodule()
+            connector.restore_model()
+            connector.restore_training_state()
+        finally:
+            connector._loaded_checkpoint = loaded
+
+    def _progress(self) -> None:
+        for module, training in self.modes:
+            module.training = training
+        if self.active_loop is not None:
+            self.active_loop.load_state_dict(self.loop_state)
+            self.active_loop._combined_loader = None
+        self.trainer.fit_loop.epoch_loop.val_loop._combined_loader = None
+        for loop, name, value in self.flags:
+            setattr(loop, name, value)
+
+    def _hyperparameters(self) -> None:
+        for holder, name, value in self.hyperparameters:
+            if _get(holder, name) is not value:
+                if isinstance(holder, dict):
+                    holder[name] = value
+                else:
+                    setattr(holder, name, value)
+
+    def _remove(self, path: Optional[str]) -> None:
+        if path is not None:
+            self.trainer.strategy.remove_checkpoint(path)
+
+
+def _loops(trainer: Any) -> Iterator[Any]:
+    """The active loop and those inside it, and the fit loop with its own."""
+    waiting = [trainer.fit_loop, trainer._active_loop]
+    seen: set[int] = set()
+    while waiting:
+        loop = waiting.pop()
+        if loop is not None and id(loop) not in seen:
+            seen.add(id(loop))
+            yield loop
+            waiting += [child for child in vars(loop).values() if hasattr(child, "_restarting")]
+
+
+def _get(holder: Any, name: str) -> Any:
+    return holder[name] if isinstance(holder, dict) else getattr(holder, name)
+
+
+def _clean_up(original: Callable[..., Any], namespace: str, before: Callable[[dict[str, Any]], Any]) -> Any:
+    signature = inspect.signature(original)
+
+    def finder(trainer: Any, *args: Any, **kwargs: Any) -> Any:
+        call = signature.bind(trainer, *args, **kwargs)
+        call.apply_defaults()
+        state = _Before(trainer, namespace, before(call.arguments))
+        try:
+            return original(trainer, *args, **kwargs)
+        except BaseException as error:
+            failure = _first_error(error, namespace)
+        try:
+            frame = _finder_below(failure, namespace)
+            state.put_back(frame.f_locals.get("ckpt_path") if frame is not None else None)
+            raise failure  # outside of the handler: it keeps the context that it came with
+        finally:
+            del failure, frame  # or its traceback would lead back to itself, and keep the model alive
+
+    return finder
+
+
+def _clean_up_lr_find(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
+    def attributes(call: dict[str, Any]) -> tuple[str, ...]:
+        if not call["update_attr"]:
+            return ()
+        return (call["attr_name"],) if call["attr_name"] else ("lr", "learning_rate")
+
+    replacement: Callable[..., Any] = _clean_up(original, namespace, attributes)
+    return replacement
+
+
+def _clean_up_scale_batch_size(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
+    replacement: Callable[..., Any] = _clean_up(original, namespace, lambda call: (call["batch_arg_name"],))
+    return replacement
+
+
+def _restore(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def restore(self: Any, *args: Any, **kwargs: Any) -> None:
+        # Since 2.5.5 the finders themselves restore after an error, together with all ranks. A rank that failed
+        # alone would wait for the others, which wait for its gradients, and its error would never be seen.
+        error = sys.exc_info()[1]
+        if error is not None:
+            finder = finder_above(sys._getframe(1), namespace)
+            if finder is not None and finder is _finder_below(error, namespace):
+                raise error
+        original(self, *args, **kwargs)
+
+    return restore
+
+
+def _remove_finder(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return original(self, *args, **kwargs)
+        except BaseException:
+            trainer = self._trainer  # only the Tuner's own callbacks end the run when they are done
+            trainer.callbacks = [each for each in trainer.callbacks if not getattr(each, "_early_exit", False)]
+            raise
+
+    return method
+
+
+PATCH = Patch(
+    name="tuner-cleanup-on-error",
+    title="A failed learning rate or batch size search leaves all as it was and shows its error",
+    group="correctness",
+    affected=(">=2.0.0,<=2.6.6",),
+    targets=(
+        Target(f"{_LR_FINDER}:_lr_find", _clean_up_lr_find),
+        Target(f"{_BATCH_SIZE}:_scale_batch_size", _clean_up_scale_batch_size),
+        Target("pytorch.tuner.tuning:Tuner.lr_find", _remove_finder),
+        Target("pytorch.tuner.tuning:Tuner.scale_batch_size", _remove_finder),
+        Target(
+            "pytorch.trainer.connectors.checkpoint_connector:_CheckpointConnector.restore",
+            _restore,
+            since="2.5.5",
+        ),
+    ),
+    calls=(
+        "fabric.plugins.io.torch_io:TorchCheckpointIO()",
+        "fabric.utilities.cloud_io:get_filesystem()",
+        "pytorch.loops.loop:_Loop.load_state_dict()",
+        "pytorch.loops.loop:_Loop.state_dict()",
+        "pytorch.strategies.strategy:Strategy()",
+        "pytorch.strategies.strategy:Strategy.checkpoint_io()",
+        "pytorch.strategies.strategy:Strategy.optimizers()",
+        "pytorch.strategies.strategy:Strategy.remove_checkpoint()",
+        "pytorch.trainer.connectors.checkpoint_connector:_CheckpointConnector.restore_datamodule()",
+        "pytorch.trainer.connectors.checkpoint_connector:_CheckpointConnector.restore_model()",
+        "pytorch.trainer.connectors.checkpoint_connector:_CheckpointConnector.restore_training_state()",
+        "pytorch.trainer.trainer:Trainer._active_loop()",
+        "pytorch.trainer.trainer:Trainer.lightning_module()",
+        "pytorch.trainer.trainer:Trainer.loggers()",
+        "pytorch.trainer.trainer:Trainer.strategy()",
+        "pytorch.utilities.parsing:_lightning_get_all_attr_holders()",
+    ),
+    upstream=Upstream(
+        pull_requests=(21162,),
+        commit="e1e2534d32",
+        tests=(
+            "tests/tests_pytorch/tuner/test_lr_finder.py::test_lr_finder_checkpoint_cleanup_on_error",
+            "tests/tests_pytorch/tuner/test_scale_batch_size.py::test_scale_batch_size_checkpoint_cleanup_on_error",
+        ),
+    ),
+    impact=Impact(
+        "When an error or Ctrl-C ends a learning rate or batch size search, the Trainer is left with trial "
+        "weights, limits, step count and callbacks, and a hidden checkpoint stays on disk. From 2.5.5 on the "
+        "error can be replaced by another one, or the job hangs if only one rank fails.",
+        (
+            "a .lr_find_*.ckpt file is left behind",
+            "a .scale_batch_size_*.ckpt file is left behind",
+            "Trainer is already configured with a `LearningRateFinder` callback",
+            "Trainer is already configured with a `BatchSizeFinder` callback",
+        ),
+    ),
+    further_than_upstream="The official change (2.5.5) restores weights and removes the file, in an operation of "
+    "all ranks, and renews the DataLoaders. It leaves trainer settings, limits and callbacks changed, lets an "
+    "error of the DataLoader replace the first one, and hangs when a single rank fails.",
+    note="Sharded strategies (FSDP, DeepSpeed, model parallel) on several devices do not get their weights back, "
+    "because a rank that fails cannot count on the others; all the rest is put back.",
+    relied_on="A search that succeeds, and the fit after it, are the same to the last bit. A script that catches "
+    "a search's error, and goes on with the weights and settings of the trial that failed, finds those from "
+    "before the search. Since the callbacks are back, their on_exception is called, as for any other error in a "
+    "fit.",
+    relied_on_tests=(
+        "tests/patches/test_tuner_cleanup_on_error.py::test_a_search_that_succeeds_is_the_same",
+        "tests/patches/test_tuner_cleanup_on_error.py::test_callbacks_are_told_of_the_error_of_a_search",
+    ),
+    after=("lr-finder-applies-lr",),
+)

@@ -1,0 +1,57 @@
+"""The Tuner's finders can load their own temporary checkpoint, whatever it holds."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any, Callable
+
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patches.finders._own_checkpoint import finder_above, read_checkpoint
+
+_LR_FINDER = "pytorch.tuner.lr_finder"
+
+_BATCH_SIZE = "pytorch.tuner.batch_size_scaling"
+
+
+def _load(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
+    prefixes = (".lr_find_", ".scale_batch_size_")
+
+    def _load(path_or_url: Any, map_location: Any = None, *args: Any, **kwargs: Any) -> Any:
+        if isinstance(path_or_url, (str, os.PathLike)) and os.path.basename(path_or_url).startswith(prefixes):
+            finder = finder_above(sys._getframe(1), namespace)
+            if finder is not None and finder.f_locals.get("ckpt_path") == path_or_url:
+                return read_checkpoint(path_or_url, namespace, map_location)
+        return original(path_or_url, map_location, *args, **kwargs)
+
+    return _load
+
+
+PATCH = Patch(
+    name="tuner-temporary-checkpoint",
+    title="The Tuner's finders can load their own temporary checkpoint, whatever it holds",
+    group="crash",
+    affected=(">=2.0.0,<2.4.0", ">=2.6.0,<=2.6.6"),
+    targets=(Target("fabric.utilities.cloud_io:_load", _load),),
+    witnesses=(f"{_LR_FINDER}:_lr_find", f"{_BATCH_SIZE}:_scale_batch_size"),
+    calls=("fabric.utilities.cloud_io:get_filesystem()",),
+    upstream=Upstream(
+        pull_requests=(21758,),
+        commit="fe6b1cc4e8",
+        tests=("tests/tests_pytorch/tuner/test_lr_finder.py::test_lr_finder_respects_weights_only",),
+    ),
+    impact=Impact(
+        "Under PyTorch 2.6 and later, the learning rate finder and the batch size finder fail when the model's "
+        "saved hyperparameters hold anything but plain values.",
+        ("Weights only load failed", "WeightsUnpickler error: Unsupported global"),
+    ),
+    further_than_upstream="The official change, in no release yet, adds an argument for the learning rate finder "
+    "that the user has to pass. Here nothing has to be passed, and the batch size finder works as well.",
+    equivalent_to="the same search with a model whose hyperparameters are plain values",
+    note="Only the file that a running finder has written for itself is read this way; every other checkpoint is "
+    "loaded as before.",
+    relied_on="Programs that count on torch to refuse a foreign checkpoint still can, even where its name is like "
+    "that of a finder's: only the file that the running finder wrote is read this way.",
+    relied_on_tests=("tests/patches/test_tuner_temporary_checkpoint.py::test_no_other_file_is_trusted_for_its_name",),
+    after=("own-checkpoint-load",),
+)

@@ -1,0 +1,54 @@
+"""With LightningCLI, both the model and the datamodule can save their hyperparameters."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+_INITIAL = "_hparams_initial"
+
+_CLASS = "_class_path"
+"""The name under which LightningCLI saves, among the hyperparameters, which class they belong to."""
+
+
+def _log_hyperparams(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def log_hyperparams(trainer: Any) -> None:
+        holders = [h for h in (trainer.lightning_module, trainer.datamodule) if h is not None and h._log_hyperparams]
+        saved = [vars(holder).get(_INITIAL) or {} for holder in holders]
+        classes = [values[_CLASS] for values in saved if _CLASS in values]
+        if len(classes) < 2 or classes[0] == classes[1]:
+            original(trainer)
+            return
+        for holder, values in zip(holders, saved):
+            setattr(holder, _INITIAL, type(values)({name: values[name] for name in values if name != _CLASS}))
+        try:
+            original(trainer)
+        finally:
+            for holder, values in zip(holders, saved):
+                setattr(holder, _INITIAL, values)
+
+    return log_hyperparams
+
+
+PATCH = Patch(
+    name="cli-both-save-hyperparameters",
+    title="With LightningCLI, both the model and the datamodule can save their hyperparameters",
+    group="crash",
+    affected=(">=2.4.0,<2.5.0",),
+    targets=(Target("pytorch.loggers.utilities:_log_hyperparams", _log_hyperparams),),
+    calls=("pytorch.trainer.trainer:Trainer.lightning_module()",),
+    upstream=Upstream(
+        pull_requests=(20221,),
+        commit="a9125c25bf",
+        fixed_in="2.5.0",
+        tests=("tests/tests_pytorch/test_cli.py::test_lightning_cli_save_hyperparameters_merge",),
+    ),
+    impact=Impact(
+        "With LightningCLI in subclass mode, every run with a logger fails where both the model and the datamodule "
+        "call save_hyperparameters().",
+        ("Error while merging hparams: the keys ['_class_path'] are present in both",),
+    ),
+    note="Where only one of them has saved its class, it is logged as before; from 2.5.0 on it is not. 2.3 fails "
+    "as well, for another reason: it saves what the parser has, class_path and init_args.",
+)

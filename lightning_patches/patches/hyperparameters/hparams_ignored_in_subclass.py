@@ -1,0 +1,57 @@
+"""save_hyperparameters(ignore=...) in a subclass also applies to what its base class saved."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, Callable
+
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patches.hyperparameters._ignored import names_in
+
+_SAVE = "pytorch.utilities.parsing:save_hyperparameters"
+
+
+def _of_base_class(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def save_hyperparameters(obj: Any, *args: Any, ignore: Any = None, frame: Any = None, **kwargs: Any) -> None:
+        frame = frame or sys._getframe(1)  # the arguments are read from the frame that calls
+        if len(args) != 1 or args[0]:  # with an empty container the original does nothing
+            _drop(obj, ignore)  # before it warns of modules among them
+        original(obj, *args, ignore=ignore, frame=frame, **kwargs)
+        if len(args) != 1 or args[0]:
+            _drop(obj, ignore)
+
+    return save_hyperparameters
+
+
+def _drop(obj: Any, ignore: Any) -> None:
+    """Take names out of the hyperparameters that are saved so far. A configuration of the user's own is left alone."""
+    for saved in (vars(obj).get("_hparams"), vars(obj).get("_hparams_initial")):
+        if isinstance(saved, dict):
+            for name in names_in(ignore):
+                saved.pop(name, None)
+
+
+PATCH = Patch(
+    name="hparams-ignored-in-subclass",
+    title="save_hyperparameters(ignore=...) in a subclass also applies to what its base class saved",
+    group="correctness",
+    affected=(">=2.0.0,<2.6.1",),
+    targets=(Target(_SAVE, _of_base_class),),
+    # Opt-in: a subclass may go on using self.hparams.<name> of an ignored argument, and checkpoints without it
+    # need the argument when they are loaded.
+    default=False,
+    upstream=Upstream(
+        pull_requests=(21490,),
+        commit="14a3902aaf",
+        fixed_in="2.6.1",
+        tests=("tests/tests_pytorch/models/test_hparams.py::test_hparams_ignore_in_subclass_overrides_base",),
+    ),
+    impact=Impact(
+        "An argument that a subclass ignores is logged and saved all the same, because the base class saves its "
+        "hyperparameters as well.",
+        ("ignored hyperparameter is in the checkpoint", "ignore has no effect in subclass"),
+    ),
+    note="Opt-in: self.hparams no longer has the ignored name, and load_from_checkpoint needs it as an argument. "
+    "An OmegaConf object that was passed in is left as it is; the official fix takes the name out of it.",
+    after=("dataclass-hparams",),
+)

@@ -1,0 +1,62 @@
+"""A hyperparameter that YAML cannot hold is left out of hparams.yaml."""
+
+from __future__ import annotations
+
+import warnings
+from argparse import Namespace
+from enum import Enum
+from typing import Any, Callable
+
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+
+def _save_hparams_to_yaml(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def save_hparams_to_yaml(config_yaml: Any, hparams: Any, *args: Any, **kwargs: Any) -> None:
+        try:
+            original(config_yaml, hparams, *args, **kwargs)
+        except ValueError:
+            values = vars(hparams) if isinstance(hparams, Namespace) else hparams
+            refused = {name: type(value).__name__ for name, value in values.items() if _is_refused(value)}
+            if not refused:
+                raise
+            for name, kind in refused.items():
+                warnings.warn(f"Skipping {name!r}, a {kind}: YAML cannot hold it.", stacklevel=2)
+            rest = {name: value for name, value in values.items() if name not in refused}
+            original(config_yaml, rest, *args, **kwargs)
+            if type(values) is dict:  # of other kinds the original made a copy
+                values.update(rest, **refused)
+
+    return save_hparams_to_yaml
+
+
+def _is_refused(value: Any) -> bool:
+    """Whether YAML says with a ValueError that it cannot hold the value."""
+    import yaml  # type: ignore[import-untyped]
+
+    try:
+        yaml.dump(value.name if isinstance(value, Enum) else value)
+    except ValueError:
+        return True
+    except TypeError:  # the original knows what to do
+        pass
+    return False
+
+
+PATCH = Patch(
+    name="hparams-that-yaml-refuses",
+    title="A hyperparameter that YAML cannot hold is left out of hparams.yaml",
+    group="crash",
+    affected=(">=2.0.0,<2.3.0",),
+    targets=(Target("pytorch.core.saving:save_hparams_to_yaml", _save_hparams_to_yaml),),
+    upstream=Upstream(
+        pull_requests=(19804,),
+        commit="5fa32d95e3",
+        fixed_in="2.3.0",
+        tests=("tests/tests_pytorch/models/test_hparams.py::test_save_hparams_to_yaml_warning",),
+    ),
+    impact=Impact(
+        "A dtype, a torchmetrics metric and other objects that YAML refuses with a ValueError, saved with "
+        "save_hyperparameters(), end the training before its first batch.",
+        ("ValueError: dictionary update sequence element #0 has length 1; 2 is required",),
+    ),
+)

@@ -1,0 +1,66 @@
+"""``pytorch/__init__.py``, ``fabric/__init__.py``: what they ask of ``pkg_resources`` while they are imported."""
+
+from __future__ import annotations
+
+import builtins
+import sys
+from types import FrameType, SimpleNamespace
+from typing import Any, Callable
+
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+
+def _import_statement_apart(original: None, namespace: str) -> Callable[..., Any]:
+    # A module that calls __import__ looks for it among its own names first; import statements do not. So this is seen
+    # by the one call that declares the package a namespace package, and by nobody else: sys.modules stays honest.
+    def import_module(name: str, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return _import_as(sys._getframe(1), name, args, kwargs)
+        except Exception:  # it is not there, or too old for this Python to be imported
+            if name != "pkg_resources":
+                raise
+            return SimpleNamespace(declare_namespace=_declare_nothing)
+
+    return import_module
+
+
+def _import_as(caller: FrameType, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Import a module on behalf of Lightning's line that asks for it.
+
+    pkg_resources warns whoever imports it that it is deprecated. Without the shim that is Lightning, and so it is here:
+    the call is evaluated under Lightning's file, line and names.
+    """
+    source = "\n" * (caller.f_lineno - 1) + "__import__(name, *args, **kwargs)"
+    call = compile(source, caller.f_code.co_filename, "eval")
+    names = {"__import__": builtins.__import__, "name": name, "args": args, "kwargs": kwargs}
+    return eval(call, caller.f_globals, names)
+
+
+def _declare_nothing(package: str) -> None:
+    """Lightning's packages have code of their own, and import without being declared, as they have since 2.4.0."""
+
+
+PATCH = Patch(
+    name="import-without-pkg-resources",
+    title="Lightning can be imported where setuptools has no pkg_resources",
+    group="compat",
+    affected=(">=2.0.0,<2.4.0",),
+    targets=tuple(
+        Target(f"{part}:__import__", _import_statement_apart, adds=True, early=True) for part in ("fabric", "pytorch")
+    ),
+    upstream=Upstream(pull_requests=(20081,), fixed_in="2.4.0"),
+    impact=Impact(
+        "import lightning fails where setuptools is 82 or newer or is not installed, as in a new environment of "
+        "Python 3.12 and later.",
+        ("No module named 'pkg_resources'",),
+    ),
+    further_than_upstream="also where pkg_resources is there but cannot be imported, because it is too old for the "
+    "running Python: the official fix does not import it at all",
+    note="Where pkg_resources can be imported it is imported and called as before. Works only if lightning_patches "
+    "comes before the first import of Lightning.",
+    relied_on="A program that has pkg_resources, and looks there for the namespace packages that Lightning "
+    "declares, finds them: it is imported and called as before.",
+    relied_on_tests=(
+        "tests/patches/test_import_without_pkg_resources.py::test_the_real_one_is_asked_where_it_is_there",
+    ),
+)

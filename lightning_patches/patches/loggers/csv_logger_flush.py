@@ -1,0 +1,39 @@
+"""Fabric's CSVLogger writes its file even where log_metrics gets no step."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Optional
+
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+_MODULE = "fabric.loggers.csv_logs"
+
+
+def _flush_without_step(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def log_metrics(self: Any, metrics: Any, step: Optional[int] = None) -> None:
+        if step is None:
+            step = len(getattr(self._experiment, "metrics", ()))  # none before the first row, and on other ranks
+        original(self, metrics, step)
+
+    return log_metrics
+
+
+PATCH = Patch(
+    name="csv-logger-flush",
+    title="Fabric's CSVLogger writes its file even where log_metrics gets no step",
+    group="correctness",
+    affected=(">=2.0.0,<2.0.5",),
+    targets=(Target(f"{_MODULE}:CSVLogger.log_metrics", _flush_without_step),),
+    upstream=Upstream(
+        issues=(17888,),
+        pull_requests=(17942,),
+        commit="16c72e85de",
+        fixed_in="2.0.5",
+        tests=("tests/tests_fabric/loggers/test_csv.py::test_automatic_step_tracking",),
+    ),
+    impact=Impact(
+        "Fabric's CSVLogger without step= writes nothing until finalize() is called: a run that is killed, or "
+        "that does not call it, has logged nothing.",
+        ("metrics.csv is missing", "CSVLogger does not flush without step"),
+    ),
+)

@@ -1,0 +1,45 @@
+"""CSVLogger does not append to the file of an earlier run."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+_MODULE = "fabric.loggers.csv_logs"
+
+
+def _without_earlier_run(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def __init__(self: Any, log_dir: str) -> None:  # noqa: N807
+        original(self, log_dir)
+        if self._fs.isfile(self.metrics_file_path):
+            self._fs.rm_file(self.metrics_file_path)
+
+    return __init__
+
+
+PATCH = Patch(
+    name="csv-logger-own-file",
+    title="CSVLogger does not append to the file of an earlier run",
+    group="correctness",
+    affected=(">=2.1.0,<2.2.1",),
+    targets=(Target(f"{_MODULE}:_ExperimentWriter.__init__", _without_earlier_run),),
+    upstream=Upstream(
+        pull_requests=(19446,),
+        commit="3fbc29ba21",
+        fixed_in="2.2.1",
+        tests=(
+            "tests/tests_fabric/loggers/test_csv.py::test_append_metrics_file",
+            "tests/tests_fabric/loggers/test_csv.py::test_append_columns",
+        ),
+    ),
+    impact=Impact(
+        "A CSVLogger with an existing version mixes its rows with those of the earlier run, or ends the run with a "
+        "ValueError where the two log different metrics.",
+        ("dict contains fields not in fieldnames", "metrics.csv has rows of an earlier run"),
+    ),
+    default=False,
+    note="Opt-in: as in the fixed releases, metrics.csv of the earlier run is deleted, as Lightning's warning "
+    "announces. A script that continues a run under the same version, and counts on one file with all rows, "
+    "has to take another version.",
+)

@@ -1,0 +1,53 @@
+"""Fabric's CSVLogger keeps counting steps after writing its file."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Optional
+
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+_MODULE = "fabric.loggers.csv_logs"
+
+_SAVED = "_saved_rows"
+
+
+def _count_saved(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def save(self: Any) -> None:
+        rows = len(self.metrics)
+        original(self)
+        setattr(self, _SAVED, getattr(self, _SAVED, 0) + rows - len(self.metrics))
+
+    return save
+
+
+def _step_after_saved(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def log_metrics(self: Any, metrics: Any, step: Optional[int] = None) -> None:
+        saved = getattr(self._experiment, _SAVED, 0)
+        if step is None and saved:
+            step = saved + len(self._experiment.metrics)
+        original(self, metrics, step)
+
+    return log_metrics
+
+
+PATCH = Patch(
+    name="csv-logger-step",
+    title="Fabric's CSVLogger keeps counting steps after writing its file",
+    group="correctness",
+    affected=(">=2.1.0,<=2.6.6",),
+    targets=(
+        Target(f"{_MODULE}:_ExperimentWriter.save", _count_saved),
+        Target(f"{_MODULE}:CSVLogger.log_metrics", _step_after_saved),
+    ),
+    upstream=Upstream(issues=(17888,)),
+    impact=Impact(
+        "Fabric's CSVLogger without step= starts again at step 0 whenever it has written its file, which is after "
+        "every 100 rows: the steps in the file repeat themselves, and with flush_logs_every_n_steps=1 all are 0.",
+        ("step in metrics.csv starts again at 0", "every row of metrics.csv has step 0"),
+    ),
+    equivalent_to="log_metrics(..., step=N) with the number of the row, as Lightning 2.0.5 to 2.0.9 count it",
+    note="Concerns log_metrics without a step, which happens with Fabric only: the Trainer always gives one.",
+    relied_on="Rows with a step of their own, and the first rows of a file, are as before. A script that "
+    "tells where the file was written by the steps that start again finds one series of steps instead.",
+    relied_on_tests=("tests/patches/test_csv_logger_step.py::test_steps_that_are_given_stay",),
+)

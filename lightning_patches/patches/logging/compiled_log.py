@@ -1,0 +1,71 @@
+"""self.log works in a compiled LightningModule."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, Callable, Optional
+
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+
+def _log_eagerly(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    eager: Optional[Callable[..., None]] = None
+
+    def log(self: Any, *args: Any, **kwargs: Any) -> None:
+        nonlocal eager
+        # Without it nothing is compiled. Whether this call comes from compiled code is not asked: torch 2.6 and 2.7
+        # answer with a reference that is not the caller's, so that asking often ends the process.
+        if "torch._dynamo" not in sys.modules:
+            original(self, *args, **kwargs)
+            return
+        if eager is None:
+            eager = _uncompiled(original)
+        eager(self, *args, **kwargs)
+
+    # What torch.compiler.disable leaves on a function. Called from a compiled one it is not looked into.
+    log._torchdynamo_disable = True  # type: ignore[attr-defined]
+    return log
+
+
+def _uncompiled(function: Callable[..., None]) -> Callable[..., None]:
+    """The function, with nothing in it compiled. Torch's own way takes 1 us at each call, a thirtieth of a log."""
+    import torch._dynamo
+
+    if tuple(map(int, torch.__version__.split(".")[:2])) < (2, 12):  # older ones are left as they were tried
+        disabled: Callable[..., None] = torch._dynamo.disable(function)
+        return disabled
+    set_eval_frame = torch._C._dynamo.eval_frame.set_eval_frame
+
+    def uncompiled(*args: Any, **kwargs: Any) -> None:
+        before = set_eval_frame(None)
+        try:
+            function(*args, **kwargs)
+        finally:
+            set_eval_frame(before)
+
+    uncompiled._torchdynamo_disable = True  # type: ignore[attr-defined]
+    return uncompiled
+
+
+PATCH = Patch(
+    name="compiled-log",
+    title="self.log works in a compiled LightningModule",
+    group="compat",
+    affected=(">=2.0.0,<=2.6.6",),
+    targets=(Target("pytorch.core.module:LightningModule.log", _log_eagerly),),
+    upstream=Upstream(issues=(21836,), pull_requests=(21837,), commit="35c8970ba0", merged=True),
+    impact=Impact(
+        "A compiled LightningModule that logs anything fails in its first step, with torch 2.12 and later. With "
+        "torch 2.2 it fails there too, or, on newer Lightning, logs a wrong epoch mean and says nothing.",
+        (
+            "InternalTorchDynamoError: AttributeError: 'method' object has no attribute '__dict__'",
+            "torch._dynamo.exc.InternalTorchDynamoError in self.log",
+        ),
+    ),
+    equivalent_to="the same training without torch.compile",
+    note="torch.compile stops at each self.log and goes on after it, as with the official fix.",
+    relied_on="A module that is not compiled logs as before. fullgraph=True and self.log do not go together "
+    "without it: with torch 2.6, which can compile self.log, stock 2.5.1 and 2.6.1 end at the first one.",
+    relied_on_tests=("tests/patches/test_compiled_log.py::test_what_is_not_compiled_logs_as_before",),
+    after=("logged-number-precision",),
+)

@@ -1,0 +1,45 @@
+"""Logged metrics follow the device of the logged value."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patches.logging._device import is_on
+
+_RESULT = "pytorch.trainer.connectors.logger_connector.result"
+
+
+def _update_metrics(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def update_metrics(self: Any, key: str, value: Any, batch_size: int) -> None:
+        # A metric registered in an earlier run was moved to the CPU when that run was torn down; the state that it
+        # reduces has to follow the value. Moving is rare and comparing is cheap: the official fix moves every time.
+        metric, device = self[key], value.device
+        if not is_on(metric, device):
+            metric.to(device)
+        original(self, key, value, batch_size)
+
+    return update_metrics
+
+
+PATCH = Patch(
+    name="logged-metrics-device",
+    title="Logged metrics follow the device of the logged value",
+    group="crash",
+    affected=(">=2.1.0,<2.4.0",),
+    targets=(Target(f"{_RESULT}:_ResultCollection.update_metrics", _update_metrics),),
+    witnesses=(f"{_RESULT}:_ResultCollection.log",),
+    calls=("pytorch.trainer.connectors.logger_connector.result:_ResultMetric.to()",),
+    upstream=Upstream(
+        issues=(19813, 18803),
+        pull_requests=(19814,),
+        commit="b19eba3ac7",
+        fixed_in="2.4.0",
+        tests=("tests/tests_pytorch/trainer/logging_/test_logger_connector.py::test_result_collection_changes_device",),
+    ),
+    impact=Impact(
+        "After lr_find, or in the second fit of one Trainer, self.log(..., sync_dist=True) under multi-GPU DDP "
+        "ends the training.",
+        ("No backend type associated with device type cpu",),
+    ),
+)

@@ -1,0 +1,37 @@
+"""Logged Python numbers are kept in float32, even in half precision."""
+
+from __future__ import annotations
+
+from numbers import Number
+from typing import Any, Callable
+
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+
+def _log_number(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def log(self: Any, name: str, value: Any, *args: Any, **kwargs: Any) -> None:
+        # A Trainer makes a tensor of it. Fabric hands the number itself to its loggers; without either it is not used.
+        if isinstance(value, Number) and self._fabric is None and self._trainer is not None:
+            import torch
+
+            dtype = torch.promote_types(torch.get_default_dtype(), torch.float32)
+            value = torch.tensor(value, device=self.device, dtype=dtype)
+        original(self, name, value, *args, **kwargs)
+
+    return log
+
+
+PATCH = Patch(
+    name="logged-number-precision",
+    title="Logged Python numbers are kept in float32, even in half precision",
+    group="correctness",
+    affected=(">=2.0.0,<2.1.3",),
+    targets=(Target("pytorch.core.module:LightningModule.log", _log_number),),
+    calls=("fabric.utilities.device_dtype_mixin:_DeviceDtypeModuleMixin.device()",),
+    upstream=Upstream(pull_requests=(19046,), commit="1fcb4ae637", fixed_in="2.1.3"),
+    impact=Impact(
+        "With precision='bf16-true' or '16-true', Python numbers passed to self.log lose all but the first two or "
+        "three digits.",
+        ("self.log rounds numbers in bf16-true",),
+    ),
+)

@@ -1,0 +1,71 @@
+"""A metric for the progress bar is read from the GPU when it is shown, not at each step."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+_RESULT = "pytorch.trainer.connectors.logger_connector.result"
+
+_CONNECTOR = "pytorch.trainer.connectors.logger_connector.logger_connector:_LoggerConnector"
+
+
+def _metrics(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
+    def metrics(self: Any, on_step: bool) -> Any:
+        shown = [metric for metric in self.values() if metric.meta.prog_bar]
+        for metric in shown:
+            metric.meta.prog_bar = False  # or the original reads each from the device
+        try:
+            found = original(self, on_step)
+        finally:
+            for metric in shown:
+                metric.meta.prog_bar = True
+        for _, metric in self.valid_items():
+            value = self._get_cache(metric, on_step) if metric.meta.prog_bar else None
+            if value is not None:
+                found["pbar"][self._forked_name(metric, on_step)[1]] = value
+        return found
+
+    return metrics
+
+
+def _progress_bar_metrics(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
+    def progress_bar_metrics(self: Any) -> Any:
+        import torch
+
+        found = original(self)
+        tensors = {name: value for name, value in found.items() if isinstance(value, torch.Tensor)}
+        found.update({name: value.item() for name, value in tensors.items() if value.numel() == 1})
+        return found
+
+    return progress_bar_metrics
+
+
+PATCH = Patch(
+    name="progress-bar-without-wait",
+    title="A metric for the progress bar is read from the GPU when it is shown, not at each step",
+    group="performance",
+    default=False,
+    affected=(">=2.0.0,<=2.6.6",),
+    targets=(
+        Target(f"{_RESULT}:_ResultCollection.metrics", _metrics),
+        Target(f"{_CONNECTOR}.progress_bar_metrics", _progress_bar_metrics),
+    ),
+    calls=(
+        "fabric.utilities.apply_func:convert_tensors_to_scalars()",
+        "pytorch.trainer.connectors.logger_connector.result:_ResultCollection._forked_name()",
+        "pytorch.trainer.connectors.logger_connector.result:_ResultCollection._get_cache()",
+        "pytorch.trainer.connectors.logger_connector.result:_ResultCollection.valid_items()",
+    ),
+    upstream=Upstream(issues=(21232,)),
+    impact=Impact(
+        "self.log(..., prog_bar=True) makes every training step wait for the GPU several times, even where there "
+        "is no progress bar, or one that is refreshed less often.",
+        ("low GPU utilization with prog_bar=True", "cudaStreamSynchronize in self.log"),
+    ),
+    equivalent_to="self.log(..., prog_bar=False), where no progress bar is shown",
+    note="Opt-in: for fast steps on a GPU, with prog_bar=True and a bar that is refreshed seldom. On a "
+    "CPU there is nothing to wait for, and reading takes longer. The same numbers are shown at the same time; a "
+    "tensor that a program itself puts into trainer.progress_bar_metrics becomes a number, too.",
+)

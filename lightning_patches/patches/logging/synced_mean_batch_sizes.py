@@ -1,0 +1,50 @@
+"""The mean that sync_dist logs is right where ranks have unequal numbers of samples."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+_RESULT = "pytorch.trainer.connectors.logger_connector.result"
+
+
+def _compute(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
+    def compute(self: Any) -> Any:
+        if not (self.is_tensor and self.meta.is_mean_reduction):
+            return original(self)
+        # The mean of the ranks' batch sizes is taken in place, and in whole numbers if the sizes are whole.
+        sizes = self.cumulated_batch_size
+        self.cumulated_batch_size = sizes.to(self.value.dtype, copy=True)
+        try:
+            return original(self)
+        finally:
+            self.cumulated_batch_size = sizes
+
+    return compute
+
+
+PATCH = Patch(
+    name="synced-mean-batch-sizes",
+    title="The mean that sync_dist logs is right where ranks have unequal numbers of samples",
+    group="correctness",
+    affected=(">=2.0.7,<=2.6.6",),
+    targets=(Target(f"{_RESULT}:_ResultMetric.compute", _compute),),
+    calls=(
+        "pytorch.trainer.connectors.logger_connector.result:_Metadata.is_mean_reduction()",
+        "pytorch.trainer.connectors.logger_connector.result:_ResultMetric.__setattr__()",
+    ),
+    upstream=Upstream(issues=(21838, 12354), pull_requests=(21839,)),
+    impact=Impact(
+        "With self.log(..., on_epoch=True, sync_dist=True) and ranks that saw unequal numbers of samples, the mean "
+        "of an epoch is too large: 1.25 where each value was 1.",
+        ("epoch mean is wrong with sync_dist and uneven batches", "sync_dist mean too large"),
+    ),
+    equivalent_to="logging a torchmetrics.MeanMetric that is updated with the batch sizes as weights",
+    note="The ranks' numbers of samples are averaged before they divide; the average of whole numbers was "
+    "truncated to a whole number.",
+    relied_on="Ranks with equal numbers of samples log the same means as before. With unequal ones the mean "
+    "changes to the right one, and with it what monitors it: a threshold that was tuned to the wrong one has to "
+    "be set anew.",
+    relied_on_tests=("tests/patches/test_synced_mean_batch_sizes.py::test_equal_numbers_stay_as_they_are",),
+)

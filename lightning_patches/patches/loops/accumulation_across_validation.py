@@ -1,0 +1,59 @@
+"""Validation keeps the gradients that are being accumulated."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+_LOOP = "pytorch.loops.evaluation_loop:_EvaluationLoop"
+
+_TESTS = "tests/tests_pytorch"
+
+
+def _on_run_start(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def on_run_start(self: Any) -> None:
+        trainer = self.trainer
+        if trainer.state.fn != "fit" or not trainer.fit_loop._should_accumulate():
+            original(self)
+            return
+        attributes = vars(trainer.lightning_module)
+        had = {name: attributes[name] for name in ("zero_grad",) if name in attributes}
+
+        def put_back(*args: Any, **kwargs: Any) -> None:
+            attributes.pop("zero_grad", None)
+            attributes.update(had)
+
+        # Stands in for one call, the one with which the loop begins. Hooks that are called after it find the real one.
+        attributes["zero_grad"] = put_back
+        try:
+            original(self)
+        finally:
+            if attributes.get("zero_grad") is put_back:
+                put_back()
+
+    return on_run_start
+
+
+PATCH = Patch(
+    name="accumulation-across-validation",
+    title="Validation keeps the gradients that are being accumulated",
+    group="correctness",
+    affected=(">=2.0.0,<2.1.0",),
+    targets=(Target(f"{_LOOP}.on_run_start", _on_run_start),),
+    calls=(
+        "pytorch.loops.fit_loop:_FitLoop._should_accumulate()",
+        "pytorch.trainer.trainer:Trainer.lightning_module()",
+    ),
+    upstream=Upstream(
+        pull_requests=(18710,),
+        commit="a26424e89e",
+        fixed_in="2.1.0",
+        tests=(f"{_TESTS}/loops/test_loops.py::test_validation_during_gradient_accumulation_window",),
+    ),
+    impact=Impact(
+        "With accumulate_grad_batches, a validation in the middle of an accumulation throws away the gradients "
+        "collected until then.",
+        ("gradients are zero after validation", "accumulate_grad_batches with val_check_interval"),
+    ),
+)

@@ -1,0 +1,26 @@
+"""``pytorch/trainer/trainer.py``: the Trainer."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+
+def _fit(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def fit(self: Any, *args: Any, **kwargs: Any) -> None:
+        self.should_stop = False
+        original(self, *args, **kwargs)
+
+    return fit
+
+
+PATCH = Patch(
+    name="fit-resets-should-stop",
+    title="A Trainer that was stopped early can fit again",
+    group="correctness",
+    affected=(">=2.0.0,<2.5.1",),
+    targets=(Target("pytorch.trainer.trainer:Trainer.fit", _fit),),
+    upstream=Upstream(pull_requests=(19177,), commit="40c682e930", fixed_in="2.5.1"),
+    impact=Impact("After a fit that was stopped early, the next fit of the same Trainer trains nothing."),
+)

@@ -1,0 +1,53 @@
+"""val_check_interval does not matter with limit_val_batches=0."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from lightning_patches.engine.distributions import upstream_module
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+_SETUP_DATA = "pytorch.loops.fit_loop:_FitLoop.setup_data"
+
+
+def _setup_data_without_validation(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def setup_data(self: Any) -> None:
+        trainer = self.trainer
+        try:
+            original(self)
+        except ValueError as error:
+            if trainer.limit_val_batches != 0 or not str(error).lstrip().startswith("`val_check_interval`"):
+                raise
+            # All is set up by then; the original would only have one more warning to give.
+            if trainer.loggers and self.max_batches < trainer.log_every_n_steps and not trainer.fast_dev_run:
+                upstream_module(namespace, "pytorch.loops.fit_loop").rank_zero_warn(
+                    f"Trainer(log_every_n_steps={trainer.log_every_n_steps}) is more than the {self.max_batches}"
+                    " batches of a training epoch: an epoch may end without a step being logged.",
+                    category=upstream_module(namespace, "fabric.utilities.warnings").PossibleUserWarning,
+                )
+
+    return setup_data
+
+
+PATCH = Patch(
+    name="interval-without-validation",
+    title="val_check_interval does not matter with limit_val_batches=0",
+    group="crash",
+    affected=(">=2.0.0,<2.6.4",),
+    targets=(Target(_SETUP_DATA, _setup_data_without_validation),),
+    calls=(
+        "fabric.utilities.warnings:PossibleUserWarning()",
+        "pytorch.trainer.trainer:Trainer.loggers()",
+    ),
+    upstream=Upstream(
+        pull_requests=(21560,),
+        commit="9dc525c2bf",
+        fixed_in="2.6.4",
+        tests=("tests/tests_pytorch/loops/test_training_loop.py::test_val_check_interval_with_limit_val_batches_zero",),
+    ),
+    impact=Impact(
+        "Training with limit_val_batches=0 fails before its first batch where val_check_interval is larger than "
+        "the number of training batches. The error advises setting limit_val_batches to 0.",
+        ("must be less than or equal to the number of the training batches",),
+    ),
+)

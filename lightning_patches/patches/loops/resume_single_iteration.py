@@ -1,0 +1,66 @@
+"""Resumed training makes one iterator of its data, not two."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+_EPOCH_LOOP = "pytorch.loops.training_epoch_loop:_TrainingEpochLoop"
+
+_RESUMING = "_resuming_from_checkpoint"
+
+
+def _load_state_dict(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def load_state_dict(self: Any, *args: Any, **kwargs: Any) -> None:
+        original(self, *args, **kwargs)
+        setattr(self, _RESUMING, True)
+
+    return load_state_dict
+
+
+def _on_run_start(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def on_run_start(self: Any, data_fetcher: Any) -> None:
+        resuming = vars(self.trainer.fit_loop).pop(_RESUMING, False)
+        if not resuming or self._restarting or not _is_unused(data_fetcher):
+            original(self, data_fetcher)
+            return
+        # The fit loop has made the iterator of this epoch. The original makes another one in every epoch but the
+        # first, unless it goes on in the middle of one.
+        self._restarting = True
+        try:
+            original(self, data_fetcher)
+        finally:
+            self._restarting = False
+
+    return on_run_start
+
+
+def _is_unused(data_fetcher: Any) -> bool:
+    """Whether the training has not taken a batch from it yet; a fetcher without a length loads one ahead."""
+    return bool(data_fetcher.fetched == len(getattr(data_fetcher, "batches", ())))
+
+
+PATCH = Patch(
+    name="resume-single-iteration",
+    title="Resumed training makes one iterator of its data, not two",
+    group="correctness",
+    affected=(">=2.1.0,<2.5.3",),
+    targets=(
+        Target("pytorch.loops.loop:_Loop.load_state_dict", _load_state_dict),
+        Target(f"{_EPOCH_LOOP}.on_run_start", _on_run_start),
+    ),
+    upstream=Upstream(
+        pull_requests=(20775,),
+        commit="25b1343f1c",
+        fixed_in="2.5.3",
+        tests=("tests/tests_pytorch/loops/test_double_iter_in_iterable_dataset.py::test_resume_training_with",),
+    ),
+    impact=Impact(
+        "When training is resumed from a checkpoint, the first epoch calls iter() on the data twice: worker "
+        "processes start twice, and a stream or a stateful dataset loses what the first iterator took.",
+        ("iter called twice after resume", "IterableDataset skips samples after resuming from a checkpoint"),
+    ),
+    note="Where iter() draws random numbers, as a shuffling sampler does, the resumed training sees its data in "
+    "another order than without the patch: the order of the fixed releases.",
+)

@@ -1,0 +1,86 @@
+"""Validation runs even where the training data ends earlier than its length says."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any, Callable
+
+from lightning_patches.engine.distributions import upstream_module
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+_EPOCH_LOOP = "pytorch.loops.training_epoch_loop:_TrainingEpochLoop"
+
+
+def _advance_to_the_end(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def advance(self: Any, data_fetcher: Any) -> None:
+        try:
+            original(self, data_fetcher)
+        except StopIteration:
+            if data_fetcher.done:
+                _end_short_epoch(self, namespace)
+            raise
+
+    return advance
+
+
+def _end_short_epoch(loop: Any, namespace: str) -> None:
+    """What is due after the last batch of an epoch, where the data ended before its length said so."""
+    trainer, progress = loop.trainer, loop.batch_progress
+    batches, every = progress.current.ready, trainer.val_check_batch
+    if loop.restarting or progress.is_last_batch or batches == 0 or progress.current.completed < batches:
+        return  # not a batch too few, but an epoch that was known to end, or one that on_train_batch_start ended
+    stepped = not loop._should_accumulate()
+    progress.is_last_batch = True
+    loop.update_lr_schedulers("epoch", update_plateau_schedulers=False)
+    due = (
+        trainer.check_val_every_n_epoch is not None
+        and every is not None  # 2.6: validation by the clock
+        and loop._should_check_val_epoch()
+        and trainer.num_training_batches % every == 0
+        and batches % every != 0  # else it has run after the last batch
+    )
+    if not due:
+        return
+    trainer.validating = True
+    if stepped:
+        loop._batches_that_stepped -= 1  # loggers put it down to the last batch
+        if "data_fetcher" in inspect.signature(loop.on_advance_end).parameters:  # before 2.1.0 the validation does it
+            call = upstream_module(namespace, "pytorch.trainer.call")
+            call._call_lightning_module_hook(trainer, "on_validation_model_zero_grad")
+    loop.val_loop.run()
+    loop._batches_that_stepped += stepped
+    trainer.training = True
+
+
+PATCH = Patch(
+    name="validation-after-short-epoch",
+    title="Validation runs even where the training data ends earlier than its length says",
+    group="correctness",
+    affected=(">=2.0.0,<=2.6.6",),
+    targets=(Target(f"{_EPOCH_LOOP}.advance", _advance_to_the_end),),
+    calls=(
+        "pytorch.loops.loop:_Loop.restarting()",
+        "pytorch.loops.training_epoch_loop:_TrainingEpochLoop._should_accumulate()",
+        "pytorch.loops.training_epoch_loop:_TrainingEpochLoop._should_check_val_epoch()",
+        "pytorch.loops.training_epoch_loop:_TrainingEpochLoop.update_lr_schedulers()",
+        "pytorch.loops.utilities:_no_grad_context()",
+        "pytorch.trainer.call:_call_lightning_module_hook()",
+        "pytorch.trainer.trainer:Trainer.num_training_batches()",
+        "pytorch.trainer.trainer:Trainer.training()",
+        "pytorch.trainer.trainer:Trainer.validating()",
+    ),
+    upstream=Upstream(issues=(19624, 10290), pull_requests=(21552,)),
+    impact=Impact(
+        "Where an IterableDataset yields fewer batches than its __len__ says, the validation at the end of the "
+        "epoch is left out, the learning rate is not decayed, and nothing says so.",
+        ("validation never runs with an IterableDataset", "IterableDataset with __len__ skips validation"),
+    ),
+    equivalent_to="the same training with a dataset whose __len__ is right",
+    note="Gradients that accumulate_grad_batches holds back at the end of such an epoch still wait for the next "
+    "one, since the last batch is not known to be the last while it is trained on.",
+    relied_on="A program that ends its epochs itself, or validates at other times than their ends, gets no "
+    "validation that is not due. One whose dataset's length is too large on purpose, to have no validation, "
+    "changes: it has to say limit_val_batches=0.",
+    relied_on_tests=("tests/patches/test_validation_after_short_epoch.py::test_no_validation_that_is_not_due",),
+    after=("skipped-epoch-schedulers",),
+)

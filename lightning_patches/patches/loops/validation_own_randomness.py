@@ -1,0 +1,54 @@
+"""Validation does not change the order of the training data."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from lightning_patches.engine.distributions import upstream_module
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+_EPOCH_LOOP = "pytorch.loops.training_epoch_loop:_TrainingEpochLoop"
+
+
+def _on_advance_end(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def on_advance_end(self: Any, *args: Any) -> None:
+        validation = self.val_loop
+        run = validation.run
+
+        def run_isolated() -> Any:
+            with upstream_module(namespace, "pytorch.utilities.seed").isolate_rng():
+                return run()
+
+        # On the instance: the class has a decorated function there, which says nothing of what it decorates.
+        validation.run = run_isolated
+        try:
+            original(self, *args)
+        finally:
+            del validation.run
+
+    return on_advance_end
+
+
+PATCH = Patch(
+    name="validation-own-randomness",
+    title="Validation does not change the order of the training data",
+    group="correctness",
+    affected=(">=2.0.0,<=2.6.6",),
+    targets=(Target(f"{_EPOCH_LOOP}.on_advance_end", _on_advance_end),),
+    calls=(
+        "pytorch.loops.utilities:_no_grad_context()",
+        "pytorch.utilities.seed:isolate_rng()",
+    ),
+    upstream=Upstream(issues=(16827,)),
+    impact=Impact(
+        "Each validation takes random numbers that the training would have taken, if only one for its loader: with "
+        "the same seed the training data comes in another order, and dropout drops other units, as soon as "
+        "validation runs more or less often.",
+        ("results change with val_check_interval", "validation affects shuffling of training data with a seed"),
+    ),
+    equivalent_to="a validation DataLoader with a generator of its own",
+    default=False,
+    note="Opt-in: with the same seed, every run that validates takes another course than without the patch, "
+    "and its results cannot be compared to earlier ones. Random numbers of torch, NumPy and Python are put back "
+    "after each validation; where nothing else takes any, two validations see the same.",
+)

@@ -1,0 +1,53 @@
+"""Resuming from a checkpoint within an epoch warns that one step is taken twice."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from lightning_patches import _runtime
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+_CONNECTOR = "pytorch.trainer.connectors.checkpoint_connector:_CheckpointConnector"
+
+_MID_EPOCH_HARM = (
+    "Resumed from a checkpoint that was saved at the end of a batch, as ModelCheckpoint does it with "
+    "every_n_train_steps or train_time_interval, the loops count that batch twice: the run takes one optimizer "
+    "step more than the same run without a break, and its counters are off by one."
+)
+
+
+def _restore_loops(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def restore_loops(self: Any) -> None:
+        original(self)
+        if self._loaded_checkpoint and self.trainer.state.fn == "fit":
+            progress = self.trainer.fit_loop.epoch_loop.batch_progress.current
+            if progress.completed < progress.processed:  # saved between the two, in on_train_batch_end
+                _runtime.warn_once(
+                    "mid-epoch-resume",
+                    f"This training is resumed from a checkpoint that was saved at the end of batch "
+                    f"{progress.processed} of an epoch. {_MID_EPOCH_HARM} It cannot be mended at run time: move to "
+                    f"Lightning 2.5.1 or later, or resume from a checkpoint that was saved at the end of an epoch.",
+                )
+
+    return restore_loops
+
+
+PATCH = Patch(
+    name="warn-mid-epoch-resume",
+    title="Resuming from a checkpoint within an epoch warns that one step is taken twice",
+    group="correctness",
+    affected=(">=2.0.0,<2.5.0",),
+    targets=(Target(f"{_CONNECTOR}.restore_loops", _restore_loops),),
+    witnesses=("pytorch.loops.training_epoch_loop:_TrainingEpochLoop.reset",),
+    upstream=Upstream(
+        issues=(18060,),
+        pull_requests=(20379,),
+        commit="9358898c6e",
+        fixed_in="2.5.0",
+        tests=("tests/tests_pytorch/loops/test_loops.py::test_restart_parity",),
+    ),
+    impact=Impact(_MID_EPOCH_HARM),
+    note="This patch mends nothing: it warns, once, when such a checkpoint is loaded.",
+    warns_of="mid-epoch-resume",
+    after=("evaluation-step-of-checkpoint",),
+)

@@ -1,0 +1,35 @@
+"""self.optimizers() shows the state that the optimizer trains with."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+
+def _optimizers(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
+    def optimizers(self: Any, *args: Any, **kwargs: Any) -> Any:
+        found = original(self, *args, **kwargs)
+        for optimizer in found if isinstance(found, list) else [found]:
+            own: Any = vars(optimizer)
+            if "_on_after_step" in own and "_optimizer" in own:  # Lightning's wrapper, and not Fabric's
+                inner = vars(own["_optimizer"])
+                own.update((name, value) for name, value in inner.items() if name not in ("step", "__del__"))
+        return found
+
+    return optimizers
+
+
+PATCH = Patch(
+    name="manual-optimizer-state",
+    title="self.optimizers() shows the state that the optimizer trains with",
+    group="correctness",
+    affected=(">=2.0.0,<2.0.7",),
+    targets=(Target("pytorch.core.module:LightningModule.optimizers", _optimizers),),
+    upstream=Upstream(pull_requests=(18280,), fixed_in="2.0.7"),
+    impact=Impact(
+        "After a checkpoint has been loaded, self.optimizers() shows the parameter groups and state from before: "
+        "a learning rate that is set through it has no effect.",
+        ("setting the learning rate of self.optimizers() has no effect after resume",),
+    ),
+)

@@ -1,0 +1,34 @@
+"""Optimizers that call the closure under no_grad can train."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+_MODULE = "pytorch.loops.optimization.automatic"
+
+
+def _closure(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
+    def closure(self: Any, *args: Any, **kwargs: Any) -> Any:
+        import torch
+
+        with torch.enable_grad():
+            return original(self, *args, **kwargs)
+
+    return closure
+
+
+PATCH = Patch(
+    name="optimizer-closure-grad",
+    title="Optimizers that call the closure under no_grad can train",
+    group="crash",
+    affected=(">=2.0.0,<2.0.7",),
+    targets=(Target(f"{_MODULE}:Closure.closure", _closure),),
+    upstream=Upstream(pull_requests=(18268,), fixed_in="2.0.7"),
+    impact=Impact(
+        "An optimizer whose step() runs under torch.no_grad() and does not switch gradients on for its closure "
+        "ends the training at its first step.",
+        ("element 0 of tensors does not require grad and does not have a grad_fn",),
+    ),
+)

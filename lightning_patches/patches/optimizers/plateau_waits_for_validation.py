@@ -1,0 +1,75 @@
+"""ReduceLROnPlateau waits for validation where that does not run in every epoch."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+_EPOCH_LOOP = "pytorch.loops.training_epoch_loop:_TrainingEpochLoop"
+
+_AWAITED = "_plateaus_that_await_validation"
+
+
+def _update_learning_rates(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def update_learning_rates(self: Any, interval: str, update_plateau_schedulers: bool) -> None:
+        strategy = self.trainer.strategy
+        configs = strategy.lr_scheduler_configs
+        waiting = []
+        if update_plateau_schedulers and interval == "epoch":
+            waiting = [config for config in configs if _awaits_validation(self, config)]
+        if not waiting:
+            original(self, interval, update_plateau_schedulers)
+            return
+        strategy.lr_scheduler_configs = [config for config in configs if not any(config is other for other in waiting)]
+        try:
+            original(self, interval, update_plateau_schedulers)
+        finally:
+            strategy.lr_scheduler_configs = configs
+
+    return update_learning_rates
+
+
+def _awaits_validation(loop: Any, config: Any) -> bool:
+    """Whether a scheduler lacks its metric in an epoch without validation, or has lacked it in one before."""
+    if not (config.reduce_on_plateau and config.strict and loop.trainer.enable_validation):
+        return False
+    if loop._should_check_val_epoch() or (loop.trainer.current_epoch + 1) % config.frequency != 0:
+        return False
+    lacking = vars(loop).setdefault(_AWAITED, [])
+    if not any(config is other for other in lacking) and loop._get_monitor_value(config.monitor) is None:
+        lacking.append(config)
+    return any(config is other for other in lacking)
+
+
+PATCH = Patch(
+    name="plateau-waits-for-validation",
+    title="ReduceLROnPlateau waits for validation where that does not run in every epoch",
+    group="crash",
+    affected=(">=2.0.0,<=2.6.6",),
+    targets=(Target(f"{_EPOCH_LOOP}._update_learning_rates", _update_learning_rates),),
+    calls=(
+        "pytorch.loops.training_epoch_loop:_TrainingEpochLoop._get_monitor_value()",
+        "pytorch.loops.training_epoch_loop:_TrainingEpochLoop._should_check_val_epoch()",
+        "pytorch.trainer.trainer:Trainer.current_epoch()",
+        "pytorch.trainer.trainer:Trainer.enable_validation()",
+        "pytorch.trainer.trainer:Trainer.strategy()",
+    ),
+    upstream=Upstream(issues=(10496, 9815), pull_requests=(21266,)),
+    impact=Impact(
+        "With check_val_every_n_epoch=2 and a ReduceLROnPlateau that monitors a metric of the validation, the "
+        "training fails after its first epoch.",
+        ("ReduceLROnPlateau conditioned on metric val_loss which is not available",),
+    ),
+    equivalent_to='"frequency": check_val_every_n_epoch in the dictionary of the scheduler, as the manual on '
+    "configure_optimizers asks for",
+    note="A scheduler that has waited once is left alone in all epochs without validation. The open pull request "
+    "does the same to every ReduceLROnPlateau, even to one that follows a training metric.",
+    relied_on="A scheduler that finds its metric in the epoch in which it first looks for it is as before, and so "
+    "is one with strict=False. A misspelled metric still ends the training, but at the first validation "
+    "rather than at the end of the first epoch; where there is no validation at all, at the end of that epoch.",
+    relied_on_tests=(
+        "tests/patches/test_plateau_waits_for_validation.py::test_a_scheduler_that_finds_its_metric_is_as_before",
+        "tests/patches/test_plateau_waits_for_validation.py::test_a_metric_that_never_comes_is_an_error",
+    ),
+)

@@ -1,0 +1,64 @@
+"""``fabric/utilities/optimizer.py``: an optimizer's state goes where its parameters are."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+
+def _to_device(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def _optimizer_to_device(optimizer: Any, device: Any) -> None:
+        stays = _steps_on_the_cpu(optimizer)
+        original(optimizer, device)
+        for parameter, step in stays:
+            optimizer.state[parameter]["step"] = step
+
+    return _optimizer_to_device
+
+
+def _steps_on_the_cpu(optimizer: Any) -> list[tuple[Any, Any]]:
+    """The step counts that torch wants on the CPU: numbers, of parameters that are not fused and not capturable."""
+    import torch
+
+    found = []
+    for group in optimizer.param_groups:
+        if group.get("fused") or group.get("capturable"):
+            continue
+        for parameter in group["params"]:
+            state = optimizer.state.get(parameter)
+            step = state.get("step") if isinstance(state, dict) else None
+            if isinstance(step, torch.Tensor) and step.ndim == 0 and step.device.type == "cpu":
+                found.append((parameter, step))
+    return found
+
+
+PATCH = Patch(
+    name="resumed-optimizer-step-device",
+    title="After resuming, the optimizer's step count stays on the CPU",
+    group="performance",
+    affected=(">=2.0.0,<2.4.0",),
+    targets=(Target("fabric.utilities.optimizer:_optimizer_to_device", _to_device),),
+    upstream=Upstream(
+        issues=(19955,),
+        pull_requests=(20019,),
+        commit="631911c004",
+        fixed_in="2.4.0",
+        tests=("tests/tests_fabric/utilities/test_optimizer.py::test_optimizer_to_device",),
+    ),
+    impact=Impact(
+        "Training that is resumed on a GPU with Adam or another optimizer that counts its steps is slower than "
+        "before: each step waits for the GPU once per parameter, to read the count.",
+        ("Adam is slower after loading a checkpoint", "training is slower after resume"),
+    ),
+    further_than_upstream="The official fix moves no state of the name step at all. Here a count that torch wants "
+    "on the device (fused, capturable) goes with the rest, also back to the CPU at the end, and so does a "
+    "custom optimizer's step that is more than a number.",
+    relied_on="Optimizers whose count torch wants on the device, and those whose step is more than a number, are "
+    "as before. Code that reads Adam's count after a resume finds it on the CPU, as in training that is not "
+    "resumed; the weights are the same.",
+    relied_on_tests=(
+        "tests/patches/test_resumed_optimizer_step_device.py::test_a_count_that_belongs_on_the_device_goes_there",
+        "tests/patches/test_resumed_optimizer_step_device.py::test_the_count_stays_on_the_cpu",
+    ),
+)

@@ -1,0 +1,48 @@
+"""Learning rate schedulers step in an epoch that on_train_batch_start ends by returning -1."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+_EPOCH_LOOP = "pytorch.loops.training_epoch_loop:_TrainingEpochLoop"
+
+
+def _advance(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def advance(self: Any, *args: Any, **kwargs: Any) -> None:
+        try:
+            original(self, *args, **kwargs)
+        except StopIteration:
+            progress = self.batch_progress
+            if progress.current.processed > progress.current.started:  # processed without a start: on_..._start said -1
+                progress.is_last_batch = True
+                self.update_lr_schedulers("step", update_plateau_schedulers=False)
+                self.update_lr_schedulers("epoch", update_plateau_schedulers=False)
+            raise
+
+    return advance
+
+
+PATCH = Patch(
+    name="skipped-epoch-schedulers",
+    title="Learning rate schedulers step in an epoch that on_train_batch_start ends by returning -1",
+    group="correctness",
+    affected=(">=2.0.0,<2.6.0",),
+    targets=(Target(f"{_EPOCH_LOOP}.advance", _advance),),
+    calls=("pytorch.loops.training_epoch_loop:_TrainingEpochLoop.update_lr_schedulers()",),
+    upstream=Upstream(
+        issues=(21296,),
+        pull_requests=(21307,),
+        commit="f7692a64a5",
+        fixed_in="2.6.0",
+        tests=(
+            "tests/tests_pytorch/loops/test_training_loop.py::test_lr_updated_on_train_batch_start_returns_minus_one",
+        ),
+    ),
+    impact=Impact(
+        "When on_train_batch_start returns -1 to skip the rest of an epoch, the learning rate is not decayed at "
+        "the end of that epoch.",
+        ("learning rate does not change when on_train_batch_start returns -1",),
+    ),
+)

@@ -1,0 +1,54 @@
+"""training_step may return None in 16-mixed precision."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+_AMP = "pytorch.plugins.precision.amp"
+
+
+def _optimizer_step(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
+    def optimizer_step(self: Any, optimizer: Any, model: Any, closure: Callable[[], Any], **kwargs: Any) -> Any:
+        import torch
+
+        if self.scaler is None or isinstance(optimizer, torch.optim.LBFGS):
+            return original(self, optimizer, model=model, closure=closure, **kwargs)
+        result = closure()
+        if result is None and model.automatic_optimization:  # no backward: there is nothing to unscale, nor to step
+            self._after_closure(model, optimizer)
+            return None
+        return original(self, optimizer, model=model, closure=lambda: result, **kwargs)
+
+    return optimizer_step
+
+
+PATCH = Patch(
+    name="amp-skipped-batch",
+    title="training_step may return None in 16-mixed precision",
+    group="crash",
+    affected=(">=2.0.0,<2.0.7",),
+    targets=(Target(f"{_AMP}:MixedPrecisionPlugin.optimizer_step", _optimizer_step),),
+    calls=(
+        "pytorch.core.module:LightningModule.automatic_optimization()",
+        "pytorch.loops.optimization.automatic:Closure.__call__()",
+        "pytorch.plugins.precision.precision_plugin:PrecisionPlugin._after_closure()",
+    ),
+    upstream=Upstream(
+        issues=(17407, 15688, 9352),
+        pull_requests=(18267,),
+        fixed_in="2.0.7",
+        tests=(
+            "tests/tests_pytorch/plugins/precision/test_amp_integration.py::test_skip_training_step_with_grad_scaler",
+        ),
+    ),
+    impact=Impact(
+        "With precision='16-mixed', a training_step that returns None to skip a batch ends the training, at the "
+        "first batch or at the second one in a row.",
+        (
+            "unscale_() has already been called on this optimizer since the last update()",
+            "Attempted unscale_ but _scale is None",
+        ),
+    ),
+)

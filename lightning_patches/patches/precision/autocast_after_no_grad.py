@@ -1,0 +1,39 @@
+"""Layers first run under no_grad still get gradients afterwards in mixed precision."""
+
+from __future__ import annotations
+
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patches.precision._autocast_cache import forward_context, keeps_casts_without_grad
+
+_PYTORCH = "pytorch.plugins.precision.amp"
+
+
+PATCH = Patch(
+    name="autocast-after-no-grad",
+    title="Layers first run under no_grad still get gradients afterwards in mixed precision",
+    group="correctness",
+    affected=(">=2.0.0,<2.5.5",),
+    targets=(
+        Target(f"{_PYTORCH}:MixedPrecisionPlugin.forward_context", forward_context, before="2.1.1"),
+        Target(f"{_PYTORCH}:MixedPrecision.forward_context", forward_context, since="2.1.1"),
+    ),
+    upstream=Upstream(
+        issues=(20644,),
+        pull_requests=(20921, 21616),
+        commit="216f9ec90c",
+        fixed_in="2.5.5",
+        tests=("tests/tests_pytorch/plugins/precision/test_amp.py::test_amp_with_no_grad",),
+    ),
+    impact=Impact(
+        "With precision='16-mixed' or 'bf16-mixed', layers that training_step first runs under torch.no_grad() or "
+        "inference_mode() get no gradients from what it computes with them afterwards.",
+        (
+            "element 0 of tensors does not require grad and does not have a grad_fn",
+            "It looks like your LightningModule has parameters that were not used in producing the loss",
+        ),
+    ),
+    witnesses=(f"{_PYTORCH}:MixedPrecision.autocast_context_manager",),
+    probe=keeps_casts_without_grad,
+    note="The cause lies in torch, whose PR 165068 mends it: a probe decides, and with a torch without the "
+    "bug nothing changes. Copies of a weight that a user's own autograd function makes are not seen.",
+)

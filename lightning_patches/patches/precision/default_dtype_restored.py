@@ -1,0 +1,46 @@
+"""``plugins/precision/double.py``, of Trainer and of Fabric: true double precision."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import Any, Callable, ContextManager, Iterator
+
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+
+@contextmanager
+def _leaving_the_default(context: ContextManager[None]) -> Iterator[None]:
+    """``context``, after which torch's default dtype is what it was before, whatever ends it."""
+    import torch
+
+    before = torch.get_default_dtype()
+    try:
+        with context:
+            yield
+    finally:
+        torch.set_default_dtype(before)
+
+
+def _forward_context(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
+    def forward_context(self: Any) -> ContextManager[None]:
+        return _leaving_the_default(original(self))
+
+    return forward_context
+
+
+PATCH = Patch(
+    name="default-dtype-restored",
+    title="torch's default dtype is restored after an error under double precision",
+    group="correctness",
+    affected=(">=2.0.0,<2.1.0",),
+    targets=(
+        Target("pytorch.plugins.precision.double:DoublePrecisionPlugin.forward_context", _forward_context),
+        Target("fabric.plugins.precision.double:DoublePrecision.forward_context", _forward_context),
+    ),
+    upstream=Upstream(pull_requests=(18500,), commit="eb3b96d8bd", fixed_in="2.1.0"),
+    impact=Impact(
+        "An exception in a step under precision='64-true' leaves torch's default dtype at float64: whatever the "
+        "program makes afterwards, such as the next trial of a search, is in double precision.",
+        ("default dtype is float64 after an exception", "expected scalar type Float but found Double"),
+    ),
+)

@@ -1,0 +1,30 @@
+"""Layers first run under no_grad still get gradients afterwards in Fabric's mixed precision."""
+
+from __future__ import annotations
+
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patches.precision._autocast_cache import forward_context, keeps_casts_without_grad
+
+_FABRIC = "fabric.plugins.precision.amp"
+
+
+PATCH = Patch(
+    name="fabric-autocast-after-no-grad",
+    title="Layers first run under no_grad still get gradients afterwards in Fabric's mixed precision",
+    group="correctness",
+    affected=(">=2.0.0,<=2.6.6",),
+    targets=(Target(f"{_FABRIC}:MixedPrecision.forward_context", forward_context),),
+    upstream=Upstream(issues=(20644,), pull_requests=(20921,)),
+    impact=Impact(
+        "With Fabric(precision='16-mixed') or 'bf16-mixed', layers that a model's forward() or a fabric.autocast() "
+        "block first runs under torch.no_grad() get no gradients from what is computed with them afterwards.",
+        ("element 0 of tensors does not require grad and does not have a grad_fn",),
+    ),
+    probe=keeps_casts_without_grad,
+    equivalent_to="torch.clear_autocast_cache() after the block under no_grad",
+    note="The official fix is for the Trainer only. The cause lies in torch, see autocast-after-no-grad.",
+    relied_on="With a torch without the bug, and where no layer runs under no_grad first, nothing changes. With an "
+    "affected torch, layers train that did not before: a script that relied on that has to freeze them with "
+    "requires_grad_(False).",
+    relied_on_tests=("tests/patches/test_autocast_after_no_grad.py::test_with_a_torch_that_is_right_nothing_changes",),
+)

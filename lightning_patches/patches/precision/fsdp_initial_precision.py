@@ -1,0 +1,47 @@
+"""``fabric/plugins/precision/fsdp.py`` and ``pytorch/plugins/precision/fsdp.py``: precision under FSDP."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from lightning_patches.engine.distributions import upstream_module
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+
+def _module_init_context(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
+    def module_init_context(self: Any) -> Any:
+        # mixed_precision_config says what FSDP computes in. What it shards, and what the optimizer steps, is made in
+        # full precision if the precision is mixed.
+        utils = upstream_module(namespace, "fabric.plugins.precision.utils")
+        return utils._DtypeContextManager(self._desired_input_dtype)
+
+    return module_init_context
+
+
+_TESTS = "tests/tests_fabric/plugins/precision/test_fsdp.py"
+
+
+PATCH = Patch(
+    name="fsdp-initial-precision",
+    title="Mixed precision under FSDP starts with full-precision parameters",
+    group="correctness",
+    affected=(">=2.6.0,<2.6.4",),
+    targets=tuple(
+        Target(f"{part}.plugins.precision.fsdp:FSDPPrecision.module_init_context", _module_init_context)
+        for part in ("fabric", "pytorch")
+    ),
+    calls=("fabric.plugins.precision.utils:_DtypeContextManager.__init__()",),
+    upstream=Upstream(
+        pull_requests=(21586,),
+        commit="6c92678453",
+        fixed_in="2.6.4",
+        tests=(f"{_TESTS}::test_module_init_context",),
+    ),
+    impact=Impact(
+        "Under FSDP with precision 16-mixed or bf16-mixed, a model made in configure_model() or "
+        "Fabric.init_module() has half-precision parameters, and the optimizer works in half precision: small "
+        "steps are rounded away. Nothing says so.",
+        ("FSDP parameters are float16 with precision 16-mixed", "loss stagnates with FSDP and bf16-mixed"),
+    ),
+    note="Parameters take twice the memory that they take in 2.6.0 and 2.6.1, as much as before and after those.",
+)

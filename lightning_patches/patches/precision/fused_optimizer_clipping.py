@@ -1,0 +1,54 @@
+"""Gradient clipping works with fused optimizers in bf16-mixed precision."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from lightning_patches.engine.distributions import upstream_module
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+_AMP = "pytorch.plugins.precision.amp"
+
+
+def _clip_gradients(class_name: str, since: str = "", before: str = "") -> Target:
+    def build(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+        def clip_gradients(self: Any, *args: Any, **kwargs: Any) -> None:
+            if self.scaler is not None:
+                original(self, *args, **kwargs)
+                return
+            # Without a scaler nothing is unscaled, so the guard against optimizers that unscale has nothing to guard.
+            plugin = getattr(upstream_module(namespace, _AMP), class_name)
+            super(plugin, self).clip_gradients(*args, **kwargs)
+
+        return clip_gradients
+
+    return Target(f"{_AMP}:{class_name}.clip_gradients", build, since=since, before=before)
+
+
+PATCH = Patch(
+    name="fused-optimizer-clipping",
+    title="Gradient clipping works with fused optimizers in bf16-mixed precision",
+    group="crash",
+    affected=(">=2.0.0,<=2.6.6",),
+    targets=(
+        _clip_gradients("MixedPrecisionPlugin", before="2.1.1"),
+        _clip_gradients("MixedPrecision", since="2.1.1"),
+    ),
+    calls=("pytorch.plugins.precision.precision:Precision.clip_gradients()",),
+    upstream=Upstream(
+        issues=(21435,),
+        pull_requests=(21436,),
+        commit="043763be89",
+        tests=("tests/tests_pytorch/plugins/precision/test_amp.py::test_optimizer_amp_scaling_support_in_step_method",),
+        merged=True,
+    ),
+    impact=Impact(
+        "With precision='bf16-mixed', gradient_clip_val and a fused optimizer, training fails at its first step "
+        "for no reason.",
+        ("does not allow for gradient clipping because it performs unscaling of gradients internally",),
+    ),
+    equivalent_to="clipping by hand, in configure_gradient_clipping",
+    relied_on="A script that clips by hand, because gradient_clip_val is refused, trains as before. One that "
+    "catches the error in order to take another optimizer no longer gets it, and trains with the fused one.",
+    relied_on_tests=("tests/patches/test_fused_optimizer_clipping.py::test_clipping_by_hand_stays",),
+)
