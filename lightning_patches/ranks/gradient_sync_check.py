@@ -115,7 +115,7 @@ class GradientSyncCheck:
 
     Args:
         every_n_steps: how many steps of an optimizer lie between two checks. The first step is always checked. One
-            check costs 0.7 of a step in ``scripts/benchmark_gradient_sync_check`` (10 million parameters, two ranks on
+            check costs 0.7 of a step in ``scripts/benchmark gradient_sync_check`` (10 million parameters, two ranks on
             a busy CPU), so every 100 steps 0.7 % of the training.
         action: ``"warn"`` (on rank zero, when something differs that did not before), ``"raise"``
             (:class:`GradientSyncError` in every rank), or a function that every rank calls with what is new.

@@ -1,26 +1,24 @@
-#!/usr/bin/env python3
 """Measure what GradientSyncCheck costs: one check, as a share of a training step, with two ranks on the CPU.
 
-scripts/benchmark_gradient_sync_check                     # 10 million parameters in 40 tensors, 20 steps
-scripts/benchmark_gradient_sync_check --width 1024 --layers 10
+scripts/benchmark gradient_sync_check             # 10 million parameters in 40 tensors, 20 steps
+scripts/benchmark gradient_sync_check --width 1024 --layers 10
 
 A step is forward, backward with DDP (gloo) and Adam's update. Times are wall-clock, of rank zero, medians. A check's
 share of training is what it costs over a step's time, divided by every_n_steps.
 """
 
 import argparse
+import json
 import os
 import socket
 import statistics
 import subprocess
 import sys
 import time
-from pathlib import Path
+from functools import partial
+from typing import Any
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))
-os.environ["_LIGHTNING_PATCHES_IMPORT_ONLY"] = "1"
-
+Rows = list[dict[str, Any]]
 BATCH = 64
 
 
@@ -57,46 +55,50 @@ def measure(options: argparse.Namespace) -> None:
         warm = slice(options.steps // 4, None)
         step, one, idle = (statistics.median(times[warm]) for times in (steps, checks, between))
         count = sum(parameter.numel() for parameter in model.parameters())
-        print(f"{count / 1e6:.1f} million parameters in {2 * options.layers} tensors, batch {BATCH}, two ranks")
-        print(f"step   {step * 1e3:8.2f} ms")
-        print(f"check  {one * 1e3:8.2f} ms   {one / step:6.1%} of a step")
+        rows = [
+            {"what": f"step, {count / 1e6:.1f} million parameters in {2 * options.layers} tensors", "ms": step * 1e3}
+        ]
+        rows += [{"what": "check", "ms": one * 1e3, "% of a step": 100 * one / step}]
+        rows += [{"what": "hook without a check", "ms": idle * 1e3, "% of a step": 100 * idle / step}]
         for every in (1, 10, 100, 1000):
             share = (one / every + idle) / step
-            print(f"every_n_steps={every:<5} {share:8.3%} of a step")
-        print(f"a step without a check pays {idle * 1e6:.2f} us")
+            rows += [{"what": f"every_n_steps={every}", "ms": share * step * 1e3, "% of a step": 100 * share}]
+        print(json.dumps(rows))
     torch.distributed.destroy_process_group()
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--width", type=int, default=700, help="features of each layer")
     parser.add_argument("--layers", type=int, default=20)
     parser.add_argument("--steps", type=int, default=20)
-    options = parser.parse_args()
+
+
+def run(options: argparse.Namespace) -> Rows:
     if "RANK" in os.environ and "BENCHMARK_RANK" in os.environ:
         measure(options)
-        return
+        sys.exit()
     with socket.socket() as sock:
         sock.bind(("127.0.0.1", 0))
         port = sock.getsockname()[1]
     common = {
         **os.environ,
         "BENCHMARK_RANK": "1",
+        "_LIGHTNING_PATCHES_IMPORT_ONLY": "1",
         "WORLD_SIZE": "2",
         "MASTER_ADDR": "127.0.0.1",
         "MASTER_PORT": str(port),
     }
-    command = [sys.executable, os.path.abspath(__file__), *sys.argv[1:]]
-    ranks = [subprocess.Popen(command, env={**common, "RANK": str(rank)}) for rank in range(2)]
+    command = [sys.executable, *sys.argv]
+    start = partial(subprocess.Popen, command, stdout=subprocess.PIPE, text=True)
+    ranks = [start(env={**common, "RANK": str(rank)}) for rank in range(2)]
     try:
-        statuses = [rank.wait(600) for rank in ranks]
+        said = [rank.communicate(timeout=600)[0] for rank in ranks]
+        statuses = [rank.returncode for rank in ranks]
     finally:
         for rank in ranks:
             rank.kill()
             rank.wait()
     if any(statuses):
         sys.exit(f"the ranks ended with {statuses}")
-
-
-if __name__ == "__main__":
-    main()
+    rows: Rows = json.loads(said[0].splitlines()[-1])
+    return rows

@@ -1,8 +1,7 @@
-#!/usr/bin/env python3
 """Measure how fast `lightning-patches diagnose` reads logs, in megabytes per second of processor time.
 
-scripts/benchmark_diagnose              # 200 MB of each kind, five rounds
-scripts/benchmark_diagnose --size 20 --rounds 1
+scripts/benchmark diagnose              # 200 MB of each kind, five rounds
+scripts/benchmark diagnose --size 20 --rounds 1
 
 Each log ends with a traceback, which has to be found. Processor time is what other programs on the machine disturb
 least. The kinds take turns; shown are the median over the rounds, and the slowest and the fastest of them. The kinds
@@ -23,7 +22,9 @@ import tempfile
 import uuid
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
+Rows = list[dict[str, Any]]
 ROOT = Path(__file__).resolve().parents[1]
 COMMAND = [sys.executable, "-m", "lightning_patches", "diagnose", "--requirement", "lightning==2.2.5", "--json"]
 TRACEBACK = b"""Traceback (most recent call last):
@@ -93,11 +94,12 @@ def seconds(path: str) -> float:
     return after.children_user + after.children_system - before.children_user - before.children_system
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--size", type=int, default=200, metavar="MB", help="size of each log (default: %(default)s)")
     parser.add_argument("--rounds", type=int, default=5, metavar="N", help="times each is read (default: %(default)s)")
-    options = parser.parse_args()
+
+
+def run(options: argparse.Namespace) -> Rows:
     kinds = (progress_bars, logger, warnings, tracebacks, identifiers, source)
     with tempfile.TemporaryDirectory() as directory:
         sizes = {"a traceback": write(Path(directory, "a traceback"), [], 0)}
@@ -108,11 +110,10 @@ def main() -> None:
         for _ in range(options.rounds):
             for name, took in times.items():
                 took.append(seconds(os.path.join(directory, name)))
+    rows = []
     for name, took in times.items():
         middle, low, high = (sizes[name] / 1e6 / of(took) for of in (statistics.median, max, min))
-        speed = f"  {middle:5.0f} MB/s ({low:.0f} to {high:.0f}) of {sizes[name] / 1e6:.0f} MB" if middle > 1 else ""
-        print(f"{name:15} {statistics.median(took):6.2f} s{speed}")
-
-
-if __name__ == "__main__":
-    main()
+        row = {"log": name, "MB": round(sizes[name] / 1e6), "CPU s": round(statistics.median(took), 2)}
+        speed = {"MB/s": round(middle), "slowest": round(low), "fastest": round(high)} if middle > 1 else {}
+        rows.append({**row, **speed})
+    return rows

@@ -1,8 +1,7 @@
-#!/usr/bin/env python3
 """Measure what one self.log() costs in training_step: stock 2.3.3, and a later release without and with the patches.
 
-scripts/benchmark_log                             # 2.3.3, 2.6.6, 2.6.6+shim
-scripts/benchmark_log --release 2.4.0 --rounds 9
+scripts/benchmark log                             # 2.3.3, 2.6.6, 2.6.6+shim
+scripts/benchmark log --release 2.4.0 --rounds 9
 
 Times are processor time, which other programs on the machine disturb least. Each arm is a process of its own, and the
 arms take turns. In a process the time of a call is the median over the training steps; the table has the median over
@@ -11,16 +10,15 @@ the rounds.
 
 import argparse
 import json
-import os
 import statistics
 import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))
-
+Rows = list[dict[str, Any]]
 BASE = "2.3.3"
 STEPS = 300
 METRICS = [f"metric_{number}" for number in range(10)]
@@ -55,16 +53,17 @@ def measure() -> None:
     scenario.observe(seconds=statistics.median(model.times[STEPS // 10 :]))
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--release", default="2.6.6", help=f"the release to compare with {BASE}")
     parser.add_argument("--distribution", default="lightning", choices=["lightning", "pytorch-lightning"])
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--in-arm", action="store_true", help=argparse.SUPPRESS)
-    options = parser.parse_args()
+
+
+def run(options: argparse.Namespace) -> Rows:
     if options.in_arm:
         measure()
-        return
+        return []
 
     from tests.support.arms import Arm
 
@@ -74,11 +73,17 @@ def main() -> None:
     for _ in range(options.rounds):
         for arm in arms:
             times[arm].append(one_run(arm))
-    for arm in arms:
-        low, high = min(times[arm]) * 1e6, max(times[arm]) * 1e6
-        median = statistics.median(times[arm])
-        ratio = median / statistics.median(times[arms[0]])
-        print(f"{arm!s:30} {median * 1e6:7.1f} us a call ({low:.1f} to {high:.1f})   {ratio:5.2f} times {BASE}")
+    medians = {arm: statistics.median(times[arm]) for arm in arms}
+    return [
+        {
+            "arm": str(arm),
+            "CPU us a call": medians[arm] * 1e6,
+            "fastest": min(times[arm]) * 1e6,
+            "slowest": max(times[arm]) * 1e6,
+            f"times {BASE}": medians[arm] / medians[arms[0]],
+        }
+        for arm in arms
+    ]
 
 
 def one_run(arm) -> float:
@@ -87,11 +92,10 @@ def one_run(arm) -> float:
 
     with tempfile.TemporaryDirectory() as out:
         variables = {**arms.environment_of(arm), "SCENARIO_OUT": out, "SCENARIO_SHIM": str(int(arm.shim))}
-        status, output = arms.execute([sys.executable, os.path.abspath(__file__), "--in-arm"], variables, 300, cwd=out)
+        command = [sys.executable, str(ROOT / "scripts" / "benchmark"), "log", "--in-arm"]
+        status, output = arms.execute(command, variables, 300, cwd=out)
+            [sys.executable, str(ROOT / "scripts" / "benchmark"), "log", "--in-arm"], variables, 300, cwd=out
+        )
         if status:
             sys.exit(f"{arm} ended with status {status}:\n{output[-3000:]}")
         return float.fromhex(json.loads((Path(out) / "rank0.json").read_text())["seconds"])
-
-
-if __name__ == "__main__":
-    main()

@@ -1,10 +1,9 @@
-#!/usr/bin/env python3
 """Measure the hang watch with real ranks over gloo; the tables of tests/distributed/README.md.
 
-    scripts/benchmark_hang_watch faults [NAME ...] [--py-spy PROGRAM]  # each fault: with the watch, with torch alone
+    scripts/benchmark hang_watch faults [NAME ...] [--py-spy PROGRAM]  # each fault: with the watch, with torch alone
                                                    # (with a timeout of 10 s), with its DETAIL, and by py-spy
-    scripts/benchmark_hang_watch pauses --trials 200  # healthy ranks that pause for long: nobody may be ended
-    scripts/benchmark_hang_watch steps --pairs 8   # time of a step with the watch, relative to without
+    scripts/benchmark hang_watch pauses --trials 200  # healthy ranks that pause for long: nobody may be ended
+    scripts/benchmark hang_watch steps --pairs 8   # time of a step with the watch, relative to without
 
 What is said is written down in full, one JSON line for each run, into --out. Nothing is judged here but exit statuses.
 """
@@ -18,15 +17,14 @@ import random
 import re
 import statistics
 import subprocess
-import sys
 import threading
 import time
 from pathlib import Path
 from typing import Any, Optional
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from tests.distributed.processes import Ended, run_ranks
 
+Rows = list[dict[str, Any]]
 FAULTS: dict[str, tuple[list[Optional[str]], dict[str, str]]] = {
     "sleep": (["arrives after", "sleeps after"], {}),
     "sigstop": (["arrives after", "stops after"], {}),
@@ -88,7 +86,8 @@ for window in range(int(sys.argv[1])):
 """
 
 
-def faults(args: argparse.Namespace) -> None:
+def faults(args: argparse.Namespace) -> Rows:
+    rows = []
     for name in args.names or FAULTS:
         actions, variables = FAULTS[name]
         for mode, own in ((mode, MODES[mode]) for mode in args.modes):
@@ -102,6 +101,8 @@ def faults(args: argparse.Namespace) -> None:
                 "hang_ranks", split, {**variables, **own, "MARK": mark}, timeout=args.limit, leave_when=leave
             )
             write(args, {"fault": name, "mode": mode, **as_dict(ended), "py_spy": spied})
+            rows.append({"fault": name, "mode": mode, "seconds": ended.seconds, "statuses": str(ended.statuses)})
+    return rows
 
 
 def spy(program: str, mark: str, into: list[str], seconds: float) -> None:
@@ -122,7 +123,7 @@ def spy(program: str, mark: str, into: list[str], seconds: float) -> None:
                 into.append(f"{done.stdout}{done.stderr}")
 
 
-def pauses(args: argparse.Namespace) -> None:
+def pauses(args: argparse.Namespace) -> Rows:
     random_, ended_ones, long_ones = random.Random(args.seed), 0, 0
     for trial in range(args.trials):
         action = random_.choice(PAUSES)
@@ -132,10 +133,11 @@ def pauses(args: argparse.Namespace) -> None:
         long_ones += "Ranks have waited" in "".join(ended.outputs)
         ended_ones += ended.statuses != [0, 0]
         write(args, {"trial": trial, "action": action, "pauser": pauser, **as_dict(ended)})
-    print(f"{args.trials} trials, in {long_ones} the pause was longer than the timeout; {ended_ones} jobs were ended")
+    return [{"trials": args.trials, "pauses longer than the timeout": long_ones, "jobs ended": ended_ones}]
 
 
-def steps(args: argparse.Namespace) -> None:
+def steps(args: argparse.Namespace) -> Rows:
+    rows = []
     program = Path(__file__).resolve().parents[1] / "tests" / "distributed" / "programs" / "_steps.py"
     program.write_text(STEPS)
     try:
@@ -147,13 +149,12 @@ def steps(args: argparse.Namespace) -> None:
             for kind, column in (("wall", 2), ("CPU", 3)):
                 by_window = {(int(row[0]), row[1]): float(row[column]) for row in found}
                 ratios = sorted(by_window[i, "1"] / by_window[i, "0"] for i in range(args.pairs))
-                print(
-                    f"timeout {timeout} s, {kind} time of {args.steps} steps, watched to not: median "
-                    f"{statistics.median(ratios):.3f}, {ratios[0]:.2f} to {ratios[-1]:.2f}, {args.pairs} pairs",
-                    flush=True,
-                )
+                what = f"timeout {timeout} s, {kind} time of {args.steps} steps, watched to not, {args.pairs} pairs"
+                spread = {"lowest": ratios[0], "highest": ratios[-1]}
+                rows.append({"what": what, "ratio": statistics.median(ratios), **spread})
     finally:
         program.unlink()
+    return rows
 
 
 def as_dict(ended: Ended) -> dict[str, Any]:
@@ -166,8 +167,7 @@ def write(args: argparse.Namespace, record: dict[str, Any]) -> None:
     print({name: record[name] for name in record if name not in ("outputs", "py_spy")}, flush=True)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", default="hang_watch.jsonl")
     commands = parser.add_subparsers(required=True)
     command = commands.add_parser("faults")
@@ -184,9 +184,8 @@ def main() -> None:
     command.add_argument("--pairs", type=int, default=8)
     command.add_argument("--steps", type=int, default=300)
     command.set_defaults(run=steps)
-    args = parser.parse_args()
-    args.run(args)
 
 
-if __name__ == "__main__":
-    main()
+def run(args: argparse.Namespace) -> Rows:
+    rows: Rows = args.run(args)
+    return rows

@@ -1,9 +1,8 @@
-#!/usr/bin/env python3
 """What the patches add to the start of a Python, and to the import of Lightning.
 
-    scripts/benchmark_startup                  # table; exit status 1 if something is over its budget
-    scripts/benchmark_startup --rounds 400 --imports 40
-    scripts/benchmark_startup --release 2.6.4
+    scripts/benchmark startup                  # exit status 1 if something is over its budget
+    scripts/benchmark startup --rounds 400 --imports 40
+    scripts/benchmark startup --release 2.6.4
 
 Each figure is the median of differences between two runs made one after the other, one with and one without, in an
 environment in which the package is installed and compiled. CPU time is what the process used, by itself and in the
@@ -21,7 +20,6 @@ import argparse
 import compileall
 import json
 import os
-import platform
 import shutil
 import statistics
 import subprocess
@@ -31,10 +29,11 @@ import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
 import _releases
 
+Rows = list[dict[str, Any]]
 ROOT = Path(__file__).resolve().parents[1]
 BUDGETS = {"asleep": 0.3, "armed": 2.0}
 """In milliseconds, on a machine where a bare Python starts in BARE milliseconds; scaled to the one at hand."""
@@ -72,12 +71,13 @@ class Cost:
     cpu: float
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rounds", type=int, default=200, help="starts of each kind (default: %(default)s)")
     parser.add_argument("--imports", type=int, default=15, help="imports of each kind (default: %(default)s)")
     parser.add_argument("--release", default="2.3.3", help="of Lightning (default: %(default)s)")
-    args = parser.parse_args()
+
+
+def run(args: argparse.Namespace) -> Rows:
     with tempfile.TemporaryDirectory(prefix="benchmark-") as directory:
         plain, enabled = Path(directory) / "plain", Path(directory) / "enabled"
         for environment in (plain, enabled):
@@ -88,10 +88,13 @@ def main() -> int:
             env=variables(),
             stdout=subprocess.DEVNULL,
         )
-        print(f"Python {platform.python_version()}, {os.cpu_count()} CPUs, load {os.getloadavg()[0]:.1f}\n")
-        fits = starts(plain, enabled, args.rounds)
-        fits &= imports(enabled, args.release, args.imports)
-    return 0 if fits else 1
+        return [*starts(plain, enabled, args.rounds), *imports(enabled, args.release, args.imports)]
+
+
+def row(what: str, wall: float, cpu: float, of: float, budget: float) -> dict[str, Any]:
+    """What is added, in milliseconds; ``of`` is the processor time of what it is added to."""
+    costs = {"adds ms": wall, "adds CPU ms": cpu, "% of it": 100 * cpu / of, "budget ms": budget}
+    return {"what": what, **costs, **({"over": True} if cpu > budget else {})}
 
 
 def make(environment: Path) -> None:
@@ -112,7 +115,7 @@ def variables(**more: str) -> dict[str, str]:
     return {**{name: value for name, value in os.environ.items() if not name.startswith(dropped)}, **more}
 
 
-def starts(plain: Path, enabled: Path, rounds: int) -> bool:
+def starts(plain: Path, enabled: Path, rounds: int) -> Rows:
     launcher = next(plain.glob("lib/python*/site-packages/lightning_patches/activation/launcher"))
     version = ".".join(map(str, sys.version_info[:2]))
     below_run = {
@@ -140,20 +143,15 @@ def starts(plain: Path, enabled: Path, rounds: int) -> bool:
     bare_cpu = statistics.median(cost.cpu for cost in bare)
     bare_wall = statistics.median(cost.wall for cost in bare)
     scale = bare_cpu / BARE
-    print(f"Start of a Python: {bare_wall:.1f} ms, {bare_cpu:.1f} ms CPU; medians of {rounds} pairs")
-    print(f"{'':22}{'adds':>10}{'adds CPU':>12}{'of bare':>10}{'budget':>10}")
-    fits = True
+    rows: Rows = [{"what": f"start of a Python, medians of {rounds} pairs", "ms": bare_wall, "CPU ms": bare_cpu}]
     for kind, measured in costs.items():
         wall = statistics.median(cost.wall - other.wall for cost, other in zip(measured, bare))
         cpu = statistics.median(cost.cpu - other.cpu for cost, other in zip(measured, bare))
-        budget = BUDGETS[kind.split()[0]] * scale
-        fits &= cpu <= budget
-        share = f"{100 * cpu / bare_cpu:.1f} %"
-        print(f"{kind:22}{wall:7.2f} ms{cpu:9.2f} ms{share:>10}{budget:7.2f} ms{'' if cpu <= budget else '  OVER'}")
-    return fits
+        rows.append(row(kind, wall, cpu, bare_cpu, BUDGETS[kind.split()[0]] * scale))
+    return rows
 
 
-def imports(enabled: Path, release: str, count: int) -> bool:
+def imports(enabled: Path, release: str, count: int) -> Rows:
     unpacked = str(_releases.unpacked("lightning", release))
     python = str(enabled / "bin" / "python")
     stock = variables(PYTHONPATH=unpacked, PYTHONWARNINGS="ignore")
@@ -176,12 +174,10 @@ def imports(enabled: Path, release: str, count: int) -> bool:
         cpus.append(1000 * (results[1][1] - results[0][1]))
         added = sorted(set(results[1][2]) - set(results[0][2]))
     wall, cpu, budget = statistics.median(walls), statistics.median(cpus), FIRING_BUDGET * whole
-    print(f"\nimport lightning.pytorch {release}: {whole:.0f} ms CPU; medians of {count} pairs")
-    print(f"{'':22}{'adds':>10}{'adds CPU':>12}{'of import':>10}{'budget':>10}")
-    share = f"{100 * cpu / whole:.2f} %"
-    print(f"{'firing':22}{wall:7.1f} ms{cpu:9.1f} ms{share:>10}{budget:7.1f} ms{'' if cpu <= budget else '  OVER'}")
-    print(f"modules that only the patches need: {', '.join(added) or 'none'}")
-    return cpu <= budget
+    return [
+        {"what": f"import lightning.pytorch {release}, medians of {count} pairs", "CPU ms": whole},
+        {**row("firing", wall, cpu, whole, budget), "modules that only the patches need": ", ".join(added) or "none"},
+    ]
 
 
 def measure(command: list[str], environment: dict[str, str]) -> Cost:
@@ -193,7 +189,3 @@ def measure(command: list[str], environment: dict[str, str]) -> Cost:
     process.returncode = os.waitstatus_to_exitcode(status)
     assert process.returncode == 0, (command, process.returncode)
     return Cost(1000 * wall, 1000 * (usage.ru_utime + usage.ru_stime))
-
-
-if __name__ == "__main__":
-    sys.exit(main())
