@@ -94,8 +94,6 @@ def one_run(arm) -> float:
         variables = {**arms.environment_of(arm), "SCENARIO_OUT": out, "SCENARIO_SHIM": str(int(arm.shim))}
         command = [sys.executable, str(ROOT / "scripts" / "benchmark"), "log", "--in-arm"]
         status, output = arms.execute(command, variables, 300, cwd=out)
-            [sys.executable, str(ROOT / "scripts" / "benchmark"), "log", "--in-arm"], variables, 300, cwd=out
-        )
         if status:
             sys.exit(f"{arm} ended with status {status}:\n{output[-3000:]}")
         return float.fromhex(json.loads((Path(out) / "rank0.json").read_text())["seconds"])
