@@ -12,6 +12,8 @@ import time
 from dataclasses import dataclass
 from typing import Iterable, Optional
 
+from lightning_patches.ranks import _sockets
+
 _MEMORY_FILE = "/memfd:lightning_patches stacks"
 _STATES = {
     "R": "running",
@@ -24,6 +26,8 @@ _STATES = {
 _ENDED_BY_SOMEBODY = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _TICKS = os.sysconf("SC_CLK_TCK")
 _MOST_RECORDS = 100_000
+_LEAST_MOVED = 10_000
+"""Bytes a second. To look again and again at a small file is no work."""
 
 
 # ---------------------------------------------------------------- one process
@@ -212,26 +216,36 @@ class Work:
         at: the moment, in seconds.
         cpu: seconds of CPU.
         moved: bytes read and written.
-        wakes: how often its main thread was woken, as it is for each packet that arrives.
+        carried: bytes that each TCP connection has carried, by its inode; without what ranks say to each other.
+        veiled: there are sockets of which the kernel does not tell what they carry.
+        switches: how often their threads have gone to sleep, which is as often as they were woken.
         running: one of them runs, or would if a processor were free, on a node with more processes than processors.
     """
 
     at: float
     cpu: float
     moved: int
-    wakes: int
+    carried: dict[int, int]
+    veiled: bool
+    switches: int
     running: bool = False
 
     def since(self, before: Work) -> bool:
-        """Whether it has worked since then, as far as can be seen from outside."""
-        return self.is_busy_since(before) or self.wakes - before.wakes >= 2 * (self.at - before.at)
+        """Whether it has worked since then, as far as can be seen from outside. To wake up is no work."""
+        return self.is_busy_since(before) or any(
+            count > before.carried.get(inode, 0) for inode, count in self.carried.items()
+        )
 
     def is_busy_since(self, before: Work) -> bool:
         """Whether it has computed, read or written. One that asks again and again whether to go on has not."""
         seconds = self.at - before.at
         if self.running and before.running:
             return True
-        return self.cpu - before.cpu >= 0.1 * seconds or self.moved - before.moved >= 100_000 * seconds
+        return self.cpu - before.cpu >= 0.1 * seconds or self.moved - before.moved >= _LEAST_MOVED * seconds
+
+    def may_have_worked_since(self, before: Work) -> bool:
+        """Whether it was woken, and has sockets that may be why."""
+        return self.veiled and self.switches - before.switches >= 0.5 * (self.at - before.at)
 
 
 def work(pid: int, watchers: Iterable[int] = (), ranks: Iterable[int] = ()) -> Work:
@@ -240,31 +254,47 @@ def work(pid: int, watchers: Iterable[int] = (), ranks: Iterable[int] = ()) -> W
     Args:
         pid: the process.
         watchers: threads of it that do not count: ours.
-        ranks: children that do not count, since they are ranks of their own.
+        ranks: processes that do not count, children or not, since they are ranks of their own.
     """
     at = time.monotonic()
-    fields = _stat(pid)
-    cpu, running = _cpu(fields), fields[:1] == ["R"]
-    moved = _moved(f"/proc/{pid}/io")
+    ranks, watchers = list(ranks), set(watchers)
+    cpu, moved, switches, running = 0.0, 0, 0, False
+    sockets: set[int] = set()
+    for one in (pid, *descendants(pid, ranks)):
+        fields = _stat(one)
+        cpu, running = cpu + _cpu(fields), running or fields[:1] == ["R"]
+        moved += _moved(f"/proc/{one}/io")
+        switches += sum(_switches(one, thread) for thread in _threads(one) if thread not in watchers)
+        sockets |= _sockets.of_process(one)
     for thread in watchers:
         cpu -= _cpu(_stat(pid, thread), children=False)
         moved -= _moved(f"/proc/{pid}/task/{thread}/io")
-    for child in descendants(pid, ranks):
-        fields = _stat(child)
-        cpu, running = cpu + _cpu(fields), running or fields[:1] == ["R"]
-        moved += _moved(f"/proc/{child}/io")
-    wakes = 0
-    for name, value in _lines(f"/proc/{pid}/task/{pid}/status"):
-        if name == "voluntary_ctxt_switches":
-            wakes = int(value)
-    return Work(at, cpu, moved, wakes, running)
+    carried, veiled = _sockets.traffic(sockets, ranks, os.environ.get("MASTER_PORT", ""))
+    return Work(at, cpu, moved, carried, veiled, switches, running)
 
 
-def works(pid: int, ranks: Iterable[int] = (), seconds: float = 1.0) -> bool:
-    """Whether a process works, or a child of it that is no rank. Takes ``seconds`` to find out."""
-    before = work(pid, ranks=ranks)
+def works(pid: int, ranks: Iterable[int] = (), seconds: float = 1.2, watchers: Iterable[int] = ()) -> Optional[bool]:
+    """Whether a process works, or a child of it that is no rank. Takes ``seconds`` to find out.
+
+    Returns:
+        ``None`` if that can't be told.
+    """
+    ranks = list(ranks)
+    before = work(pid, watchers, ranks)
     time.sleep(seconds)
-    return work(pid, ranks=ranks).since(before)
+    after = work(pid, watchers, ranks)
+    return True if after.since(before) else None if after.may_have_worked_since(before) else False
+
+
+def _threads(pid: int) -> list[int]:
+    with contextlib.suppress(OSError):
+        return [int(name) for name in os.listdir(f"/proc/{pid}/task")]
+    return []
+
+
+def _switches(pid: int, thread: int) -> int:
+    found = (value for name, value in _lines(f"/proc/{pid}/task/{thread}/status") if name == "voluntary_ctxt_switches")
+    return int(next(found, 0))
 
 
 def _cpu(fields: list[str], children: bool = True) -> float:

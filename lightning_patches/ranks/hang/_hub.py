@@ -534,12 +534,15 @@ class Hub:
         for rank in ranks:
             if rank in started:
                 pid, began = started[rank]
-                works = _processes.works(pid)
+                found = _processes.works(pid)
+                works = bool(found)
                 text = f"has not said hello to rank zero: {_processes.state(pid, began)}"
                 text += ", and works." if works else "."
                 where = f"host {host}, pid {pid}"
                 kind = _report.WORKS if works else _report.UNWATCHED
-                states.append(State(f"rank {rank}", rank, where, kind, text=text, place="start-up", works=works))
+                state = State(f"rank {rank}", rank, where, kind, text=text, place="start-up", works=works)
+                state.unseen = found is None
+                states.append(state)
             elif any(peer.beat and peer.beat["numbers"] for peer in self._ranks.values()):
                 text = "is not watched: it is in the process group, and has not said hello to rank zero."
                 states.append(State(f"rank {rank}", rank, "", _report.UNWATCHED, text=text, unseen=True))
@@ -560,7 +563,7 @@ class Hub:
         if peer.ended == "lost":
             outside = peer.outside or _UNASKED
             state.kind, state.works = _report.DIED if outside.gone else _report.SILENT, outside.works
-            state.unseen = not outside.seen and not peer.has_gone
+            state.unseen = (outside.unclear or not outside.seen) and not peer.has_gone
             state.text = f"{'has ended' if outside.gone else 'was lost'} without a word: {outside.state}.{last}"
         elif peer.ended == "finished":
             state.kind, state.text = _report.LEFT, f"has left: its program has ended.{last}"
@@ -571,7 +574,7 @@ class Hub:
         elif not answer:
             outside = peer.outside or _UNASKED
             state.kind, state.works, state.detail = _report.SILENT, outside.works, outside.stack
-            state.unseen, state.children = not outside.seen, outside.children
+            state.unseen, state.children = outside.unclear or not outside.seen, outside.children
             state.text = f"does not answer: {outside.state}{', and works' if outside.works else ''}.{last}"
             if outside.stack:
                 state.text += " It is in code that lets no other Python thread run:"
@@ -583,14 +586,18 @@ class Hub:
             if point is not None and peer.has_no_part_in(point):
                 state.text += " It is not in the group that the others wait in."
         elif point is None and beat["idle"] >= self._settings()[0]:
-            state.seconds, state.works = beat["idle"], beat["works"]
+            state.seconds, state.works, state.unseen = beat["idle"], beat["works"], beat["unclear"]
             state.text = f"has made no progress for {beat['idle']:.0f} s."
         elif beat["works"]:
             state.kind, state.works = _report.WORKS, True
             state.text = f"works: it is at {state.place}."
         else:
-            state.seconds = beat["still"]
+            state.seconds, state.unseen = beat["still"], beat["unclear"]
             state.text = f"is not there; its main thread has not moved for {beat['still']:.0f} s."
+            if state.unseen:
+                state.text += (
+                    " Whether it works can't be told: it is woken, and has sockets that don't show what they carry."
+                )
         return state
 
     # ---------------------------------------------------------------- ending
@@ -619,4 +626,4 @@ def _pause(timeout: float) -> float:
 
 
 _UNASKED = Outside("its node can't be asked", seen=False)
-_NO_BEAT: Message = {"place": "", "works": False, "still": 0.0, "waits": 0.0}
+_NO_BEAT: Message = {"place": "", "works": False, "unclear": False, "still": 0.0, "waits": 0.0, "idle": 0.0}

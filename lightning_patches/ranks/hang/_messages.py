@@ -90,6 +90,7 @@ TO_HUB: dict[str, dict[str, Check]] = {
         "still": seconds,
         "idle": seconds,
         "works": flag,
+        "unclear": flag,
     },
     "report": {
         "stack": text(LONGEST_STACK),
@@ -103,6 +104,7 @@ TO_HUB: dict[str, dict[str, Check]] = {
         "state": text(1024),
         "stack": text(LONGEST_STACK),
         "works": flag,
+        "unclear": flag,
         "gone": flag,
         "crashed": flag,
         "seen": flag,

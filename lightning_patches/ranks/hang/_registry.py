@@ -58,7 +58,8 @@ class Outside:
     Args:
         state: in words.
         stack: if it wrote one.
-        works: it uses the CPU, reads, writes, or receives.
+        works: it uses the CPU, reads, writes, sends or receives.
+        unclear: whether it works can't be told.
         gone: it has ended.
         crashed: it was killed by a signal that is not a request to end.
         seen: its process could be looked at.
@@ -68,6 +69,7 @@ class Outside:
     state: str
     stack: str = ""
     works: bool = False
+    unclear: bool = False
     gone: bool = False
     crashed: bool = False
     seen: bool = True
@@ -130,11 +132,12 @@ class Job:
                 many = f"{ooms} process{'es' if ooms > 1 else ''}"
                 state += f", perhaps by the kernel's OOM killer: it has killed {many} here since the watch began"
             return Outside(state, gone=True, crashed=_processes.crashed(status))
-        works = _processes.works(record.pid, self._others(record.pid))
+        found = _processes.works(record.pid, self._others(record.pid), watchers=[record.thread])
+        works, unclear = bool(found), found is None
         if not lives:
-            return Outside(state, works=works)
+            return Outside(state, works=works, unclear=unclear)
         stack = _processes.stack_from_outside(record.pid, record.started, record.thread, record.signal, record.file)
-        return Outside(state, stack, works, children=self.children(local_rank))
+        return Outside(state, stack, works, unclear, children=self.children(local_rank))
 
     def children(self, local_rank: int) -> list[str]:
         """What the processes do that a rank of this node has started, such as a DataLoader's workers.

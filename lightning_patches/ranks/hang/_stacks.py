@@ -32,6 +32,7 @@ _COMMUNICATION = (
 )
 _BACKWARD = ("torch/autograd/graph.py", "torch/autograd/__init__.py")
 _WRAPPERS = frozenset({"wrapper", "func_wrapper", "inner", "_time_logger", "_exception_logger"})
+_WAITING_MODULES = ("threading", "queue", "concurrent.futures._base", "concurrent.futures.thread")
 _C_CLASSES = ("torch.distributed", "torch._C._distributed")
 _C_OPERATORS = ("c10d", "_c10d_functional", "c10d_functional")
 _LIBRARIES = tuple(
@@ -41,6 +42,10 @@ _MOST_FRAMES = 40
 AT_END = "the program's end"
 _SOON = 3.0
 """Seconds after which a rank that stands still is looked at more closely. Healthy ones hardly ever do for so long."""
+
+
+_SLOWEST_PACKET = 3.0
+"""Seconds between two packets of a connection that counts as alive."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +60,8 @@ class View:
         pending: the collective that it waits in, if torch's flight recorder knows it.
         still: for how long the main thread has not moved, in seconds.
         idle: for how long it has made no progress, and neither computed nor read nor written, in seconds.
-        works: it moves, computes, reads, writes or receives.
+        works: it moves, computes, reads, writes, sends or receives.
+        unclear: it is woken, and has sockets of which nothing can be told: it may work.
     """
 
     place: str
@@ -66,6 +72,7 @@ class View:
     still: float
     idle: float
     works: bool
+    unclear: bool
 
 
 class Sampler:
@@ -93,6 +100,7 @@ class Sampler:
         self._trainer: Optional[weakref.ref[Any]] = None
         self._changes: deque[float] = deque(maxlen=16)
         self._works: deque[Work] = deque(maxlen=64)
+        self._worked = now - _SLOWEST_PACKET
         self._recorded: tuple[object, Optional[Collective]] = (None, None)
 
     def look(self, torch: bool = True) -> View:
@@ -110,7 +118,7 @@ class Sampler:
             waits, what = max(waits, still), pending.name  # a handle that is waited for, or the device
         while self._changes and now - self._changes[0] > self.timeout:
             self._changes.popleft()
-        busy, works = self._look_at_work(still, now)
+        busy, works, unclear = self._look_at_work(still, now)
         moves = len(self._changes) >= 3 or still < self.timeout / 3
         if busy or self._has_progressed(numbers, moves, now):
             self._progress = (self._progress[0], now)
@@ -124,6 +132,7 @@ class Sampler:
             still=still,
             idle=now - self._progress[1],
             works=not waits and (works or moves),
+            unclear=not waits and unclear,
         )
 
     def _look_at_main(self, frame: FrameType, numbers: dict[str, int], now: float) -> None:
@@ -153,7 +162,11 @@ class Sampler:
             since = self._main[1] if thread == main else now
             calls[thread] = before if before is not None and before[0] == signature else (signature, since)
             waited = now - calls[thread][1]
-            if waited >= waits:
+            if (
+                thread != main
+            ):  # which may listen all the time: it keeps the job waiting if the main thread waits for it
+                waited = min(waited, still) if _waits_for_a_thread(frames.get(main or 0)) else 0.0
+            if waited > waits or (thread == main and waited >= waits):
                 waits, what = waited, call[1]
         self._calls = calls
         return waits, what
@@ -168,19 +181,24 @@ class Sampler:
         found = self._recorded[1]
         return found if found is not None and not found.done else None
 
-    def _look_at_work(self, still: float, now: float) -> tuple[bool, bool]:
-        """Whether this process has computed, read or written, and whether it works in any way that can be seen."""
+    def _look_at_work(self, still: float, now: float) -> tuple[bool, bool, bool]:
+        """Whether this process has computed, read or written, whether it works in any way that can be seen, and whether
+        it may work in one that can't."""
         if still < min(_SOON, self.timeout / 3) and now - self._progress[1] < self.timeout / 3:
             self._works.clear()
-            return True, True
+            return True, True, False
         self._works.append(self._work())
         last = self._works[-1]
         while len(self._works) > 2 and last.at - self._works[1].at >= min(self.timeout / 3, 10.0):
             self._works.popleft()
         first = self._works[0]
         if last.at - first.at < 0.3:
-            return True, True  # too short to tell
-        return last.is_busy_since(first), last.since(first)
+            return True, True, False  # too short to tell
+        if last.since(first):
+            self._worked = now
+        # Slow data comes in packets: between two of them nothing is to be seen.
+        works = now - self._worked < max(self.timeout / 3, _SLOWEST_PACKET)
+        return last.is_busy_since(first), works, last.may_have_worked_since(first)
 
     def _has_progressed(self, numbers: dict[str, int], moves: bool, now: float) -> bool:
         """Whether collectives or batches have been begun since; where neither is known, whether the stack changes."""
@@ -253,6 +271,11 @@ def describe() -> str:
             what = f"thread {waited_for[thread]!r}, which has to end first" if thread in waited_for else "thread"
             parts.append(f"{what}, beside the main one:\n" + "\n".join(lines))
     return "\n".join(parts)
+
+
+def _waits_for_a_thread(main: Optional[FrameType]) -> bool:
+    """Whether the main thread is in a lock, a queue, a future or the end of a thread."""
+    return main is None or main.f_globals.get("__name__") in _WAITING_MODULES
 
 
 def _waited_for_at_exit() -> list[threading.Thread]:

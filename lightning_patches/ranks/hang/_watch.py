@@ -348,10 +348,15 @@ class Watch:
         if len(others) + 1 < identity.world_size or self._zero() is None:
             return False
         ranks = [record.pid for record in others]
-        before = {pid: _processes.work(pid, ranks=[p for p in ranks if p != pid]) for pid in ranks}
+        watchers = {record.pid: [record.thread] for record in others}
+
+        def now() -> dict[int, _processes.Work]:
+            return {pid: _processes.work(pid, watchers[pid], [p for p in ranks if p != pid]) for pid in ranks}
+
+        before = now()
         time.sleep(2.0)
         return not any(
-            _processes.work(pid, ranks=[p for p in ranks if p != pid]).since(work) for pid, work in before.items()
+            after.since(before[pid]) or after.may_have_worked_since(before[pid]) for pid, after in now().items()
         )
 
     def _end_silent_zero(self) -> None:
