@@ -12,22 +12,50 @@ import socket
 import stat
 import tempfile
 from functools import lru_cache
+from typing import Optional, Sequence
 
-BASES = ("/dev/shm", "/tmp")
+from lightning_patches import _runtime
+
+BASES = ("/dev/shm", f"/run/user/{os.getuid()}", "/tmp")
+_LEAST_FREE = 1 << 16
+"""Bytes."""
+_told: set[str] = set()
 _FIRST_NAMESPACE = "pid:[4026531836]"  # the kernel's own number for it
 
 
 def directory(*below: str) -> str:
     """A directory that belongs to this user alone, made if it is not there: what stands in it is trusted.
 
+    Where somebody else has taken its name, or no room is left, the next place is taken, and that is said once. All
+    ranks of the node find the same.
+
     Args:
         below: directories within it.
 
     Raises:
-        OSError: it can't be made.
-        PermissionError: it is somebody else's, or others can write to it.
+        OSError: it can't be made anywhere.
+        PermissionError: in each place it is somebody else's, or others can write to it.
     """
-    base = next((base for base in BASES if os.path.isdir(base) and os.access(base, os.W_OK)), tempfile.gettempdir())
+    refused: Optional[OSError] = None
+    for base in (*BASES, tempfile.gettempdir()):
+        if not os.path.isdir(base) or not os.access(base, os.W_OK):
+            continue
+        try:
+            path = _own(base, below)
+        except OSError as error:
+            refused = refused or error
+            continue
+        if refused is not None and str(refused) not in _told:
+            _told.add(str(refused))
+            _runtime.notice(f"{refused} {path} is used instead.", urgent=True)
+        return path
+    raise refused or FileNotFoundError(f"no directory can be made in any of {', '.join(BASES)}")
+
+
+def _own(base: str, below: Sequence[str]) -> str:
+    space = os.statvfs(base)
+    if space.f_bavail * space.f_frsize < _LEAST_FREE:
+        raise OSError(f"{base} is full.")
     path = os.path.join(base, f"lightning_patches-{os.getuid()}")
     for name in ("", *below):
         path = os.path.join(path, name) if name else path

@@ -650,16 +650,31 @@ def test_a_taken_port_has_an_alternative() -> None:
     other.close()
 
 
-def test_a_directory_of_somebody_else_is_not_believed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_node, "BASES", (str(tmp_path),))
-    own = tmp_path / f"lightning_patches-{os.getuid()}"
-    own.mkdir()
-    own.chmod(0o777)
+@pytest.mark.parametrize("taken_by", ["others may write", "link", "file"])
+def test_who_takes_the_directory_does_not_switch_the_watch_off(
+    taken_by: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """It is not believed; the next place is taken, which is said, and without one it is an error."""
+    first, second = tmp_path / "first", tmp_path / "second"
+    first.mkdir()
+    second.mkdir()
+    monkeypatch.setattr(_node, "BASES", (str(first), str(second)))
+    monkeypatch.setattr(_node, "_told", set())
+    monkeypatch.setattr("tempfile.tempdir", str(first))
+    taken = first / f"lightning_patches-{os.getuid()}"
+    if taken_by == "link":
+        taken.symlink_to(tmp_path)
+    elif taken_by == "file":
+        taken.touch()
+    else:
+        taken.mkdir()
+        taken.chmod(0o777)
+    for _ in range(2):
+        assert _registry.Job("key").path.startswith(str(second))
+    said = capfd.readouterr().err
+    assert said.count("only this user can write to") == said.count("is used instead") == 1, said
+    second.rename(tmp_path / "gone")
     with pytest.raises(PermissionError, match="only this user can write to"):
-        _registry.Job("key")
-    own.rmdir()
-    own.symlink_to(tmp_path)
-    with pytest.raises(PermissionError):
         _registry.Job("key")
 
 

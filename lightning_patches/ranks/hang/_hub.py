@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, fields
 from typing import Callable, Optional
 
 from lightning_patches.ranks import _node, _processes
-from lightning_patches.ranks.hang import _files, _report, _wire
+from lightning_patches.ranks.hang import _report, _wire
 from lightning_patches.ranks.hang._identity import Identity
 from lightning_patches.ranks.hang._messages import LONGEST_STACK, Message
 from lightning_patches.ranks.hang._registry import THREADS, Job, Outside
@@ -451,7 +451,7 @@ class Hub:
             report.after = (
                 f"The ranks go on waiting. If nothing changes, the next report comes after {2 * seconds:.0f} s."
             )
-        _report.say(report.text() + _files.save(report.text(), report.as_dict()))
+        _report.tell(report.text(), report.as_dict())
         self._reported_at, self._reports = seconds, self._reports + 1
         if ends:
             self._abort()

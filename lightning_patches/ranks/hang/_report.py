@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Optional, Sequence
 
 from lightning_patches import _runtime
+from lightning_patches.ranks.hang import _files
 from lightning_patches.ranks.hang._registry import THREADS
 
 STATUS = 124
@@ -250,6 +251,15 @@ def say(text: str) -> None:
     thread = threading.Thread(target=write, name=f"{THREADS} report", daemon=True)
     thread.start()
     thread.join(5.0)
+
+
+def tell(text: str, data: dict[str, Any]) -> None:
+    """A report: to the terminal first, then into files, if the user wants any."""
+    path = _files.place()
+    say(f"{text}\n  With all stacks in {path}.jsonl." if path else text)
+    trouble = _files.save(text, data)
+    if trouble:
+        say(f"the report is not in {_files.VARIABLE}={os.path.dirname(path)}: {printable(trouble)}.")
 
 
 def say_in_short(text: str) -> None:

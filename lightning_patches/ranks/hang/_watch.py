@@ -18,7 +18,6 @@ from lightning_patches import _runtime
 from lightning_patches.ranks import _node, _processes
 from lightning_patches.ranks.hang import (
     _collectives,
-    _files,
     _gpus,
     _hub,
     _identity,
@@ -317,7 +316,7 @@ class Watch:
         if self._is_speaker(identity):
             text = self._alone(identity, view, ends)
             data = {"schema": 1, "verdict": text.partition("\n")[0].rstrip("."), "ranks": [], "text": text}
-            _report.say(text + _files.save(text, data))
+            _report.tell(text, data)
         if ends:
             if not at_end:
                 self._end_silent_zero()

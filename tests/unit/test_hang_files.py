@@ -1,0 +1,61 @@
+"""Reports in files: what another user may have put in their place is left alone, and nothing is waited for."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from lightning_patches.ranks.hang import _files, _report
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv(_files.VARIABLE, str(tmp_path / "hangs"))
+    return Path(_files.place())
+
+
+def test_reports_are_appended_to_two_files(place: Path) -> None:
+    for number in (1, 2):
+        assert _files.save(f"report {number}", {"verdict": f"report {number}", "ranks": []}) == ""
+    assert place.with_name(f"{place.name}.txt").read_text().split("\n\n")[:2] == [
+        "lightning_patches: report 1",
+        "lightning_patches: report 2",
+    ]
+    lines = place.with_name(f"{place.name}.jsonl").read_text().splitlines()
+    assert [json.loads(line)["verdict"] for line in lines] == ["report 1", "report 2"]
+
+
+@pytest.mark.parametrize("kind", ["link", "fifo", "directory"])
+def test_what_is_no_file_of_this_user_is_left_alone(kind: str, place: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """The report is on the terminal all the same, and before anything is written."""
+    place.parent.mkdir()
+    victim = place.parent / "victim"
+    victim.write_text("as it was")
+    path = place.with_name(f"{place.name}.txt")
+    if kind == "link":
+        path.symlink_to(victim)
+    elif kind == "fifo":
+        os.mkfifo(path)
+    else:
+        path.mkdir()
+    _report.tell("rank 1 is missing", {"verdict": "rank 1 is missing", "ranks": []})
+    said = capfd.readouterr().err
+    assert said.index("rank 1 is missing") < said.index(f"the report is not in {_files.VARIABLE}="), said
+    assert victim.read_text() == "as it was"
+
+
+def test_a_directory_that_never_answers(
+    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """As a dead network filesystem: whoever writes there does not come back."""
+    stuck = tmp_path / "python"
+    stuck.write_text("#!/bin/sh\nexec sleep 60\n")
+    stuck.chmod(0o755)
+    monkeypatch.setattr(_files.sys, "executable", str(stuck))
+    monkeypatch.setattr(_files, "_PATIENCE", 0.5)
+    _report.tell("rank 1 is missing", {"verdict": "rank 1 is missing", "ranks": []})
+    said = capfd.readouterr().err
+    assert said.index("rank 1 is missing") < said.index("it has not answered for"), said
