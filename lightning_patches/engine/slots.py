@@ -6,6 +6,7 @@ anew from the original, so that patches which share a target can come and go in 
 
 from __future__ import annotations
 
+import functools
 import inspect
 import sys
 import typing
@@ -148,14 +149,17 @@ def names_in(raw: Any) -> tuple[str, ...]:
 
 
 _DESCRIPTORS = (staticmethod, classmethod, property)
+_CACHE: Any = type(functools.lru_cache(maxsize=None)(len))
 
 
 def function_of(raw: Any) -> Any:
-    """The function in a descriptor."""
+    """The function in a descriptor, or behind a cache."""
     if isinstance(raw, (staticmethod, classmethod)):
         return raw.__func__
     if isinstance(raw, property):
         return raw.fget
+    if isinstance(raw, _CACHE):
+        return raw.__wrapped__
     return raw
 
 
@@ -174,13 +178,12 @@ def check_shipped(module: ModuleType, target: Target, raw: Any, compare: bool) -
     name = target.attribute.rpartition(".")[2]
     function: Any = None
     for function in _unwrapped(raw):
-        plain = isinstance(function, FunctionType)
-        home = function.__globals__.get("__name__", "?") if plain else type(function).__module__  # functools.lru_cache
+        home = function.__globals__.get("__name__", "?") if isinstance(function, FunctionType) else "?"
         if home.partition(".")[0] not in _DECORATORS_OF:
             break
     else:
-        code = getattr(function, "__code__", None)
-        if isinstance(code, CodeType) and function.__globals__ is vars(module) and code.co_name == name:
+        code = function.__code__
+        if function.__globals__ is vars(module) and code.co_name == name:
             if not compare or any(_same(code, other) for other in _compiled(module, target.attribute)):
                 return
             raise ReplacedError(f"the file of {target.location} has changed {SINCE}")
@@ -418,11 +421,13 @@ def _parameters(code: CodeType) -> tuple[int, tuple[str, ...]]:
 
 
 def _like(raw: Any, function: Any) -> Any:
-    """The function in the same kind of descriptor."""
+    """The function in the same kind of descriptor, or behind such a cache."""
     if isinstance(raw, (staticmethod, classmethod)):
         return type(raw)(function)
     if isinstance(raw, property):
         return property(function, raw.fset, raw.fdel, raw.__doc__)
+    if isinstance(raw, _CACHE):
+        return functools.lru_cache(raw.cache_info().maxsize)(function)
     return function
 
 

@@ -65,6 +65,8 @@ class Swapped:
 
 
 def function_of(raw: Any) -> Any:
+    if hasattr(raw, "cache_clear"):
+        return raw.__wrapped__
     return getattr(raw, "__func__", None) or getattr(raw, "fget", None) or raw
 
 

@@ -14,9 +14,6 @@ def _check(original: Callable[..., None], namespace: str) -> Callable[..., None]
         except RuntimeError:
             pass  # what it asks torch for decides on nothing but an advice
 
-    for name in ("cache_clear", "cache_info", "cache_parameters"):  # from 2.2.0 on it is cached
-        if hasattr(original, name):
-            setattr(_check_cuda_matmul_precision, name, getattr(original, name))
     return _check_cuda_matmul_precision
 
 

@@ -1,0 +1,67 @@
+"""A checkpoint of a compiled model can be loaded by the model that is not compiled, and the other way round."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Any
+
+from lightning_patches.engine.distributions import upstream_module
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+
+def _load_state_dict(original: None, namespace: str) -> Any:
+    def load_state_dict(self: Any, state_dict: Any, *args: Any, **kwargs: Any) -> Any:
+        load = super(upstream_module(namespace, "pytorch.core.module").LightningModule, self).load_state_dict
+        try:
+            return load(state_dict, *args, **kwargs)
+        except RuntimeError:
+            renamed = _renamed(self, state_dict)
+            if renamed is None:
+                raise
+        return load(renamed, *args, **kwargs)
+
+    return load_state_dict
+
+
+def _renamed(model: Any, state_dict: Any) -> Any:
+    """The entries by the model's names, where the two differ by ``_orig_mod``; ``None`` if none does."""
+    paths = {_uncompiled(path): path for path, _ in model.named_modules(remove_duplicate=False)}
+    renamed: Any = OrderedDict()
+    for name, value in state_dict.items():
+        path, _, last = name.rpartition(".")
+        path = paths.get(_uncompiled(path), path)
+        renamed[f"{path}.{last}" if path else last] = value
+    if len(renamed) < len(state_dict) or set(renamed) == set(state_dict):
+        return None
+    versions = {_uncompiled(path): about for path, about in getattr(state_dict, "_metadata", {}).items()}
+    renamed._metadata = OrderedDict((path, versions[name]) for name, path in paths.items() if name in versions)
+    return renamed
+
+
+def _uncompiled(path: str) -> str:
+    return ".".join(part for part in path.split(".") if part != "_orig_mod")
+
+
+PATCH = Patch(
+    name="compiled-names",
+    title="Checkpoints of compiled models load into models that are not compiled, and back",
+    group="crash",
+    affected=(">=2.0.0,<=2.6.6",),
+    targets=(Target("pytorch.core.module:LightningModule.load_state_dict", _load_state_dict, adds=True),),
+    upstream=Upstream(issues=(17415, 20233)),
+    impact=Impact(
+        "The checkpoint of a model whose parts were compiled with torch.compile cannot be loaded into the same model "
+        "without torch.compile, neither by load_from_checkpoint nor by ckpt_path, nor the other way round.",
+        (
+            "_orig_mod.",
+            "Unexpected key(s) in state_dict: with _orig_mod",
+            "Missing key(s) in state_dict: with _orig_mod",
+        ),
+    ),
+    equivalent_to="loading the checkpoint into a model that is compiled as the one was that was saved",
+    note="Only where loading has failed: then names that differ by _orig_mod alone are matched, and everything else has "
+    "to fit as before. With strict=False torch raises no error, and nothing is done.",
+    relied_on="A program that loads what fits fails at nothing, and is as before. One that catches the error to rename "
+    "the entries itself finds that they have been loaded.",
+    relied_on_tests=("tests/patches/test_compiled_names.py::test_strict_is_strict_about_all_others",),
+)

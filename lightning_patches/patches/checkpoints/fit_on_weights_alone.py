@@ -1,0 +1,44 @@
+"""A run can go on from a checkpoint that holds the weights alone, with optimizers that begin anew."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from lightning_patches import _runtime
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+_RESTORE = "pytorch.trainer.connectors.checkpoint_connector:_CheckpointConnector.restore_optimizers_and_schedulers"
+_SAYS = "The checkpoint holds the weights alone: optimizers and learning rate schedulers begin anew."
+
+
+def _restore(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def restore_optimizers_and_schedulers(self: Any) -> None:
+        checkpoint = self._loaded_checkpoint
+        if checkpoint and "optimizer_states" not in checkpoint and "lr_schedulers" not in checkpoint:
+            _runtime.warn_once("fit-on-weights-alone", _SAYS)
+            return
+        original(self)
+
+    return restore_optimizers_and_schedulers
+
+
+PATCH = Patch(
+    name="fit-on-weights-alone",
+    title="A run goes on from a checkpoint of the weights alone, with a new optimizer",
+    group="crash",
+    affected=(">=2.0.0,<=2.6.6",),
+    targets=(Target(_RESTORE, _restore),),
+    upstream=Upstream(issues=(20230,)),
+    impact=Impact(
+        "fit(ckpt_path=...) with a checkpoint that was saved with save_weights_only=True ends in a KeyError.",
+        (
+            "Trying to restore optimizer state but checkpoint contains only the model",
+            "Trying to restore learning rate scheduler state but checkpoint contains only the model",
+        ),
+    ),
+    default=False,
+    equivalent_to="loading the weights into the model, and giving the loops their progress, before fit",
+    note="Switch it on to go on from a checkpoint without optimizer states where it stopped counting. Opt-in, as the "
+    "optimizer's momentum and the schedulers' place are lost, which the error prevents. To begin at epoch 0, load the "
+    "weights with load_from_checkpoint instead.",
+)

@@ -1,0 +1,42 @@
+"""Issues 17415 and 20233: a checkpoint is loaded by a model that is compiled in another way than the one it is of."""
+
+import pytest
+
+from tests.equivalence.proof import Proof, sees
+from tests.support.arms import Arm, run
+
+
+def observed(version, case, shim=True):
+    result = run("compiled_names", Arm("pytorch-lightning", version, shim), case)
+    return result.ok, result.observations[0]
+
+
+@pytest.mark.parametrize("version", ["2.0.0", "2.6.6"])
+@pytest.mark.parametrize("case, other", [("other", "layer.scale"), ("missing", "parts.1.bias")])
+def test_strict_is_strict_about_all_others(version, case, other):
+    """And tells only those."""
+    ok, seen = observed(version, case)
+    assert not ok and other in seen["error"] and "layer.weight" not in seen["error"], seen
+
+
+def test_a_model_with_a_method_of_its_own():
+    assert observed("2.6.6", "own", shim=False)[0] is False
+    assert observed("2.6.6", "own")[1]["same"]
+
+
+def test_what_is_not_strict_is_as_before():
+    """torch raises no error there. What does not fit is not loaded."""
+    stock, shim = (observed("2.6.6", "loose", shim) for shim in (False, True))
+    assert stock[0] and shim[0] and not stock[1]["same"] and not shim[1]["same"]
+
+
+PROOFS = tuple(
+    Proof(
+        "compiled-names",
+        lambda result: not result.ok and "_orig_mod" in result.output and "Missing key(s)" in result.output,
+        case=case,
+        recommended=f"{case}-same",
+        right=sees(lambda seen, trains=trains: seen["same"] is not trains),
+    )
+    for case, trains in (("load", False), ("test", False), ("fit", True), ("plain", True), ("inner", True))
+)

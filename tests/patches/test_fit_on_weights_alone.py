@@ -1,0 +1,39 @@
+"""Issue 20230: fit with a checkpoint that was saved with save_weights_only=True."""
+
+import pytest
+
+from tests.equivalence.proof import Proof, ends_with, only
+from tests.support.arms import Arm, run
+
+PROOFS = tuple(
+    Proof(
+        "fit-on-weights-alone",
+        ends_with("Trying to restore optimizer state but checkpoint contains only the model"),
+        case=case,
+        observed=only("seen", "weights", "lr"),
+        recommended=f"{case}-by-hand" if case else "by-hand",
+        note="That a warning says so is left out.",
+    )
+    for case in ("", "steps")
+)
+
+
+def test_it_says_so():
+    result = run("fit_on_weights_alone", Arm("lightning", "2.6.6", shim=True), toggle="fit-on-weights-alone")
+    assert result.ok, result
+    (said,) = result.observations[0]["warnings"]
+    assert "begin anew" in said
+
+
+@pytest.mark.parametrize("case", ["whole", "part"])
+def test_every_other_checkpoint_is_loaded_or_refused_as_before(case):
+    stock, shim = (
+        run("fit_on_weights_alone", Arm("lightning", "2.6.6", on), case, toggle="fit-on-weights-alone" if on else None)
+        for on in (False, True)
+    )
+    assert stock.ok is shim.ok is (case == "whole")
+    assert stock.observations == shim.observations
+
+
+def test_it_is_opt_in():
+    assert not run("fit_on_weights_alone", Arm("lightning", "2.6.6", shim=True)).ok

@@ -1,0 +1,77 @@
+"""Issues 17415 and 20233: a checkpoint is loaded by a model that is compiled in another way than the one it is of.
+
+Cases: ``load`` (load_from_checkpoint), ``fit``, ``test`` (ckpt_path), ``plain`` (saved by the model that is not compiled,
+fit by the one that is), ``inner`` (other parts were compiled); with ``-same`` behind it, the model is compiled as the
+one was that was saved. ``other`` and ``missing``: there is an entry too many, or too few, besides; ``loose``: and
+strict is False; ``own``: the model has a load_state_dict of its own.
+"""
+
+import os
+
+import _scenario as scenario
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+pl = scenario.pytorch()
+CASE, _, SAME = scenario.CASE.partition("-")
+COMPILED = ("layer",) if CASE != "plain" else ()
+"""What is compiled where it is saved."""
+COMPILED_THEN = COMPILED if SAME else {"plain": ("layer",), "inner": ("parts.0",)}.get(CASE, ())
+
+
+class Model(pl.LightningModule):
+    def __init__(self, compiled=COMPILED_THEN):
+        super().__init__()
+        self.layer = torch.nn.Linear(2, 2)
+        self.parts = torch.nn.Sequential(torch.nn.BatchNorm1d(2), torch.nn.Linear(2, 1))
+        if "layer" in compiled:
+            self.layer = torch.compile(self.layer, backend="eager")
+        if "parts.0" in compiled:
+            self.parts[0] = torch.compile(self.parts[0], backend="eager")
+
+    def training_step(self, batch, batch_idx):
+        return self.parts(self.layer(batch[0])).square().mean()
+
+    def test_step(self, batch, batch_idx):
+        pass
+
+    def configure_optimizers(self):
+        return torch.optim.Adam(self.parameters(), lr=0.1)
+
+
+class Own(Model):
+    def load_state_dict(self, state_dict, *args, **kwargs):
+        return super().load_state_dict(dict(state_dict), *args, **kwargs)
+
+
+def weights(model):
+    return {name.replace("_orig_mod.", ""): value for name, value in model.state_dict().items()}
+
+
+if __name__ == "__main__":
+    path = os.path.join(os.environ.get("SCENARIO_OUT", "."), "a.ckpt")
+    torch.manual_seed(1)
+    batches = DataLoader(TensorDataset(torch.randn(8, 2)), batch_size=4)
+    model = Model(COMPILED)
+    trainer = scenario.trainer(accelerator="cpu", max_epochs=1)
+    trainer.fit(model, batches)
+    trainer.save_checkpoint(path)
+    saved = weights(model)
+    if CASE in ("other", "missing", "loose"):
+        checkpoint = torch.load(path, weights_only=True)
+        if CASE == "missing":
+            del checkpoint["state_dict"]["parts.1.bias"]
+        else:
+            checkpoint["state_dict"]["layer._orig_mod.scale"] = torch.ones(1)
+        torch.save(checkpoint, path)
+    with scenario.observing_errors():
+        if CASE in ("fit", "plain", "inner"):
+            model = Model()
+            scenario.trainer(accelerator="cpu", max_epochs=2).fit(model, batches, ckpt_path=path)
+        elif CASE == "test":
+            model = Model()
+            scenario.trainer(accelerator="cpu").test(model, batches, ckpt_path=path, verbose=False)
+        else:
+            model = (Own if CASE == "own" else Model).load_from_checkpoint(path, strict=CASE != "loose")
+    loaded = weights(model)
+    scenario.observe(loaded=loaded, same=all(torch.equal(loaded[name], saved[name]) for name in saved))
