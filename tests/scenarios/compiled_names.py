@@ -1,9 +1,9 @@
 """Issues 17415 and 20233: a checkpoint is loaded by a model that is compiled in another way than the one it is of.
 
 Cases: ``load`` (load_from_checkpoint), ``fit`` and ``test`` (ckpt_path), ``plain`` (the model that fits is compiled,
-not the one that was saved), ``inner`` (other parts were compiled). With ``-same`` behind it, the model is compiled as the
-one that was saved. ``other`` and ``missing``: besides, there is an entry too many, or too few; ``loose``: one too many,
-and strict is False; ``own``: the model has a load_state_dict of its own.
+not the one that was saved), ``inner`` (other parts were compiled). With ``-same`` behind it, the model is compiled as
+the one that was saved. ``other`` and ``missing``: besides, there is an entry too many, or too few; ``loose``: one too
+many, and strict is False; ``own``: the model has a load_state_dict of its own.
 """
 
 import os
