@@ -60,6 +60,9 @@ _FRAME = re.compile(
     r'File "(?P<file>[^"\n]+)", line \d+(?:, in (?P<name>\S+))?|(?P<path>/[^\s:]+\.py):\d+ in (?P<in>\w+)'
 )
 _BEGIN = "Traceback (most recent call last)"
+_IN_WORKER = "Original Traceback"
+_HIDDEN = re.compile(r"\d+ frames? hidden|HYDRA_FULL_ERROR")
+_OURS = re.compile(rb"lightning_patches: [^\n]{0,200}\d fix(?:es)? \('lightning-patches status'")
 _CHAINED = ("During handling of the above exception", "The above exception was the direct cause")
 _ERROR = re.compile(
     r"^\s*((?:[\w<>]+\.)*\w*(?:Error|Exception|Interrupt|Exit|Warning|Failure|Timeout)\b.*|\w+(?:\.\w+)+: .*)"
@@ -76,6 +79,7 @@ class Raised:
         words: that line.
         frames: ``"path in function"`` for each frame of the traceback.
         before: the error during whose handling it was raised, or that it names as its cause.
+        is_complete: the traceback is there from its beginning to the message, with all frames.
     """
 
     first: int
@@ -84,6 +88,7 @@ class Raised:
     words: str
     frames: tuple[str, ...] = ()
     before: Optional[Raised] = None
+    is_complete: bool = False
 
     @property
     def root(self) -> Raised:
@@ -104,6 +109,7 @@ class Text:
         tail: the end of the log, as it is, whether that was read or not.
         tail_line: number of its first line.
         has_traceback: somewhere in the log there is one, known or not.
+        is_patched: somewhere in the log our line says that fixes were applied.
     """
 
     lines: list[str]
@@ -114,6 +120,7 @@ class Text:
     tail: str = ""
     tail_line: int = 1
     has_traceback: bool = False
+    is_patched: bool = False
 
     @property
     def files(self) -> list[str]:
@@ -202,7 +209,11 @@ def _errors(lines: list[str], indices: list[int]) -> Iterator[Raised]:
             chained = last if last is not None and any(words in line for words in _CHAINED) else chained
             at += 1
             continue
-        begin, frames = at, []
+        begin, frames, is_complete = at, [], _BEGIN in line
+        if (
+            _IN_WORKER in line and last is not None
+        ):  # what a process was told by its worker: the frames above go on here
+            frames, is_complete = list(last.frames), last.is_complete
         at += _BEGIN in line  # otherwise somebody has cut off the traceback's beginning
         message = None
         while at < len(indices) and message is None:
@@ -215,9 +226,10 @@ def _errors(lines: list[str], indices: list[int]) -> Iterator[Raised]:
             elif frames and _ERROR.match(_BOX.sub(" ", line)) and not line.startswith("    "):
                 message = at
             at += 1
+            is_complete = is_complete and not _HIDDEN.search(line)
         end = at
         if message is None:
-            end, message = at, at - 1
+            end, message, is_complete = at, at - 1, False
         while end < len(indices) and end - message < MAX_MESSAGE:
             line = lines[indices[end]]
             if not line.strip() or any(words in line for words in (_BEGIN, *_CHAINED)):
@@ -225,7 +237,7 @@ def _errors(lines: list[str], indices: list[int]) -> Iterator[Raised]:
             end += 1
         at = max(at, end)
         words = " ".join(_BOX.sub(" ", lines[indices[message]]).split())
-        last = Raised(indices[begin], indices[end - 1], indices[message], words, tuple(frames), chained)
+        last = Raised(indices[begin], indices[end - 1], indices[message], words, tuple(frames), chained, is_complete)
         chained = None
         yield last
 
@@ -483,11 +495,14 @@ class Noted:
         self._tail = b""
         self._lines = 0
         self._has_traceback = False
+        self._is_patched = False
 
     def read(self, size: int, /) -> bytes:
         block = self._stream.read(size)
         edge = self._tail[-len(self._MARK) :] + block[: len(self._MARK)]
         self._has_traceback = self._has_traceback or self._MARK in block or self._MARK in edge
+        if not self._is_patched and b"lightning_patches: " in block:
+            self._is_patched = _OURS.search(block) is not None
         self._lines += block.count(b"\n")
         self._tail = (self._tail + block if len(block) < BEFORE else block)[-BEFORE:]
         return block
@@ -497,6 +512,7 @@ class Noted:
         text.tail = self._tail.decode("utf-8", "replace")
         text.tail_line = self._lines - self._tail.count(b"\n") + 1
         text.has_traceback = self._has_traceback
+        text.is_patched = self._is_patched
         return text
 
 

@@ -49,6 +49,7 @@ from lightning_patches.cli import (
     NOT_APPLIED,
     OK,
     UsageError,
+    _calls,
     _describe,
     _log,
     _output,
@@ -81,6 +82,7 @@ _NAMESPACE_PATHS = {
     "lightning": re.compile(r"(?:^|[/\\])lightning[/\\](?:pytorch|fabric)[/\\]"),
     "pytorch_lightning": re.compile(r"(?:^|[/\\])(?:pytorch_lightning|lightning_fabric)[/\\]"),
 }
+_PATCHES_PATH = re.compile(r"[/\\]lightning_patches[/\\]patches[/\\]")
 _INSTALLED = re.compile(r"[/\\](?:(?:site|dist)-packages|lib[/\\]python[\d.]*)[/\\]|^<")
 _ADVISORY = re.compile(r"(?:CVE|GHSA|PYSEC)-")
 _ERROR = re.compile(r"\w(?:error|exception):")
@@ -197,6 +199,8 @@ class Match:
         verdicts: on it, in the releases in question.
         cause: it is the one to begin with.
         program: what is to be run again, as one types it.
+        needed: the call, argument or variable that the patch needs to mend this.
+        is_patched: the log is of a program that ran with patches.
     """
 
     record: Record
@@ -209,6 +213,8 @@ class Match:
     verdicts: list[dict[str, str]] = field(default_factory=list)
     cause: bool = False
     program: str = SOME_PROGRAM
+    needed: str = ""
+    is_patched: bool = False
 
     @property
     def ruled_out(self) -> bool:
@@ -533,8 +539,22 @@ def _matches(record: Record, symptom: str, text: Text) -> Iterable[Match]:
         line = text.line_at(found.start())
         error = text.error_at(line)
         certain = _ADVISORY.match(symptom) is not None or (error is not None and _runs_through(record, error))
-        if certain or not _is_common(wanted):
-            yield Match(record, symptom, text.numbers[line], _shown(text.lines[line]), certain, error)
+        if not certain and (_is_common(wanted) or _is_elsewhere(record, error, symptom, line, text)):
+            continue
+        is_patched = text.is_patched or (error is not None and any(map(_is_ours, error.frames)))
+        shown = _shown(text.lines[line])
+        needed = _calls.needed(record.name, text, line)
+        yield Match(record, symptom, text.numbers[line], shown, certain, error, needed=needed, is_patched=is_patched)
+
+
+def _is_elsewhere(record: Record, error: Optional[Raised], symptom: str, line: int, text: Text) -> bool:
+    """Whether a complete traceback shows that an error did not come about in Lightning, nor on the path of the bug."""
+    if error is None or not error.is_complete or (line > error.message and not _is_message(symptom)):
+        return False
+    chain = [one for one in text.raised if one.root is error.root]
+    return not any(map(_is_lightning, (frame for one in chain for frame in one.frames))) and not any(
+        _own_frames(record, one) for one in chain
+    )
 
 
 def _is_common(wanted: str) -> bool:
@@ -566,7 +586,11 @@ def _outermost(match: Match) -> int:
 
 
 def _is_lightning(frame: str) -> bool:
-    return any(path.search(frame) for path in _NAMESPACE_PATHS.values())
+    return any(path.search(frame) for path in _NAMESPACE_PATHS.values()) or _is_ours(frame)
+
+
+def _is_ours(frame: str) -> bool:
+    return _PATCHES_PATH.search(frame) is not None
 
 
 def _upstream_path(frame: str) -> str:
@@ -694,6 +718,14 @@ def _advice(match: Match) -> str:
         return f"the patch is opt-in, {_how(f'default,{record.name}', match.program)} adds it; {leave}"
     if "disabled" in kinds:
         return f"LIGHTNING_PATCHES leaves the patch out; select it, {leave}"
+    if match.needed and record.name == "own-checkpoint-load" and not match.is_patched:
+        run = _how("1", match.program)
+        return f"{run} mends it if the run itself wrote the checkpoint; for any other put {match.needed}; {leave}"
+    if match.needed:
+        return f"put {match.needed}; {leave}"
+    if match.is_patched:
+        status = f"`lightning-patches status {record.name}`"
+        return f"the program ran with the patches on, and shows it all the same: {status} there says why; {leave}"
     return f"{_how('1', match.program)} mends it; {leave}"
 
 
@@ -701,7 +733,7 @@ def _how(spec: str, program: str = SOME_PROGRAM) -> str:
     """The shortest way to turn the patches on here."""
     if autostart.is_enabled():
         return f"`LIGHTNING_PATCHES={spec}`"
-    imported = "`import lightning_patches` at the top of the script"
+    imported = _calls.AT_TOP
     if spec == "1":
         return f"`lightning-patches run {program}` (or {imported})"
     return f"`lightning-patches run --patches {spec} {program}` (or `LIGHTNING_PATCHES={spec}` and {imported})"

@@ -181,14 +181,12 @@ GENERATOR = "RuntimeError: Expected a 'cuda' device type for generator but found
 @pytest.mark.parametrize(
     ("text", "name"),
     [
-        (frames("/home/me/train.py") + CPU, "align-devices"),
         (frames(LIGHTNING + "pytorch/strategies/ddp.py", "/home/me/net.py") + CPU, "align-devices"),
         ("[Rank 1] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=9)", "prepare-data-without-deadline"),
-        (frames("/env/torch/utils/data/sampler.py") + GENERATOR, "init-module-data"),
         (frames(LIGHTNING + "pytorch/loops/fit_loop.py", "/env/torch/sampler.py") + GENERATOR, "init-module-data"),
         (MESSAGE, DEVICE),
     ],
-    ids=["plain torch", "a user's tensor", "watchdog", "generator in plain torch", "a generator of one's own", "bare"],
+    ids=["a user's tensor", "watchdog", "a generator of one's own", "bare"],
 )
 def test_everyday_errors_are_possible_at_most(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, text: str, name: str
@@ -198,6 +196,97 @@ def test_everyday_errors_are_possible_at_most(
     match = next(match for match in document["matches"] if match["name"] == name)
     assert match["would_tell"] and "import lightning_patches" not in match["advice"] + document["closing"]
     assert "Nothing is certain" in document["closing"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        frames("/home/me/train.py") + CPU,
+        frames("/home/me/train.py", "/env/torch/utils/data/sampler.py") + GENERATOR,
+        frames("/srv/app/views.py") + "IndexError: pop from empty list\n",
+        frames("/home/me/train.py", "/env/transformers/trainer.py") + CPU,
+        frames("/home/me/a.py", "/env/google/cloud/_helpers.py")
+        + "ModuleNotFoundError: No module named 'pkg_resources'\n",
+        frames("/home/me/a.py", "/env/torch/serialization.py")
+        + "_pickle.UnpicklingError: Weights only load failed. This file can still be loaded, to do so\n"
+        + "\tWeightsUnpickler error: Unsupported global: GLOBAL net.Net was not an allowed global by default\n",
+        frames("/home/me/loop.py", "/env/torch/utils/data/dataloader.py")
+        + "RuntimeError: Caught RuntimeError in DataLoader worker process 0.\nOriginal "
+        + frames("/home/me/collate.py")
+        + "RuntimeError: stack(): argument 'tensors' (position 1) must be tuple of Tensors, not Tensor\n",
+    ],
+    ids=["tensors", "generator", "web view", "transformers", "pkg_resources", "torch.load", "collate"],
+)
+def test_a_complete_traceback_elsewhere_rules_a_bug_out(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, text: str
+) -> None:
+    document = diagnosed(capsys, tmp_path, text)
+    assert (document["matches"], document["ok"]) == ([], False)
+    without_beginning = text.replace(HEAD, "")
+    assert diagnosed(capsys, tmp_path, without_beginning)["matches"] or "pop from" in text
+
+
+def test_what_a_worker_raises_is_seen_together_with_what_came_of_it(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    outer = frames("/home/me/train.py", LIGHTNING + "pytorch/loops/fit_loop.py", "/env/torch/dataloader.py")
+    inner = "Original " + frames("/env/torch/collate.py")
+    error = "RuntimeError: stack(): argument 'tensors' (position 1) must be tuple of Tensors, not Tensor\n"
+    text = f"{outer}RuntimeError: Caught RuntimeError in DataLoader worker process 0.\n{inner}{error}"
+    assert [match["name"] for match in diagnosed(capsys, tmp_path, text)["matches"]] == ["plain-batch-sampler"]
+
+
+REFUSED = (
+    frames("/home/me/train.py", LIGHTNING + "pytorch/core/saving.py", LIGHTNING + "fabric/utilities/cloud_io.py")
+    + "_pickle.UnpicklingError: Weights only load failed. This file can still be loaded\n"
+    + "\tWeightsUnpickler error: Unsupported global: GLOBAL __main__.Config was not an allowed global by default\n"
+)
+RESTORING = "Restoring states from the checkpoint path at /data/me/runs/last.ckpt\n"
+HINT = (
+    "lightning_patches: '/data/me/runs/last.ckpt' holds objects that torch does not load by default: __main__.Config.\n"
+)
+APPLIED = "lightning_patches: lightning 2.2.5: 46 fixes ('lightning-patches status' lists them)\n"
+OUR_FRAME = '  File "/env/lightning_patches/patches/own_checkpoints.py", line 7, in _load\n    original()\n'
+
+
+@pytest.mark.parametrize("release", ["2.0.9", "2.2.5", "2.6.0", "2.6.6"])
+@pytest.mark.parametrize(
+    ("text", "directory"),
+    [
+        (RESTORING + REFUSED, "/data/me/runs"),
+        (HINT + REFUSED, "/data/me/runs"),
+        (REFUSED.replace("    g()", '    Net.load_from_checkpoint("runs/a b.ckpt")', 1), "runs"),
+        (REFUSED, "DIRECTORY OF THE CHECKPOINT"),
+    ],
+    ids=["resumed", "our hint", "source", "unnamed"],
+)
+def test_a_checkpoint_is_loaded_by_a_call_with_its_directory(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, text: str, directory: str, release: str
+) -> None:
+    log = tmp_path / "log.txt"
+    call = f"`lightning_patches.trust_checkpoints({directory!r})` below `import lightning_patches`"
+    for with_patches in (False, True):
+        log.write_text((APPLIED if with_patches else "") + text)
+        assert cli.main(["diagnose", str(log), "--json", "--requirement", f"lightning=={release}"]) == 0
+        closing = json.loads(capsys.readouterr().out)["closing"]
+        assert call in closing
+        assert "mends it if the run itself wrote the checkpoint" in closing or "mends it" not in closing
+        assert not (with_patches and "mends it" in closing)
+    lines = text.splitlines(keepends=True)
+    at = next(index for index, line in enumerate(lines) if "UnpicklingError" in line)
+    log.write_text("".join([*lines[:at], OUR_FRAME, *lines[at:]]))
+    cli.main(["diagnose", str(log), "--json", "--requirement", f"lightning=={release}"])
+    closing = json.loads(capsys.readouterr().out)["closing"]
+    assert call in closing and "mends it" not in closing
+
+
+def test_a_log_of_the_patched_program_is_not_answered_with_the_patches(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    closing = diagnosed(capsys, tmp_path, APPLIED + TRACEBACK)["closing"]
+    assert "mends it" not in closing and f"`lightning-patches status {DEVICE}` there says why" in closing
+    none = APPLIED.replace("46 fixes", "no fixes")
+    assert "mends it" in diagnosed(capsys, tmp_path, none + TRACEBACK)["closing"]
 
 
 def test_found_needs_the_release(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
