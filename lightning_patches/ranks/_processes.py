@@ -248,13 +248,14 @@ class Work:
         return self.veiled and self.switches - before.switches >= 0.5 * (self.at - before.at)
 
 
-def work(pid: int, watchers: Iterable[int] = (), ranks: Iterable[int] = ()) -> Work:
+def work(pid: int, watchers: Iterable[int] = (), ranks: Iterable[int] = (), connections: Iterable[int] = ()) -> Work:
     """What a process and its children have done.
 
     Args:
         pid: the process.
         watchers: threads of it that do not count: ours.
         ranks: processes that do not count, children or not, since they are ranks of their own.
+        connections: inodes of sockets that do not count: ours.
     """
     at = time.monotonic()
     ranks, watchers = list(ranks), set(watchers)
@@ -269,7 +270,7 @@ def work(pid: int, watchers: Iterable[int] = (), ranks: Iterable[int] = ()) -> W
     for thread in watchers:
         cpu -= _cpu(_stat(pid, thread), children=False)
         moved -= _moved(f"/proc/{pid}/task/{thread}/io")
-    carried, veiled = _sockets.traffic(sockets, ranks, os.environ.get("MASTER_PORT", ""))
+    carried, veiled = _sockets.traffic(sockets.difference(connections), ranks, os.environ.get("MASTER_PORT", ""))
     return Work(at, cpu, moved, carried, veiled, switches, running)
 
 

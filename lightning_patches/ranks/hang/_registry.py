@@ -18,6 +18,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Optional
 
 from lightning_patches.ranks import _node, _processes
+from lightning_patches.ranks.hang import _wire
 from lightning_patches.ranks.hang._messages import LONGEST_CHILD, MOST_CHILDREN
 
 THREADS = "lightning_patches hang"
@@ -172,7 +173,7 @@ class Job:
     def work(self) -> _processes.Work:
         """What this process and its children have done, without what the watch itself does."""
         watchers = [thread.native_id for thread in threading.enumerate() if thread.name.startswith(THREADS)]
-        return _processes.work(os.getpid(), [one for one in watchers if one], self._others(os.getpid()))
+        return _processes.work(os.getpid(), [one for one in watchers if one], self._others(os.getpid()), _wire.inodes())
 
     def sweep(self) -> None:
         """Remove what is left here of jobs of which no process lives."""
