@@ -37,6 +37,23 @@ def test_no_other_file_is_trusted_for_its_name():
     assert ERROR in shim.output, shim
 
 
+@pytest.mark.parametrize("version", ["2.3.3", "2.6.6"])
+@pytest.mark.parametrize("case", ["exchanged", "exchanged_error"])
+def test_by_default_nothing_is_read_that_this_run_did_not_write(version, case):
+    """Who can write the directory while the search runs has no code run, neither as it ends nor as it fails."""
+    for toggle in (None, "tuner-cleanup-on-error"):
+        result = run(SCENARIO, Arm("lightning", version, shim=True), case, toggle=toggle)
+        assert not result.ok and result.observations[0]["called"] is False, result
+        if case == "exchanged_error":
+            assert "in the middle of the search" in result.observations[0]["error"], result
+
+
+@pytest.mark.parametrize("version", ["2.3.3", "2.6.6"])
+def test_by_default_a_local_file_is_read_since_this_run_wrote_it(version):
+    result = run(SCENARIO, Arm("lightning", version, shim=True), "lr_callback")
+    assert result.ok, result
+
+
 PROOFS = (
     Proof(
         "tuner-temporary-checkpoint",

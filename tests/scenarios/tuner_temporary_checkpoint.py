@@ -1,8 +1,11 @@
 """PR 21758: the finders' own checkpoint, when the model's hyperparameters hold an object of the user's.
 
 Cases: ``lr_callback``, ``lr_find``, ``scale_batch_size``; ``user_file`` loads a checkpoint that is named like a
-finder's but was handed to the user by somebody else.
+finder's but was handed to the user by somebody else. ``exchanged``: while the search runs, somebody else writes a file
+whose reading makes a directory where the finder's is; ``exchanged_error``: and the search fails.
 """
+
+from pathlib import Path
 
 import _scenario as scenario
 import torch
@@ -15,6 +18,11 @@ class Settings:
     width = 4
 
 
+class Caller:
+    def __reduce__(self):
+        return Path.mkdir, (Path("called"),)
+
+
 class Model(pl.LightningModule):
     def __init__(self, settings):
         super().__init__()
@@ -23,6 +31,11 @@ class Model(pl.LightningModule):
         self.layer = torch.nn.Linear(settings.width, 1)
 
     def training_step(self, batch, batch_idx):
+        if scenario.CASE.startswith("exchanged") and batch_idx == 2:
+            (own,) = Path(self.trainer.default_root_dir).glob(".lr_find_*.ckpt")
+            torch.save({**torch.load(own, weights_only=False), "of_somebody": Caller()}, own)
+            if scenario.CASE == "exchanged_error":
+                raise ValueError("in the middle of the search")
         return self.layer(batch[0]).pow(2).mean()
 
     def configure_optimizers(self):
@@ -42,6 +55,11 @@ if __name__ == "__main__":
     )
     tuner = scenario.pytorch("tuner").Tuner(trainer)
     with scenario.observing_errors():
+        if scenario.CASE.startswith("exchanged"):
+            try:
+                tuner.lr_find(model, num_training=5, max_lr=1e-2, update_attr=False)
+            finally:
+                scenario.observe(called=Path("called").exists())
         if scenario.CASE == "lr_find":
             tuner.lr_find(model, num_training=5, max_lr=1e-2, update_attr=False)
             scenario.observe(unchanged=before.equal(model.layer.weight))

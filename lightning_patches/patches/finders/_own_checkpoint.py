@@ -7,11 +7,10 @@ variable, because a name alone proves nothing.
 
 from __future__ import annotations
 
-import inspect
 from types import FrameType
-from typing import Any, Optional
+from typing import Optional
 
-from lightning_patches.engine.distributions import module_name, upstream_module
+from lightning_patches.engine.distributions import module_name
 
 _LR_FINDER = "pytorch.tuner.lr_finder"
 
@@ -35,18 +34,3 @@ def finder_above(frame: Optional[FrameType], namespace: str) -> Optional[FrameTy
     while frame is not None and not is_finder(frame, namespace):
         frame = frame.f_back
     return frame
-
-
-def read_checkpoint(path: Any, namespace: str, map_location: Any = "cpu") -> dict[str, Any]:
-    """Read a finder's own checkpoint, whatever classes it holds: this job wrote it a moment ago.
-
-    Raises:
-        FileNotFoundError: it is gone.
-    """
-    import torch
-
-    cloud_io = upstream_module(namespace, "fabric.utilities.cloud_io")
-    options = {"weights_only": False} if "weights_only" in inspect.signature(torch.load).parameters else {}
-    with cloud_io.get_filesystem(path).open(path, "rb") as file:
-        checkpoint: dict[str, Any] = torch.load(file, map_location=map_location, **options)
-    return checkpoint

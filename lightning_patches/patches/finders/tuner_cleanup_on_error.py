@@ -11,7 +11,7 @@ from typing import Any, Callable, Iterator, Optional
 from lightning_patches import _runtime
 from lightning_patches.engine.distributions import upstream_module
 from lightning_patches.patch import Impact, Patch, Target, Upstream
-from lightning_patches.patches.finders._own_checkpoint import finder_above, is_finder, read_checkpoint
+from lightning_patches.patches.finders._own_checkpoint import finder_above, is_finder
 
 _LR_FINDER = "pytorch.tuner.lr_finder"
 
@@ -124,7 +124,8 @@ class _Before:
         io = upstream_module(self.namespace, "fabric.plugins.io.torch_io").TorchCheckpointIO
         try:
             if as_base and type(strategy.checkpoint_io) is io:
-                checkpoint = read_checkpoint(path, self.namespace)
+                # As any other file: who can write to the directory may have put another one there.
+                checkpoint = upstream_module(self.namespace, "fabric.utilities.cloud_io")._load(path, "cpu")
             else:
                 checkpoint = strategy.load_checkpoint(path)
         except FileNotFoundError:
@@ -257,7 +258,7 @@ PATCH = Patch(
     ),
     calls=(
         "fabric.plugins.io.torch_io:TorchCheckpointIO()",
-        "fabric.utilities.cloud_io:get_filesystem()",
+        "fabric.utilities.cloud_io:_load()",
         "pytorch.loops.loop:_Loop.load_state_dict()",
         "pytorch.loops.loop:_Loop.state_dict()",
         "pytorch.strategies.strategy:Strategy()",

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import sys
 from typing import Any, Callable
 
+from lightning_patches.engine.distributions import upstream_module
 from lightning_patches.patch import Impact, Patch, Target, Upstream
-from lightning_patches.patches.finders._own_checkpoint import finder_above, read_checkpoint
+from lightning_patches.patches.finders._own_checkpoint import finder_above
 
 _LR_FINDER = "pytorch.tuner.lr_finder"
 
@@ -21,10 +23,25 @@ def _load(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
         if isinstance(path_or_url, (str, os.PathLike)) and os.path.basename(path_or_url).startswith(prefixes):
             finder = finder_above(sys._getframe(1), namespace)
             if finder is not None and finder.f_locals.get("ckpt_path") == path_or_url:
-                return read_checkpoint(path_or_url, namespace, map_location)
+                return _read(path_or_url, namespace, map_location)
         return original(path_or_url, map_location, *args, **kwargs)
 
     return _load
+
+
+def _read(path: Any, namespace: str, map_location: Any) -> dict[str, Any]:
+    """Read a finder's own checkpoint, whatever classes it holds.
+
+    Raises:
+        FileNotFoundError: it is gone.
+    """
+    import torch
+
+    cloud_io = upstream_module(namespace, "fabric.utilities.cloud_io")
+    options = {"weights_only": False} if "weights_only" in inspect.signature(torch.load).parameters else {}
+    with cloud_io.get_filesystem(path).open(path, "rb") as file:
+        checkpoint: dict[str, Any] = torch.load(file, map_location=map_location, **options)
+    return checkpoint
 
 
 PATCH = Patch(
@@ -48,10 +65,10 @@ PATCH = Patch(
     further_than_upstream="The official change, in no release yet, adds an argument for the learning rate finder "
     "that the user has to pass. Here nothing has to be passed, and the batch size finder works as well.",
     equivalent_to="the same search with a model whose hyperparameters are plain values",
-    note="Only the file that a running finder has written for itself is read this way; every other checkpoint is "
+    default=False,
+    note="For searches whose default_root_dir is a remote file system, or with ranks that torchrun or SLURM started: a "
+    "local file is read by own-checkpoint-load, in the default set. Opt-in, as the file is not compared with what was "
+    "written: whoever can write to that directory while the search runs can have code run. Every other checkpoint is "
     "loaded as before.",
-    relied_on="Programs that count on torch to refuse a foreign checkpoint still can, even where its name is like "
-    "that of a finder's: only the file that the running finder wrote is read this way.",
-    relied_on_tests=("tests/patches/test_tuner_temporary_checkpoint.py::test_no_other_file_is_trusted_for_its_name",),
     after=("own-checkpoint-load",),
 )
