@@ -2,12 +2,13 @@
 
   enable   write one line into this environment's site directory; Python runs it at each start. It looks at
            LIGHTNING_PATCHES, and loads this package only if that is set.
-  disable  remove it again
+  disable  remove it again; --all also where another installation of the package has left it behind
   status   the file, its exact bytes and their sha256
 
 The file is listed among those of the installed package: uninstalling or upgrading the package removes it, and it has to
 be enabled again after an upgrade. A line that is left behind all the same says nothing and does nothing. Nothing else
-is ever written, and installing the package does not write it.
+is ever written, and installing the package does not write it. After `pip install --user` it goes into the site
+directory of that user alone.
 
 In an image, a conda environment or a cluster's module, three lines do it for all users:
 
@@ -29,6 +30,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import os
+import site as sites
 import subprocess
 import sys
 import sysconfig
@@ -85,22 +87,42 @@ class Site:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("action", choices=("enable", "disable", "status"), metavar="{enable,disable,status}")
+    parser.add_argument("--all", action="store_true", help="disable: in every site directory of this Python")
     parser.add_argument("--json", action="store_true", help="status as JSON")
 
 
 def run(args: argparse.Namespace) -> int:
     site = this_site()
+    if args.all and args.action != "disable":
+        raise UsageError(f"autostart: --all is for disable, not for {args.action}.")
     if args.action == "enable":
         return _enable(site)
     if args.action == "disable":
-        return _disable(site)
+        return _disable(*(all_sites() if args.all else [site]))
     return _status(site, args.json)
 
 
 def this_site() -> Site:
-    """The site directory of this Python environment."""
-    directory = Path(sysconfig.get_path("purelib"))
+    """The site directory of this Python environment; the user's own, if the package is installed there."""
+    everybody = Path(sysconfig.get_path("purelib"))
+    user = _user_site()
+    is_users = user is not None and _record(user) is not None and _record(everybody) is None
+    directory = user if user is not None and is_users else everybody
     return Site(directory, sys.version_info[:2], _record(directory))
+
+
+def all_sites() -> list[Site]:
+    """Every site directory that this Python looks in."""
+    user = _user_site()
+    names = [sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), *sites.getsitepackages(), *sys.path]
+    names += [str(user)] if user else []
+    found = {os.path.realpath(name): Path(name) for name in names if os.path.isdir(name)}
+    return [Site(directory, sys.version_info[:2], _record(directory)) for directory in found.values()]
+
+
+def _user_site() -> Optional[Path]:
+    """The site directory of this user, if this Python looks there. In a virtual environment it does not."""
+    return Path(sites.getusersitepackages()) if sites.ENABLE_USER_SITE and sys.prefix == sys.base_prefix else None
 
 
 def is_enabled() -> bool:
@@ -115,7 +137,7 @@ def is_enabled() -> bool:
 def why_refused(site: Site) -> str:
     """Why ``enable`` must not write there; empty if it may."""
     in_environment = sys.prefix != sys.base_prefix or os.path.isdir(os.path.join(sys.prefix, "conda-meta"))
-    if not in_environment:
+    if not in_environment and site.directory != _user_site():
         marker = os.path.join(sysconfig.get_path("stdlib"), "EXTERNALLY-MANAGED")
         if os.path.isfile(marker):
             return f"{sys.prefix} is managed by the system's package manager ({marker})"
@@ -155,13 +177,17 @@ def _enable(site: Site) -> int:
     return OK
 
 
-def _disable(site: Site) -> int:
-    try:
-        removed = _remove(site)
-    except OSError as error:
-        raise UsageError(f"autostart: {error.filename}: {error.strerror}") from error
+def _disable(*several: Site) -> int:
+    removed, errors = [], []
+    for site in several:
+        try:
+            removed += _remove(site)
+        except OSError as error:
+            errors.append(f"{error.filename}: {error.strerror}")
     for path in removed:
         _output.write(f"removed {path}")
+    if errors:
+        raise UsageError(f"autostart: {'; '.join(errors)}")
     if not removed:
         _output.write("It was not enabled.")
     return OK

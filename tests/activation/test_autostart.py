@@ -282,3 +282,51 @@ def test_pip_uninstall_takes_the_line_away(fresh_environment: Environment) -> No
     assert status == 0, output
     assert not line_of(fresh_environment).exists()
     assert look(fresh_environment, LIGHTNING_PATCHES="1")["loaded"] is False
+
+
+class TestUserInstallation:
+    """``pip install --user``: the package in a directory of one user, the Python that of everybody."""
+
+    PTH = "lightning_patches_autostart.pth"
+
+    def run(self, base: Path, *arguments: str) -> tuple[int, str]:
+        variables = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "LIGHTNING"))}
+        python = [getattr(sys, "_base_executable", sys.executable), *arguments]
+        done = subprocess.run(
+            python, env={**variables, "PYTHONUSERBASE": str(base)}, cwd=base, capture_output=True, text=True, timeout=60
+        )
+        return done.returncode, done.stdout + done.stderr
+
+    @pytest.fixture
+    def user_site(self, tmp_path: Path) -> Path:
+        site = Path(self.run(tmp_path, "-m", "site", "--user-site")[1].strip())
+        metadata = site / "lightning_patches-0.0.0.dist-info"
+        metadata.mkdir(parents=True)
+        (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: lightning-patches\nVersion: 0.0.0\n")
+        (metadata / "RECORD").write_text("lightning_patches-0.0.0.dist-info/RECORD,,\n")
+        (site / "0_checkout.pth").write_text("".join(f"{path}\n" for path in (ROOT, sysconfig.get_path("purelib"))))
+        return site
+
+    def test_it_is_enabled_for_that_user_alone(self, tmp_path: Path, user_site: Path) -> None:
+        code = "from lightning_patches.cli import autostart as a; print(a.this_site().directory)"
+        assert self.run(tmp_path, "-c", code) == (0, f"{user_site}\n")  # before anything is written
+        status, output = self.run(tmp_path, "-m", "lightning_patches", "autostart", "enable")
+        assert status == 0, output
+        assert (user_site / self.PTH).read_text() == autostart.PTH
+        record = user_site / "lightning_patches-0.0.0.dist-info" / "RECORD"
+        assert f"{self.PTH},," in record.read_text().splitlines()
+        assert self.run(tmp_path, "-m", "lightning_patches", "autostart", "disable")[0] == 0
+        assert not (user_site / self.PTH).exists() and self.PTH not in record.read_text()
+
+    def test_what_another_installation_left_behind_is_found(self, tmp_path: Path, user_site: Path) -> None:
+        left = tmp_path / "elsewhere"
+        left.mkdir()
+        (left / self.PTH).write_text(autostart.PTH)
+        code = (
+            f"import sys; sys.path.append({str(left)!r}); from lightning_patches import cli; sys.exit(cli.main("
+            "['autostart', 'disable', *sys.argv[1:]]))"
+        )
+        assert self.run(tmp_path, "-c", code) == (0, "It was not enabled.\n")
+        assert self.run(tmp_path, "-c", code, "--all") == (0, f"removed {left / self.PTH}\n")
+        assert not (left / self.PTH).exists()
+        assert self.run(tmp_path, "-m", "lightning_patches", "autostart", "enable", "--all")[0] == 2
