@@ -15,6 +15,7 @@ import inspect
 import io
 import os
 from collections import OrderedDict
+from pathlib import Path
 from typing import Any, Callable, Optional
 
 from lightning_patches import _runtime
@@ -35,13 +36,16 @@ _OF_USER = "LIGHTNING_PATCHES_HANG_SECRET"
 _SHORTEST = 16
 
 
+_secrets: list[str] = []
+"""The inherited one, as it was when Lightning was imported: the program may empty its environment."""
+
 _digests: dict[str, str] = {}
 """SHA-256 of what this process has written, by path."""
 
 
 def _atomic_save(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     # Before Lightning starts any other rank; those inherit it.
-    os.environ.setdefault(_INHERITED, os.urandom(32).hex())
+    _secrets[:] = [os.environ.setdefault(_INHERITED, os.urandom(32).hex())]
     in_transaction = "transaction" in inspect.unwrap(original).__code__.co_names
 
     def _atomic_save(checkpoint: Any, filepath: Any) -> None:
@@ -116,7 +120,7 @@ def _told_by_another_rank(path: str) -> str:
 def _proof(path: str, digest: str) -> str:
     """What only a process that knows the secret can say of these bytes at this path."""
     of_user = os.environ.get(_OF_USER, "").strip()
-    secret = of_user if len(of_user) >= _SHORTEST else os.environ[_INHERITED]
+    secret = of_user if len(of_user) >= _SHORTEST else _secrets[0]
     said = f"{digest} {path}".encode("utf-8", "surrogateescape")
     return hmac.new(secret.encode("utf-8", "surrogateescape"), said, hashlib.sha256).hexdigest()
 
@@ -130,7 +134,7 @@ def _is_torchs_own(load: Any) -> bool:
 
 def _local(path: Any) -> str:
     """The file itself, links followed, if it is on this machine's disk; "" if not."""
-    if not isinstance(path, (str, os.PathLike)) or "://" in os.fspath(path) or "::" in os.fspath(path):
+    if not isinstance(path, (str, Path)) or "://" in str(path) or "::" in str(path):
         return ""
     return os.path.realpath(path)
 
