@@ -1,0 +1,33 @@
+"""A MASTER_ADDR that the job sets is used under SLURM."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Callable
+
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+
+def _main_address(original: Callable[[Any], str], namespace: str) -> Callable[[Any], str]:
+    def main_address(self: Any) -> str:
+        return os.environ.get("MASTER_ADDR") or original(self)
+
+    return main_address
+
+
+PATCH = Patch(
+    name="slurm-master-addr",
+    title="A MASTER_ADDR that the job sets is used under SLURM",
+    group="hang",
+    affected=(">=2.0.0,<2.1.0",),
+    targets=(Target("fabric.plugins.environments.slurm:SLURMEnvironment.main_address", _main_address),),
+    upstream=Upstream(issues=(17550,), pull_requests=(17596,), fixed_in="2.1.0"),
+    impact=Impact(
+        "Under SLURM the ranks meet at the first node of the whole job, whatever MASTER_ADDR says: where its name is "
+        "not that of the fast network, or where the step does not run there, they wait for each other.",
+        ("MASTER_ADDR is ignored under SLURM",),
+    ),
+    default=False,
+    note="Switch it on where the job script sets MASTER_ADDR. Opt-in, as a MASTER_ADDR that an earlier shell has left "
+    "behind would be used as well.",
+)

@@ -1,0 +1,23 @@
+"""Issue 17550: the address where ranks meet under SLURM."""
+
+from tests.equivalence.proof import Proof, observes
+from tests.support.arms import Arm, run
+
+PROOFS = (
+    Proof(
+        "slurm-master-addr",
+        observes({"address": "node3", "variable": "node3"}),
+        right=observes({"address": "node3-ib", "variable": "node3-ib"}),
+    ),
+)
+
+
+def test_without_the_variable_it_is_the_first_node():
+    arms = [Arm("pytorch-lightning", "2.0.9", shim) for shim in (False, True)]
+    seen = [run("slurm_master_addr", arm, "unset", toggle="slurm-master-addr").observations for arm in arms]
+    assert seen == [[{"address": "node3", "variable": "node3"}]] * 2
+
+
+def test_it_is_opt_in():
+    seen = run("slurm_master_addr", Arm("pytorch-lightning", "2.0.9", shim=True)).observations
+    assert seen == [{"address": "node3", "variable": "node3"}]

@@ -1,0 +1,37 @@
+"""Issues 20056 and 20776: Trainer and Fabric in an allocation of SLURM, with the variables that SLURM sets there.
+
+Cases: ``batch`` (a batch script with --ntasks=4 and no srun), ``per-node`` (and --ntasks-per-node: it would wait for
+ranks), ``special`` (the shell of salloc, whose step has a number of its own kind), ``mpirun`` (which inherits the step
+of its daemon), ``srun`` (one task that srun has started), ``none`` (no SLURM). With ``+fabric`` behind it,
+Fabric; with ``+named``, the job's name is interactive.
+"""
+
+import os
+
+import _scenario as scenario
+
+CASE, *OPTIONS = scenario.CASE.split("+")
+JOB = {"SLURM_JOB_ID": "41", "SLURM_JOB_NAME": "train", "SLURM_JOB_NODELIST": "localhost"}
+TASK = {"SLURM_PROCID": "0", "SLURM_LOCALID": "0", "SLURM_NODEID": "0"}
+VARIABLES = {
+    "batch": {**JOB, **TASK, "SLURM_NTASKS": "4"},
+    "per-node": {**JOB, **TASK, "SLURM_NTASKS": "1", "SLURM_NTASKS_PER_NODE": "1"},
+    "special": {**JOB, **TASK, "SLURM_NTASKS": "4", "SLURM_STEP_ID": "4294967290"},
+    "mpirun": {**JOB, **TASK, "SLURM_NTASKS": "4", "SLURM_STEP_ID": "0", "OMPI_COMM_WORLD_RANK": "3"},
+    "srun": {**JOB, **TASK, "SLURM_NTASKS": "1", "SLURM_NTASKS_PER_NODE": "1", "SLURM_STEP_ID": "0"},
+    "none": {},
+}
+
+if __name__ == "__main__":
+    for name in [name for name in os.environ if name.startswith(("SLURM_", "OMPI_", "PMI"))]:
+        del os.environ[name]
+    os.environ.update(VARIABLES[CASE])
+    if "named" in OPTIONS:
+        os.environ["SLURM_JOB_NAME"] = "interactive"
+    with scenario.observing_errors():
+        if "fabric" in OPTIONS:
+            connector = scenario.fabric().Fabric(accelerator="cpu", devices=1)._connector
+        else:
+            connector = scenario.trainer(accelerator="cpu", devices=1)._accelerator_connector
+        launcher = connector.cluster_environment
+    scenario.observe(launcher=type(launcher).__name__, ranks=launcher.world_size())
