@@ -10,6 +10,7 @@ import importlib
 import json
 import os
 import re
+import shlex
 from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, NamedTuple, Optional
 
 from lightning_patches.cli import UsageError
@@ -40,13 +41,51 @@ class Found(NamedTuple):
 
 
 def parse(text: str) -> Optional[Requirement]:
-    """A requirement as pip takes it, ``None`` if ``text`` is not one."""
+    """A requirement as pip takes it, ``None`` if ``text`` is not one.
+
+    An address that tells the release, of a wheel, of an sdist or of a release's tag in git, is taken as that release.
+    """
     from packaging.requirements import InvalidRequirement, Requirement
 
     try:
-        return Requirement(text)
+        found = Requirement(text)
+        if found.url is None:
+            return found
+        told = _from_address(found.url)
+        marker = f" ; {found.marker}" if found.marker else ""
+        return Requirement(told + marker) if told and Requirement(told).url is None else found
     except InvalidRequirement:
-        return None
+        told = _from_address(text)
+        return Requirement(told) if told else None
+
+
+def _from_address(text: str) -> str:
+    """What is at an address or path as a requirement, ``name @ address`` where its release is not told; "" if neither
+    its name is."""
+    from packaging.utils import InvalidSdistFilename, InvalidWheelFilename, parse_sdist_filename, parse_wheel_filename
+    from packaging.version import InvalidVersion, Version
+
+    address, _, fragment = text.partition("#")
+    if re.search(r"\s", address):
+        return ""
+    file = re.split(r"[/\\]", address.partition("?")[0])[-1]
+    if file.endswith((".whl", ".tar.gz", ".zip")):
+        try:
+            name, version = parse_wheel_filename(file)[:2] if file.endswith(".whl") else parse_sdist_filename(file)
+            return f"{name}=={version}"
+        except (InvalidWheelFilename, InvalidSdistFilename, InvalidVersion):
+            return ""
+    in_git = re.fullmatch(r"git\+\w+://(?:[^/@]*@)?[^@]*?/([\w.-]+?)(?:\.git)?/?(?:@([^@]*))?", address)
+    if in_git is None:
+        return ""
+    egg = re.search(r"(?:^|&)egg=([A-Za-z0-9][\w.-]*)", fragment)
+    named, tag = egg[1] if egg else in_git[1], in_git[2] or ""
+    if re.fullmatch(r"v?\d+\.\d+[\w.]*", tag):
+        try:
+            return f"{named}=={Version(tag)}"
+        except InvalidVersion:
+            pass
+    return f"{named} @ {address}"
 
 
 def distribution(requirement: Requirement) -> Optional[str]:
@@ -68,19 +107,33 @@ def read(path: str) -> list[Found]:
     name = os.path.basename(path).lower()
     reader = next(reader for pattern, reader in _FORMATS if re.fullmatch(pattern, name))
     if reader is _pip:
-        return list(_pip(path, set()))
+        unclear: list[str] = []
+        asked = list(_pip(path, set(), unclear))
+        return asked or _none(unclear)
+    if reader is _dockerfile:
+        unclear = []
+        return list(_dockerfile(path, unclear)) or _none(unclear)
     text = _text(path)
     if reader is None:
         raise UsageError(
             f"{path}: files of this kind cannot be read. Those that can are requirements files of pip, pyproject.toml, "
-            "uv.lock, poetry.lock, pdm.lock, pylock.toml, Pipfile, Pipfile.lock and environment.yml."
+            "uv.lock, poetry.lock, pdm.lock, pylock.toml, Pipfile, Pipfile.lock, environment.yml and Dockerfile."
         )
     try:
         found = list(dict.fromkeys(reader(text, path)))
     except (ValueError, TypeError, AttributeError, KeyError) as error:
         raise UsageError(f"{path} is not what its name says: {error}") from None
+    if reader is _pyproject and not found and "dependencies" in _toml(text).get("project", {}).get("dynamic", ()):
+        raise UsageError(f"{path} leaves its dependencies to the build (dynamic). Give the file that they stand in.")
     locked = reader in (_locked, _pipfile_lock)
     return [Found(one, path, _line_of(one, text), locked) for one in _of_lightning(found, path)]
+
+
+def _none(unclear: list[str]) -> list[Found]:
+    """No Lightning, if all of a file was understood."""
+    if unclear:
+        raise UsageError(f"{unclear[0]} cannot be understood, and so whether Lightning is asked for cannot be told.")
+    return []
 
 
 def _text(path: str) -> str:
@@ -108,8 +161,9 @@ def _line_of(requirement: Requirement, text: str) -> int:
     return next((number for number, line in enumerate(text.splitlines(), 1) if named.search(line)), 1)
 
 
-def _pip(path: str, seen: set[str]) -> Iterator[Found]:
-    """The requirements of a file for pip, and of those that it includes. Paths and pip's options are passed over."""
+def _pip(path: str, seen: set[str], unclear: list[str]) -> Iterator[Found]:
+    """The requirements of a file for pip, and of those that it includes. Paths and pip's options are passed over; what
+    is neither goes to ``unclear``."""
     real = os.path.realpath(path)
     if real in seen:
         return
@@ -118,11 +172,50 @@ def _pip(path: str, seen: set[str]) -> Iterator[Found]:
         line = re.sub(r"(^|\s)#.*$", "", line).strip()
         included = re.match(r"(?:-r|-c|--requirement|--constraint)[\s=]*(\S+)$", line)
         if included:
-            yield from _pip(os.path.join(os.path.dirname(path), included[1]), seen)
+            yield from _pip(os.path.join(os.path.dirname(path), included[1]), seen, unclear)
             continue
+        line = re.sub(r"^(?:-e|--editable)[\s=]+", "", line)
         line = re.split(r"\s--", line)[0].strip()
-        for requirement in _of_lightning([line] if line else [], f"{path}, line {number}"):
+        place = f"{path}, line {number}"
+        if line and parse(line) is None and not re.match(r"-|\.|\S*[/\\]\S*$|\w+://", line):
+            unclear.append(f"{place}: {line!r}")
+        for requirement in _of_lightning([line] if line else [], place):
             yield Found(requirement, path, number)
+
+
+_INSTALLERS = r"(?:\S*/)?(?:(?:uv\s+)?pip[\d.]*|python[\d.]*\s+-m\s+pip)\s+install\s"
+_CONDA_INSTALLERS = r"(?:\S*/)?(?:conda|mamba|micromamba)\s+(?:install|create)\s"
+
+
+def _dockerfile(path: str, unclear: list[str]) -> Iterator[Found]:
+    """What the RUN lines of a Dockerfile install by pip or conda. Where they name no Lightning, it may still be in the
+    image that it begins with, and so all of it is ``unclear``."""
+    unclear.append(f"{path}: no installation of Lightning by its name; what else it builds on")
+    variables: dict[str, str] = {}
+    lines = _text(path).splitlines()
+    without_comments = ["\\" if line.lstrip().startswith("#") else line for line in lines]
+    for number, line in _logical_lines("\n".join(without_comments)):
+        for name, value in re.findall(r"(\w+)=(\S+)", line) if re.match(r"\s*(?:ARG|ENV)\s", line, re.I) else ():
+            variables[name] = value.strip("'\"")
+        if not re.match(r"\s*RUN\s", line, re.I):
+            continue
+        line = re.sub(r"\$\{?(\w+)\}?", lambda found: variables.get(found[1], found[0]), line)
+        for command in re.split(r"&&|\|\||;", line):
+            by_pip = re.search(_INSTALLERS, command)
+            by_conda = by_pip or re.search(_CONDA_INSTALLERS, command)
+            if by_conda is None:
+                continue
+            place = f"{path}, line {number}"
+            try:
+                words = shlex.split(command[by_conda.end() :])
+            except ValueError:
+                raise UsageError(f"{place}: {command.strip()!r} cannot be understood.") from None
+            for before, word in zip(["", *words], words):
+                if by_pip and before in ("-r", "-c", "--requirement", "--constraint"):
+                    yield from _pip(os.path.join(os.path.dirname(path), word), set(), unclear)
+                elif not word.startswith("-"):
+                    for one in _of_lightning([word if by_pip else conda_spec(word)], place):
+                        yield Found(one, path, number + _line_of(one, "\n".join(lines[number - 1 :])) - 1)
 
 
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
@@ -146,7 +239,9 @@ def _toml(text: str) -> Any:
             return importlib.import_module(name).loads(text)
         except ModuleNotFoundError:
             continue
-    raise UsageError("reading TOML needs Python 3.11 or `pip install tomli`.")
+    raise UsageError(
+        "reading TOML needs Python 3.11 or `pip install tomli`, which comes with the extra: lightning-patches[audit]."
+    )
 
 
 def _locked(text: str, path: str) -> Iterator[str]:
@@ -222,7 +317,9 @@ def _conda(text: str, path: str) -> Iterator[str]:
     try:
         yaml = importlib.import_module("yaml")
     except ModuleNotFoundError:
-        raise UsageError("reading YAML needs `pip install PyYAML`.") from None
+        raise UsageError(
+            "reading YAML needs `pip install PyYAML`, which comes with the extra: lightning-patches[audit]."
+        ) from None
     try:
         data = yaml.safe_load(text)
     except yaml.YAMLError as error:
@@ -257,6 +354,7 @@ _FORMATS: tuple[tuple[str, Optional[Reader]], ...] = (
     (r"pipfile\.lock", _pipfile_lock),
     (r"pipfile", _pipfile),
     (r"(?:env|conda).*\.ya?ml", _conda),
+    (r"(?:.*\.)?(?:dockerfile|containerfile)(?:\..*)?", _dockerfile),
     (r".*\.(?:toml|lock|ya?ml|json|cfg|py|whl|gz|zip|md)", None),
     (r".*", _pip),
 )

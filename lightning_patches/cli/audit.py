@@ -4,7 +4,7 @@
   lightning-patches audit lightning==2.2.5     a release, by its number; it need not be installed
   lightning-patches audit uv.lock              what a project asks for: requirements files of pip, pyproject.toml,
                                                uv.lock, poetry.lock, pdm.lock, pylock.toml, Pipfile, Pipfile.lock,
-                                               environment.yml
+                                               environment.yml, Dockerfile
 
 Nothing is imported to find out. A range stands for the newest known release in it, which is what pip takes. Of a
 release that is not known here nothing can be said, and the exit status says so.
@@ -174,7 +174,7 @@ def run(args: argparse.Namespace) -> int:
             raise UsageError(f"there is no bug {name!r} to ignore; `lightning-patches audit` shows their names.")
     specs, files = [*args.requirement], [*args.requirements_file]
     for what in args.what:
-        is_path = os.sep in what and _requirements.parse(what) is None
+        is_path = os.sep in what and "://" not in what and _requirements.parse(what) is None
         (files if is_path or os.path.exists(what) else specs).append(what)
     if specs or files:
         audited = audit_requirements(specs, files, setting.selection)
@@ -321,6 +321,16 @@ def is_known(version: str) -> bool:
     return public in fingerprints.known_releases() or public in distributions.FORBIDDEN
 
 
+def _is_same(release: str, version: str) -> bool:
+    """Whether two numbers are of one release: 2.2 and 2.2.0 are."""
+    from packaging.version import InvalidVersion, Version
+
+    try:
+        return Version(release) == Version(version)
+    except InvalidVersion:
+        return False
+
+
 _SHIPS = {
     "lightning": ("pytorch", "fabric"),
     "pytorch-lightning": ("pytorch", "fabric"),
@@ -342,7 +352,7 @@ def _audit(asked: _requirements.Found, selection: toggle.Selection) -> Audited:
     matching = list(requirement.specifier.filter([*known, *sorted(distributions.FORBIDDEN)]))
     pinned = [s.version for s in requirement.specifier if s.operator in ("==", "===") and "*" not in s.version]
     if pinned:
-        found.version = pinned[0]
+        found.version = next((release for release in matching if _is_same(release, pinned[0])), pinned[0])
         if not is_known(found.version):
             found.notes.append(f"the known releases are {known[0]} to {known[-1]}")
             return found

@@ -169,6 +169,15 @@ PROJECTS = {
     "environment.yml": "dependencies:\n  - python=3.11\n  - conda-forge::lightning=2.2.5\n",
     "env-gpu.yaml": "dependencies:\n  - pip\n  - pip:\n    - numpy\n    - lightning==2.2.5\n",
     "requirements.in": "lightning==2.2.5\n",
+    "wheel.txt": "https://host/lightning-2.2.5-py3-none-any.whl\n",
+    "named.txt": "numpy\nlightning @ https://host/lightning-2.2.5-py3-none-any.whl#sha256=00\n",
+    "sdist.txt": "./dist/lightning-2.2.5.tar.gz\n",
+    "egg.txt": "git+https://github.com/Lightning-AI/pytorch-lightning@2.2.5#egg=lightning\n",
+    "editable.txt": "-e git+ssh://git@github.com/Lightning-AI/lightning.git@v2.2.5\n",
+    "Dockerfile": "FROM python:3.11\nRUN pip install lightning==2.2.5\n",
+    "gpu.Dockerfile": "FROM a\n# it\nRUN ls && \\\n  # pins\n  python -m pip install -q numpy 'lightning==2.2.5'\n",
+    "Dockerfile.train": "FROM a\nARG PL=2.2.5\nRUN uv pip install lightning==${PL}\n",
+    "Containerfile": "FROM a\nRUN conda install -y -c conda-forge lightning=2.2.5 python\n",
 }
 
 
@@ -181,6 +190,32 @@ def test_what_a_project_asks_for(capsys: pytest.CaptureFixture[str], tmp_path: P
         status, (one,) = audit(capsys, *arguments)
         assert (status, one["distribution"], one["version"]) == (1, "lightning", "2.2.5")
         assert "lightning" in PROJECTS[name].splitlines()[one["line"] - 1]
+
+
+def test_requirements_files_of_a_dockerfile(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "requirements.txt").write_text("lightning==2.2.5\n")
+    (tmp_path / "Dockerfile").write_text("FROM a\nCOPY requirements.txt .\nRUN pip install -r requirements.txt\n")
+    _, (one,) = audit(capsys, str(tmp_path / "Dockerfile"))
+    assert (one["version"], one["file"]) == ("2.2.5", str(tmp_path / "requirements.txt"))
+    (tmp_path / "requirements.txt").unlink()
+    assert cli.main(["audit", str(tmp_path / "Dockerfile")]) == 2
+
+
+@pytest.mark.parametrize(
+    ("spec", "version"),
+    [
+        ("lightning==2.2", "2.2.0"),
+        ("lightning~=2.2.0", "2.2.5"),
+        ("lightning~=2.2", "2.6.6"),
+        ("https://host/a/pytorch_lightning-2.2.5-py3-none-any.whl", "2.2.5"),
+        ("git+https://github.com/Lightning-AI/pytorch-lightning@2.2.5", "2.2.5"),
+        ("git+https://github.com/Lightning-AI/pytorch-lightning@master", None),
+    ],
+)
+def test_releases_as_pip_understands_them(capsys: pytest.CaptureFixture[str], spec: str, version: Any) -> None:
+    status, (one,) = audit(capsys, spec)
+    assert (one["version"], one["known"], status == 3) == (version, version is not None, version is None)
+    assert bool(one["bugs"]) is bool(version)
 
 
 @pytest.mark.parametrize(
@@ -202,6 +237,10 @@ def test_constraints_of_poetry(capsys: pytest.CaptureFixture[str], tmp_path: Pat
         ("uv.lock", "lightning 2.2.5", "not what its name says"),
         ("Pipfile.lock", "[]", "not what its name says"),
         ("requirements.txt", "lightning 2.2.5\n", "line 1: 'lightning 2.2.5' cannot be understood"),
+        ("setup.sh", "set -e\npip install lightning==2.2.5\n", "line 1: 'set -e' cannot be understood"),
+        ("Dockerfile", "FROM pytorchlightning/pytorch_lightning\nRUN pip install numpy\n", "no installation of"),
+        ("Dockerfile", "FROM a\nRUN pip install lightning==$UNKNOWN\n", "cannot be understood"),
+        ("pyproject.toml", '[project]\nname = "x"\ndynamic = ["dependencies"]\n', "leaves its dependencies"),
     ],
 )
 def test_a_file_that_is_not_understood_is_refused(
