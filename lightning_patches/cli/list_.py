@@ -3,26 +3,36 @@
 "Changes" tells what may differ of the results of a program that ends well without the patch: numbers, the order of
 data, files, or how it ends. LIGHTNING_PATCHES=same-results selects the default patches that change none.
 
+With --source, those that change a file of Lightning's, or that tell by it whether the bug is there: a part of its path,
+as pytorch/tuner/lr_finder.py.
+
 With --json, an array of records (see `lightning-patches show NAME --json`).
 """
 
 from __future__ import annotations
 
 import argparse
+import re
 
 from lightning_patches import patches as catalogue
 from lightning_patches.cli import OK, _output, _records
+from lightning_patches.patch import Patch
 
 HELP = "all patches there are"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     _records.add_group(parser)
+    parser.add_argument("--source", metavar="FILE", help="only those that concern this file of Lightning's")
     parser.add_argument("--json", action="store_true", help="as JSON")
 
 
 def run(args: argparse.Namespace) -> int:
-    patches = [patch for patch in catalogue.all_patches() if args.group in (None, patch.group)]
+    patches = [
+        patch
+        for patch in catalogue.all_patches()
+        if args.group in (None, patch.group) and (args.source is None or _concerns(patch, args.source))
+    ]
     if args.json:
         _output.write_json([_records.as_dict(patch) for patch in patches])
         return OK
@@ -39,3 +49,11 @@ def run(args: argparse.Namespace) -> int:
     ]
     _output.write_table(("PATCH", "GROUP", "AFFECTED", "FIXED IN", "UPSTREAM", "WHAT IT DOES"), rows)
     return OK
+
+
+def _concerns(patch: Patch, source: str) -> bool:
+    """Whether a patch changes or looks at a file, told by the end of its path, with or without the namespace."""
+    wanted = "/" + re.sub(r"^(.*/)?(lightning|pytorch_lightning|lightning_fabric)/(?=.)", "", source.strip("/"))
+    wanted = re.sub(r"(/__init__)?\.py$", "", wanted)
+    modules = {location.partition(":")[0].replace(".", "/") for location in patch.locations}
+    return any(f"/{module}".endswith(wanted) or f"/{module}/".startswith(f"{wanted}/") for module in modules)

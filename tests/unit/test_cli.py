@@ -274,6 +274,11 @@ class TestList:
     def test_group(self):
         document = json.loads(call("list", "--group", "crash", "--json", env=environment()).stdout)
         assert [record["name"] for record in document] == [p.name for p in all_patches() if p.group == "crash"]
+        for source in ("pytorch/tuner/lr_finder.py", "/env/site-packages/lightning/pytorch/tuner/lr_finder.py"):
+            found = json.loads(call("list", "--source", source, "--json", env=environment()).stdout)
+            assert {patch["name"] for patch in found} == {
+                patch.name for patch in all_patches() if any(".lr_finder:" in place for place in patch.locations)
+            }
         wrong = call("list", "--group", "crashes", env=environment())
         assert wrong.returncode == 2
         assert "correctness" in wrong.stderr

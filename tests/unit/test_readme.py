@@ -83,7 +83,7 @@ def test_a_new_file_is_all_that_the_catalogue_needs(tmp_path: Path) -> None:
     """The example is taken out of a copy of the repository and put in again, as the README's steps do."""
     for name in ("lightning_patches", "scripts", "upstream", "tests/support", "tests/scenarios"):
         shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
-    patch = tmp_path / "lightning_patches" / "patches" / "trainer.py"
+    patch = tmp_path / "lightning_patches" / "patches" / "loops" / "fit_resets_should_stop.py"
     record = patch.read_text()
     patch.unlink()
 

@@ -1,4 +1,4 @@
-"""``pytorch/callbacks/weight_averaging.py``: averaged weights, before there are any."""
+"""WeightAveraging leaves the trained weights alone until its first average."""
 
 from __future__ import annotations
 

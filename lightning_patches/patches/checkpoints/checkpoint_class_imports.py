@@ -1,4 +1,4 @@
-"""``pytorch/cli.py``: LightningCLI, where it reads hyperparameters out of a checkpoint.
+"""Hyperparameters in a checkpoint cannot make LightningCLI import a module.
 
 jsonargparse turns texts into classes, and imports the modules that they name. What a checkpoint says must not do that:
 while its hyperparameters are parsed, a module that they name is there only if it has been imported already.

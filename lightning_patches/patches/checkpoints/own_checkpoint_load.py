@@ -1,4 +1,4 @@
-"""``fabric/utilities/cloud_io.py``: checkpoints that this run has written itself, read back whatever they hold.
+"""A run can load the checkpoints that it has written itself, whatever they hold.
 
 A process believes what it has seen itself: the digest of the bytes that it has handed over to be written. Other ranks
 find that digest in the store of the process group, which anybody who reaches ``MASTER_PORT`` can write. So they believe

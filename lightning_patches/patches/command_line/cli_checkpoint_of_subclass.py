@@ -1,4 +1,4 @@
-"""``pytorch/cli.py``: LightningCLI in subclass mode, where it reads hyperparameters out of a checkpoint."""
+"""LightningCLI in subclass mode accepts a checkpoint with hyperparameters."""
 
 from __future__ import annotations
 

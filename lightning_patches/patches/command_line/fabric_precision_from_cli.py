@@ -1,4 +1,4 @@
-"""``fabric/connector.py``: where Fabric gets its arguments from."""
+"""The precision given to `lightning run model` does not conflict with Fabric()."""
 
 from __future__ import annotations
 

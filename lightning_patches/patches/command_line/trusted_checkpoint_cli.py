@@ -1,4 +1,4 @@
-"""``pytorch/cli.py``: LightningCLI, where it reads hyperparameters out of a checkpoint that the script trusts."""
+"""LightningCLI reads checkpoints with objects of your own from a directory that the script trusts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``pytorch/loops/fetchers.py``: what draws batches for the loops."""
+"""An error while a DataLoader starts is not masked by another one."""
 
 from __future__ import annotations
 

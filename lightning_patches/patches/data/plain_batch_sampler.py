@@ -1,4 +1,4 @@
-"""``fabric/utilities/data.py`` and ``pytorch/utilities/data.py``: how a DataLoader is made again, with another sampler.
+"""A DataLoader made with torch's BatchSampler keeps its batch size on several devices.
 
 A loader that was made with a plain ``BatchSampler`` has no batch size of its own, and a sampler that torch puts there
 and nothing uses. Lightning asks it for both.

@@ -1,4 +1,4 @@
-"""``pytorch/trainer/connectors/data_connector.py`` and ``fabric/fabric.py``: work that one rank does for all."""
+"""prepare_data and rank_zero_first may take longer than the process group's timeout."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``fabric/utilities/distributed.py`` and ``pytorch/overrides/distributed.py``: samplers for several ranks."""
+"""A custom sampler's set_epoch() is called under DDP."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``Trainer.init_module`` and ``Fabric.init_module``: data that is made, or drawn, while the block is open.
+"""Data made or drawn inside init_module works as it does outside.
 
 The block makes the accelerator the default device of everything, and torch's own samplers cannot live with that: they
 seed a generator on the CPU and then draw a permutation wherever the default says. Two things are done about it, both

@@ -1,4 +1,4 @@
-"""``strategies/launchers/subprocess_script.py``, of Trainer and of Fabric: ranks that the script starts itself."""
+"""When a rank dies, the others end instead of waiting for it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``fabric/strategies/launchers/subprocess_script.py``: how a script that uses Hydra is run again for each rank."""
+"""Under Hydra, all ranks of DDP use the output directory of rank zero."""
 
 from __future__ import annotations
 

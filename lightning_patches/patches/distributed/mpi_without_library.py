@@ -1,4 +1,4 @@
-"""``fabric/plugins/environments/mpi.py``: whether MPI has started this process."""
+"""An mpi4py that cannot be imported counts as not installed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``pytorch/trainer/connectors/signal_connector.py``: how several ranks leave together when one of them gets SIGTERM.
+"""After SIGTERM, all ranks stop before the same batch, with exit status 143.
 
 A signal handler must not run a collective, and a broadcast before every batch is a high price for something that
 happens once. Here the handler sets a flag. A thread beside the training looks at the process group's key-value store

@@ -1,4 +1,4 @@
-"""``pytorch/utilities/exceptions.py``: the status with which a process exits after SIGTERM."""
+"""Training ended by SIGTERM exits with status 143, not 0."""
 
 from __future__ import annotations
 

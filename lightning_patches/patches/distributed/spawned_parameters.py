@@ -1,4 +1,4 @@
-"""``strategies/launchers/multiprocessing.py``, of Trainer and of Fabric: ranks that are started with spawn."""
+"""Ranks that ddp_spawn starts on the CPU each have their own parameters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``fabric/fabric.py``: what ``fabric.setup`` takes."""
+"""fabric.setup accepts a module that has no parameters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``fabric/wrappers.py``: what ``fabric.setup`` and ``fabric.setup_module`` return."""
+"""Gradients are synchronized for parts of a Fabric module that are called on their own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``pytorch/__init__.py``, ``fabric/__init__.py``: what they ask of ``pkg_resources`` while they are imported."""
+"""Lightning can be imported where setuptools has no pkg_resources."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``pytorch/trainer/trainer.py``: the Trainer."""
+"""A Trainer that was stopped early can fit again."""
 
 from __future__ import annotations
 

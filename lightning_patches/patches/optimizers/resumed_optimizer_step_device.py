@@ -1,4 +1,4 @@
-"""``fabric/utilities/optimizer.py``: an optimizer's state goes where its parameters are."""
+"""After resuming, the optimizer's step count stays on the CPU."""
 
 from __future__ import annotations
 

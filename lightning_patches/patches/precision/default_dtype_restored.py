@@ -1,4 +1,4 @@
-"""``plugins/precision/double.py``, of Trainer and of Fabric: true double precision."""
+"""torch's default dtype is restored after an error under double precision."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``fabric/plugins/precision/fsdp.py`` and ``pytorch/plugins/precision/fsdp.py``: precision under FSDP."""
+"""Mixed precision under FSDP starts with full-precision parameters."""
 
 from __future__ import annotations
 
