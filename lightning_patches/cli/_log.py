@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import bisect
 import gzip
+import html
 import io
 import itertools
+import json
 import re
 import sys
 from collections import Counter
@@ -49,6 +51,9 @@ _PREFIX = re.compile(
     re.VERBOSE,
 )
 _RANK = re.compile(r"\[(?:default|rank|)\s?\d+\]|\[\d+,\d+\]|\([^)]*(?:pid|rank)=[^)]*\)|\s*\d{1,5}:\s|\w+-\d+\s+\|")
+_BREAK = re.compile(r"<br\s*/?>|</?pre\b[^>]*>", re.IGNORECASE)
+_ENTITY = re.compile(r"&(?:lt|gt|amp|quot|apos|nbsp|#\d{2,4}|#x[0-9a-fA-F]{2,4});")
+_DOCKER = re.compile(r'\{"log":".*\}\s*$')
 _BOX = re.compile(r"[─-╿❱]+")
 _QUOTES = str.maketrans('‘’´`"“”', "'" * 7)
 _VARYING = (
@@ -166,7 +171,7 @@ def prepare(text: str, numbers: Optional[Sequence[int]] = None) -> Text:
     taken = Text([], [])
     ranks: dict[str, list[int]] = {}
     for index, original in enumerate(originals):
-        for line in original.split("\r"):  # a progress bar writes over itself
+        for line in _unwrapped(original).split("\r"):  # a progress bar writes over itself
             ranks.setdefault(_rank_of(line), []).append(len(taken.lines))
             taken.lines.append(_without_prefixes(line))
             taken.numbers.append(numbers[index] if numbers else index + 1)
@@ -183,6 +188,18 @@ def prepare(text: str, numbers: Optional[Sequence[int]] = None) -> Text:
         taken.raised += _errors(taken.lines, indices)
     taken.raised.sort(key=lambda error: error.first)
     return taken
+
+
+def _unwrapped(line: str) -> str:
+    """A line of a web page or of Docker's JSON log as the program wrote it; what a page breaks is apart by ``\\r``."""
+    if _DOCKER.match(line):
+        try:
+            line = _ANSI.sub("", str(json.loads(line)["log"])).rstrip("\n")
+        except ValueError:
+            return line
+    if "<" in line:
+        line = _BREAK.sub("\r", line)
+    return html.unescape(line) if _ENTITY.search(line) else line
 
 
 def _rank_of(line: str) -> str:
@@ -412,7 +429,7 @@ class Anchors:
         if not wanted:
             return None
         lines = _ANSI.sub("", lowered[begin:end].decode("utf-8", "replace")).replace("\r", "\n").split("\n")
-        text = normalised(" ".join(map(_without_prefixes, lines)))
+        text = normalised(" ".join(_without_prefixes(part) for line in lines for part in _unwrapped(line).split("\r")))
         return next((symptom for symptom, pattern in wanted if pattern.search(text)), None)
 
 
@@ -567,11 +584,14 @@ def excerpt(stream: Reader, anchors: Anchors, progress: Callable[[int], None]) -
 
 
 def opened(name: str) -> IO[bytes]:
-    """A log for reading, ``-`` for standard input. gzip is recognized by its first bytes.
+    """A log for reading, ``-`` for standard input. gzip is recognized by its first bytes, and so is UTF-16, as
+    PowerShell writes it, which is read as a whole.
 
     Raises:
         OSError: it cannot be opened.
     """
     stream: IO[bytes] = sys.stdin.buffer if name == "-" else open(name, "rb")  # noqa: SIM115 the caller closes it
     begin = stream.peek(2)[:2] if isinstance(stream, io.BufferedReader) else b""
+    if begin in (b"\xff\xfe", b"\xfe\xff"):
+        return io.BytesIO(stream.read().decode("utf-16", "replace").encode())
     return cast("IO[bytes]", gzip.GzipFile(fileobj=stream)) if begin == b"\x1f\x8b" else stream

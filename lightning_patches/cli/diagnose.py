@@ -357,7 +357,7 @@ def _advice_on_hang(verdict: str) -> str:
 
 def _write_hangs(hangs: list[dict[str, Any]]) -> None:
     for hang in hangs:
-        _output.write(_output.paragraph(f"{hang['file']}: {hang['verdict']}."))
+        _output.write(_output.paragraph(_printable(f"{hang['file']}: {hang['verdict']}.")))
         _output.write(_output.paragraph(f"do:  {hang['do']}", "  "))
         _output.write()
 
@@ -385,7 +385,7 @@ def _signal(status: int) -> str:
 
 def _write_start(start: _start.Start, several: bool) -> None:
     _output.write(_output.styled(_output.paragraph("possible: the ranks do not find each other (hang)"), "bold yellow"))
-    place = f"{start.file}, line {start.line}" if several else f"line {start.line}"
+    place = f"{_printable(start.file)}, line {start.line}" if several else f"line {start.line}"
     _output.write(_output.paragraph(f"{place}: {_shown(start.text)}", "  "))
     _output.write(_output.paragraph(f"what: {start.words}", "  "))
     _output.write()
@@ -402,7 +402,9 @@ def _read(name: str) -> Text:
     except (OSError, EOFError) as error:
         meant = '. In words it takes more than one: `lightning-patches diagnose "it is stuck"`'
         hint = meant if isinstance(error, FileNotFoundError) and re.fullmatch(r"[^\W\d_]+", name) else ""
-        raise UsageError(f"{name} cannot be read: {getattr(error, 'strerror', None) or error}{hint}") from None
+        raise UsageError(
+            f"{_printable(name)} cannot be read: {getattr(error, 'strerror', None) or error}{hint}"
+        ) from None
     return noted.tell(prepare(text, numbers))
 
 
@@ -600,8 +602,13 @@ def _upstream_path(frame: str) -> str:
 
 
 def _shown(line: str) -> str:
-    line = " ".join(line.split())
+    line = _printable(" ".join(line.split()))
     return line if len(line) <= 300 else line[:297] + "..."
+
+
+def _printable(text: str) -> str:
+    """Without what a terminal obeys: control characters, and marks that turn the direction of writing."""
+    return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)
 
 
 def _ordered(matches: list[Match]) -> list[Match]:
@@ -748,7 +755,10 @@ def _closing(matches: list[Match], unknown: Optional[Raised]) -> str:
         advice = _advice(cause)
         return f"{cause.record.name}: {advice}."
     if any(not match.symptom and match.kind == "possible" and isinstance(match.record, Patch) for match in matches):
-        return f"If it is one of these, {_how('1')} mends it; an opt-in patch has to be named."
+        return (
+            "These are weak matches, by your words alone: `lightning-patches show NAME` tells what each is about, and "
+            "what helps. A log or a traceback tells more."
+        )
     if any(match.kind == "possible" for match in matches):
         return "Nothing is certain: see above what would tell. A patch is no remedy for a guess."
     if matches:
@@ -812,7 +822,7 @@ def _write_match(match: Match, several: bool) -> None:
     kind = "found" if match.kind == "follows" else match.kind
     heading = _output.paragraph(f"{kind}: {record.name} ({record.group})")
     _output.write(_output.styled(heading, {"found": "bold red", "possible": "bold yellow"}.get(kind, "dim")))
-    place = f"{match.file}, line {match.line}" if several else f"line {match.line}"
+    place = f"{_printable(match.file)}, line {match.line}" if several else f"line {match.line}"
     if match.symptom:
         _output.write(_output.paragraph(f"{place}: {match.text}", "  "))
     _output.write(_output.paragraph(f"what: {record.impact.summary}", "  "))

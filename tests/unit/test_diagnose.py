@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import html
 import io
 import json
 import re
@@ -289,6 +290,45 @@ def test_a_log_of_the_patched_program_is_not_answered_with_the_patches(
     assert "mends it" in diagnosed(capsys, tmp_path, none + TRACEBACK)["closing"]
 
 
+def _docker(text: str) -> str:
+    return "".join(
+        json.dumps({"log": f"{line}\n", "stream": "stderr", "time": "2026-01-02T03:04:05Z"}, separators=(",", ":"))
+        + "\n"
+        for line in text.splitlines()
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "line"),
+    [
+        (TRACEBACK.encode("utf-16"), 4),
+        (b"\xfe\xff" + TRACEBACK.encode("utf-16-be"), 4),
+        (html.escape(TRACEBACK).replace("\n", "<br>").encode(), 1),
+        (f"<pre class='log'>{html.escape(TRACEBACK)}</pre>\n".encode(), 4),
+        (_docker(TRACEBACK).encode(), 4),
+    ],
+    ids=["PowerShell", "UTF-16 BE", "br", "pre", "Docker"],
+)
+def test_other_forms_of_a_log(capsys: pytest.CaptureFixture[str], tmp_path: Path, content: bytes, line: int) -> None:
+    (tmp_path / "log.txt").write_bytes(content)
+    status, (match,) = run(capsys, tmp_path / "log.txt", "--requirement", "lightning==2.2.5")
+    assert (status, match["name"], match["kind"], match["line"]) == (0, DEVICE, "found", line)
+
+
+def test_a_terminal_obeys_nothing_of_a_log(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    evil = "\x07\u202e\x9b31m"
+    path = tmp_path / f"a{evil}\nfound: all is well.log"
+    path.write_text(f"{evil} {MESSAGE} \x1b]0;title\n")
+    other = tmp_path / "b.log"
+    other.write_text("Epoch 0\n")
+    assert cli.main(["diagnose", str(path), str(other), "--requirement", "lightning==2.2.5"]) == 0
+    said = capsys.readouterr().out
+    assert DEVICE in said and not set("\x07\u202e\x9b\x1b") & set(said)
+    assert not any(line.startswith("found: all is well") for line in said.splitlines())
+    assert cli.main(["diagnose", str(tmp_path / f"none{evil}.log")]) == 2
+    assert not set("\x07\u202e\x9b") & set(capsys.readouterr().err)
+
+
 def test_found_needs_the_release(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert diagnosed(capsys, tmp_path, TRACEBACK)["matches"][0]["kind"] == "found"
     (tmp_path / "log.txt").write_text(TRACEBACK)
@@ -439,7 +479,7 @@ def test_silent_bugs_in_words(capsys: pytest.CaptureFixture[str], words: str, na
         assert name in [match["name"] for match in document["matches"]]
         assert {match["kind"] for match in document["matches"]} == {"possible"}
         assert all("traceback" not in match["would_tell"] for match in document["matches"])
-        assert "If it is one of these, `lightning-patches run" in document["closing"]
+        assert "weak matches" in document["closing"] and "mends it" not in document["closing"]
 
 
 @pytest.mark.parametrize(
