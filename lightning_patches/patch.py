@@ -134,7 +134,7 @@ class Patch(NamedTuple):
         warns_of: for a patch that mends nothing, and only says when a bug without a patch strikes: the bug's name in
             :mod:`lightning_patches.unpatched`. It has no diff, and no place in the equivalence.
         affected_1x: the same as ``affected`` for 1.5 to 1.9 of ``pytorch_lightning``, which run on today's packages
-            with the patch. There are no diffs for them, and no place in the equivalence: see ``tests/releases_1x``.
+            with the patch. They have no diffs and no place in the equivalence, but tests in ``tests/patches``.
         after: names of the patches around which this one is put. The order of patches that share a target is declared,
             directly or by way of others.
     """

@@ -20,8 +20,8 @@ UPSTREAM = "https://github.com/Lightning-AI/pytorch-lightning"
 
 def affected(patch: Patch) -> str:
     """The affected releases as people write them: ``"2.1.0 to 2.3.3"``."""
-    known = fingerprints.known_releases()
-    releases = gate.affected_releases(patch)
+    known = (*fingerprints.older_releases(), *fingerprints.known_releases())
+    releases = {release for release in known if gate.in_ranges(release, patch.ranges)}
     spans: list[list[str]] = []
     for index, release in enumerate(known):
         if release not in releases:
@@ -30,7 +30,7 @@ def affected(patch: Patch) -> str:
             spans[-1] = [spans[-1][0], release]
         else:
             spans.append([release])
-    return ", ".join(" to ".join(span) for span in spans) or " or ".join(patch.affected)
+    return ", ".join(" to ".join(span) for span in spans) or " or ".join(patch.ranges)
 
 
 def fixed_in(record: Union[Patch, Unpatched]) -> str:

@@ -162,6 +162,8 @@ def _decide_version(patch: Patch, distribution: str, version: str) -> Optional[D
         # The number does not tell: upstream's master still calls itself 2.6.2, and a development version on the way
         # to the fixed release may have the bug or not. The code decides.
         return None
+    if not patch.affected and parsed >= Version("2"):
+        return Decision("not-affected", f"{distribution} {version} does not need it: this patch is for 1.x")
     if patch.fixed_in is not None and parsed >= Version(patch.fixed_in):
         return Decision("fixed-upstream", f"{distribution} {version} has the official fix (since {patch.fixed_in})")
     if patch.fixed_in is None and parsed > Version(fingerprints.known_releases()[-1]):

@@ -20,6 +20,7 @@ from lightning_patches.patches import all_patches
 from tests.support import arms
 from tests.unit.fakes import AFFECTED, check, python, write_lightning
 
+PATCHES = tuple(patch for patch in all_patches() if patch.affected)
 PROGRAM = Path(__file__).with_name("program.py")
 
 
@@ -34,10 +35,10 @@ def choose() -> list[tuple[str, str, str]]:
     """(distribution, release, patch): in ``pytorch-lightning`` the oldest and the newest affected release of each
     patch, in ``lightning``, which is the same code under another name, the fewest releases that have all patches."""
     chosen = []
-    for patch in all_patches():
+    for patch in PATCHES:
         releases = affected(patch, "pytorch-lightning")
         chosen += [("pytorch-lightning", release, patch.name) for release in dict.fromkeys([releases[0], releases[-1]])]
-    left = {patch.name: set(affected(patch, "lightning")) for patch in all_patches()}
+    left = {patch.name: set(affected(patch, "lightning")) for patch in PATCHES}
     while any(left.values()):
         release = max(reversed(known_releases()), key=lambda r: sum(r in releases for releases in left.values()))
         covered = [name for name, releases in left.items() if release in releases]

@@ -14,15 +14,13 @@ import hmac
 import inspect
 import io
 import os
+import sys
 from collections import OrderedDict
 from pathlib import Path
 from typing import Any, Callable, Optional
 
 from lightning_patches import _runtime
-from lightning_patches.engine.distributions import upstream_module
 from lightning_patches.patch import Impact, Patch, Target, Upstream
-
-_CLOUD_IO = "fabric.utilities.cloud_io"
 
 _CONTAINERS = (dict, OrderedDict, list, tuple, set)
 
@@ -56,7 +54,7 @@ def _atomic_save(original: Callable[..., None], namespace: str) -> Callable[...,
             original(checkpoint, filepath)
             return
         # As the original does it, which lets nobody see the bytes: what is on the disk may be another's already.
-        module = upstream_module(namespace, _CLOUD_IO)
+        module: Any = sys.modules[original.__module__]
         buffer = io.BytesIO()
         if hasattr(module, "log"):  # since 2.1
             module.log.debug(f"Saving checkpoint: {filepath}")
@@ -82,7 +80,7 @@ def _load(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
     def _load(path_or_url: Any, map_location: Any = None, *args: Any, **kwargs: Any) -> Any:
         asked = args[0] if args else kwargs.get("weights_only")
         path = _local(path_or_url)
-        module = upstream_module(namespace, _CLOUD_IO)
+        module: Any = sys.modules[original.__module__]
         if path and asked is None and _refuses_objects() and _is_torchs_own(module.torch.load):
             digest = _digests.get(path) or _told_by_another_rank(path)
             if digest:
@@ -188,9 +186,14 @@ PATCH = Patch(
     title="A run can load the checkpoints that it has written itself, whatever they hold",
     group="crash",
     affected=(">=2.0.0,<2.4.0", ">=2.6.0,<=2.6.6"),
+    affected_1x=(">=1.5.0,<2.0.0",),
     targets=(
-        Target("fabric.utilities.cloud_io:_atomic_save", _atomic_save),
-        Target("fabric.utilities.cloud_io:_load", _load),
+        Target("fabric.utilities.cloud_io:_atomic_save", _atomic_save, since="1.9.0"),
+        Target("fabric.utilities.cloud_io:_load", _load, since="1.9.0"),
+        Target("lite.utilities.cloud_io:_atomic_save", _atomic_save, since="1.8.0", before="1.9.0"),
+        Target("lite.utilities.cloud_io:_load", _load, since="1.8.0", before="1.9.0"),
+        Target("pytorch.utilities.cloud_io:atomic_save", _atomic_save, before="1.8.0"),
+        Target("pytorch.utilities.cloud_io:load", _load, before="1.8.0"),
     ),
     calls=("fabric.utilities.cloud_io:get_filesystem()",),
     upstream=Upstream(issues=(21757,)),

@@ -6,13 +6,11 @@ import inspect
 import io
 import os
 import pickle
+import sys
 from typing import Any, Callable
 
 from lightning_patches import _runtime, trust
-from lightning_patches.engine.distributions import upstream_module
 from lightning_patches.patch import Impact, Patch, Target, Upstream
-
-_CLOUD_IO = "fabric.utilities.cloud_io"
 
 
 def _load(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
@@ -25,7 +23,7 @@ def _load(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
         if file and takes_weights_only:
             return original(file, map_location, weights_only=False)
         if file:
-            module = upstream_module(namespace, _CLOUD_IO)
+            module: Any = sys.modules[original.__module__]
             with module.get_filesystem(file).open(file, "rb") as stream:
                 return module.torch.load(stream, map_location=map_location, weights_only=False)
         begin = path_or_url.tell() if type(path_or_url) is io.BytesIO else 0
@@ -72,7 +70,12 @@ PATCH = Patch(
     title="Checkpoints with objects of your own load from a directory that the script trusts",
     group="compat",
     affected=(">=2.0.0,<2.4.0", ">=2.6.0,<=2.6.6"),
-    targets=(Target(f"{_CLOUD_IO}:_load", _load),),
+    affected_1x=(">=1.5.0,<2.0.0",),
+    targets=(
+        Target("fabric.utilities.cloud_io:_load", _load, since="1.9.0"),
+        Target("lite.utilities.cloud_io:_load", _load, since="1.8.0", before="1.9.0"),
+        Target("pytorch.utilities.cloud_io:load", _load, before="1.8.0"),
+    ),
     calls=("fabric.utilities.cloud_io:get_filesystem()",),
     upstream=Upstream(pull_requests=(20010,), commit="bf25167bbf"),
     impact=Impact(

@@ -1,0 +1,58 @@
+"""Learning rate schedulers of torch 2, which Lightning 1.5 to 1.8.3 takes for something else.
+
+All of torch's schedulers were a ``_LRScheduler`` until torch 2.0 made ``LRScheduler`` their base, and kept the old name
+for a class that none of them is derived from.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Optional
+
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+
+def _configure_schedulers(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
+    def _configure_schedulers(schedulers: list[Any], monitor: Optional[str], is_manual_optimization: bool) -> Any:
+        from torch.optim import lr_scheduler
+
+        # As a dictionary a scheduler of any class is taken. Plateaus are asked about first, so they are let alone.
+        torchs = getattr(lr_scheduler, "LRScheduler", lr_scheduler._LRScheduler)
+        known = (lr_scheduler._LRScheduler, lr_scheduler.ReduceLROnPlateau)
+        named = [
+            {"scheduler": one} if isinstance(one, torchs) and not isinstance(one, known) else one for one in schedulers
+        ]
+        return original(schedulers if is_manual_optimization else named, monitor, is_manual_optimization)
+
+    return _configure_schedulers
+
+
+def _validate_scheduler_api(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def _validate_scheduler_api(lr_scheduler_configs: list[Any], model: Any) -> None:
+        from torch.optim import lr_scheduler
+
+        torchs = getattr(lr_scheduler, "LRScheduler", lr_scheduler._LRScheduler)
+        original([config for config in lr_scheduler_configs if not isinstance(config.scheduler, torchs)], model)
+
+    return _validate_scheduler_api
+
+
+PATCH = Patch(
+    name="scheduler-types",
+    title="Lightning 1.5 to 1.8.3 takes the learning rate schedulers of torch 2",
+    group="compat",
+    affected=(),
+    affected_1x=(">=1.5.0,<1.8.4",),
+    targets=(
+        Target(
+            "pytorch.trainer.optimizers:TrainerOptimizersMixin._configure_schedulers",
+            _configure_schedulers,
+            before="1.6.0",
+        ),
+        Target("pytorch.core.optimizer:_validate_scheduler_api", _validate_scheduler_api, since="1.6.0"),
+    ),
+    upstream=Upstream(issues=(15912,), pull_requests=(15940,), fixed_in="1.8.4"),
+    impact=Impact(
+        "With torch 2.0 and later, fit fails as soon as configure_optimizers returns a learning rate scheduler.",
+        ("doesn't follow PyTorch's LRScheduler API", 'The provided lr scheduler "<torch.optim.lr_scheduler'),
+    ),
+)

@@ -1,0 +1,24 @@
+"""Pull request 20081: Lightning 1.5 to 1.9 cannot be imported where setuptools has no pkg_resources."""
+
+import pytest
+
+from tests.support.arms import Arm, run
+
+SCENARIO = "import_1x_without_pkg_resources"
+VERSIONS = ["1.5.10", "1.6.5", "1.7.7", "1.8.6", "1.9.5"]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_it_is_imported_and_trains(version):
+    stock = run(SCENARIO, Arm("pytorch-lightning", version), fresh=True)
+    assert not stock.ok and "No module named 'pkg_resources'" in stock.output, stock
+    shim = run(SCENARIO, Arm("pytorch-lightning", version, shim=True), fresh=True)
+    assert shim.ok, shim
+    assert shim.observations == [{"steps": 4, "others_have": []}]
+
+
+@pytest.mark.parametrize("version", ["1.6.5", "1.9.5"])
+def test_the_real_one_is_asked_where_it_is_there(version):
+    shim = run(SCENARIO, Arm("pytorch-lightning", version, shim=True), case="there", fresh=True)
+    assert shim.ok, shim
+    assert shim.observations == [{"steps": 4, "others_have": ["pkg_resources"]}]

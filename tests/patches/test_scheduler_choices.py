@@ -1,0 +1,25 @@
+"""Issue 15912: with torch 2.0 and later, the command line of Lightning 1.6 to 1.8 offers no scheduler of torch's."""
+
+import pytest
+
+from tests.support.arms import Arm, run
+
+
+def test_the_official_fix():
+    result = run("scheduler_choices", Arm("pytorch-lightning", "1.9.0"), fresh=True)
+    assert result.ok, result
+    assert result.observations == [{"lr": 0.025}]
+
+
+@pytest.mark.parametrize("version", ["1.6.5", "1.8.6"])
+def test_stock_ends_with_status_2(version):
+    result = run("scheduler_choices", Arm("pytorch-lightning", version), fresh=True)
+    assert result.status == 2 and "lr_scheduler" in result.output, result
+
+
+@pytest.mark.parametrize("case", ["", "by its path", "of one class"])
+@pytest.mark.parametrize("version", ["1.6.5", "1.7.7", "1.8.6"])
+def test_they_are_taken(version, case):
+    shim = run("scheduler_choices", Arm("pytorch-lightning", version, shim=True), case=case, fresh=True)
+    assert shim.ok, shim
+    assert shim.observations == [{"lr": 0.025}]

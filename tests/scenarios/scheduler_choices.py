@@ -1,0 +1,42 @@
+"""Issue 15912: with torch 2.0 and later, the command line of Lightning 1.6 to 1.8 offers no scheduler of torch's."""
+
+import sys
+
+import _model_1x as user
+import _scenario as scenario
+import torch
+
+try:
+    cli = scenario.pytorch("cli")
+except ImportError:
+    cli = scenario.pytorch("utilities.cli")
+
+
+class CommandLine(cli.LightningCLI):
+    def add_arguments_to_parser(self, parser):
+        if scenario.CASE == "of one class":
+            parser.add_optimizer_args(torch.optim.SGD)
+            parser.add_lr_scheduler_args(torch.optim.lr_scheduler.ExponentialLR)
+
+
+class Model(user.pl.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(4, 2)
+
+    training_step = user.Model.training_step
+    train_dataloader = user.Model.train_dataloader
+
+
+ARGUMENTS = {
+    "": ["--optimizer=SGD", "--lr_scheduler=ExponentialLR"],
+    "by its path": ["--optimizer=SGD", "--lr_scheduler=torch.optim.lr_scheduler.ExponentialLR"],
+    "of one class": [],
+}
+
+if __name__ == "__main__":
+    quiet = ("logger", "enable_checkpointing", "enable_progress_bar", "enable_model_summary")
+    sys.argv[1:] = ["fit", "--trainer.max_epochs=2", *(f"--trainer.{name}=false" for name in quiet)]
+    sys.argv += [*ARGUMENTS[scenario.CASE], "--optimizer.lr=0.1", "--lr_scheduler.gamma=0.5"]
+    trainer = CommandLine(Model, save_config_callback=None).trainer
+    scenario.observe(lr=user.lr_of(trainer))

@@ -1,0 +1,14 @@
+"""Lightning 1.7 asks torchmetrics for a private helper that it no longer has."""
+
+import _model_1x as user
+import _scenario as scenario
+
+if __name__ == "__main__":
+    trainer = scenario.trainer(max_epochs=1)
+    trainer.fit(user.Model())
+    rich = scenario.pytorch("callbacks.progress.rich_progress")
+    scenario.observe(steps=trainer.global_step, rich=rich._RICH_AVAILABLE)
+
+    import torchmetrics.utilities.imports as theirs
+
+    scenario.observe(left_behind=hasattr(theirs, "_compare_version"))
