@@ -64,7 +64,7 @@ PATCH = Patch(
         _target("pytorch"),
         _target("pytorch.utilities.imports", statements=True, before="1.8.0"),
     ),
-    upstream=Upstream(pull_requests=(20081,)),
+    upstream=Upstream(),
     after=("import-without-pkg-resources",),
     impact=Impact(
         "import pytorch_lightning fails where setuptools is 82 or newer or is not installed, as in a new environment "
