@@ -23,7 +23,7 @@ from tests.healthy import programs, trial
 from tests.healthy.trial import Change, Trace, change, default_patches
 from tests.support.arms import ROOT, Arm, environment_of
 
-DECLARED = ROOT / "upstream" / "evidence" / "extension_points.declared.json"
+DECLARED = ROOT / "upstream" / "effects.extension_points.json"
 PROGRAM = Path(__file__).with_name("program.py")
 RELEASES = ("2.0.9", "2.2.5", "2.5.2", "2.6.6")
 """Where the judge is held: each has patches that the others have not."""
@@ -82,10 +82,11 @@ class Finding:
     Args:
         version: the release.
         spec: situation and extension.
-        verdict: "same", "explained", "finding"; "unlike itself", where two runs on stock differ.
+        verdict: "same", "explained", "mended", "finding"; "unlike itself", where two runs on stock differ.
         patches: behind the difference.
         because: for each, what excuses it ("" for nothing).
         gone, come: the lines that differ.
+        results: those of the patches that change what a program that ends well computes or writes.
     """
 
     version: str
@@ -95,6 +96,10 @@ class Finding:
     because: list[str] = field(default_factory=list)
     gone: list[str] = field(default_factory=list)
     come: list[str] = field(default_factory=list)
+    results: list[str] = field(default_factory=list)
+
+
+RESULTS = re.compile(r"^\w+\.\d+: (weights|saw|logged|gradients|file) ")
 
 
 def name_of(spec: Spec) -> str:
@@ -208,9 +213,18 @@ class Judge:
             finding.verdict, finding.because = "unlike itself", ["two runs of it differ on stock"]
             return finding
         for patch in self._blame(spec, stock):
+            alone = self.arms.extended(spec, True, patch)[0]
             finding.patches.append(patch)
-            finding.because.append(self._excuse(patch, spec, stock))
+            finding.because.append(self._excuse(patch, spec, stock, alone))
+            changed = change(stock, alone)
+            ends = any(line.endswith(": end returns") for line in stock.all_lines())
+            if ends and any(RESULTS.match(line) for line in (*changed.gone, *changed.come)):
+                finding.results.append(patch)
         finding.verdict = "explained" if finding.patches and all(finding.because) else "finding"
+        if finding.verdict == "explained" and trial.MENDED in finding.because:
+            finding.verdict = "mended"
+        elif set(finding.because) == {ALONE_SAME}:  # it differed by chance
+            finding.verdict, finding.patches, finding.because = "unlike itself", [], ["now and then"]
         finding.gone, finding.come = difference.gone[:12], difference.come[:12]
         return finding
 
@@ -239,14 +253,15 @@ class Judge:
             found.append(guilty)
         return found
 
-    def _excuse(self, patch: str, spec: Spec, stock: Trace) -> str:
+    def _excuse(self, patch: str, spec: Spec, stock: Trace, alone: Trace) -> str:
         """Why the patch may do this; "" if nothing says so."""
-        alone = self.arms.extended(spec, True, patch)[0]
         difference = change(stock, alone)
         if not difference:
-            return "only beside another"
+            return ALONE_SAME
         if _declared(patch, spec, difference):
             return "declared"
+        if trial.lives_longer(stock, alone):
+            return trial.MENDED
         fixed_in = catalogue.find(patch)[0].fixed_in
         if fixed_in is None:
             return ""
@@ -264,6 +279,7 @@ class Judge:
 
 
 MODULES = ("Model",)
+ALONE_SAME = "only beside another"
 
 
 def declarations() -> list[dict[str, Any]]:

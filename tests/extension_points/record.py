@@ -1,4 +1,4 @@
-"""What the judge for extension points found, on paper: ``upstream/evidence/extension_points.json`` and a page of it."""
+"""What the judge for extension points found: ``upstream/evidence/extension_points.json``, and a page of it."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.equivalence.evidence import surroundings
+from tests.equivalence import evidence
 from tests.extension_points.judge import Finding, declarations, name_of
-from tests.support.arms import ROOT
 
-DATA = ROOT / "upstream" / "evidence" / "extension_points.json"
-PAGE = ROOT / "upstream" / "evidence" / "EXTENSION_POINTS.md"
+DATA = evidence.DIRECTORY / "extension_points.json"
+
+VERDICTS = ("explained", "mended", "unlike itself", "finding")
 
 
 @dataclass
@@ -31,7 +31,7 @@ class Record:
 
     def begin(self, version: str) -> None:
         """What was known of the release makes way."""
-        self.circumstances = {name: fact for name, fact in surroundings().items() if name != "device"}
+        self.circumstances = {name: fact for name, fact in evidence.surroundings().items() if name != "device"}
         self.same[version] = {}
         self.findings = [finding for finding in self.findings if finding.version != version]
 
@@ -48,7 +48,9 @@ def load() -> Record:
         return Record()
     known = json.loads(DATA.read_text(encoding="utf-8"))
     findings = [
-        Finding(version, entry["program"], entry["verdict"], entry["patches"], entry["because"])
+        Finding(
+            version, entry["program"], entry["verdict"], entry["patches"], entry["because"], results=entry["results"]
+        )
         for entry in known["findings"]
         for version in entry["releases"]
     ]
@@ -64,15 +66,14 @@ def write(known: Record) -> None:
             "verdict": finding.verdict,
             "patches": finding.patches,
             "because": finding.because,
+            "results": finding.results,
         }
         there = entries.setdefault(json.dumps(entry, sort_keys=True), {**entry, "releases": []})
         there["releases"].append(finding.version)
     data = {"circumstances": known.circumstances, "same": known.same}
     lines = ",\n".join(json.dumps(entries[key]) for key in sorted(entries))
-    DATA.parent.mkdir(exist_ok=True)
     head = json.dumps(data, indent=1)[:-2]
     DATA.write_text(f'{head},\n "findings": [\n{lines}\n]}}\n', encoding="utf-8")
-    PAGE.write_text(page(known), encoding="utf-8")
 
 
 def page(known: Record) -> str:
@@ -80,25 +81,26 @@ def page(known: Record) -> str:
     lines = [
         "# Extension points",
         "",
-        "Written by `scripts/extension_points`; do not edit. Programs that put something of their own around what the",
-        "default patches replace or call (`tests/extension_points`), on a stock release and with the patches on it:",
-        "overridden methods, lent weights, wrapped functions, errors, repetitions. Compared are every call into the",
-        "program's own code with its arguments, every change of a file, values, weights, warnings and how it ends.",
+        "Made by `scripts/renew` of what `scripts/prove extension_points` saw. Programs that put something around what",
+        "the default patches replace or call (`tests/extension_points`), on stock and with the patches: overridden",
+        "methods, lent weights, wrapped functions, errors, repetitions. Compared are every call into the program's own",
+        "code with its arguments, every change of a file, values, weights, warnings and how it ends.",
         "",
         f"torch {facts.get('torch')}, Python {facts.get('python')}, {facts.get('date')}.",
         "",
-        "| release | programs | same | explained | unlike itself | findings |",
-        "| --- | ---: | ---: | ---: | ---: | ---: |",
+        "| release | programs | same | explained | mended | unlike itself | findings |",
+        "| --- | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
     for version in sorted(known.same, key=lambda text: [int(part) for part in text.split(".")[:3]]):
         verdicts = Counter(finding.verdict for finding in known.findings if finding.version == version)
         same = sum(known.same[version].values())
-        cells = [same + sum(verdicts.values()), same, *(verdicts[v] for v in ("explained", "unlike itself", "finding"))]
+        cells = [same + sum(verdicts.values()), same, *(verdicts[v] for v in VERDICTS)]
         lines.append(f"| {version} | {' | '.join(map(str, cells))} |")
     lines += [
         "",
         "**Explained**: the first official release with the fix does the same, line by line, or",
-        "`extension_points.declared.json` declares the effect. **Unlike itself**: two runs of it on stock differ.",
+        "`effects.extension_points.json` declares the effect. **Mended**: it dies of an error on stock, and no longer.",
+        "**Unlike itself**: two runs of it on stock differ.",
         "",
         "| patch | because | programs | for instance |",
         "| --- | --- | ---: | --- |",

@@ -7,15 +7,14 @@ from collections.abc import Iterator
 import pytest
 
 from lightning_patches import patches as catalogue
-from tests.extension_points import judge
+from tests.extension_points import judge, record
 
-SAMPLE = {"2.2.5": ("manual", "precision", "loaders")}
+SAMPLE = {"2.2.5": ("manual", "precision"), "2.6.6": ("checkpoints", "tuner", "interrupted")}
 OWN = {
     "2.2.5": ("own_freeze", "own_set_epoch", "merged", "asynchronous"),
     "2.6.6": ("own_freeze", "own_set_epoch", "merged", "progress", "own_average"),
 }
 """Programs with classes of their own that a patch once did harm to."""
-WRITES_FILES = ("checkpoint-written-once", "own-checkpoint-load")
 HARMFUL = ("calls_a_hook_twice", "loses_a_checkpoint", "other_weights_in_the_checkpoint")
 
 
@@ -51,7 +50,7 @@ def test_circumstances_and_wrappers_are_met_as_on_stock(tries: judge.Judge) -> N
 @pytest.mark.parametrize("version", sorted(OWN))
 def test_programs_with_classes_of_their_own_stay_as_they_are(version: str) -> None:
     with judge.Arms(version) as arms:
-        tries = judge.Judge(arms, WRITES_FILES)
+        tries = judge.Judge(arms)
         findings = [tries({"situation": name, "kind": "plain"}) for name in OWN[version]]
     assert [finding.spec["situation"] for finding in findings if finding.verdict == "finding"] == []
 
@@ -61,6 +60,11 @@ def test_a_harmful_patch_is_caught(harm: str, arms: judge.Arms, monkeypatch: pyt
     monkeypatch.setattr(judge, "default_patches", lambda version: ["fit-resets-should-stop"])
     monkeypatch.setattr(arms, "stand_in", harm)
     assert judge.Judge(arms)({"situation": "interrupted", "kind": "documented"}).verdict == "finding"
+
+
+def test_a_patch_that_was_seen_to_change_results_says_so() -> None:
+    seen = {patch for finding in record.load().findings for patch in finding.results}
+    assert {patch for patch in seen if not catalogue.find(patch)[0].changes_results} == set()
 
 
 def test_declared_effects_are_of_patches() -> None:

@@ -23,6 +23,7 @@ PATCH = Patch(
     name="frozen-batch-norm",
     title="BackboneFinetuning(train_bn=False) freezes batch norm with the rest of the backbone",
     group="correctness",
+    changes_results="numbers: batch norm of a frozen backbone is not trained",
     affected=(">=2.0.0,<=2.6.6",),
     targets=(
         Target("pytorch.callbacks.finetuning:BackboneFinetuning.freeze_before_training", _freeze_before_training),

@@ -51,6 +51,7 @@ PATCH = Patch(
     name="swa-infinite-epochs",
     title="StochasticWeightAveraging averages weights in a run without a last epoch",
     group="correctness",
+    changes_results="numbers: weights are averaged",
     affected=(">=2.0.0,<2.6.1",),
     targets=(
         Target(f"{_CALLBACK}.swa_end", _swa_end),

@@ -23,6 +23,7 @@ PATCH = Patch(
     name="swa-keeps-trained-weights",
     title="A run that ends before StochasticWeightAveraging begins keeps its trained weights",
     group="correctness",
+    changes_results="numbers: the weights at the end are the trained ones",
     affected=(">=2.6.1,<=2.6.6",),
     targets=(Target(f"{_CALLBACK}.on_train_end", _on_train_end_unless_averaged),),
     upstream=Upstream(pull_requests=(21396,)),

@@ -44,6 +44,7 @@ PATCH = Patch(
     name="weight-averaging-before-start",
     title="WeightAveraging leaves the trained weights alone until its first average",
     group="correctness",
+    changes_results="numbers: what is validated, saved and kept before the average begins",
     affected=(">=2.6.0,<=2.6.6",),
     targets=(
         Target(f"{_CALLBACK}.on_train_end", _only_with_an_average),

@@ -86,6 +86,7 @@ PATCH = Patch(
     name="async-checkpoint-snapshot",
     title="AsyncCheckpointIO saves the state as it was when the save was requested",
     group="correctness",
+    changes_results="files: a checkpoint holds the state of the moment at which it was asked for",
     affected=(">=2.0.0,<2.5.4",),
     targets=(Target(f"{_PLUGIN}.save_checkpoint", _save_checkpoint),),
     upstream=Upstream(

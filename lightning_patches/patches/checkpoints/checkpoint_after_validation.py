@@ -177,6 +177,7 @@ PATCH = Patch(
     name="checkpoint-after-validation",
     title="A checkpoint that is due just before a validation gets that validation's metric",
     group="correctness",
+    changes_results="files: which checkpoints are saved, when, and what they hold",
     default=False,
     affected=(">=2.0.0,<=2.6.6",),
     targets=(

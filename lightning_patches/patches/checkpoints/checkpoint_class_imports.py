@@ -134,6 +134,7 @@ PATCH = Patch(
     name="checkpoint-class-imports",
     title="Hyperparameters in a checkpoint cannot make LightningCLI import a module",
     group="security",
+    changes_results="how it ends: with an error where a checkpoint names a class of a module that is not imported",
     affected=(">=2.3.0,<=2.6.6",),
     targets=(
         Target("pytorch.cli:instantiate_module", _instantiate_module),

@@ -70,6 +70,7 @@ PATCH = Patch(
     name="checkpoint-instantiator",
     title="A checkpoint cannot name code that load_from_checkpoint then runs",
     group="security",
+    changes_results="how it ends: with an error where a checkpoint names code to be called",
     affected=(">=2.3.0,<2.6.6",),
     targets=(Target(f"{_SAVING}:_load_state", _load_state),),
     calls=(

@@ -33,6 +33,7 @@ PATCH = Patch(
     name="checkpoint-kept-on-resume",
     title="ModelCheckpoint does not delete the checkpoint that training was resumed from",
     group="correctness",
+    changes_results="files: the checkpoint that was resumed from stays",
     affected=(">=2.0.0,<2.1.3",),
     targets=(Target(f"{_CALLBACK}._remove_checkpoint", _remove_checkpoint),),
     witnesses=(f"{_CALLBACK}._save_last_checkpoint",),

@@ -28,6 +28,7 @@ PATCH = Patch(
     name="checkpoint-overwritten",
     title="ModelCheckpoint with a fixed file name keeps to it instead of alternating between two",
     group="correctness",
+    changes_results="files: a fixed file name is kept to",
     affected=(">=2.0.0,<2.1.3",),
     targets=(Target(f"{_CALLBACK}._get_metric_interpolated_filepath_name", _overwriting_own),),
     witnesses=(f"{_CALLBACK}._save_none_monitor_checkpoint",),

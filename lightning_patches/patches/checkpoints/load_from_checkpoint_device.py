@@ -31,6 +31,7 @@ PATCH = Patch(
     name="load-from-checkpoint-device",
     title="load_from_checkpoint(map_location=...) puts the model on that device",
     group="correctness",
+    changes_results="numbers: in their last digits, as the model computes on the device that was asked for",
     affected=(">=2.0.0,<2.0.2",),
     targets=(Target(f"{_SAVING}:_load_state", _load_state_on_device),),
     witnesses=(f"{_SAVING}:_load_from_checkpoint",),

@@ -34,6 +34,7 @@ PATCH = Patch(
     name="remote-checkpoint-kept-on-resume",
     title="ModelCheckpoint does not delete the remote checkpoint that training was resumed from",
     group="correctness",
+    changes_results="files: the remote checkpoint that was resumed from stays",
     affected=(">=2.0.0,<=2.6.6",),
     targets=(Target(f"{_CALLBACK}._remove_checkpoint", _remove_remote),),
     calls=("pytorch.trainer.trainer:Trainer.ckpt_path()",),

@@ -14,6 +14,7 @@ PATCH = Patch(
     name="batch-sampler-shuffled",
     title="A batch sampler that shuffles is recognized in validation and test",
     group="correctness",
+    changes_results="order of data: in validation and test under DDP",
     affected=(">=2.0.0,<2.5.0",),
     targets=(TARGET,),
     upstream=Upstream(

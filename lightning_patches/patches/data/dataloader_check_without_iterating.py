@@ -21,6 +21,7 @@ PATCH = Patch(
     name="dataloader-check-without-iterating",
     title="A DataLoader is not started an extra time just to see whether it can be iterated over",
     group="correctness",
+    changes_results="order of data: shuffled data, and what else is random, as an iterator less is made",
     affected=(">=2.0.0,<2.0.8",),
     targets=(
         Target("pytorch.trainer.connectors.data_connector:_check_dataloader_iterable", _check_dataloader_iterable),

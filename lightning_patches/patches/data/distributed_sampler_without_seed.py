@@ -36,6 +36,7 @@ PATCH = Patch(
     name="distributed-sampler-without-seed",
     title="Under DDP, all ranks share one shuffled order even without a global seed",
     group="correctness",
+    changes_results="order of data: under DDP without a seed",
     affected=(">=2.0.0,<2.0.3",),
     targets=(Target("pytorch.trainer.connectors.data_connector:_get_distributed_sampler", _distributed_sampler),),
     calls=("fabric.utilities.distributed:DistributedSamplerWrapper()",),

@@ -60,6 +60,7 @@ PATCH = Patch(
     name="plain-batch-sampler",
     title="A DataLoader made with torch's BatchSampler keeps its batch size on several devices",
     group="correctness",
+    changes_results="numbers: the batch size under DDP",
     affected=(">=2.0.0,<=2.6.6",),
     targets=(
         Target(f"fabric.{_FUNCTION}", _resolve_sampler),

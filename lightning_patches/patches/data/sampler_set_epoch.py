@@ -42,6 +42,7 @@ PATCH = Patch(
     name="sampler-set-epoch",
     title="A custom sampler's set_epoch() is called under DDP",
     group="correctness",
+    changes_results="order of data: under DDP, with a sampler of one's own that has a set_epoch",
     affected=(">=2.0.0,<=2.6.6",),
     targets=(
         _target("fabric.utilities.distributed", "DistributedSamplerWrapper", before="2.6.1"),

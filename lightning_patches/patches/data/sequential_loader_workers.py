@@ -31,6 +31,7 @@ PATCH = Patch(
     name="sequential-loader-workers",
     title="Of several validation, test or prediction DataLoaders, only one runs workers at a time",
     group="performance",
+    changes_results="numbers: random ones in the validation, test or prediction with several loaders",
     affected=(">=2.0.0,<2.0.3",),
     targets=(
         Target("pytorch.utilities.combined_loader:_Sequential.__iter__", _iter_first),

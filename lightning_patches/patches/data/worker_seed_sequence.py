@@ -55,6 +55,7 @@ PATCH = Patch(
     name="worker-seed-sequence",
     title="Seeded DataLoader workers draw new random numbers in each epoch",
     group="correctness",
+    changes_results="numbers: random ones in the workers of a DataLoader",
     affected=(">=2.4.0,<2.6.1",),
     targets=(
         Target("fabric.utilities.seed:_generate_seed_sequence", _generate_seed_sequence),

@@ -38,6 +38,7 @@ PATCH = Patch(
     name="ddp-evaluation-same-weights",
     title="All ranks validate, test and predict with the weights of rank zero",
     group="correctness",
+    changes_results="numbers: all ranks evaluate the weights of rank zero",
     affected=(">=2.0.0,<2.0.2",),
     targets=(Target("pytorch.strategies.ddp:DDPStrategy.setup", _setup),),
     calls=("pytorch.strategies.strategy:Strategy.model()",),

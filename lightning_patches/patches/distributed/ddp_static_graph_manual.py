@@ -77,6 +77,7 @@ PATCH = Patch(
     name="ddp-static-graph-manual",
     title="Gradients are synchronized under static_graph=True with manual optimization",
     group="correctness",
+    changes_results="numbers: gradients are averaged over the ranks",
     affected=(">=2.0.0,<=2.6.6",),
     targets=(Target("pytorch.strategies.ddp:DDPStrategy.pre_backward", _pre_backward),),
     calls=(

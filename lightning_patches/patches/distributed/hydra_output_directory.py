@@ -24,6 +24,7 @@ PATCH = Patch(
     name="hydra-output-directory",
     title="Under Hydra, all ranks of DDP use the output directory of rank zero",
     group="correctness",
+    changes_results="files: the directory in which the ranks write",
     affected=(">=2.0.0,<2.0.7",),
     targets=(Target("fabric.strategies.launchers.subprocess_script:_hydra_subprocess_cmd", _rank_command),),
     upstream=Upstream(

@@ -216,10 +216,10 @@ def _begin(trainer: Any) -> Optional[StopAgreement]:
     Lightning does what it did."""
     import torch.distributed as dist
 
-    if not (dist.is_available() and dist.is_initialized() and trainer.world_size > 1):
+    if not (dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1):
         return None
-    run = next(_runs)
-    if dist.get_world_size() != trainer.world_size:
+    run, size = next(_runs), trainer.world_size
+    if dist.get_world_size() != size:
         return None
     try:
         store = dist.distributed_c10d._get_default_store()
@@ -232,7 +232,7 @@ def _begin(trainer: Any) -> Optional[StopAgreement]:
         loop = trainer.fit_loop.epoch_loop.val_loop if is_fit else trainer._active_loop
         return list(getattr(loop, "_max_batches", []))
 
-    agreement = StopAgreement(store, dist.get_rank(), trainer.world_size, run, sizes)
+    agreement = StopAgreement(store, dist.get_rank(), size, run, sizes)
     if os.getpid() in _unheard:
         agreement.request()
     _unheard.clear()
@@ -330,6 +330,7 @@ PATCH = Patch(
     name="sigterm-at-batch-boundary",
     title="After SIGTERM, all ranks stop before the same batch, with exit status 143",
     group="hang",
+    changes_results="how it ends: after SIGTERM, where several ranks stop, and with which files",
     affected=(">=2.5.2,<=2.6.6",),
     targets=(
         Target(f"{_CONNECTOR}:_SignalConnector.register_signal_handlers", _register),

@@ -33,6 +33,7 @@ PATCH = Patch(
     name="sigterm-exit-status",
     title="Training ended by SIGTERM exits with status 143, not 0",
     group="correctness",
+    changes_results="how it ends: the exit status after SIGTERM",
     affected=(">=2.0.0,<=2.6.6",),
     targets=(
         Target("pytorch.utilities.exceptions:SIGTERMException.__init__", _init, adds=True),

@@ -47,6 +47,7 @@ PATCH = Patch(
     name="spawned-parameters",
     title="Ranks that ddp_spawn starts on the CPU each have their own parameters",
     group="correctness",
+    changes_results="numbers: each rank makes its own steps",
     affected=(">=2.0.0,<2.0.8",),
     targets=(
         Target(f"pytorch.{_LAUNCHER}", _of_trainer),

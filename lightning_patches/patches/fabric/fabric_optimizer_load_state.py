@@ -24,6 +24,7 @@ PATCH = Patch(
     name="fabric-optimizer-load-state",
     title="Loading an optimizer's state through Fabric reaches the optimizer that steps",
     group="correctness",
+    changes_results="numbers: a resumed training goes on with the optimizer's state",
     affected=(">=2.0.0,<2.0.9",),
     targets=(Target("fabric.wrappers:_FabricOptimizer.load_state_dict", _load_state_dict, adds=True),),
     calls=("fabric.wrappers:_FabricOptimizer.optimizer()",),

@@ -29,6 +29,7 @@ PATCH = Patch(
     name="fabric-replaced-methods",
     title="A method that is replaced on a model set up with Fabric is the one that is called",
     group="correctness",
+    changes_results="numbers: the method that was put in is called",
     affected=(">=2.1.0,<2.2.2",),
     targets=(Target(f"{_MODULE}.__setattr__", _setattr),),
     calls=("fabric.wrappers:_FabricModule.__getattr__()",),

@@ -154,6 +154,7 @@ PATCH = Patch(
     name="fabric-submodule-sync",
     title="Gradients are synchronized for parts of a Fabric module that are called on their own",
     group="correctness",
+    changes_results="numbers: gradients are averaged over the ranks",
     affected=(">=2.0.0,<=2.6.6",),
     targets=(
         Target(f"{_MODULE}.__init__", _init),

@@ -45,6 +45,7 @@ PATCH = Patch(
     name="batch-size-finder-tried-size",
     title="The batch size finder returns a batch size that it has tried",
     group="correctness",
+    changes_results="numbers: the batch size that is found",
     affected=(">=2.0.0,<2.6.0",),
     targets=(Target(f"{_SCALING}:_run_power_scaling", _run_power_scaling),),
     calls=(

@@ -28,6 +28,7 @@ PATCH = Patch(
     name="batch-size-finder-val-loader",
     title="Validation after the batch size finder uses all of its batches",
     group="correctness",
+    changes_results="numbers: those of validation, which uses all of its batches",
     affected=(">=2.0.0,<2.1.1",),
     targets=(Target("pytorch.tuner.batch_size_scaling:_reset_dataloaders", _reload_val_loader),),
     calls=(

@@ -49,6 +49,7 @@ PATCH = Patch(
     name="lr-finder-applies-lr",
     title="Training uses the learning rate that the learning rate finder set",
     group="correctness",
+    changes_results="numbers: the training uses the learning rate that was found",
     affected=(">=2.0.0,<2.5.4",),
     targets=(Target(f"{_LR_FINDER}:_lr_find", _apply_suggestion),),
     calls=(

@@ -30,6 +30,7 @@ PATCH = Patch(
     name="lr-finder-slope",
     title="The learning rate finder looks for the steepest descent per learning rate, not per step",
     group="correctness",
+    changes_results="numbers: the learning rate that is suggested",
     affected=(">=2.0.0,<2.5.3",),
     targets=(Target("pytorch.tuner.lr_finder:_LRFinder.suggestion", _suggestion),),
     upstream=Upstream(

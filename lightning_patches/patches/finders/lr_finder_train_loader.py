@@ -28,6 +28,7 @@ PATCH = Patch(
     name="lr-finder-train-loader",
     title="The learning rate finder takes no batches away from epoch 0",
     group="correctness",
+    changes_results="order of data: epoch 0 has all of its batches",
     affected=(">=2.1.0,<2.5.3",),
     targets=(Target(f"{_LR_FINDER}:_lr_find", _renew_train_loader),),
     calls=("pytorch.loops.fit_loop:_FitLoop.setup_data()",),

@@ -25,6 +25,7 @@ PATCH = Patch(
     name="lr-finder-val-loader",
     title="Validation after the learning rate finder uses all of its batches",
     group="correctness",
+    changes_results="numbers: those of validation, which uses all of its batches",
     affected=(">=2.0.0,<2.0.3",),
     targets=(Target(f"{_LR_FINDER}:_lr_find", _drop_val_loader),),
     upstream=Upstream(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import inspect
 import sys
 from types import FrameType
@@ -64,7 +63,6 @@ class _Before:
     def __init__(self, trainer: Any, namespace: str, attributes: tuple[str, ...]) -> None:
         self.trainer, self.namespace = trainer, namespace
         self.active_loop = loop = trainer._active_loop
-        self.loop_state = copy.deepcopy(loop.state_dict()) if loop is not None else None
         self.flags = [
             (each, name, vars(each)[name]) for each in _loops(trainer) for name in _LOOP_FLAGS if name in vars(each)
         ]
@@ -79,7 +77,7 @@ class _Before:
             (owner, name, getattr(owner, name)) for owner, names in owners for name in names if hasattr(owner, name)
         ]
         model = trainer.lightning_module
-        self.modes = [(module, module.training) for module in model.modules()]
+        self.modes = [(module, module.training) for module in _modules(model)]
         parsing = upstream_module(namespace, "pytorch.utilities.parsing")
         self.hyperparameters = [
             (holder, name, _get(holder, name))
@@ -87,15 +85,19 @@ class _Before:
             for holder in parsing._lightning_get_all_attr_holders(model, name)
         ]
 
-    def put_back(self, checkpoint_path: Optional[str]) -> None:
+    def put_back(self, known: dict[str, Any]) -> None:
         """Undo what the finder did, without talking to other ranks: they may be anywhere, or gone.
 
         A step that fails gives a warning and does not keep the others from being taken.
+
+        Args:
+            known: the finder's own variables, in which it keeps the loops' state for its end.
         """
+        checkpoint_path = known.get("ckpt_path")
         steps: tuple[tuple[str, Callable[[], None]], ...] = (
             ("the trainer's settings", self._settings),
             ("the initial weights and optimizer state", lambda: self._initial_state(checkpoint_path)),
-            ("the progress of the loops", self._progress),
+            ("the progress of the loops", lambda: self._progress(known.get("params", {}).get("loop_state_dict"))),
             ("the tuned hyperparameter", self._hyperparameters),
             ("the temporary checkpoint (to be removed)", lambda: self._remove(checkpoint_path)),
         )
@@ -139,11 +141,12 @@ class _Before:
         finally:
             connector._loaded_checkpoint = loaded
 
-    def _progress(self) -> None:
+    def _progress(self, state: Optional[dict[str, Any]]) -> None:
         for module, training in self.modes:
             module.training = training
         if self.active_loop is not None:
-            self.active_loop.load_state_dict(self.loop_state)
+            if state is not None:
+                self.active_loop.load_state_dict(state)
             self.active_loop._combined_loader = None
         self.trainer.fit_loop.epoch_loop.val_loop._combined_loader = None
         for loop, name, value in self.flags:
@@ -174,6 +177,17 @@ def _loops(trainer: Any) -> Iterator[Any]:
             waiting += [child for child in vars(loop).values() if hasattr(child, "_restarting")]
 
 
+def _modules(model: Any) -> Iterator[Any]:
+    """The modules of a model, without asking it: ``modules`` may be the program's own."""
+    waiting, seen = [model], set()
+    while waiting:
+        module = waiting.pop()
+        if module is not None and id(module) not in seen:
+            seen.add(id(module))
+            yield module
+            waiting += vars(module)["_modules"].values()
+
+
 def _get(holder: Any, name: str) -> Any:
     return holder[name] if isinstance(holder, dict) else getattr(holder, name)
 
@@ -191,7 +205,7 @@ def _clean_up(original: Callable[..., Any], namespace: str, before: Callable[[di
             failure = _first_error(error, namespace)
         try:
             frame = _finder_below(failure, namespace)
-            state.put_back(frame.f_locals.get("ckpt_path") if frame is not None else None)
+            state.put_back(frame.f_locals if frame is not None else {})
             raise failure  # outside of the handler: it keeps the context that it came with
         finally:
             del failure, frame  # or its traceback would lead back to itself, and keep the model alive
@@ -244,6 +258,7 @@ PATCH = Patch(
     name="tuner-cleanup-on-error",
     title="A failed learning rate or batch size search leaves all as it was and shows its error",
     group="correctness",
+    changes_results="numbers: what a script finds that goes on after a search that failed",
     affected=(">=2.0.0,<=2.6.6",),
     targets=(
         Target(f"{_LR_FINDER}:_lr_find", _clean_up_lr_find),
@@ -260,7 +275,6 @@ PATCH = Patch(
         "fabric.plugins.io.torch_io:TorchCheckpointIO()",
         "fabric.utilities.cloud_io:_load()",
         "pytorch.loops.loop:_Loop.load_state_dict()",
-        "pytorch.loops.loop:_Loop.state_dict()",
         "pytorch.strategies.strategy:Strategy()",
         "pytorch.strategies.strategy:Strategy.checkpoint_io()",
         "pytorch.strategies.strategy:Strategy.optimizers()",

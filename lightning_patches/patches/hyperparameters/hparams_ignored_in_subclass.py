@@ -35,6 +35,7 @@ PATCH = Patch(
     name="hparams-ignored-in-subclass",
     title="save_hyperparameters(ignore=...) in a subclass also applies to what its base class saved",
     group="correctness",
+    changes_results="files: the hyperparameters that are saved",
     affected=(">=2.0.0,<2.6.1",),
     targets=(Target(_SAVE, _of_base_class),),
     # Opt-in: a subclass may go on using self.hparams.<name> of an ignored argument, and checkpoints without it

@@ -22,6 +22,7 @@ PATCH = Patch(
     name="csv-logger-own-file",
     title="CSVLogger does not append to the file of an earlier run",
     group="correctness",
+    changes_results="files: metrics.csv of an earlier run stays",
     affected=(">=2.1.0,<2.2.1",),
     targets=(Target(f"{_MODULE}:_ExperimentWriter.__init__", _without_earlier_run),),
     upstream=Upstream(

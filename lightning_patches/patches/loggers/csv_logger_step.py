@@ -34,6 +34,7 @@ PATCH = Patch(
     name="csv-logger-step",
     title="Fabric's CSVLogger keeps counting steps after writing its file",
     group="correctness",
+    changes_results="files: the steps in metrics.csv",
     affected=(">=2.1.0,<=2.6.6",),
     targets=(
         Target(f"{_MODULE}:_ExperimentWriter.save", _count_saved),

@@ -51,6 +51,7 @@ PATCH = Patch(
     name="compiled-log",
     title="self.log works in a compiled LightningModule",
     group="compat",
+    changes_results="numbers: the logged means of a compiled module, with torch 2.2",
     affected=(">=2.0.0,<=2.6.6",),
     targets=(Target("pytorch.core.module:LightningModule.log", _log_eagerly),),
     upstream=Upstream(issues=(21836,), pull_requests=(21837,), commit="35c8970ba0", merged=True),

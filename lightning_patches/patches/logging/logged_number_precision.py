@@ -25,6 +25,7 @@ PATCH = Patch(
     name="logged-number-precision",
     title="Logged Python numbers are kept in float32, even in half precision",
     group="correctness",
+    changes_results="numbers: those that are logged in half precision",
     affected=(">=2.0.0,<2.1.3",),
     targets=(Target("pytorch.core.module:LightningModule.log", _log_number),),
     calls=("fabric.utilities.device_dtype_mixin:_DeviceDtypeModuleMixin.device()",),

@@ -28,6 +28,7 @@ PATCH = Patch(
     name="synced-mean-batch-sizes",
     title="The mean that sync_dist logs is right where ranks have unequal numbers of samples",
     group="correctness",
+    changes_results="numbers: logged means over ranks with unequal numbers of samples",
     affected=(">=2.0.7,<=2.6.6",),
     targets=(Target(f"{_RESULT}:_ResultMetric.compute", _compute),),
     calls=(

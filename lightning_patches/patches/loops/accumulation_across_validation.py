@@ -39,6 +39,7 @@ PATCH = Patch(
     name="accumulation-across-validation",
     title="Validation keeps the gradients that are being accumulated",
     group="correctness",
+    changes_results="numbers: gradients from before a validation count",
     affected=(">=2.0.0,<2.1.0",),
     targets=(Target(f"{_LOOP}.on_run_start", _on_run_start),),
     calls=(

@@ -19,6 +19,7 @@ PATCH = Patch(
     name="fit-resets-should-stop",
     title="A Trainer that was stopped early can fit again",
     group="correctness",
+    changes_results="numbers: another fit trains",
     affected=(">=2.0.0,<2.5.1",),
     targets=(Target("pytorch.trainer.trainer:Trainer.fit", _fit),),
     upstream=Upstream(pull_requests=(19177,), commit="40c682e930", fixed_in="2.5.1"),

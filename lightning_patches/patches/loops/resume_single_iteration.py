@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
+from lightning_patches import _runtime
 from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 _EPOCH_LOOP = "pytorch.loops.training_epoch_loop:_TrainingEpochLoop"
@@ -25,6 +26,12 @@ def _on_run_start(original: Callable[..., None], namespace: str) -> Callable[...
         if not resuming or self._restarting or not _is_unused(data_fetcher):
             original(self, data_fetcher)
             return
+        if _is_shuffled(self.trainer.fit_loop._combined_loader):
+            _runtime.notice_once(
+                "resume-single-iteration",
+                "resume-single-iteration: this training is resumed with shuffled data, whose order in the first epoch "
+                "is that of Lightning 2.5.3; LIGHTNING_PATCHES=-resume-single-iteration keeps that of this release",
+            )
         # The fit loop has made the iterator of this epoch. The original makes another one in every epoch but the
         # first, unless it goes on in the middle of one.
         self._restarting = True
@@ -36,6 +43,12 @@ def _on_run_start(original: Callable[..., None], namespace: str) -> Callable[...
     return on_run_start
 
 
+def _is_shuffled(combined_loader: Any) -> bool:
+    """Whether a loader draws its order, as far as it has one of torch's samplers."""
+    samplers = [vars(loader).get("sampler") for loader in combined_loader.flattened if hasattr(loader, "__dict__")]
+    return any(type(sampler).__name__ in ("RandomSampler", "WeightedRandomSampler") for sampler in samplers)
+
+
 def _is_unused(data_fetcher: Any) -> bool:
     """Whether the training has not taken a batch from it yet; a fetcher without a length loads one ahead."""
     return bool(data_fetcher.fetched == len(getattr(data_fetcher, "batches", ())))
@@ -45,6 +58,7 @@ PATCH = Patch(
     name="resume-single-iteration",
     title="Resumed training makes one iterator of its data, not two",
     group="correctness",
+    changes_results="order of data: the first epoch of a resumed training with shuffled data",
     affected=(">=2.1.0,<2.5.3",),
     targets=(
         Target("pytorch.loops.loop:_Loop.load_state_dict", _load_state_dict),

@@ -56,6 +56,7 @@ PATCH = Patch(
     name="validation-after-short-epoch",
     title="Validation runs even where the training data ends earlier than its length says",
     group="correctness",
+    changes_results="numbers: there is a validation, and a step of the schedulers, after a short epoch",
     affected=(">=2.0.0,<=2.6.6",),
     targets=(Target(f"{_EPOCH_LOOP}.advance", _advance_to_the_end),),
     calls=(

@@ -31,6 +31,7 @@ PATCH = Patch(
     name="validation-on-resume",
     title="A resumed run does not validate one batch before it trains",
     group="correctness",
+    changes_results="numbers: a validation less in a resumed run, and what is random after it",
     affected=(">=2.0.0,<2.5.0",),
     targets=(Target(f"{_EPOCH_LOOP}.on_advance_end", _on_advance_end),),
     upstream=Upstream(

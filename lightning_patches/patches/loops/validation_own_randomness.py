@@ -33,6 +33,7 @@ PATCH = Patch(
     name="validation-own-randomness",
     title="Validation does not change the order of the training data",
     group="correctness",
+    changes_results="numbers: random ones in training, which a validation no longer moves on",
     affected=(">=2.0.0,<=2.6.6",),
     targets=(Target(f"{_EPOCH_LOOP}.on_advance_end", _on_advance_end),),
     calls=(

@@ -23,6 +23,7 @@ PATCH = Patch(
     name="accumulation-without-batch-idx",
     title="Gradients are accumulated even if training_step takes no batch_idx",
     group="correctness",
+    changes_results="numbers: all batches of an accumulation count",
     affected=(">=2.0.0,<2.1.0",),
     targets=(
         Target(f"{_LOOP}._make_zero_grad_fn", _with_batch_idx),

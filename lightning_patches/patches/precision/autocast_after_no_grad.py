@@ -12,6 +12,7 @@ PATCH = Patch(
     name="autocast-after-no-grad",
     title="Layers first run under no_grad still get gradients afterwards in mixed precision",
     group="correctness",
+    changes_results="numbers: layers that first run under no_grad get gradients",
     affected=(">=2.0.0,<2.5.5",),
     targets=(
         Target(f"{_PYTORCH}:MixedPrecisionPlugin.forward_context", forward_context, before="2.1.1"),

@@ -12,6 +12,7 @@ PATCH = Patch(
     name="fabric-autocast-after-no-grad",
     title="Layers first run under no_grad still get gradients afterwards in Fabric's mixed precision",
     group="correctness",
+    changes_results="numbers: layers that first run under no_grad get gradients",
     affected=(">=2.0.0,<=2.6.6",),
     targets=(Target(f"{_FABRIC}:MixedPrecision.forward_context", forward_context),),
     upstream=Upstream(issues=(20644,), pull_requests=(20921,)),

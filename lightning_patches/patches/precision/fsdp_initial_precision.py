@@ -25,6 +25,7 @@ PATCH = Patch(
     name="fsdp-initial-precision",
     title="Mixed precision under FSDP starts with full-precision parameters",
     group="correctness",
+    changes_results="numbers: parameters and optimizer are in full precision",
     affected=(">=2.6.0,<2.6.4",),
     targets=tuple(
         Target(f"{part}.plugins.precision.fsdp:FSDPPrecision.module_init_context", _module_init_context)
