@@ -218,7 +218,8 @@ class Match:
 
     @property
     def ruled_out(self) -> bool:
-        return bool(self.verdicts) and all(verdict["verdict"] in _ELSEWHERE for verdict in self.verdicts)
+        """The releases in question do not have the bug. Of one that is too old to be known here that is not said."""
+        return bool(self.verdicts) and all(map(_is_without, self.verdicts))
 
     @property
     def kind(self) -> str:
@@ -227,7 +228,12 @@ class Match:
             return "ruled out"
         if self.error is not None and self.error.before is not None:
             return "follows"
-        return "found" if self.certain and self.verdicts else "possible"
+        is_there = any(verdict["verdict"] not in _ELSEWHERE for verdict in self.verdicts)
+        return "found" if self.certain and is_there else "possible"
+
+
+def _is_without(verdict: dict[str, str]) -> bool:
+    return verdict["verdict"] in _ELSEWHERE and not gate.is_older(verdict["version"])
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -684,6 +690,10 @@ def _verdict_by_number(record: Record, one: audit.Audited) -> dict[str, str]:
 def _would_tell(match: Match) -> str:
     """What would make a possible bug a found one, or rule it out."""
     record = match.record
+    older = [verdict for verdict in match.verdicts if gate.is_older(verdict["version"])]
+    if older and len(older) == len(match.verdicts):
+        which = f"{older[0]['distribution']} {older[0]['version']}"
+        return f"nothing here: {which} is older than the releases that are known here, and no patch is for it"
     if match.error is None and record.name in _WOULD_TELL_SILENT:
         return _WOULD_TELL_SILENT[record.name]
     if not match.symptom:

@@ -168,7 +168,18 @@ def _decide_version(patch: Patch, distribution: str, version: str) -> Optional[D
         return Decision("fixed-upstream", f"{distribution} {version} has the official fix (since {patch.fixed_in})")
     if patch.fixed_in is None and parsed > Version(fingerprints.known_releases()[-1]):
         return Decision("not-affected", f"{distribution} {version} is newer than the releases this patch was proven on")
+    if is_older(version) and not patch.affected_1x:
+        what = "is older than the releases that are known here, and may have this bug"
+        return Decision("not-affected", f"{distribution} {version} {what}; the patch is not for it")
     return Decision("not-affected", f"{distribution} {version} does not have this bug")
+
+
+def is_older(version: str) -> bool:
+    """Whether a version is of 1.x or before, with which most patches and bugs were not compared."""
+    try:
+        return _public(version) < Version("2")
+    except InvalidVersion:
+        return False
 
 
 def decide_source(patch: Patch, namespace: Namespace, locations: Iterable[str]) -> Decision:

@@ -7,6 +7,7 @@ import hashlib
 import html
 import io
 import json
+import os
 import re
 import subprocess
 import sys
@@ -327,6 +328,26 @@ def test_a_terminal_obeys_nothing_of_a_log(capsys: pytest.CaptureFixture[str], t
     assert not any(line.startswith("found: all is well") for line in said.splitlines())
     assert cli.main(["diagnose", str(tmp_path / f"none{evil}.log")]) == 2
     assert not set("\x07\u202e\x9b") & set(capsys.readouterr().err)
+
+
+def test_a_release_that_is_too_old_to_be_known_is_not_ruled_out(tmp_path: Path) -> None:
+    """Nor is a bug found in it: nothing is known here of 1.9.5."""
+    site = tmp_path / "site"
+    (site / "pytorch_lightning" / "utilities").mkdir(parents=True)
+    (site / "pytorch_lightning" / "__init__.py").touch()
+    (site / "pytorch_lightning-1.9.5.dist-info").mkdir()
+    metadata = "Metadata-Version: 2.1\nName: pytorch-lightning\nVersion: 1.9.5\n"
+    (site / "pytorch_lightning-1.9.5.dist-info" / "METADATA").write_text(metadata)
+    text = TRACEBACK.replace("lightning/pytorch/", "pytorch_lightning/")
+    (tmp_path / "train.log").write_text(text)
+    command = [sys.executable, "-m", "lightning_patches", "diagnose", "--json", str(tmp_path / "train.log")]
+    variables = {**os.environ, "PYTHONPATH": f"{site}{os.pathsep}{Path(cli.__file__).parents[2]}"}
+    done = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=120)
+    document = json.loads(done.stdout)
+    (match,) = document["matches"]
+    assert (match["kind"], match["ruled_out"]) == ("possible", False), match
+    assert "pytorch-lightning 1.9.5 is older than the releases that are known here" in match["advice"]
+    assert "does not have this bug" not in done.stdout and "mends it" not in done.stdout
 
 
 def test_found_needs_the_release(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -37,6 +37,14 @@ def test_below_the_range(world: World) -> None:
     assert decision(world, "2.1.0") == Decision("not-affected", "lightning 2.1.0 does not have this bug")
 
 
+@pytest.mark.parametrize("version", ["1.9.5", "1.5.0", "0.8.1"])
+def test_older_than_the_oldest_known_release(world: World, version: str) -> None:
+    """Of which nobody can say that it does not have the bug."""
+    made = decision(world, version)
+    assert made.verdict == "not-affected"
+    assert "is older than the releases that are known here, and may have this bug" in made.reason
+
+
 @pytest.mark.parametrize("version", ["2.4.0", "2.5.0", "2.4.0.post1", "2.4.1.dev0", "9.0.0"])
 def test_the_fixed_release_and_all_after_it(world: World, version: str) -> None:
     assert decision(world, version, FIXED) == Decision(
