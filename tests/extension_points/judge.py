@@ -122,6 +122,7 @@ class Judge:
         self._suspects: Counter[str] = Counter()
         self._spied: dict[str, tuple[Trace, Trace, set[str]]] = {}
         self._varied: set[str] = set()
+        self._found: dict[str, list[Spec]] = {}
 
     def spied(self, situation: str) -> tuple[Trace, Trace, set[str]]:
         """The situation with every method of every part overridden: on stock, with the patches, and what they reach."""
@@ -162,14 +163,18 @@ class Judge:
 
     def programs(self, situations: tuple[str, ...]) -> Iterator[Spec]:
         """Every program, the telling ones first."""
-        found = {situation: list(self.specs(situation)) for situation in situations}
-        for kinds in (("documented", "plain", "errors"), ("bracket", "registered", "full", "spawn", "args")):
-            for specs in found.values():
-                yield from (spec for spec in specs if spec["kind"] in kinds)
+        first = (("documented", "plain"), ("errors", "bracket", "registered", "full", "spawn", "args"))
+        for kinds in first:
+            for situation in situations:
+                yield from (spec for spec in self._specs(situation) if spec["kind"] in kinds)
         yield from self.wrappers(situations)
-        for specs in found.values():
-            known = ("documented", "plain", "errors", "bracket", "registered", "full", "spawn", "args")
-            yield from (spec for spec in specs if spec["kind"] not in known)
+        for situation in situations:
+            yield from (spec for spec in self._specs(situation) if spec["kind"] not in sum(first, ()))
+
+    def _specs(self, situation: str) -> list[Spec]:
+        if situation not in self._found:
+            self._found[situation] = list(self.specs(situation))
+        return self._found[situation]
 
     def wrappers(self, situations: tuple[str, ...]) -> Iterator[Spec]:
         """Wrappers of what the default patches replace or call, each in the first situation that executes it."""
