@@ -15,6 +15,7 @@ import inspect
 import io
 import os
 import sys
+import threading
 from collections import OrderedDict
 from pathlib import Path
 from typing import Any, Callable, Optional
@@ -60,6 +61,7 @@ def _atomic_save(original: Callable[..., None], namespace: str) -> Callable[...,
             module.log.debug(f"Saving checkpoint: {filepath}")
         module.torch.save(checkpoint, buffer)
         content = buffer.getvalue()
+        hashed = _hashed_meanwhile(content)
         if in_transaction:
             fs, place = module.fsspec.core.url_to_fs(str(filepath))
             with fs.transaction, fs.open(place, "wb") as file:
@@ -67,7 +69,7 @@ def _atomic_save(original: Callable[..., None], namespace: str) -> Callable[...,
         else:
             with module.fsspec.open(filepath, "wb") as file:
                 file.write(content)
-        _digests[path] = digest = hashlib.sha256(content).hexdigest()
+        _digests[path] = digest = hashed()
         store = _store()
         if store is not None:
             with contextlib.suppress(RuntimeError):  # the store's host has left: the other ranks will not know
@@ -91,6 +93,22 @@ def _load(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
         return original(path_or_url, map_location, *args, **kwargs)
 
     return _load
+
+
+def _hashed_meanwhile(content: bytes) -> Callable[[], str]:
+    """Hash in a thread, which takes as long as writing to a disk does. What is returned waits for the digest."""
+    digest = hashlib.sha256()
+    thread = threading.Thread(target=digest.update, args=(content,), daemon=True)
+    try:
+        thread.start()
+    except RuntimeError:  # Python is ending, or the system has no thread left
+        return lambda: hashlib.sha256(content).hexdigest()
+
+    def wait() -> str:
+        thread.join()
+        return digest.hexdigest()
+
+    return wait
 
 
 def _told_by_another_rank(path: str) -> str:
