@@ -7,7 +7,7 @@ A comma-separated list, read from left to right; later items win:
 ``0`` ``off`` ``false`` ``none``       nothing
 ``all``                                the default set and the opt-in patches
 ``same-results``                       the default patches that change no results of a program that ends well without
-a name, an issue or PR number          that patch (``logged-metrics-device``, ``19813``, ``#19813``, ``PR21068``)
+a name, an issue or PR number or URL   that patch (``logged-metrics-device``, ``19813``, ``#19813``, ``PR21068``)
 a group                                the default patches of ``correctness``, ``crash``, ``hang``,
                                        ``compat`` or ``performance``
 ``security``                           all patches of that group, the opt-in ones too
@@ -103,7 +103,7 @@ def _exclusion(item: str, catalogue: tuple[Patch, ...]) -> Optional[frozenset[st
 def _selected(key: str, catalogue: tuple[Patch, ...], item: str, excluding: bool = False) -> frozenset[str]:
     if key in GROUPS:
         return frozenset(p.name for p in catalogue if p.group == key and (p.default or excluding or key == "security"))
-    number = re.sub("^(pr)?#?", "", key)
+    number = re.sub(r"^https?://github\.com/[^/]+/[^/]+/(issues|pull)/(\d+)([/?#].*)?$|^(pr)?#?", r"\2", key)
     found = frozenset(p.name for p in catalogue if p.name == key or number in map(str, p.numbers))
     if found:
         return found

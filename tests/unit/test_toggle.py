@@ -54,6 +54,9 @@ def test_all_is_the_default_set_and_the_opt_in_patches() -> None:
         ("#200", {"beta"}),
         ("100", {"alpha", "gamma"}),  # one issue, two patches
         ("101", {"alpha"}),  # a pull request
+        ("https://github.com/Lightning-AI/pytorch-lightning/issues/200", {"beta"}),
+        ("https://github.com/Lightning-AI/pytorch-lightning/pull/101/files", {"alpha"}),
+        ("default,-https://github.com/Lightning-AI/lightning/issues/100#issuecomment-7", {"beta", "no-delta"}),
         ("alpha,beta", {"alpha", "beta"}),
         ("alpha beta", {"alpha", "beta"}),
         (" alpha ,, beta , ", {"alpha", "beta"}),
