@@ -85,7 +85,8 @@ def problems() -> list[str]:
         for number in patch.upstream.pull_requests:
             fix = verdicts.get(number)
             official = patch.fixed_in is not None or patch.upstream.merged
-            marked = fix is not None and name in fix.patches
+            # Where the fix as a whole cannot be had, the verdict may say what a patch does of it.
+            marked = fix is not None and (name in fix.patches or name in fix.reason)
             if not marked and not patch.warns_of and (official or fix is not None):
                 wrong.append(f"#{number} is not marked as patched by {name}")
     for bug in UNPATCHED:
