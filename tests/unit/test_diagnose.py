@@ -350,6 +350,16 @@ def test_a_release_that_is_too_old_to_be_known_is_not_ruled_out(tmp_path: Path) 
     assert "does not have this bug" not in done.stdout and "mends it" not in done.stdout
 
 
+def test_reports_of_a_hang_that_somebody_has_spoilt(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    whole = {"time": 1.0, "verdict": "rank 1 has not moved\x07\u202e for 3 s", "ranks": []}
+    spoilt = [{**whole, "time": "x"}, {**whole, "ranks": 5}, {**whole, "verdict": 5}, {"time": None}, [], 7]
+    for name in ("hang-a.jsonl", "hang-b.jsonl"):
+        (tmp_path / name).write_text("".join(json.dumps(line) + "\n" for line in [whole, *spoilt]))
+    assert cli.main(["diagnose", str(tmp_path)]) == 0
+    said = capsys.readouterr().out
+    assert "rank 1 has not moved" in said and not set("\x07\u202e") & set(said)
+
+
 def test_found_needs_the_release(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert diagnosed(capsys, tmp_path, TRACEBACK)["matches"][0]["kind"] == "found"
     (tmp_path / "log.txt").write_text(TRACEBACK)

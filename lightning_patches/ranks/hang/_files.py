@@ -68,6 +68,12 @@ def save(text: str, data: dict[str, Any]) -> str:
     return said.decode("utf-8", "replace").strip()
 
 
+def _time(report: dict[str, Any]) -> float:
+    """When a report was written, 0 where somebody else has written no number there."""
+    time = report.get("time")
+    return float(time) if isinstance(time, (int, float)) else 0.0
+
+
 def load(path: str) -> list[dict[str, Any]]:
     """The reports in a file that :func:`save` has written, or in a directory of such files, the oldest first.
 
@@ -80,7 +86,7 @@ def load(path: str) -> list[dict[str, Any]]:
     if os.path.isdir(path):
         names = sorted(n for n in os.listdir(path) if n.startswith(_PREFIX) and n.endswith(".jsonl"))
         found = [report for name in names for report in load(os.path.join(path, name))]
-        return sorted(found, key=lambda report: float(report.get("time", 0.0)))
+        return sorted(found, key=_time)
     with open(path, "rb") as file:
         if not file.read(len(_FIRST)).startswith((_FIRST.encode(), _FIRST_OF_DATA)):
             return []
@@ -98,6 +104,7 @@ def load(path: str) -> list[dict[str, Any]]:
         except (ValueError, RecursionError):
             continue  # the last one, of a full disk
         if isinstance(report, dict) and isinstance(report.get("verdict"), str):
-            ranks = [rank for rank in report.get("ranks") or [] if isinstance(rank, dict)]
+            told = report.get("ranks")
+            ranks = [rank for rank in told if isinstance(rank, dict)] if isinstance(told, list) else []
             reports.append({**report, "file": path, "ranks": ranks})
     return reports
