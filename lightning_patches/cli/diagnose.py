@@ -86,41 +86,6 @@ _PATCHES_PATH = re.compile(r"[/\\]lightning_patches[/\\]patches[/\\]")
 _INSTALLED = re.compile(r"[/\\](?:(?:site|dist)-packages|lib[/\\]python[\d.]*)[/\\]|^<")
 _ADVISORY = re.compile(r"(?:CVE|GHSA|PYSEC)-")
 _ERROR = re.compile(r"\w(?:error|exception):")
-_FRAMES = {
-    "align-devices": ("accelerate/hooks.py", "bitsandbytes/"),
-    "init-module-data": ("torch/utils/_device.py",),
-    "prepare-data-without-deadline": (" in prepare_data", "rank_zero_first", "_InfiniteBarrier"),
-    "process-group-device-id": (" in barrier",),
-    "worker-shutdown-error": ("_shutdown_workers_and_reset_iterator",),
-    "autocast-after-no-grad": ("/plugins/precision/amp.py",),
-    "fabric-autocast-after-no-grad": ("/plugins/precision/amp.py",),
-    "optimizer-closure-grad": ("/plugins/precision/precision",),
-    "compiled-log": ("torch/_dynamo/",),
-    "amp-skipped-batch": ("/plugins/precision/amp.py",),
-    "resume-infinite-validation": ("/loops/",),
-    "trusted-checkpoint-load": ("/fabric/utilities/cloud_io.py",),
-    "tuner-temporary-checkpoint": ("/tuner/lr_finder.py", "/tuner/batch_size_scaling.py"),
-}
-"""Frames, one of which a traceback of the bug runs through, where they are not in the files that the patch is for."""
-_WOULD_TELL = {
-    "align-devices": "a frame of accelerate's hooks or of bitsandbytes in the traceback. Without one, some tensor was "
-    "not moved to the model's device by the script",
-    "init-module-data": "whether data was made, or `fit` called, inside of `trainer.init_module()`",
-    "prepare-data-without-deadline": "which rank was missing, and what it was doing: run it again with "
-    "LIGHTNING_PATCHES_HANG_TIMEOUT=300. It is this bug only if that rank was in prepare_data or in a rank_zero_first "
-    "block",
-    "process-group-device-id": "which rank was missing, and what it was doing: run it again with "
-    "LIGHTNING_PATCHES_HANG_TIMEOUT=300. Without a hang the warning means nothing",
-}
-_WOULD_TELL_SILENT = {
-    "fabric-submodule-sync": "the callback lightning_patches.GradientSyncCheck, which names the ranks that differ. It "
-    "is this bug if a part of what was given to `setup_module` is called, and not the whole",
-    "plain-batch-sampler": "the length of a batch in `training_step`. It is this bug if that is one item, and the "
-    "DataLoader was made with `batch_sampler=BatchSampler(...)` of torch",
-    "lr-finder-train-loader": "how many batches each epoch has. It is this bug if the LearningRateFinder callback is "
-    "used, and epoch 0 lacks as many as its `num_training_steps`",
-}
-"""The same for bugs without an error."""
 _MORE_MEMORY = (
     "Give the job more memory, or make it need less: fewer workers, ranks that load in turns (`rank_by_rank`)."
 )
@@ -579,7 +544,7 @@ def _own_frames(record: Record, error: Raised) -> list[int]:
     """Indices of the frames that tell of this bug."""
     modules = {location.partition(":")[0].replace(".", "/") for location in getattr(record, "locations", ())}
     ends = tuple(f"/lightning/{module}{end}" for module in modules for end in (".py", "/__init__.py"))
-    special = _FRAMES.get(record.name, ())
+    special = getattr(record, "frames", ())
     frames = map(_upstream_path, error.frames)
     return [
         index
@@ -694,17 +659,17 @@ def _would_tell(match: Match) -> str:
     if older and len(older) == len(match.verdicts):
         which = f"{older[0]['distribution']} {older[0]['version']}"
         return f"nothing here: {which} is older than the releases that are known here, and no patch is for it"
-    if match.error is None and record.name in _WOULD_TELL_SILENT:
-        return _WOULD_TELL_SILENT[record.name]
+    if match.error is None and isinstance(record, Patch) and record.would_tell_silent:
+        return record.would_tell_silent
     if not match.symptom:
         return f"whether this is what happens there. `lightning-patches show {record.name}` tells more"
-    if record.name in _WOULD_TELL:
-        return _WOULD_TELL[record.name]
+    if isinstance(record, Patch) and record.would_tell:
+        return record.would_tell
     if not match.verdicts:
         return "which Lightning wrote this: add for instance --requirement lightning==2.2.5"
     if match.error is None and (record.group == "correctness" or not _is_message(match.symptom)):
         return f"whether it is what happens there, see `lightning-patches show {record.name}`"
-    places = _FRAMES.get(record.name) or sorted(
+    places = getattr(record, "frames", ()) or sorted(
         {location.partition(":")[0].replace(".", "/") + ".py" for location in getattr(record, "locations", ())}
     )
     if not places:

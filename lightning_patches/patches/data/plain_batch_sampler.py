@@ -82,4 +82,6 @@ PATCH = Patch(
     "of a run that works. Concerns torch's own BatchSampler: Lightning knows what to do with a class derived "
     "from it. A sampler in it that is neither sequential nor random, such as a WeightedRandomSampler, is shared "
     "out among the ranks.",
+    would_tell_silent="the length of a batch in `training_step`. It is this bug if that is one item, and the "
+    "DataLoader was made with `batch_sampler=BatchSampler(...)` of torch",
 )

@@ -124,4 +124,8 @@ PATCH = Patch(
     "by, and a rank that never comes back is waited for without end. Before 2.2.0, prepare_data ran before there "
     "was a process group; where one of Lightning's strategies makes the group, it now runs after that, as from "
     "2.2.0 on.",
+    frames=(" in prepare_data", "rank_zero_first", "_InfiniteBarrier"),
+    would_tell="which rank was missing, and what it was doing: run it again with "
+    "LIGHTNING_PATCHES_HANG_TIMEOUT=300. It is this bug only if that rank was in prepare_data or in "
+    "a rank_zero_first block",
 )

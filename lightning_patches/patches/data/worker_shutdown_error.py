@@ -56,4 +56,5 @@ PATCH = Patch(
     relied_on="Training whose workers end cleanly is as before. A script that takes the error at the end for a "
     "sign that a worker died gets a warning in its place, and the exit status of a run that succeeded.",
     relied_on_tests=("tests/patches/test_worker_shutdown_error.py::test_workers_that_end_well",),
+    frames=("_shutdown_workers_and_reset_iterator",),
 )

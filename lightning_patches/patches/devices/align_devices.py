@@ -335,4 +335,7 @@ PATCH = Patch(
     "not moved: both are left alone. What several ranks cannot train ended in an error before, and still does, "
     "only sooner and in other words.",
     relied_on_tests=("tests/patches/test_align_devices.py::test_what_works_is_left_alone",),
+    frames=("accelerate/hooks.py", "bitsandbytes/"),
+    would_tell="a frame of accelerate's hooks or of bitsandbytes in the traceback. Without one, some tensor was "
+    "not moved to the model's device by the script",
 )

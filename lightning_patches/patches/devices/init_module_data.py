@@ -328,4 +328,6 @@ PATCH = Patch(
         "tests/patches/test_init_module_data.py::test_what_works_in_stock_goes_on_working",
         "tests/patches/test_init_module_data.py::test_blocks_are_decorators_and_open_twice_as_before",
     ),
+    frames=("torch/utils/_device.py",),
+    would_tell="whether data was made, or `fit` called, inside of `trainer.init_module()`",
 )

@@ -69,4 +69,7 @@ PATCH = Patch(
     note="Opt-in: with a device id torch sets up the NCCL communicator at once rather than in the first "
     "collective, which takes GPU memory and time at another moment, and fails earlier where it fails. Needs torch "
     "2.3. DeepSpeed and XLA, which create the group themselves, are left alone.",
+    frames=(" in barrier",),
+    would_tell="which rank was missing, and what it was doing: run it again with "
+    "LIGHTNING_PATCHES_HANG_TIMEOUT=300. Without a hang the warning means nothing",
 )

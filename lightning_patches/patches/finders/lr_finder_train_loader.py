@@ -47,4 +47,6 @@ PATCH = Patch(
         ),
     ),
     after=("lr-finder-val-loader",),
+    would_tell_silent="how many batches each epoch has. It is this bug if the LearningRateFinder callback is used, and "
+    "epoch 0 lacks as many as its `num_training_steps`",
 )

@@ -71,4 +71,5 @@ PATCH = Patch(
     "written: whoever can write to that directory while the search runs can have code run. Every other checkpoint is "
     "loaded as before.",
     after=("own-checkpoint-load",),
+    frames=("/tuner/lr_finder.py", "/tuner/batch_size_scaling.py"),
 )

@@ -69,4 +69,5 @@ PATCH = Patch(
     "without it: with torch 2.6, which can compile self.log, stock 2.5.1 and 2.6.1 end at the first one.",
     relied_on_tests=("tests/patches/test_compiled_log.py::test_what_is_not_compiled_logs_as_before",),
     after=("logged-number-precision",),
+    frames=("torch/_dynamo/",),
 )

@@ -41,4 +41,5 @@ PATCH = Patch(
         "Resuming fails if the validation data is a stream, an IterableDataset without a length.",
         ("OverflowError: cannot convert float infinity to integer",),
     ),
+    frames=("/loops/",),
 )

@@ -31,4 +31,5 @@ PATCH = Patch(
         "ends the training at its first step.",
         ("element 0 of tensors does not require grad and does not have a grad_fn",),
     ),
+    frames=("/plugins/precision/precision",),
 )

@@ -51,4 +51,5 @@ PATCH = Patch(
             "Attempted unscale_ but _scale is None",
         ),
     ),
+    frames=("/plugins/precision/amp.py",),
 )

@@ -37,4 +37,5 @@ PATCH = Patch(
     probe=keeps_casts_without_grad,
     note="The cause lies in torch, whose PR 165068 mends it: a probe decides, and with a torch without the "
     "bug nothing changes. Copies of a weight that a user's own autograd function makes are not seen.",
+    frames=("/plugins/precision/amp.py",),
 )
