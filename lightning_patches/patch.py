@@ -124,6 +124,7 @@ class Patch(NamedTuple):
         calls: what the replacements call in Lightning besides their originals, and the classes that they ask for, as
             ``"pytorch.utilities.parsing:lightning_setattr()"``. Where one takes other arguments than in all affected
             releases the patch is ``drifted``: no version tells what a development version or a vendor's build has.
+        added: the version of this package that has brought the patch.
         changes_results: what differs of the results of a program that ran to its end on stock: numbers, the order of
             data, files, or how it ends; "" for nothing.
         note: anything a user should know before relying on it.
@@ -157,6 +158,7 @@ class Patch(NamedTuple):
     probe: Optional[Callable[[], bool]] = None
     needs: tuple[Need, ...] = ()
     calls: tuple[str, ...] = ()
+    added: str = "0.1.0"
     changes_results: str = ""
     note: str = ""
     relied_on: str = ""

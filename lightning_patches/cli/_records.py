@@ -110,8 +110,8 @@ def diffs(patch: Patch) -> list[Path]:
 def as_dict(patch: Patch) -> dict[str, Any]:
     """The whole record as JSON. Keys are only ever added.
 
-    ``name title group default affected affected_releases fixed_in merged issues pull_requests commit tests summary
-    symptoms targets witnesses further_than_upstream equivalent_to note relied_on relied_on_tests warns_of
+    ``name title group default added affected affected_releases fixed_in merged issues pull_requests commit tests
+    summary symptoms targets witnesses further_than_upstream equivalent_to note relied_on relied_on_tests warns_of
     changes_results``; ``fixed_in`` is ``null`` for never, and for a fix that is ``merged`` and in no release yet. A
     target is ``{"location", "adds", "since", "before"}``.
     """
@@ -121,6 +121,7 @@ def as_dict(patch: Patch) -> dict[str, Any]:
         "title": patch.title,
         "group": patch.group,
         "default": patch.default,
+        "added": patch.added,
         "affected": patch.affected,
         "affected_releases": [release for release in fingerprints.known_releases() if release in releases],
         "fixed_in": patch.fixed_in,

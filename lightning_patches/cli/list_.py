@@ -6,6 +6,8 @@ data, files, or how it ends. LIGHTNING_PATCHES=same-results selects the default 
 With --source, those that change a file of Lightning's, or that tell by it whether the bug is there: a part of its path,
 as pytorch/tuner/lr_finder.py.
 
+With --since, those that a later version of lightning-patches than this one has brought.
+
 With --json, an array of records (see `lightning-patches show NAME --json`).
 """
 
@@ -14,8 +16,10 @@ from __future__ import annotations
 import argparse
 import re
 
+from packaging.version import InvalidVersion, Version
+
 from lightning_patches import patches as catalogue
-from lightning_patches.cli import OK, _output, _records
+from lightning_patches.cli import OK, UsageError, _output, _records
 from lightning_patches.patch import Patch
 
 HELP = "all patches there are"
@@ -24,14 +28,18 @@ HELP = "all patches there are"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     _records.add_group(parser)
     parser.add_argument("--source", metavar="FILE", help="only those that concern this file of Lightning's")
+    parser.add_argument("--since", metavar="VERSION", help="only those that are new since this lightning-patches")
     parser.add_argument("--json", action="store_true", help="as JSON")
 
 
 def run(args: argparse.Namespace) -> int:
+    since = _version(args.since) if args.since is not None else None
     patches = [
         patch
         for patch in catalogue.all_patches()
-        if args.group in (None, patch.group) and (args.source is None or _concerns(patch, args.source))
+        if args.group in (None, patch.group)
+        and (args.source is None or _concerns(patch, args.source))
+        and (since is None or _version(patch.added) > since)
     ]
     if args.json:
         _output.write_json([_records.as_dict(patch) for patch in patches])
@@ -49,6 +57,13 @@ def run(args: argparse.Namespace) -> int:
     ]
     _output.write_table(("PATCH", "GROUP", "AFFECTED", "FIXED IN", "UPSTREAM", "WHAT IT DOES"), rows)
     return OK
+
+
+def _version(text: str) -> Version:
+    try:
+        return Version(text)
+    except InvalidVersion:
+        raise UsageError(f"--since takes a version of lightning-patches, such as 0.1.0, not {text!r}") from None
 
 
 def _concerns(patch: Patch, source: str) -> bool:

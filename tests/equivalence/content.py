@@ -11,7 +11,7 @@ from pathlib import Path
 
 SAID_OF_A_PATCH = {
     *("title", "impact", "note", "further_than_upstream", "equivalent_to"),
-    *("relied_on", "relied_on_tests"),
+    *("relied_on", "relied_on_tests", "added", "changes_results"),
 }
 """What a patch's record tells people; see :class:`lightning_patches.patch.Patch`."""
 

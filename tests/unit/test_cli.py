@@ -279,6 +279,10 @@ class TestList:
             assert {patch["name"] for patch in found} == {
                 patch.name for patch in all_patches() if any(".lr_finder:" in place for place in patch.locations)
             }
+        new = json.loads(call("list", "--since", "0.1.0", "--json", env=environment()).stdout)
+        assert {patch["name"] for patch in new} == {patch.name for patch in all_patches() if patch.added != "0.1.0"}
+        assert "tf32-advice" in {patch["name"] for patch in new}
+        assert call("list", "--since", "next", env=environment()).returncode == 2
         wrong = call("list", "--group", "crashes", env=environment())
         assert wrong.returncode == 2
         assert "correctness" in wrong.stderr

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import lightning_patches
+from lightning_patches import patches as catalogue
 from lightning_patches.cli import _requirements
 from tests.support.arms import ROOT
 
@@ -19,6 +20,7 @@ def test_the_newest_section_of_the_changelog_is_this_version() -> None:
     versions = re.findall(r"^## (\S+)", text, re.MULTILINE)
     assert versions[0] == lightning_patches.__version__
     assert versions[-1] == "0.1.0"
+    assert {patch.added for patch in catalogue.all_patches()} <= set(versions)
 
 
 def test_the_public_names_are_what_they_say() -> None:

@@ -44,6 +44,7 @@ def _uncompiled(path: str) -> str:
 
 PATCH = Patch(
     name="compiled-names",
+    added="0.2.0",
     title="Checkpoints of compiled models load into models that are not compiled, and back",
     group="crash",
     affected=(">=2.0.0,<=2.6.6",),

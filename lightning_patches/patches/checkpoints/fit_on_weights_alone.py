@@ -24,6 +24,7 @@ def _restore(original: Callable[..., None], namespace: str) -> Callable[..., Non
 
 PATCH = Patch(
     name="fit-on-weights-alone",
+    added="0.2.0",
     title="A run goes on from a checkpoint of the weights alone, with a new optimizer",
     group="crash",
     affected=(">=2.0.0,<=2.6.6",),

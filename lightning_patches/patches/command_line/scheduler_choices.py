@@ -76,6 +76,7 @@ def _in_cli(name: str, build: Callable[..., Any]) -> tuple[Target, ...]:
 
 PATCH = Patch(
     name="scheduler-choices",
+    added="0.2.0",
     title="The command line of Lightning 1.6 to 1.8 takes the schedulers of torch 2",
     group="compat",
     affected=(),

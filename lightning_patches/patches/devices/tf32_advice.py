@@ -19,6 +19,7 @@ def _check(original: Callable[..., None], namespace: str) -> Callable[..., None]
 
 PATCH = Patch(
     name="tf32-advice",
+    added="0.2.0",
     title="Advice on TF32 never ends a program",
     group="crash",
     affected=(">=2.0.0,<=2.6.6",),

@@ -17,6 +17,7 @@ def _main_address(original: Callable[[Any], str], namespace: str) -> Callable[[A
 
 PATCH = Patch(
     name="slurm-master-addr",
+    added="0.2.0",
     title="A MASTER_ADDR that the job sets is used under SLURM",
     group="hang",
     affected=(">=2.0.0,<2.1.0",),

@@ -40,6 +40,7 @@ def _not_below_srun() -> str:
 
 PATCH = Patch(
     name="slurm-only-below-srun",
+    added="0.2.0",
     title="SLURM is the launcher only of processes that srun has started",
     group="hang",
     affected=(">=2.0.0,<=2.6.6",),

@@ -54,6 +54,7 @@ def _target(module: str, statements: bool = False, **releases: str) -> Target:
 
 PATCH = Patch(
     name="import-1x-without-pkg-resources",
+    added="0.2.0",
     title="Lightning 1.5 to 1.9 can be imported where setuptools has no pkg_resources",
     group="compat",
     affected=(),

@@ -31,6 +31,7 @@ def _compare_version(package: str, compare: Callable[[Any, Any], bool], version:
 
 PATCH = Patch(
     name="torchmetrics-compare-version",
+    added="0.2.0",
     title="Lightning 1.7 can be imported with the torchmetrics of today",
     group="compat",
     affected=(),

@@ -29,6 +29,7 @@ def _on_advance_end(original: Callable[..., None], namespace: str) -> Callable[.
 
 PATCH = Patch(
     name="validation-on-resume",
+    added="0.2.0",
     title="A resumed run does not validate one batch before it trains",
     group="correctness",
     changes_results="numbers: a validation less in a resumed run, and what is random after it",
