@@ -97,7 +97,8 @@ def slurm(facts: Facts) -> Iterator[Finding]:
             "error",
             f"the job has --ntasks={tasks} and no --ntasks-per-node",
             "Lightning refuses that at start-up, because it cannot tell how many ranks a node has.",
-            "Ask for --nodes and --ntasks-per-node, the latter equal to `devices`.",
+            "Ask for --nodes and --ntasks-per-node, the latter equal to `devices`; or, where the tasks are for "
+            "something else than ranks, set LIGHTNING_PATCHES=default,slurm-only-below-srun.",
         )
     if tasks > 1 and "SLURM_STEP_ID" not in env:
         yield Finding(
@@ -105,7 +106,8 @@ def slurm(facts: Facts) -> Iterator[Finding]:
             "warning",
             f"the job has {tasks} tasks, and this process was not started with srun",
             "Lightning takes it for task 0 of the job and waits for the others, which nobody starts.",
-            "Start the script with `srun python train.py`; for a shell to work in, name the job `interactive`.",
+            "Start the script with `srun python train.py`. To train in this shell, script or notebook without it, set "
+            "LIGHTNING_PATCHES=default,slurm-only-below-srun.",
         )
 
 

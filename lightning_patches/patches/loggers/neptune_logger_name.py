@@ -1,0 +1,36 @@
+"""NeptuneLogger can be imported from where it was, and says at its first use what has happened to it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lightning_patches.engine.distributions import upstream_module
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+
+def _getattr(original: None, namespace: str) -> Any:
+    def __getattr__(name: str) -> Any:  # noqa: N807
+        if name == "NeptuneLogger":
+            # Upstream's own, which raises an error that tells all, and which pytorch.loggers does not name any more.
+            return upstream_module(namespace, "pytorch.loggers.neptune").NeptuneLogger
+        raise AttributeError(f"module 'pytorch.loggers' of {namespace} has no attribute {name!r}")
+
+    return __getattr__
+
+
+PATCH = Patch(
+    name="neptune-logger-name",
+    title="NeptuneLogger can be imported, and says when it is used that it is gone",
+    group="compat",
+    affected=(">=2.6.4,<=2.6.6",),
+    targets=(Target("pytorch.loggers:__getattr__", _getattr, adds=True),),
+    upstream=Upstream(pull_requests=(21572,)),
+    impact=Impact(
+        "Packages that import NeptuneLogger at their top, whether they use it or not, cannot be imported.",
+        ("cannot import name 'NeptuneLogger' from 'lightning.pytorch.loggers'",),
+    ),
+    default=False,
+    equivalent_to="importing it from lightning.pytorch.loggers.neptune",
+    note="Switch it on where a package imports NeptuneLogger and does not use it. Opt-in, as a program that asks by "
+    "ImportError whether there is one would find it.",
+)
