@@ -1,4 +1,4 @@
-"""Known bugs of Lightning 2.x that no patch mends at run time: records only, as in ``patches/``.
+"""Known bugs of Lightning that no patch mends at run time: records only, as in ``patches/``.
 
 ``lightning-patches audit`` names them beside the patches, with the release to move to.
 """
@@ -123,5 +123,35 @@ UNPATCHED = (
         move_to="2.3.3",
         advisories=("CVE-2024-5452", "CVE-2024-5980"),
         distributions=("lightning",),
+    ),
+    Unpatched(
+        name="command-line-of-1-5",
+        title="LightningCLI of 1.5 cannot be imported with the jsonargparse of today",
+        group="compat",
+        affected=(">=1.5.0,<1.6.0",),
+        upstream=Upstream(fixed_in="1.6.0"),
+        impact=Impact(
+            "pytorch_lightning.utilities.cli imports a private class that jsonargparse no longer has.",
+            ("cannot import name '_ActionSubCommands' from 'jsonargparse.actions'",),
+        ),
+        why_not="the whole command line of 1.5 is built on what jsonargparse was then",
+        move_to="1.6.5",
+        distributions=("pytorch-lightning",),
+    ),
+    Unpatched(
+        name="metadata-of-1x",
+        title="pip 24.1 and later refuses to install this release",
+        group="compat",
+        affected=(">=1.5.4,<=1.5.10", ">=1.6.0,<=1.6.5", ">=1.7.0,<1.8.4"),
+        upstream=Upstream(fixed_in="1.8.4"),
+        impact=Impact(
+            "What the wheel says of its requirements (torch>=1.9.*) is no version specifier, for which pip takes the "
+            "release for invalid, even as a local file.",
+            ("pytorch-lightning since it has invalid metadata",),
+        ),
+        why_not='nothing of Lightning runs while it is installed: use pip install "pip<24.1" first, or '
+        "take 1.5.10.post0 or 1.6.5.post0",
+        move_to="1.8.4",
+        distributions=("pytorch-lightning",),
     ),
 )

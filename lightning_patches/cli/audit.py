@@ -353,7 +353,9 @@ def _audit(asked: _requirements.Found, selection: toggle.Selection) -> Audited:
     pinned = [s.version for s in requirement.specifier if s.operator in ("==", "===") and "*" not in s.version]
     if pinned:
         found.version = next((release for release in matching if _is_same(release, pinned[0])), pinned[0])
-        if not is_known(found.version):
+        if distribution == "pytorch-lightning" and found.version in fingerprints.older_releases():
+            found.notes.append("of 1.x only what keeps it from running on today's packages is known, and no other bug")
+        elif not is_known(found.version):
             found.notes.append(f"the known releases are {known[0]} to {known[-1]}")
             return found
     else:
@@ -370,7 +372,7 @@ def _audit(asked: _requirements.Found, selection: toggle.Selection) -> Audited:
     if found.version not in distributions.FORBIDDEN:
         for patch in _mending():
             parts = {re.split("[.:]", location)[0] for location in patch.locations}
-            if parts & set(_SHIPS[distribution]) and _in_ranges(found.version, patch.affected):
+            if parts & set(_SHIPS[distribution]) and _in_ranges(found.version, patch.ranges):
                 found.bugs.append(_selected(patch, selection))
     return found
 

@@ -365,3 +365,13 @@ def test_files_that_hold_no_text(capsys: pytest.CaptureFixture[str], tmp_path: P
     for path, words in ((tmp_path / "requirements.txt", "it is not text"), (tmp_path, "Is a directory")):
         assert cli.main(["audit", str(path)]) == 2
         assert f"{path} cannot be read: {words}\n" in capsys.readouterr().err
+
+
+def test_a_release_of_1x(capsys: pytest.CaptureFixture[str]) -> None:
+    _, (one,) = audit(capsys, "--requirement", "pytorch-lightning==1.7.7")
+    patches = ("import-1x-without-pkg-resources", "own-checkpoint-load", "scheduler-choices", "scheduler-types")
+    opens = ("torchmetrics-compare-version", "trusted-checkpoint-load", "metadata-of-1x")
+    assert names(one) == {*patches, *opens}
+    assert any("1.x" in note for note in one["notes"])
+    status, (other,) = audit(capsys, "--requirement", "lightning==1.9.5")
+    assert status == 3 and not other["bugs"]
