@@ -24,6 +24,7 @@ PATCH = Patch(
     group="compat",
     affected=(">=2.6.4,<=2.6.6",),
     targets=(Target("pytorch.loggers:__getattr__", _getattr, adds=True),),
+    calls=("pytorch.loggers.neptune:NeptuneLogger()",),
     upstream=Upstream(pull_requests=(21572,)),
     impact=Impact(
         "Packages that import NeptuneLogger at their top, whether they use it or not, cannot be imported.",
