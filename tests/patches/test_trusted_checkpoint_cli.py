@@ -8,9 +8,9 @@ from tests.support.arms import Arm, run
 NAME, REFUSED = "trusted_checkpoint_cli", "Weights only load failed"
 
 
-@pytest.mark.parametrize("version", ["2.5.5", "2.6.6"])
-def test_a_file_in_a_trusted_directory_is_read(version):
-    result = run(NAME, Arm("lightning", version, shim=True))
+@pytest.mark.parametrize(("version", "case"), [("2.5.5", ""), ("2.6.6", ""), ("2.6.6", "whole")])
+def test_a_file_in_a_trusted_directory_is_read(version, case):
+    result = run(NAME, Arm("lightning", version, shim=True), case)
     assert result.ok, result
     assert result.observations == [{"width": 5, "called": False, "allowed": [], "warnings": []}], "only for this file"
 
