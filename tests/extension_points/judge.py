@@ -201,7 +201,8 @@ class Judge:
             for into, locations in zip(found, ([t.location for t in patch.targets], patch.calls)):
                 for location in locations:
                     root, _, rest = location.rstrip("()").partition(".")
-                    into.append(f"{roots[root]}.{rest}" if rest else location)
+                    if root in roots and rest:
+                        into.append(f"{roots[root]}.{rest}")
         return found
 
     def __call__(self, spec: Spec) -> Finding:

@@ -92,6 +92,8 @@ def methods(cls: type, properties: bool = False) -> Iterator[tuple[str, Any]]:
         for name, value in vars(owner).items():
             if name in seen or (name.startswith("__") and name not in DUNDERS) or isinstance(value, type):
                 continue
+            if hasattr(value, "__lightning_patches__") and not hasattr(value, "__lightning_patches_original__"):
+                continue  # what a patch adds: a program overrides what it stands before
             seen.add(name)
             if name.startswith("_") and name not in DUNDERS and (private_left_out(owner) or "__" in name):
                 continue
