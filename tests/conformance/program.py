@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import copy
 import importlib
+import importlib.util
 import inspect
 import json
 import logging
@@ -239,6 +240,8 @@ def is_overridden(swapped: Swapped) -> Optional[bool]:
 def import_everything() -> None:
     """Every module of the namespace; one that lacks an optional dependency is left out."""
     for package in distributions.PARTS[NAMESPACE].values():
+        if importlib.util.find_spec(package) is None:
+            continue  # lightning_lite came with 1.x alone
         root = importlib.import_module(package)
         for info in pkgutil.walk_packages(root.__path__, f"{package}.", onerror=lambda name: None):
             if not info.name.endswith("__main__"):
