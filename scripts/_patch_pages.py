@@ -88,7 +88,10 @@ def _about(patch: Patch, diff: _diffs.Diff | None) -> list[str]:
             f"[`{test.partition('::')[2]}`](../{test.partition('::')[0]})" for test in patch.relied_on_tests
         )
         lines += ["", f"**Who could rely on the old behaviour.** {patch.relied_on}" + (f" ({shown})" if shown else "")]
-    tests = [f"tests/patches/{path.name}" for path in TESTS if f'"{patch.name}"' in path.read_text()]
+    own = f"test_{patch.name.replace('-', '_')}"
+    tests = [
+        f"tests/patches/{path.name}" for path in TESTS if path.stem == own or f'"{patch.name}"' in path.read_text()
+    ]
     proof = "stock, shim, fork and official release are compared in [the record](EQUIVALENCE.md)"
     proven = [*(f"[{path}](../{path})" for path in tests), *([] if patch.warns_of else [proof])]
     lines += ["", f"**How it is proven.** {', '.join(proven)}."]

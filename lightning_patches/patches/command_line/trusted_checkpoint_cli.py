@@ -33,7 +33,7 @@ PATCH = Patch(
     group="compat",
     affected=(">=2.5.5,<=2.6.6",),
     targets=(Target("pytorch.cli:LightningCLI._parse_ckpt_path", _parse_ckpt_path),),
-    upstream=Upstream(),
+    upstream=Upstream(issues=(20310,)),
     impact=Impact(
         "LightningCLI with --ckpt_path fails on a checkpoint that holds objects of your own classes, be they no "
         "hyperparameters of the model: it looks for those with weights_only=True.",
@@ -45,7 +45,7 @@ PATCH = Patch(
     ),
     equivalent_to="the same program after torch.serialization.add_safe_globals with the classes that the file has",
     note="Does nothing until the script says lightning_patches.trust_checkpoints(directory): loading objects runs "
-    "code that the file names.",
+    "code that the file names. The read that fails came with what #20310 asked for.",
     relied_on="Nobody: without the call in the script every file is read, or refused, as before.",
     relied_on_tests=("tests/patches/test_trusted_checkpoint_cli.py::test_a_file_elsewhere_is_refused_as_before",),
     after=("cli-checkpoint-of-subclass",),
