@@ -36,7 +36,7 @@ ARGUMENTS = {
 
 if __name__ == "__main__":
     quiet = ("logger", "enable_checkpointing", "enable_progress_bar", "enable_model_summary")
-    sys.argv[1:] = ["fit", "--trainer.max_epochs=2", *(f"--trainer.{name}=false" for name in quiet)]
-    sys.argv += [*ARGUMENTS[scenario.CASE], "--optimizer.lr=0.1", "--lr_scheduler.gamma=0.5"]
-    trainer = CommandLine(Model, save_config_callback=None).trainer
+    sys.argv[1:] = ["fit", *ARGUMENTS[scenario.CASE], "--optimizer.lr=0.1", "--lr_scheduler.gamma=0.5"]
+    defaults = {"max_epochs": 2, **dict.fromkeys(quiet, False)}
+    trainer = CommandLine(Model, save_config_callback=None, trainer_defaults=defaults).trainer
     scenario.observe(lr=user.lr_of(trainer))
