@@ -38,6 +38,7 @@ BEAT = {
     "still": 1.0,
     "idle": 1.0,
     "works": False,
+    "unclear": False,
 }
 PROBED = {
     "t": "probed",
@@ -45,6 +46,7 @@ PROBED = {
     "state": "",
     "stack": "",
     "works": False,
+    "unclear": False,
     "gone": True,
     "crashed": False,
     "seen": True,
@@ -572,6 +574,7 @@ def test_fuzz_of_a_hub_that_believes_its_peers() -> None:
         "still": [0, 5.0, 1e9],
         "idle": [0, 5.0, 1e9],
         "works": [True, False],
+        "unclear": [True, False],
         "local_rank": [0, 1, 2, 3],
         "rank": [0, 1, 2, 3, None],
         "error": ["", "finished", "stopped", "lost", "ValueError: x\x1b[2J"],

@@ -91,4 +91,5 @@ PATCH = Patch(
         "With torch 2.0 and later, LightningCLI takes no learning rate scheduler: it exits with status 2.",
         ("--lr_scheduler is not accepted by LightningCLI",),
     ),
+    note="On 1.6 a scheduler is taken by the name of its class alone, not by its path.",
 )
