@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 
-from lightning_patches import _runtime
-
 _LIGHTNINGS_OWN = frozenset({"lightning.pytorch.cli.instantiate_module", "pytorch_lightning.cli.instantiate_module"})
 _trusted: set[str] = set()
 _trusted_modules: set[str] = set()
@@ -90,6 +88,8 @@ def trust_checkpoints(directory: str | os.PathLike[str]) -> None:
         raise ValueError(f"{path!r} holds every file there is; name the directory that your checkpoints are in")
     open_to = _open_to_others(path)
     if open_to:
+        from lightning_patches import _runtime
+
         _runtime.warn_once(
             f"trust_checkpoints {path}",
             f"Others can write to {open_to!r}, and what they put there can run their code here, since the script calls"

@@ -143,6 +143,10 @@ def _take_apart(source: str, modules: dict[str, str]) -> _Module:
             module.doc = module.doc or own
         else:
             first_code = min(first_code, node.lineno - 1)
+    for node in ast.walk(module.tree):  # those within a function, too
+        if isinstance(node, ast.ImportFrom) and node.col_offset and (node.module or "").startswith("lightning_patches"):
+            left_out.update(range(node.lineno - 1, node.end_lineno or node.lineno))
+            _import_of_ours(module, source, node, modules)
     module.body = [line for number, line in enumerate(lines) if number >= first_code and number not in left_out]
     return module
 

@@ -15,7 +15,7 @@ ENGINE = {*EVERYBODY, "_runtime", "unpatched", "engine"}
 ALLOWED: dict[str, set[str]] = {
     "errors": set(),
     "patch": set(),
-    "trust": set(),
+    "trust": {"_runtime"},
     "_runtime": {"errors"},
     "unpatched": {"patch"},
     "engine": ENGINE,
