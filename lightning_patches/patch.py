@@ -78,6 +78,8 @@ class Upstream(NamedTuple):
         fixed_in: first release whose code carries the fix, ``None`` for never fixed.
         tests: the official tests that came with the fix, as ``path::name``.
         merged: the fix is on master, and in no release yet.
+        others: pull requests that came with another release than ``fixed_in``, or are on master only, where the patch
+            carries several official fixes, or a part of one: the number, and the release or ``"unreleased"``.
     """
 
     issues: tuple[int, ...] = ()
@@ -86,6 +88,7 @@ class Upstream(NamedTuple):
     fixed_in: Optional[str] = None
     tests: tuple[str, ...] = ()
     merged: bool = False
+    others: tuple[tuple[int, str], ...] = ()
 
 
 class Impact(NamedTuple):

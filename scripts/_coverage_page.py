@@ -1,7 +1,7 @@
 """Check that every fix of upstream's has a verdict, and make ``upstream/COVERAGE.md``.
 
-The verdicts stand in ``lightning_patches/cli/coverage.txt``, one fix a line. ``upstream/changelog_fixes.txt`` holds the
-numbers under "Fixed" in both changelogs, at every tag of 2.x and on master.
+The verdicts stand in the patches' records and in ``lightning_patches/cli/coverage.txt``.
+``upstream/changelog_fixes.txt`` holds the numbers under "Fixed" in both changelogs, at every tag of 2.x and on master.
 """
 
 from __future__ import annotations
@@ -28,15 +28,16 @@ def changelog_fixes(repository: Path) -> str:
 
     tags = [tag for tag in git("tag").split() if re.fullmatch(r"2\.\d+\.\d+(\.post\d+)?", tag)]
     found: dict[str, set[str]] = {}
-    for reference in [*sorted(tags, key=_order), "master"]:
+    for reference in [*sorted(tags, key=_coverage.order), "master"]:
         for path in CHANGELOGS:
             for release, number in _fixed(git("show", f"{reference}:{path}")):
                 found.setdefault(release, set()).add(number)
-    old = {number for release in found if _order(release) <= _order("2.0.0") for number in found[release]}
+    first = _coverage.order("2.0.0")
+    old = {number for release in found if _coverage.order(release) <= first for number in found[release]}
     lines = [
         f"{release}: {' '.join(sorted(found[release] - old, key=int))}"
-        for release in sorted(found, key=_order)
-        if _order(release) > _order("2.0.0") and found[release] - old
+        for release in sorted(found, key=_coverage.order)
+        if _coverage.order(release) > first and found[release] - old
     ]
     head = 'Numbers under "Fixed" in upstream\'s changelogs, at every tag of 2.x and on master. By scripts/renew.'
     return "\n".join([f"# {head}", f"# master: {git('rev-parse', 'master').strip()}", *lines, ""])
@@ -55,40 +56,19 @@ def _fixed(changelog: str) -> list[tuple[str, str]]:
     return found
 
 
-def _order(release: str) -> tuple[int, ...]:
-    return (10**6,) if release == _coverage.UNRELEASED else tuple(int(n) for n in re.findall(r"\d+", release))
-
-
 def problems() -> list[str]:
     """What is wrong with the verdicts, one line each."""
-    patches = {patch.name: patch for patch in catalogue.all_patches()}
-    verdicts = {number: fix for fix in _coverage.fixes() for number in fix.numbers}
-    counts = Counter(number for fix in _coverage.fixes() for number in fix.numbers)
+    verdicts = {number: fix for fix in reversed(_coverage.fixes()) for number in fix.numbers}
+    counts = Counter(number for fix in _coverage.fixes() for number in fix.numbers if not fix.patches)
     wrong = [f"#{number} has more than one verdict" for number, count in counts.items() if count > 1]
     for line in NUMBERS.read_text("utf-8").splitlines():
         if not line.startswith("#"):
             release, _, numbers = line.partition(":")
             wrong += [f"{release}: fix #{n} has no verdict" for n in numbers.split() if int(n) not in verdicts]
-    releases = [_order(fix.release) for fix in _coverage.fixes()]
-    if releases != sorted(releases, reverse=True):
-        wrong.append("coverage.txt is not sorted by release, newest first")
-    for fix in _coverage.fixes():
-        numbers = ", ".join(f"#{number}" for number in fix.numbers)
-        for name in fix.patches:
-            if name not in patches or patches[name].warns_of:
-                wrong.append(f"{numbers} is patched by {name!r}, and there is no such patch")
-            elif not set(fix.numbers) & set(patches[name].numbers):
-                wrong.append(f"{numbers} is patched by {name}, whose record does not name it")
-            elif len(patches[name].upstream.pull_requests) == 1 and patches[name].fixed_in not in (None, fix.release):
-                wrong.append(f"{numbers} is fixed in {fix.release}, and in {patches[name].fixed_in} by {name}'s record")
-    for name, patch in patches.items():
-        for number in patch.upstream.pull_requests:
-            fix = verdicts.get(number)
-            official = patch.fixed_in is not None or patch.upstream.merged
-            # Where the fix as a whole cannot be had, the verdict may say what a patch does of it.
-            marked = fix is not None and (name in fix.patches or name in fix.reason)
-            if not marked and not patch.warns_of and (official or fix is not None):
-                wrong.append(f"#{number} is not marked as patched by {name}")
+    for patch in catalogue.all_patches():
+        for number, _ in patch.upstream.others:
+            if number not in patch.upstream.pull_requests:
+                wrong.append(f"#{number} is no pull request of {patch.name}")
     for bug in UNPATCHED:
         for number in bug.upstream.pull_requests:
             if number not in verdicts or verdicts[number].verdict != "not patchable":
@@ -105,7 +85,7 @@ def page() -> str:
         "",
         f'{len(_coverage.fixes())} fixes: all that stand under "Fixed" in the two changelogs, and those found '
         "elsewhere in them and in the history. A release is the first with the fix. Made from "
-        "`lightning_patches/cli/coverage.txt`.",
+        "the patches' records and `lightning_patches/cli/coverage.txt`.",
         "",
         "| verdict | fixes | |",
         "| --- | ---: | --- |",

@@ -5,7 +5,7 @@
     scripts/prove extension_points --releases 2.6.6 --only fabric,swa --kinds documented,plain --try   # keep no record
 
 The record is upstream/evidence/extension_points.json. What a patch may change, besides what the first fixed release
-changes too, stands in upstream/effects.extension_points.json, written by hand.
+changes too, stands in `EFFECTS` of its tests (tests/support/effects.py).
 """
 
 import argparse

@@ -8,8 +8,8 @@
     scripts/prove healthy --show 17            # print the program of a seed; a defect's as small as it could be made
     scripts/prove healthy --try 17             # run one, and print what differs
 
-What a patch may change in a healthy program, besides what
-the first fixed release of Lightning changes too, stands in upstream/effects.json, which is written by hand.
+What a patch may change in a healthy program, besides what the first fixed release of Lightning changes too, stands in
+`EFFECTS` of its tests (tests/support/effects.py).
 """
 
 import argparse

@@ -1,14 +1,17 @@
-"""What became of every fix that upstream has made since 2.0.0. It stands in ``coverage.txt``, one fix a line."""
+"""What became of every fix that upstream has made since 2.0.0. The patches' records tell of theirs, and
+``coverage.txt`` of the others (and of those that a patch carries in part), one fix a line."""
 
 from __future__ import annotations
 
 import pkgutil
+import re
 from functools import lru_cache
-from typing import NamedTuple, Optional
+from typing import Iterator, NamedTuple, Optional
 
 from lightning_patches import patches as catalogue
 from lightning_patches.cli import _output
 from lightning_patches.engine import gate
+from lightning_patches.patch import Patch
 
 VERDICTS = ("patched", "open", "not patchable", "nothing to patch", "left out")
 UNRELEASED = "unreleased"
@@ -42,27 +45,41 @@ def parse(line: str) -> Fix:
     Raises:
         ValueError: it is not in the form that the file's head describes.
     """
-    release, since, numbers, decision, *bug = (cell.strip() for cell in line.split("|"))
-    verdict, _, detail = (part.strip() for part in decision.partition(":"))
-    patches = tuple(name.strip() for name in detail.split(",")) if verdict == "patched" else ()
-    if verdict not in VERDICTS or bool(detail) is (verdict == "open") or bool(patches) is bool(bug) or len(bug) > 1:
+    release, since, numbers, decision, bug = (cell.strip() for cell in f"{line}|".split("|")[:5])
+    verdict, _, reason = (part.strip() for part in decision.partition(":"))
+    if verdict not in VERDICTS[1:] or bool(reason) is (verdict == "open") or not bug or line.count("|") != 4:
         raise ValueError(f"not a line of coverage.txt: {line!r}")
-    return Fix(
-        release,
-        since or "2.0.0",
-        tuple(int(number) for number in numbers.split(",")),
-        verdict,
-        patches,
-        "" if patches else detail,
-        "".join(bug),
-    )
+    found = tuple(int(number) for number in numbers.split(","))
+    return Fix(release, since or "2.0.0", found, verdict, reason=reason, bug=bug)
+
+
+def _patched() -> Iterator[Fix]:
+    """The fixes that the patches carry, by their records; each once, for all patches that do."""
+    carried: dict[int, list[Patch]] = {}
+    for patch in catalogue.all_patches():
+        for number in patch.upstream.pull_requests if patch.affected and not patch.warns_of else ():
+            carried.setdefault(number, []).append(patch)
+    for number, patches in carried.items():
+        upstream = patches[0].upstream
+        release = dict(upstream.others).get(number) or upstream.fixed_in or (UNRELEASED if upstream.merged else "")
+        if release:
+            numbers = (number, *(upstream.issues if number == upstream.pull_requests[0] else ()))
+            yield Fix(release, "2.0.0", numbers, "patched", tuple(patch.name for patch in patches))
+
+
+def order(release: str) -> tuple[int, ...]:
+    """A key that sorts releases, those to come last."""
+    return (10**6,) if release == UNRELEASED else tuple(int(number) for number in re.findall(r"\d+", release))
 
 
 @lru_cache(maxsize=None)
 def fixes() -> tuple[Fix, ...]:
     """All fixes, newest release first."""
     text = (pkgutil.get_data(__package__, "coverage.txt") or b"").decode("utf-8")
-    return tuple(parse(line) for line in text.splitlines() if line and not line.startswith("#"))
+    written = [parse(line) for line in text.splitlines() if line and not line.startswith("#")]
+    decided = {number for fix in written for number in fix.numbers}
+    found = [*written, *(fix for fix in _patched() if fix.numbers[0] not in decided)]
+    return tuple(sorted(found, key=lambda fix: (order(fix.release), fix.numbers), reverse=True))
 
 
 def fixed_after(version: str) -> tuple[Fix, ...]:

@@ -344,6 +344,18 @@ def test_every_file_of_patches_takes_part() -> None:
 # ---------------------------------------------------------------- layers
 
 
+def test_all_that_is_written_about_a_patch_is_found_under_its_name() -> None:
+    """One rule: the scenario and the tests are named after the patch; several test files have its name in front."""
+    names = {patch.name.replace("-", "_") for patch in all_patches()}
+    tests = {path.stem.removeprefix("test_") for path in (ROOT / "tests" / "patches").glob("*.py")}
+    assert names - tests == set()
+    assert {test for test in tests if not any(f"{test}_".startswith(f"{name}_") for name in names)} == set()
+    assert names - {path.stem for path in (ROOT / "tests" / "scenarios").glob("*.py")} == set()
+    for test in tests:
+        stated = {proof.patch for proof in getattr(importlib.import_module(f"tests.patches.test_{test}"), "PROOFS", ())}
+        assert stated <= {test.replace("_", "-")}, f"tests/patches/test_{test}.py states proofs of {stated}"
+
+
 def test_patches_that_share_a_target_say_which_comes_first() -> None:
     """Without this their order would be that of their names: a patch's name is no reason to be put around another."""
     records = {patch.name: patch for patch in PATCHES}

@@ -21,9 +21,9 @@ from lightning_patches import patches as catalogue
 from lightning_patches.engine import gate
 from tests.healthy import programs, trial
 from tests.healthy.trial import Change, Trace, change, default_patches
-from tests.support.arms import ROOT, Arm, environment_of
+from tests.support.arms import Arm, environment_of
+from tests.support.effects import declared
 
-DECLARED = ROOT / "upstream" / "effects.extension_points.json"
 PROGRAM = Path(__file__).with_name("program.py")
 RELEASES = ("2.0.9", "2.2.5", "2.5.2", "2.6.6")
 """Where the judge is held: each has patches that the others have not."""
@@ -288,19 +288,13 @@ MODULES = ("Model",)
 ALONE_SAME = "only beside another"
 
 
-def declarations() -> list[dict[str, Any]]:
-    """Effects that a maintainer has looked at: ``patch``, ``effect`` in words, ``lines`` that may differ (patterns)."""
-    found: list[dict[str, Any]] = json.loads(DECLARED.read_text(encoding="utf-8")) if DECLARED.exists() else []
-    return found
-
-
 def _declared(patch: str, spec: Spec, difference: Change) -> bool:
-    entries = [
-        entry
-        for entry in declarations()
-        if entry["patch"] == patch and spec["situation"] in entry.get("situations", [spec["situation"]])
+    patterns = [
+        pattern
+        for name, effect in declared()
+        if name == patch and not effect.programs and spec["situation"] in (effect.situations or [spec["situation"]])
+        for pattern in effect.lines
     ]
-    patterns = [pattern for entry in entries for pattern in entry["lines"]]
     return bool(patterns) and all(
         any(re.search(pattern, line) for pattern in patterns) for line in (*difference.gone, *difference.come)
     )

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tests.equivalence import evidence
-from tests.extension_points.judge import Finding, declarations, name_of
+from tests.extension_points.judge import Finding, name_of
+from tests.support.effects import declared
 
 DATA = evidence.DIRECTORY / "extension_points.json"
 
@@ -99,7 +100,7 @@ def page(known: Record) -> str:
     lines += [
         "",
         "**Explained**: the first official release with the fix does the same, line by line, or",
-        "`effects.extension_points.json` declares the effect. **Mended**: it dies of an error on stock, and no longer.",
+        "the patch declares the effect. **Mended**: it dies of an error on stock, and no longer.",
         "**Unlike itself**: two runs of it on stock differ.",
         "",
         "| patch | because | programs | for instance |",
@@ -114,5 +115,5 @@ def page(known: Record) -> str:
     for (patch, why), names in sorted(rows.items()):
         lines.append(f"| {patch} | {why} | {len(names)} | {names[0]} |")
     lines += ["", "## Declared effects", "", "| patch | effect |", "| --- | --- |"]
-    lines += [f"| {entry['patch']} | {entry['effect']} |" for entry in declarations()]
+    lines += [f"| {patch} | {effect.says} |" for patch, effect in declared() if not effect.programs]
     return "\n".join(lines) + "\n"

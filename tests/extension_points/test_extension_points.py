@@ -65,9 +65,3 @@ def test_a_harmful_patch_is_caught(harm: str, arms: judge.Arms, monkeypatch: pyt
 def test_a_patch_that_was_seen_to_change_results_says_so() -> None:
     seen = {patch for finding in record.load().findings for patch in finding.results}
     assert {patch for patch in seen if not catalogue.find(patch)[0].changes_results} == set()
-
-
-def test_declared_effects_are_of_patches() -> None:
-    for entry in judge.declarations():
-        assert {"patch", "effect", "lines"} <= set(entry) <= {"patch", "effect", "lines", "situations"}
-        assert catalogue.find(entry["patch"]) and entry["lines"]

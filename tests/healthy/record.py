@@ -11,7 +11,8 @@ from typing import Any
 from packaging.version import Version
 
 from tests.equivalence import evidence
-from tests.healthy.trial import DECLARED, Finding, declared
+from tests.healthy.trial import Finding
+from tests.support.effects import declared
 
 DATA = evidence.DIRECTORY / "healthy.json"
 VERDICTS = ("same", "explained", "mended", "discarded", "defect")
@@ -140,7 +141,7 @@ def markdown(known: Record) -> str:
     lines += [
         "",
         "**Explained**: the first official release with the fix does the same as the patch, line by line where the two",
-        f"differ, or `{DECLARED.name}` declares the effect. **Mended**: the program dies of an error on stock, and no",
+        "differ, or the patch declares the effect. **Mended**: the program dies of an error on stock, and no",
         "longer with the patch. **Discarded**: it hangs on stock, or does not do the same twice.",
         "",
         "## What the patches changed",
@@ -166,7 +167,7 @@ def markdown(known: Record) -> str:
     if not defects:
         lines.append("None.")
     lines += ["", "## Declared effects", "", "| patch | effect |", "| --- | --- |"]
-    lines += [f"| {entry['patch']} | {entry['effect']} |" for entry in declared()]
+    lines += [f"| {patch} | {effect.says} |" for patch, effect in declared() if not effect.situations]
     return "\n".join(lines) + "\n"
 
 

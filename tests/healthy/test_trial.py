@@ -12,6 +12,7 @@ import pytest
 from lightning_patches import patches as catalogue
 from tests.healthy import programs, record, trial
 from tests.healthy.trial import Change, Trace
+from tests.support.effects import Effect, declared
 
 CHECKPOINTS = {"kind": "trainer", "checkpoint": "ModelCheckpoint", "every_n_train_steps": 2, "save_top_k": -1}
 HARMFUL = [
@@ -120,8 +121,8 @@ def test_a_declared_effect_excuses_these_lines_only(arms: trial.Arms, monkeypatc
     monkeypatch.setattr(arms, "stand_in", "warns")
     remark, other = "UserWarning a remark$", "UserWarning another$"
     for lines, begins, verdict in ((remark, "", "explained"), (other, "", "defect"), ("", other, "defect")):
-        entry = {"patch": trial.STAND_IN, "effect": "it warns", "lines": [lines], "begins": begins, "adds": True}
-        monkeypatch.setattr(trial, "declared", lambda entry=entry: [entry])
+        effect = Effect("it warns", (lines,), begins, adds=True)
+        monkeypatch.setattr(trial, "declared", lambda effect=effect: [(trial.STAND_IN, effect)])
         assert trial.Judge(arms)(0, {"kind": "trainer"}).verdict == verdict
 
 
@@ -131,8 +132,8 @@ def test_an_effect_that_adds_excuses_no_loss(
 ) -> None:
     monkeypatch.setattr(trial, "default_patches", lambda version: [])
     monkeypatch.setattr(arms, "stand_in", "loses_a_checkpoint")
-    entry = {"patch": trial.STAND_IN, "effect": "another checkpoint", "lines": [""], "adds": adds}
-    monkeypatch.setattr(trial, "declared", lambda: [entry])
+    effect = Effect("another checkpoint", adds=adds)
+    monkeypatch.setattr(trial, "declared", lambda: [(trial.STAND_IN, effect)])
     assert trial.Judge(arms)(0, CHECKPOINTS).verdict == verdict
 
 
@@ -152,7 +153,8 @@ def test_seeds_are_written_short() -> None:
 
 
 def test_declared_effects_are_of_patches() -> None:
-    for entry in trial.declared():
-        assert {"patch", "effect", "lines"} <= set(entry) <= {"patch", "effect", "lines", "programs", "begins", "adds"}
-        assert catalogue.find(entry["patch"])
-        assert entry["lines"] and all(re.compile(pattern) for pattern in entry["lines"])
+    found = declared()
+    assert found
+    for patch, effect in found:
+        assert catalogue.find(patch), patch
+        assert effect.says and effect.lines and all(re.compile(line) for line in (*effect.lines, effect.begins))

@@ -2,12 +2,11 @@
 
 What a program does is a list of lines (``watch.py``). Where the two differ, the patches behind it are found by
 bisecting over the toggle; each of them has to be excused: the first official release with the fix writes the shim's
-lines, or ``upstream/effects.json`` declares them.
+lines, or the patch declares them (``tests/support/effects.py``).
 """
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import tempfile
@@ -16,17 +15,17 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any, Optional
+from typing import Optional
 
 from packaging.version import Version
 
 from lightning_patches import patches as catalogue
 from lightning_patches.engine import gate
 from tests.healthy import programs
-from tests.support.arms import DROPPED, ROOT, Arm, environment_of
+from tests.support.arms import DROPPED, Arm, environment_of
+from tests.support.effects import Effect, declared
 from tests.support.preload import Preloaded
 
-DECLARED = ROOT / "upstream" / "effects.json"
 LIMIT = 60.0
 """Seconds after which a script is taken for one that hangs."""
 STAND_IN = "stand-in"
@@ -303,10 +302,11 @@ class Judge:
         if not difference:
             return "only beside another"
         began = [new for _, new in _first_differences(stock, alone)]
-        entries = [e for e in declared() if e["patch"] == patch and _concerns(e, spec) and _begins(e, began)]
-        added = [entry for entry in entries if entry.get("adds")]
-        uncovered = [line for line in difference.gone if not _covered(line, [e for e in entries if e not in added])]
-        uncovered += [line for line in difference.come if not _covered(line, entries)]
+        effects = [effect for name, effect in declared() if name == patch and _concerns(effect, spec)]
+        effects = [effect for effect in effects if all(re.search(effect.begins, line) for line in began)]
+        changing = [effect for effect in effects if not effect.adds]
+        uncovered = [line for line in difference.gone if not _covered(line, changing)]
+        uncovered += [line for line in difference.come if not _covered(line, effects)]
         if not uncovered:
             return "declared"
         if lives_longer(stock, alone):
@@ -368,22 +368,11 @@ def default_patches(version: str) -> list[str]:
     return [p.name for p in catalogue.all_patches() if p.default and version in gate.affected_releases(p)]
 
 
-def declared() -> list[dict[str, Any]]:
-    """Effects of patches that a maintainer has looked at.
-
-    Each has the ``patch``, its ``effect`` in words, and ``lines``, patterns of which each line that changes has one.
-    With ``programs`` it is the effect on some programs only: those whose options have one of the given values. With
-    ``begins`` it is one that has consequences: in the first script that changes, it is with such a line that each rank
-    begins to do something else. One that ``adds`` excuses lines that have come, and none that are gone.
-    """
-    entries: list[dict[str, Any]] = json.loads(DECLARED.read_text()) if DECLARED.exists() else []
-    return entries
-
-
-def _concerns(entry: dict[str, Any], spec: programs.Spec) -> bool:
-    options = programs.OPTIONS[spec["kind"]]
-    wanted = entry.get("programs", {})
-    return all(name in options and spec.get(name, options[name][0]) in values for name, values in wanted.items())
+def _concerns(effect: Effect, spec: programs.Spec) -> bool:
+    options, wanted = programs.OPTIONS[spec["kind"]], effect.programs
+    return not effect.situations and all(
+        name in options and spec.get(name, options[name][0]) in values for name, values in wanted.items()
+    )
 
 
 def _first_differences(before: Trace, after: Trace) -> list[tuple[str, str]]:
@@ -399,9 +388,5 @@ def _first_differences(before: Trace, after: Trace) -> list[tuple[str, str]]:
     return []
 
 
-def _begins(entry: dict[str, Any], lines: list[str]) -> bool:
-    return "begins" not in entry or all(re.search(entry["begins"], line) for line in lines)
-
-
-def _covered(line: str, entries: list[dict[str, Any]]) -> bool:
-    return any(re.search(pattern, line) for entry in entries for pattern in entry["lines"])
+def _covered(line: str, effects: list[Effect]) -> bool:
+    return any(re.search(pattern, line) for effect in effects for pattern in effect.lines)

@@ -1,74 +1,75 @@
 """Issue 20644: in mixed precision, a forward under no_grad takes the gradients of the next one. It shows with an old
 torch only, see ``tests/support/old_torch``; with the tests' own torch nothing must change."""
 
+import sys
+
 import pytest
 
 from tests.equivalence.proof import Proof, sees
 from tests.support import old_torch
-from tests.support.arms import Arm, run
+from tests.support.arms import Arm, environment_of, execute, run
 
 untrained = sees(lambda rank: rank["body_trained"] is False)
 PROOFS = (
     Proof("autocast-after-no-grad", untrained, "no_grad", recommended="no_grad_by_hand", old_torch=True),
     Proof("autocast-after-no-grad", untrained, "inference_mode", recommended="inference_mode_by_hand", old_torch=True),
-    Proof("fabric-autocast-after-no-grad", untrained, "forward", recommended="forward_by_hand", old_torch=True),
-    Proof("fabric-autocast-after-no-grad", untrained, "autocast", recommended="autocast_by_hand", old_torch=True),
 )
 MESSAGE = "element 0 of tensors does not require grad and does not have a grad_fn"
-TRAINER, FABRIC = "autocast_after_no_grad", "fabric_autocast_after_no_grad"
+NAME = "autocast-after-no-grad"
 
 
-@pytest.fixture
-def with_old_torch():
+@pytest.fixture(name="with_old_torch")
+def needs_old_torch():
     if old_torch.find().python is None:
         pytest.skip(old_torch.find().reason)
 
 
-def both_arms(scenario, distribution, version, case):
-    toggle = scenario.replace("_", "-")
-    stock = run(scenario, Arm(distribution, version), case, old_torch=True)
-    shim = run(scenario, Arm(distribution, version, shim=True), case, toggle=toggle, old_torch=True)
-    return stock, shim
+def both_arms(name, distribution, version, case, old=True):
+    """The scenario of this patch, on stock and with the patch alone."""
+    scenario = name.replace("-", "_")
+    stock = run(scenario, Arm(distribution, version), case, old_torch=old)
+    return stock, run(scenario, Arm(distribution, version, shim=True), case, toggle=name, old_torch=old)
 
 
-@pytest.mark.parametrize(
-    ("scenario", "distribution", "version", "case"),
-    [
-        (TRAINER, "pytorch-lightning", "2.0.0", "decorator"),
-        (TRAINER, "pytorch-lightning", "2.1.0", "switch"),
-        (TRAINER, "lightning", "2.1.1", "enable_grad"),
-        (TRAINER, "lightning", "2.2.5", "checkpoint"),
-        (FABRIC, "pytorch-lightning", "2.0.0", "decorated"),
-        (FABRIC, "lightning", "2.2.5", "forward"),
-    ],
-)
-def test_layers_get_their_gradients(with_old_torch, scenario, distribution, version, case):
-    stock, shim = both_arms(scenario, distribution, version, case)
+def layers_get_their_gradients(name, distribution, version, case):
+    stock, shim = both_arms(name, distribution, version, case)
     assert stock.ok and untrained(stock), stock
     assert shim.ok and shim.observations[0]["body_trained"] is True, shim
     assert shim.observations[0]["torch_as_before"] is True, "hooks were left in torch"
 
 
+def nothing_changes_with_a_torch_that_is_right(name, distribution, version, case):
+    stock, shim = both_arms(name, distribution, version, case, old=False)
+    assert stock.ok and shim.ok, (stock, shim)
+    assert stock.observations[0]["body_trained"] is True
+    assert shim.observations == stock.observations
+
+
+@pytest.mark.parametrize(
+    ("distribution", "version", "case"),
+    [
+        ("pytorch-lightning", "2.0.0", "decorator"),
+        ("pytorch-lightning", "2.1.0", "switch"),
+        ("lightning", "2.1.1", "enable_grad"),
+        ("lightning", "2.2.5", "checkpoint"),
+    ],
+)
+def test_layers_get_their_gradients(with_old_torch, distribution, version, case):
+    layers_get_their_gradients(NAME, distribution, version, case)
+
+
 def test_training_does_not_end(with_old_torch):
-    stock, shim = both_arms(TRAINER, "lightning", "2.2.5", "all")
+    stock, shim = both_arms(NAME, "lightning", "2.2.5", "all")
     assert not stock.ok and MESSAGE in stock.output, stock
     assert shim.ok, shim
 
 
 @pytest.mark.parametrize(
-    ("scenario", "distribution", "version", "case", "observed"),
-    [
-        (TRAINER, "pytorch-lightning", "2.0.0", "no_grad", True),
-        (TRAINER, "lightning", "2.5.4", "inference_mode", True),
-        (FABRIC, "lightning", "2.6.6", "forward", True),
-    ],
+    ("distribution", "version", "case"),
+    [("pytorch-lightning", "2.0.0", "no_grad"), ("lightning", "2.5.4", "inference_mode")],
 )
-def test_with_a_torch_that_is_right_nothing_changes(scenario, distribution, version, case, observed):
-    stock = run(scenario, Arm(distribution, version), case)
-    shim = run(scenario, Arm(distribution, version, shim=True), case, toggle=scenario.replace("_", "-"))
-    assert stock.ok and shim.ok, (stock, shim)
-    assert stock.observations[0]["body_trained"] is observed
-    assert shim.observations == stock.observations
+def test_with_a_torch_that_is_right_nothing_changes(distribution, version, case):
+    nothing_changes_with_a_torch_that_is_right(NAME, distribution, version, case)
 
 
 VERDICTS = """
@@ -95,11 +96,7 @@ with plugin.forward_context():
 
 
 def test_the_verdict_says_what_the_probe_found(tmp_path):
-    import sys
-
-    from tests.support.arms import environment_of, execute
-
-    variables = environment_of(Arm("pytorch-lightning", "2.5.4", shim=True), toggle="autocast-after-no-grad")
+    variables = environment_of(Arm("pytorch-lightning", "2.5.4", shim=True), toggle=NAME)
     status, output = execute([sys.executable, "-c", VERDICTS], variables, 120, cwd=str(tmp_path))
     assert status == 0, output
     early, unasked, verdict = output.strip().splitlines()[-3:]

@@ -1,6 +1,7 @@
 """PRs 18750, 19023: ModelCheckpoint deletes the checkpoint that the run was resumed from."""
 
 from tests.equivalence.proof import Proof, observes
+from tests.support.effects import Effect
 
 DELETED = {
     "same_directory": ["epoch=2.ckpt"],
@@ -13,3 +14,12 @@ KEPT = {
     "copied": {"origin": ["epoch=0.ckpt"], "elsewhere": ["copy.ckpt"], "newer": ["epoch=2.ckpt"]},
 }
 PROOFS = (Proof("checkpoint-kept-on-resume", observes(DELETED), right=observes(KEPT)),)
+EFFECTS = (
+    Effect(
+        "the checkpoint that was resumed from is still there, with what the release has written into it",
+        lines=(r"^train\.\d: file \S+\.ckpt( |$)",),
+        begins=r"^file \S+\.ckpt$",
+        adds=True,
+        programs={"resume": ("same directory",)},
+    ),
+)

@@ -9,6 +9,7 @@ import pytest
 
 from tests.equivalence.proof import Observations, Proof
 from tests.support.arms import Arm, Result, run
+from tests.support.effects import Effect
 
 pytestmark = pytest.mark.distributed
 
@@ -233,5 +234,19 @@ PROOFS = (
         case="gan",
         observed=_by_usage("container"),
         recommended_observed=_by_usage("recommended"),
+    ),
+)
+EFFECTS = (
+    Effect(
+        "a container that is set up (ModuleDict, ModuleList, Sequential) has its items and can be iterated",
+        lines=("saw (is|has|does) = ",),
+        programs={"model": ("dict", "list", "sequential"), "looks": ("iterable",)},
+    ),
+    Effect(
+        "a model whose parts are called (report 20293) has the same gradients on all ranks, where stock leaves each "
+        "rank to itself",
+        lines=(r"\.\d+: (gradients|weights|saw score) ",),
+        begins=r"^gradients ",
+        programs={"call": ("parts",), "strategy": ("ddp",)},
     ),
 )

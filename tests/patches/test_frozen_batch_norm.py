@@ -4,6 +4,7 @@ import pytest
 
 from tests.equivalence.proof import Proof, sees
 from tests.support.arms import Arm, run
+from tests.support.effects import Effect
 
 UNTOUCHED = {"mean": [(0.0).hex()] * 2, "weight": [(1.0).hex()] * 2}
 
@@ -25,3 +26,9 @@ def test_unfrozen_it_counts_again():
 
 
 PROOFS = (Proof("frozen-batch-norm", sees(lambda seen: seen["learns"]), recommended="by-hand"),)
+EFFECTS = (
+    Effect(
+        "with train_bn=False, batch norm of the frozen backbone is not trained, and the training goes another way",
+        situations=("finetuning",),
+    ),
+)

@@ -132,6 +132,32 @@ def test_one_that_cannot_be_imported_is_as_good_as_none(bare, variables):
     assert status == 0 and "lightning_fabric.fabric False" in output, output
 
 
+WARNINGS = """
+import warnings
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    import lightning_patches_or_not, lightning.fabric
+for warning in caught:
+    if "pkg_resources" in str(warning.message):
+        print(warning.category.__name__, warning.filename, warning.lineno, warning.message)
+"""
+
+
+def warnings_of(shim: bool) -> list[str]:
+    program = WARNINGS.replace("lightning_patches_or_not", "lightning_patches" if shim else "os")
+    variables = environment_of(Arm("lightning", "2.2.5", shim=shim))
+    done = subprocess.run([sys.executable, "-c", program], env=variables, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done
+    return done.stdout.splitlines()
+
+
+def test_its_warning_is_upstreams_with_the_shim_as_without():
+    pytest.importorskip("pkg_resources")
+    stock = warnings_of(shim=False)
+    assert any("lightning/fabric/__init__.py" in line and "deprecated as an API" in line for line in stock)
+    assert warnings_of(shim=True) == stock
+
+
 def test_the_package_is_the_one_of_this_checkout(bare, variables):
     """The environments above see nothing but what the variables name."""
     asked = (

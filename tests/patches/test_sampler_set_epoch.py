@@ -6,6 +6,7 @@ import pytest
 
 from tests.equivalence.proof import Observations, Proof
 from tests.support.arms import Arm, run
+from tests.support.effects import Effect
 
 pytestmark = pytest.mark.distributed
 EPOCHS = [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10, 11]]
@@ -65,3 +66,15 @@ def _goes_on(result: Any) -> bool:
 
 
 PROOFS = (Proof("sampler-set-epoch", _stuck, case="ddp", observed=_in_one_set, recommended="one", right=_goes_on),)
+EFFECTS = (
+    Effect(
+        "under DDP, set_epoch of a sampler of one's own is called, as it is on one device",
+        lines=(r"saw set_epoch = \d+$",),
+        programs={"sampler": ("own",)},
+    ),
+    Effect(
+        "under DDP, set_epoch of a sampler of the program's own is called, as it is on one device, and gives the "
+        "order of the epoch",
+        situations=("samplers",),
+    ),
+)

@@ -6,6 +6,7 @@ import pytest
 
 from tests.equivalence.proof import Observations, Proof, sees
 from tests.support.arms import Arm, run
+from tests.support.effects import Effect
 
 SCENARIO, PATCH = "tuner_cleanup_on_error", "tuner-cleanup-on-error"
 BROKE, STOPPED, MASKED = "ValueError: the step broke", "Stop: interrupted", "OSError: the data is gone"
@@ -131,5 +132,23 @@ PROOFS = (
         case="scale_batch_size",
         observed=_left_behind,
         recommended_observed=_as_before,
+    ),
+)
+EFFECTS = (
+    Effect(
+        "a learning rate search that is ended by an error leaves the program with the weights, counters and settings "
+        "from before it, and removes its file",
+        begins=r"^hook Module\.on_load_checkpoint\(|^saw (datamodule state|fitted) = ",
+        programs={"lr_finder": ("tuner", "callback"), "raises": ("RuntimeError", "KeyboardInterrupt", "SystemExit")},
+    ),
+    Effect(
+        "where the trial of a learning rate search fails, the finder's temporary checkpoint and its own callbacks are"
+        " gone and the user's callbacks are back when the error comes to light: their on_exception is called, and the"
+        " finder itself does not restore once more",
+        lines=(
+            r"^train\.\d: (message INFO Restor|hook \w+\.on_exception\(|file \S+/\.lr_find_)",
+            r"^train\.\d: warning UserWarning Be aware that when using `ckpt_path`, callbacks",
+        ),
+        programs={"lr_finder": ("tuner", "callback")},
     ),
 )

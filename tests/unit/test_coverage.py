@@ -9,6 +9,7 @@ from types import ModuleType
 import pytest
 
 from lightning_patches import cli
+from lightning_patches import patches as catalogue
 from lightning_patches.cli import _coverage
 from lightning_patches.patches import all_patches
 from tests.support.arms import ROOT
@@ -35,28 +36,22 @@ def test_a_fix_without_a_verdict_is_found(script: ModuleType, monkeypatch: pytes
     assert script.problems() == ["2.3.0: fix #19808 has no verdict"]
 
 
-def test_a_patch_whose_pull_request_is_not_marked_is_found(script: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    without(monkeypatch, 21914)
-    assert script.problems() == ["#21914 is not marked as patched by checkpoint-instantiator"]
+def test_the_fixes_that_patches_carry_stand_in_their_records(script: ModuleType) -> None:
+    carried = {fix.numbers[0]: fix for fix in _coverage.fixes() if fix.patches}
+    assert carried[21914].patches == ("checkpoint-instantiator",) and carried[21914].release == "2.6.6"
+    assert carried[18750].release == "2.1.0" and carried[19023].release == "2.1.3", "one patch, two fixes"
+    assert carried[21396].patches == ("swa-infinite-epochs", "swa-keeps-trained-weights")
+    assert carried[21824].release == _coverage.UNRELEASED
+    assert 20379 not in carried, "of which a patch carries a part"
 
 
-@pytest.mark.parametrize(
-    ("line", "problem"),
-    [
-        (
-            "2.3.0 | | 19808 | patched: no-such-patch",
-            "#19808 is patched by 'no-such-patch', and there is no such patch",
-        ),
-        (
-            "2.3.0 | | 19808 | patched: logged-metrics-device",
-            "#19808 is patched by logged-metrics-device, whose record does not name it",
-        ),
-    ],
-)
-def test_a_wrong_patch_is_found(script: ModuleType, monkeypatch: pytest.MonkeyPatch, line: str, problem: str) -> None:
-    changed = tuple(_coverage.parse(line) if 19808 in fix.numbers else fix for fix in _coverage.fixes())
-    monkeypatch.setattr(_coverage, "fixes", lambda: changed)
-    assert script.problems() == [problem]
+def test_another_release_for_what_is_no_pull_request_is_found(
+    script: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    patch = catalogue.find("worker-seed-sequence")[0]
+    wrong = patch._replace(upstream=patch.upstream._replace(others=((1, "2.5.0"),)))
+    monkeypatch.setattr(catalogue, "all_patches", lambda: (wrong,))
+    assert script.problems() == ["#1 is no pull request of worker-seed-sequence"]
 
 
 @pytest.mark.parametrize("line", ["2.3.0 | | 1 | perhaps | x", "2.3.0 | | 1 | open", "2.3.0 | | 1 | left out | x"])

@@ -202,6 +202,7 @@ PATCH = Patch(
     upstream=Upstream(
         issues=(20919, 20185, 17417),
         pull_requests=(21106,),
+        others=((21106, "2.5.5"),),
         commit="b1cc925d94",
         tests=(
             "tests/tests_pytorch/callbacks/test_model_checkpoint_step_interval_val_metric.py"

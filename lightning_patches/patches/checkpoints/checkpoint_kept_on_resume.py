@@ -46,6 +46,7 @@ PATCH = Patch(
         tests=(
             "tests/tests_pytorch/checkpointing/test_model_checkpoint.py::test_resume_and_old_checkpoint_files_remain",
         ),
+        others=((18750, "2.1.0"),),
     ),
     impact=Impact(
         "After a resumed run the checkpoint that was passed as ckpt_path is gone, and so may be files of an "

@@ -51,6 +51,7 @@ PATCH = Patch(
     upstream=Upstream(
         issues=(21454,),
         pull_requests=(21456,),
+        others=((21456, "2.6.1"),),
         commit="79a39c04d3",
         tests=("tests/tests_fabric/utilities/test_distributed.py::test_distributed_sampler_wrapper_set_epoch",),
     ),

@@ -67,6 +67,7 @@ PATCH = Patch(
         commit="49772c3d80",
         fixed_in="2.6.1",
         tests=("tests/tests_fabric/utilities/test_seed.py::test_generate_seed_sequence_no_collision",),
+        others=((20369, "2.5.0"),),
     ),
     impact=Impact(
         "After seed_everything(seed, workers=True), random augmentation in DataLoader workers that uses torch is "

@@ -89,6 +89,7 @@ PATCH = Patch(
     ),
     upstream=Upstream(
         pull_requests=(21251,),
+        others=((21251, "2.6.0"),),
         commit="10675b49d6",
         tests=("tests/tests_pytorch/strategies/test_ddp_integration.py::test_ddp_gradients_synced",),
     ),

@@ -348,7 +348,7 @@ PATCH = Patch(
         "pytorch.trainer.trainer:Trainer.world_size()",
         "pytorch.utilities.exceptions:SIGTERMException()",
     ),
-    upstream=Upstream(issues=(21487,), pull_requests=(20825,)),
+    upstream=Upstream(issues=(21487,), pull_requests=(20825,), others=((20825, "2.5.2"),)),
     impact=Impact(
         "SIGTERM to ranks that were started by torchrun or a scheduler makes the training hang until SIGKILL, "
         "without the checkpoint on preemption; and all multi-GPU training pays a broadcast and a device "

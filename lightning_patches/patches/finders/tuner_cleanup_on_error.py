@@ -290,6 +290,7 @@ PATCH = Patch(
     ),
     upstream=Upstream(
         pull_requests=(21162,),
+        others=((21162, "2.5.5"),),
         commit="e1e2534d32",
         tests=(
             "tests/tests_pytorch/tuner/test_lr_finder.py::test_lr_finder_checkpoint_cleanup_on_error",

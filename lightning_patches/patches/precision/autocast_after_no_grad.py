@@ -24,6 +24,7 @@ PATCH = Patch(
         commit="216f9ec90c",
         fixed_in="2.5.5",
         tests=("tests/tests_pytorch/plugins/precision/test_amp.py::test_amp_with_no_grad",),
+        others=((21616, "unreleased"),),
     ),
     impact=Impact(
         "With precision='16-mixed' or 'bf16-mixed', layers that training_step first runs under torch.no_grad() or "

@@ -27,6 +27,8 @@ PATCH = Patch(
     relied_on="With a torch without the bug, and where no layer runs under no_grad first, nothing changes. With an "
     "affected torch, layers train that did not before: a script that relied on that has to freeze them with "
     "requires_grad_(False).",
-    relied_on_tests=("tests/patches/test_autocast_after_no_grad.py::test_with_a_torch_that_is_right_nothing_changes",),
+    relied_on_tests=(
+        "tests/patches/test_fabric_autocast_after_no_grad.py::test_with_a_torch_that_is_right_nothing_changes",
+    ),
     frames=("/plugins/precision/amp.py",),
 )

@@ -1,0 +1,11 @@
+"""Pull request 17636: validation after the learning rate finder is as short as the search was."""
+
+from tests.equivalence.proof import Proof, sees
+
+PROOFS = (
+    Proof(
+        "lr-finder-val-loader",
+        sees(lambda seen: seen["validated"] == [3, 3]),
+        right=sees(lambda seen: seen["validated"] == [8, 8]),
+    ),
+)
