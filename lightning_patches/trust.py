@@ -88,9 +88,9 @@ def trust_checkpoints(directory: str | os.PathLike[str]) -> None:
         raise ValueError(f"{path!r} holds every file there is; name the directory that your checkpoints are in")
     open_to = _open_to_others(path)
     if open_to:
-        from lightning_patches import _runtime
+        from lightning_patches import notices
 
-        _runtime.warn_once(
+        notices.warn_once(
             f"trust_checkpoints {path}",
             f"Others can write to {open_to!r}, and what they put there can run their code here, since the script calls"
             f" trust_checkpoints({path!r}). Trust a directory that only you can write to.",

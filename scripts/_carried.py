@@ -22,7 +22,7 @@ class LightningPatchesWarning(UserWarning):
     """Something that the user should change in the script."""
 
 
-class _runtime:
+class notices:
     """How this file speaks to the user: once per key and process."""
 
     said = set()
@@ -164,7 +164,7 @@ def _import_of_ours(module: _Module, source: str, node: ast.ImportFrom, modules:
             package = modules[home][:-3].replace("/", ".")
             called = f" as {alias.asname}" if alias.asname else ""
             module.carried.append(f"from lightning.{package} import {alias.name}{called}")
-        elif inner == "_runtime" or home == "engine.distributions":
+        elif inner == "notices" or home == "engine.distributions":
             module.needs_prelude = True
         elif home != "patch":
             raise ValueError(f"{source} needs lightning_patches.{inner}, which the diff does not carry")

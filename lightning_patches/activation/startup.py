@@ -157,7 +157,7 @@ class _Armed:
         except Exception as error:
             if not self.tolerant or isinstance(error, PatchError):
                 raise
-            from lightning_patches._runtime import say
+            from lightning_patches.notices import say
 
             say(f"{error} Nothing is patched.")
             hooks.remove()

@@ -21,9 +21,9 @@ import argparse
 import dataclasses
 from typing import Any
 
-from lightning_patches import checks
-from lightning_patches.checks import Finding, facts
+from lightning_patches import doctor as checks
 from lightning_patches.cli import NOT_APPLIED, OK, UsageError, _output, autostart
+from lightning_patches.doctor import Finding, facts
 
 HELP = "look for what makes training fail or hang in this environment"
 

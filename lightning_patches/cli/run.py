@@ -31,7 +31,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NoReturn, Optional
 
-from lightning_patches import _runtime
+from lightning_patches import notices
 from lightning_patches.activation import startup
 from lightning_patches.cli import OK, UsageError, _output
 from lightning_patches.engine.toggle import VARIABLE, parse
@@ -76,7 +76,7 @@ def run(args: argparse.Namespace) -> int:
     environment = child_environment(os.environ, directory, options.patches)
     foreign = _foreign_python(command[0])
     if foreign:
-        _runtime.say(
+        notices.say(
             f"{os.path.basename(command[0])} runs {foreign}, which does not belong to this environment ({sys.prefix}): "
             "it will not be patched. Use the `lightning-patches` of that Python."
         )

@@ -5,6 +5,11 @@ for each other's modules, Python notices and lets one of them go on. A finder ru
 every import of every thread needs. Whatever it waits for, another thread may hold, and neither would ever go on: so the
 finder finds, and that is all.
 
+Why not wrapt's finder: it forgets a hook that it has called (a module that is reloaded, or whose first import failed,
+would come back unpatched), it has no word before a module runs, and below wrapt 1.15 it waits for a lock of its own. So
+we watch, and wrapt's post-import hooks do the swapping as soon as the module is there
+(:mod:`lightning_patches.engine.patcher`).
+
 This module is loaded while Python starts: wrapt, and all else, are imported when a module of Lightning is loaded.
 """
 

@@ -25,10 +25,11 @@ from typing import Any, Callable, Iterable, Iterator, Literal, Optional
 
 import wrapt
 
-from lightning_patches import _runtime
-from lightning_patches.engine import distributions, gate, hooks, slots
+from lightning_patches import notices
+from lightning_patches.engine import distributions, gate, holders, hooks, looks, slots
 from lightning_patches.engine.gate import Decision
-from lightning_patches.engine.slots import MISSING, Slot
+from lightning_patches.engine.looks import MISSING
+from lightning_patches.engine.slots import Slot
 from lightning_patches.engine.toggle import Selection
 from lightning_patches.errors import PatchError, TargetError
 from lightning_patches.patch import Patch, Target
@@ -106,7 +107,7 @@ class Patcher:
             if on_behalf_of is not None and hooks.installed() is not on_behalf_of:
                 return
             self.selection = selection
-            _runtime.strict, _runtime.quiet = selection.strict, selection.quiet
+            notices.strict, notices.quiet = selection.strict, selection.quiet
             hooks.install(self._itself)
             self._keep(selection.names)
         if on_behalf_of is None:
@@ -126,7 +127,7 @@ class Patcher:
             if plan is not None and refused is None:
                 refused = self._refusal(plan)
         with self._lock:
-            slots.follow([slot for slot in self._slots.values() if slot.late], slots.all_modules())
+            holders.follow([slot for slot in self._slots.values() if slot.late], holders.all_modules())
         if refused is not None:
             raise refused
 
@@ -144,8 +145,8 @@ class Patcher:
             self._plans.clear()
             self._told.clear()
             self.selection = None
-            _runtime.strict = _runtime.quiet = False
-        held = [place for places in slots.holders(ours).values() for place in places]
+            notices.strict = notices.quiet = False
+        held = [place for places in holders.holders(ours).values() for place in places]
         return [*left, *(place for place in held if place not in left)]
 
     # ---------------------------------------------------------------- what verdicts are made of
@@ -166,7 +167,7 @@ class Patcher:
         slot = self._slot_of(module, target)
         if slot is None or not slot.made or slot.standing is slot.current:
             return ""
-        function = slots.function_of(slot.standing)
+        function = looks.function_of(slot.standing)
         code = getattr(function, "__code__", None)
         return f"{code.co_filename}:{code.co_firstlineno}" if code is not None else f"a {type(function).__name__}"
 
@@ -181,7 +182,7 @@ class Patcher:
         """What was replaced after others could get hold of it: the function and its slot, by the function's ``id``."""
         with self._lock:
             late = [slot for slot in self._slots.values() if slot.late and slot.layers]
-        found = ((slots.function_of(slot.original), slot) for slot in late if slot.original is not MISSING)
+        found = ((looks.function_of(slot.original), slot) for slot in late if slot.original is not MISSING)
         return {id(function): (function, slot) for function, slot in found}
 
     # ---------------------------------------------------------------- on import
@@ -224,13 +225,13 @@ class Patcher:
         except PatchError:
             raise  # only under strict: the user asked for it
         except Exception as error:
-            if _runtime.strict:
+            if notices.strict:
                 raise PatchError(f"{module.__name__} is not patched: {type(error).__name__}: {error}") from error
             trace = traceback.format_exc()
             if trace not in self._told:
                 self._told.add(trace)
                 told = f"internal error while patching {module.__name__}; it is left as it is. Please report this:\n"
-                _runtime.notice(told + trace, urgent=True)
+                notices.notice(told + trace, urgent=True)
 
     def _plan(self, name: str) -> Optional[Plan]:
         """The plan for a namespace, made if there is none yet; ``None`` if nothing is wanted or installed."""
@@ -292,7 +293,7 @@ class Patcher:
                     failures[patch.name] = reason
             if stage == "after":
                 here = [slot for slot in self._slots.values() if slot.owner is module]
-                slots.follow(here, slots.modules_behind(module))
+                holders.follow(here, holders.modules_behind(module))
             refused = self._refusal(plan)
         self._tell(failures)
         if refused is not None:
@@ -307,7 +308,7 @@ class Patcher:
             slot = Slot(owner, attribute, plan.namespace.name, stage == "late")
         if slot.has(patch):
             return  # twice is once
-        if (slot.standing is not slot.current or not slot.made) and patch.name in slots.names_in(slot.standing):
+        if (slot.standing is not slot.current or not slot.made) and patch.name in looks.names_in(slot.standing):
             return  # another copy of this package was here first, or somebody's wrapper holds ours in place
         if not slot.made:
             wrong = slots.what_is_wrong_with(slot, target)
@@ -340,9 +341,9 @@ class Patcher:
     def _restore(self) -> list[str]:
         left = []
         for slot in self._slots.values():
-            if len(slot.layers) != len(slots.names_in(slot.current)) and not slot.compose():
+            if len(slot.layers) != len(looks.names_in(slot.current)) and not slot.compose():
                 left.append(slot.name)
-        slots.follow(self._slots.values(), slots.all_modules())
+        holders.follow(self._slots.values(), holders.all_modules())
         for key, slot in list(self._slots.items()):
             if not slot.layers and slot.standing is slot.original:
                 del self._slots[key]  # where others stand, ours may come back when they leave: that is remembered
@@ -356,7 +357,7 @@ class Patcher:
         if count != before:
             part = next(iter(plan.namespace.parts.values()))
             what = f"{count or 'no'} {'fix' if count == 1 else 'fixes'} ('lightning-patches status' lists them)"
-            _runtime.notice(f"{part.distribution} {part.version}: {what}")
+            notices.notice(f"{part.distribution} {part.version}: {what}")
         self._tell(plan.refusals())
 
     def _count(self, plan: Plan) -> int:
@@ -371,13 +372,13 @@ class Patcher:
         for reason, names in by_reason.items():
             who = f"{names[0]} is" if len(names) == 1 else f"{len(names)} patches are"
             line = f"{who} not applied: {reason}"
-            if line not in self._told and not _runtime.strict:  # which raises instead
+            if line not in self._told and not notices.strict:  # which raises instead
                 self._told.add(line)
-                _runtime.notice(line)
+                notices.notice(line)
 
     def _refusal(self, plan: Plan) -> Optional[PatchError]:
         """The error of ``strict``; also for what was refused before: a second try must not go through."""
-        for name, reason in plan.refusals().items() if _runtime.strict else ():
+        for name, reason in plan.refusals().items() if notices.strict else ():
             return PatchError(
                 f"{name} is not applied: {reason}. (Without 'strict' the program goes on without this patch.)"
             )

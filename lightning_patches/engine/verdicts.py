@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from types import ModuleType
 from typing import Any, Iterable, List, Optional, get_args
 
-from lightning_patches.engine import distributions, gate, hooks, slots
+from lightning_patches.engine import distributions, gate, holders, hooks, slots
 from lightning_patches.engine.gate import Decision, Verdict
 from lightning_patches.engine.patcher import Patcher
 from lightning_patches.engine.toggle import Selection
@@ -207,7 +207,7 @@ def _missed(patcher: Patcher) -> dict[tuple[str, str], list[str]]:
     """Who still holds an original: places, by namespace and patch."""
     originals = patcher.originals()
     found: dict[tuple[str, str], list[str]] = {}
-    for key, places in slots.holders({key: function for key, (function, _) in originals.items()}).items():
+    for key, places in holders.holders({key: function for key, (function, _) in originals.items()}).items():
         _, slot = originals[key]
         for patch, _ in slot.layers:
             found.setdefault((slot.namespace, patch.name), []).extend(places)

@@ -14,7 +14,7 @@ import tempfile
 from functools import lru_cache
 from typing import Optional, Sequence
 
-from lightning_patches import _runtime
+from lightning_patches import notices
 
 BASES = ("/dev/shm", f"/run/user/{os.getuid()}", "/tmp")
 _LEAST_FREE = 1 << 16
@@ -47,7 +47,7 @@ def directory(*below: str) -> str:
             continue
         if refused is not None and str(refused) not in _told:
             _told.add(str(refused))
-            _runtime.notice(f"{refused} {path} is used instead.", urgent=True)
+            notices.notice(f"{refused} {path} is used instead.", urgent=True)
         return path
     raise refused or FileNotFoundError(f"no directory can be made in any of {', '.join(BASES)}")
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Callable, Iterable, List, Optional, Tuple, Union
 
-from lightning_patches import _runtime
+from lightning_patches import notices
 from lightning_patches.errors import LightningPatchesError
 
 NAMED_AT_MOST = 8
@@ -257,9 +257,7 @@ class GradientSyncCheck:
 
     def _turn_off(self, why: str) -> None:
         self._off = True
-        _runtime.warn_once(
-            f"gradient-sync-check:off:{why}", f"GradientSyncCheck compares nothing: {why}.", stacklevel=5
-        )
+        notices.warn_once(f"gradient-sync-check:off:{why}", f"GradientSyncCheck compares nothing: {why}.", stacklevel=5)
 
     def _watched(self, modules: list[Any], optimizer: Any) -> list[tuple[str, Any]]:
         """Parameters of the modules, and those of the optimizer, which have no name yet; no label twice."""
@@ -308,7 +306,7 @@ class GradientSyncCheck:
             return Comparison((), "not comparable")
         if len(all_alike) > 1 and len(alike) == 1:
             named, tensors = least, self._tensors(least, optimizer)
-            _runtime.warn_once(
+            notices.warn_once(
                 "gradient-sync-check:lists",
                 "GradientSyncCheck compares the parameters of the optimizer alone: those of the modules differ between "
                 "ranks in number, name or shape.",
@@ -424,7 +422,7 @@ class GradientSyncCheck:
         message = _message(new)
         if self.action == "raise":
             raise GradientSyncError(message, new)
-        _runtime.warn_once(f"gradient-sync-check:{id(self)}:{message}", message, stacklevel=6)
+        notices.warn_once(f"gradient-sync-check:{id(self)}:{message}", message, stacklevel=6)
 
 
 def _holds_shards(wrapped: list[Any]) -> bool:

@@ -33,7 +33,7 @@ import time
 from types import ModuleType
 from typing import Any, Callable, Dict, Iterator, Optional
 
-from lightning_patches import _runtime
+from lightning_patches import notices
 from lightning_patches.errors import LightningPatchesError
 from lightning_patches.ranks import _node, _processes
 
@@ -263,7 +263,7 @@ def install_from_environment() -> None:
     if not text or text == "0":
         return
     if not text.isdigit():
-        _runtime.notice(f"{VARIABLE}={text} is not understood. Use the number of ranks that may load at once.", True)
+        notices.notice(f"{VARIABLE}={text} is not understood. Use the number of ranks that may load at once.", True)
         return
     import wrapt
 
@@ -294,7 +294,7 @@ def _in_turns(function: Callable[..., Any], at_once: int, args: tuple[Any, ...],
         try:
             stack.enter_context(rank_by_rank(at_once, name="load_from_checkpoint"))
         except (RankByRankTimeoutError, OSError) as error:
-            _runtime.warn_once("rank-by-rank", f"{VARIABLE}: loading without a turn. {error}", all_ranks=True)
+            notices.warn_once("rank-by-rank", f"{VARIABLE}: loading without a turn. {error}", all_ranks=True)
         return function(*args, **kwargs)
 
 

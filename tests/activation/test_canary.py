@@ -9,7 +9,7 @@ import types
 
 import pytest
 
-from lightning_patches import _runtime
+from lightning_patches import notices
 from lightning_patches.activation import startup
 from lightning_patches.cli import run as run_command
 from lightning_patches.engine import toggle, words
@@ -183,4 +183,4 @@ def test_words_for_nothing_and_names_are_the_same_everywhere() -> None:
     assert {_lightning_patches.VARIABLE, startup.VARIABLE, toggle.VARIABLE} == {words.VARIABLE}
     source = (ROOT / "lightning_patches" / "activation" / "launcher" / "sitecustomize.py").read_text()
     assert f'"{startup.LAUNCHED_FOR}"' in source
-    assert _lightning_patches._RANK_VARIABLES == _runtime._RANK_VARIABLES
+    assert _lightning_patches._RANK_VARIABLES == notices._RANK_VARIABLES

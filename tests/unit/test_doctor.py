@@ -13,11 +13,12 @@ from typing import Any
 
 import pytest
 
-from lightning_patches import checks, cli
-from lightning_patches.checks import facts as facts_module
-from lightning_patches.checks import script
-from lightning_patches.checks.facts import Facts, Gpu, Lightning, Torch, gather
+from lightning_patches import cli
+from lightning_patches import doctor as checks
 from lightning_patches.cli import autostart
+from lightning_patches.doctor import facts as facts_module
+from lightning_patches.doctor import script
+from lightning_patches.doctor.facts import Facts, Gpu, Lightning, Torch, gather
 from lightning_patches.ranks.hang import _files as hang_files
 from lightning_patches.ranks.hang._identity import Identity
 from tests.support.arms import ROOT

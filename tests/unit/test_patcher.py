@@ -21,8 +21,8 @@ from unittest import mock
 import pytest
 
 from lightning_patches.engine import distributions, gate, slots, toggle, verdicts
+from lightning_patches.engine.looks import NAMES, ORIGINAL
 from lightning_patches.engine.patcher import Patcher
-from lightning_patches.engine.slots import NAMES, ORIGINAL
 from lightning_patches.errors import PatchError
 from lightning_patches.patch import Target
 from tests.unit.fakes import (

@@ -11,19 +11,19 @@ from tests.unit.fakes import ROOT
 
 PACKAGE = ROOT / "lightning_patches"
 EVERYBODY = {"errors", "patch", "trust"}
-ENGINE = {*EVERYBODY, "_runtime", "unpatched", "engine"}
+ENGINE = {*EVERYBODY, "notices", "unpatched", "engine"}
 ALLOWED: dict[str, set[str]] = {
     "errors": set(),
     "patch": set(),
-    "trust": {"_runtime"},
-    "_runtime": {"errors"},
+    "trust": {"notices"},
+    "notices": {"errors"},
     "unpatched": {"patch"},
     "engine": ENGINE,
-    "patches": {"patch", "_runtime", "trust", "engine.distributions", "patches"},
-    "ranks": {"_runtime", "errors", "ranks"},
-    "checks": {*ENGINE, "patches", "ranks", "checks"},
+    "patches": {"patch", "notices", "trust", "engine.distributions", "patches"},
+    "ranks": {"notices", "errors", "ranks"},
+    "doctor": {*ENGINE, "patches", "ranks", "doctor"},
     "activation": {*ENGINE, "patches", "ranks", "activation", ""},
-    "cli": {*ENGINE, "patches", "ranks", "checks", "activation", "cli", ""},
+    "cli": {*ENGINE, "patches", "ranks", "doctor", "activation", "cli", ""},
     "__init__": {*ENGINE, "ranks", "activation"},
     "__main__": {"cli"},
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any, Callable
 
-from lightning_patches import _runtime
+from lightning_patches import notices
 from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 _CALLBACK = "pytorch.callbacks.stochastic_weight_avg:StochasticWeightAveraging"
@@ -23,7 +23,7 @@ def _swa_end(original: Callable[..., Any], namespace: str) -> Callable[..., Any]
 def _on_fit_start(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def on_fit_start(self: Any, trainer: Any, pl_module: Any) -> None:
         if trainer.max_epochs == _ENDLESS and isinstance(self._swa_epoch_start, float):
-            _runtime.report_misuse(
+            notices.report_misuse(
                 "swa-infinite-epochs",
                 f"StochasticWeightAveraging(swa_epoch_start={self._swa_epoch_start}) is a fraction of all epochs,"
                 " and max_epochs is -1 (the Trainer's default next to max_steps or max_time): no weights are averaged"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches import _runtime
+from lightning_patches import notices
 from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 _RESTORE = "pytorch.trainer.connectors.checkpoint_connector:_CheckpointConnector.restore_optimizers_and_schedulers"
@@ -15,7 +15,7 @@ def _restore(original: Callable[..., None], namespace: str) -> Callable[..., Non
     def restore_optimizers_and_schedulers(self: Any) -> None:
         checkpoint = self._loaded_checkpoint
         if checkpoint and "optimizer_states" not in checkpoint and "lr_schedulers" not in checkpoint:
-            _runtime.warn_once("fit-on-weights-alone", _SAYS)
+            notices.warn_once("fit-on-weights-alone", _SAYS)
             return
         original(self)
 

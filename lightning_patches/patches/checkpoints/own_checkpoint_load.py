@@ -20,7 +20,7 @@ from collections import OrderedDict
 from pathlib import Path
 from typing import Any, Callable, Optional
 
-from lightning_patches import _runtime
+from lightning_patches import notices
 from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 _CONTAINERS = (dict, OrderedDict, list, tuple, set)
@@ -124,8 +124,8 @@ def _told_by_another_rank(path: str) -> str:
     if hmac.compare_digest(proof.encode(), _proof(path, digest).encode()):
         return digest
     if told:
-        _runtime.notice(
-            f"[rank {_runtime.rank()}] {path} is loaded without objects: the rank that says it wrote the file has not "
+        notices.notice(
+            f"[rank {notices.rank()}] {path} is loaded without objects: the rank that says it wrote the file has not "
             f"proven to be one of this job. Give all ranks the same {_OF_USER} ({_SHORTEST} characters or more), or "
             "call lightning_patches.trust_checkpoints(directory) if nobody else can write there.",
             urgent=True,

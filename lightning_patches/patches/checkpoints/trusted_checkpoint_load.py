@@ -9,7 +9,7 @@ import pickle
 import sys
 from typing import Any, Callable
 
-from lightning_patches import _runtime, trust
+from lightning_patches import notices, trust
 from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 
@@ -62,7 +62,7 @@ def _tell_what_is_refused(path_or_file: Any, begin: int) -> None:
     )
     if is_path:
         hint += ", or lightning_patches.trust_checkpoints(directory) if nobody else can write to its directory,"
-    _runtime.warn_once("trusted-checkpoint-load", f"{hint} before loading it.")
+    notices.warn_once("trusted-checkpoint-load", f"{hint} before loading it.")
 
 
 PATCH = Patch(

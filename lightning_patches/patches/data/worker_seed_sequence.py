@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches import _runtime
+from lightning_patches import notices
 from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 _BITS_64 = (1 << 64) - 1
@@ -45,7 +45,7 @@ def _announce() -> None:
     global _announced
     if not _announced:
         _announced = True
-        _runtime.notice(
+        notices.notice(
             "seed_everything(workers=True): DataLoader workers draw new random numbers in each epoch and for each"
             " seed, as from 2.6.1 on; random augmentation differs from earlier runs (worker-seed-sequence)"
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches import _runtime
+from lightning_patches import notices
 from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 
@@ -16,7 +16,7 @@ def _shut_down(original: Callable[..., None], namespace: str) -> Callable[..., N
             if not hasattr(getattr(dataloader, "_iterator", None), "_shutdown_workers"):
                 raise
             dataloader._iterator = None
-            _runtime.warn_once(
+            notices.warn_once(
                 "worker-shutdown-error",
                 f"A DataLoader worker failed while it was being stopped, after its last batch: {error}",
                 all_ranks=True,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from typing import Any, Callable, Iterator, Optional
 
-from lightning_patches import _runtime
+from lightning_patches import notices
 from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 _ACCELERATE = "accelerate.hooks"
@@ -147,7 +147,7 @@ def _follow(strategy: Any, module: Any, place: Callable[[], None]) -> None:
         if mistaken and model.is_spread(root):
             if several:
                 raise _refusal(model, strategy, several)
-            _runtime.warn_once(
+            notices.warn_once(
                 f"align-devices-gathered-{model.name}",
                 f"{_places(model, root)}. {type(strategy).__name__} has moved all of it to {root}, and accelerate's"
                 f" hooks go along. To load it there, pass {_advice(root)}.",
@@ -216,7 +216,7 @@ def _refusal(model: _Dispatched, strategy: Any, several: bool) -> RuntimeError:
     root = strategy.root_device
     keep = "" if several else ", or keep it as it is on one device with Fabric's setup(..., move_to_device=False)"
     return RuntimeError(
-        f"[rank {_runtime.rank()}] {_places(model, root)}. {type(strategy).__name__} needs all of it on {root}, the"
+        f"[rank {notices.rank()}] {_places(model, root)}. {type(strategy).__name__} needs all of it on {root}, the"
         f" device of this rank. Load it with {_advice(root)}, or without device_map{keep}."
     )
 

@@ -16,7 +16,7 @@ import threading
 from functools import lru_cache
 from typing import Any, Callable, Iterator
 
-from lightning_patches import _runtime
+from lightning_patches import notices
 from lightning_patches.engine.distributions import ROOT_PACKAGES
 from lightning_patches.patch import Impact, Patch, Target, Upstream
 
@@ -206,7 +206,7 @@ def _start(loader: Any) -> Iterator[Any]:
     if not isinstance(loader, DataLoader) or device.type == "cpu" or not _blocks.names:
         return iter(loader)
     name = _blocks.names[-1]
-    _runtime.warn_once(
+    notices.warn_once(
         "init-module-data",
         f"A DataLoader was started inside of `{name}()`. That block is for creating the model: while it is open, every"
         " tensor is created on the accelerator, those of the data too, and worker processes cannot use data that is"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches import _runtime
+from lightning_patches import notices
 from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 _SETTLED = "_lightning_patches_static_graph_settled"
@@ -28,7 +28,7 @@ def _pre_backward(original: Callable[..., None], namespace: str) -> Callable[...
         batch = self.lightning_module.trainer.fit_loop.epoch_loop.total_batch_idx
         if getattr(model, _SETTLED, False):
             if vars(model).get(_BATCH) == batch and closure_loss.requires_grad:
-                _runtime.warn_once(
+                notices.warn_once(
                     "ddp-static-graph-two-backwards",
                     "DDPStrategy(static_graph=True): this training_step runs a second backward, for which torch ends "
                     "the program now ('Your training graph has changed in this iteration'), as with Lightning 2.6. "
@@ -42,7 +42,7 @@ def _pre_backward(original: Callable[..., None], namespace: str) -> Callable[...
             return
         if not model.require_backward_grad_sync:
             setattr(model, _SETTLED, True)
-            _runtime.report_misuse(
+            notices.report_misuse(
                 "ddp-static-graph-no-sync",
                 "DDPStrategy(static_graph=True): the first backward of manual optimization was under no_sync(). torch"
                 " does not support that with a static graph, and the ranks will not average their gradients. Leave out"

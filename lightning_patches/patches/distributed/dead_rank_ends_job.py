@@ -10,7 +10,7 @@ import threading
 import time
 from typing import Any, Callable
 
-from lightning_patches import _runtime
+from lightning_patches import notices
 from lightning_patches.engine.distributions import upstream_module
 from lightning_patches.patch import Impact, Patch, Target, Upstream
 
@@ -70,7 +70,7 @@ def _end_with_the_first(ranks: list[subprocess.Popen[bytes]]) -> None:
         time.sleep(_PERIOD)
     for number, rank in enumerate(ranks, start=1):
         if rank.returncode:
-            _runtime.say(
+            notices.say(
                 f"local rank {number} (process {rank.pid}) ended with status {rank.returncode}. All other ranks on this"
                 " machine are ended, since they would wait for it: what it said above is the reason."
             )

@@ -24,7 +24,7 @@ import threading
 import time
 from typing import Any, Callable, Optional
 
-from lightning_patches import _runtime
+from lightning_patches import notices
 from lightning_patches.engine.distributions import module_name, upstream_module
 from lightning_patches.patch import Impact, Patch, Target, Upstream
 
@@ -127,7 +127,7 @@ class StopAgreement:
         return True
 
     def _leave_alone(self) -> bool:
-        _runtime.warn_once(
+        notices.warn_once(
             "sigterm-alone",
             f"[rank {self._rank}] SIGTERM: not all of the other ranks answered within {self.patience:.0f} s, so this"
             " rank leaves without them. If they stay, end them with SIGKILL.",

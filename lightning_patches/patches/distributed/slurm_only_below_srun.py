@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Callable
 
-from lightning_patches import _runtime
+from lightning_patches import notices
 from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 _FIRST_SPECIAL_STEP = 0xFFFFFFF0
@@ -20,7 +20,7 @@ def _is_srun_used(original: Callable[[], bool], namespace: str) -> Callable[[], 
             return False
         reason = _not_below_srun()
         if reason:
-            _runtime.notice_once("slurm-only-below-srun", f"{reason}: Lightning starts its ranks by itself")
+            notices.notice_once("slurm-only-below-srun", f"{reason}: Lightning starts its ranks by itself")
         return not reason
 
     return _is_srun_used

@@ -17,7 +17,7 @@ import time
 import weakref
 from typing import Any, Callable, Iterable, Iterator, Optional
 
-from lightning_patches import _runtime
+from lightning_patches import notices
 
 BUCKET_BYTES = 25 * 1024 * 1024
 """Size of one collective: what DDP uses."""
@@ -242,7 +242,7 @@ class GradientSync:
                     self._broadcast_buffers(ddp, agreed)
         except RuntimeError as error:
             raise RuntimeError(
-                f"[rank {_runtime.rank()}] averaging the gradients of {self._list(touched)} over all ranks failed. "
+                f"[rank {notices.rank()}] averaging the gradients of {self._list(touched)} over all ranks failed. "
                 f"{_EVERY_RANK}"
             ) from error
 
@@ -375,7 +375,7 @@ class GradientSync:
         self._step_hook.remove()
         self._step_hook = None
         if not finished:
-            _runtime.report_misuse(
+            notices.report_misuse(
                 f"fabric-submodule-sync:unfinished:{self._module_name}",
                 f"The optimizer steps with gradients that differ between ranks: {self._list(indices)}. The forward of "
                 "the module that was set up with Fabric ran with gradients enabled, but the backward did not reach all "
@@ -395,7 +395,7 @@ class GradientSync:
             if all(sync._has(parameter) is None for sync in list(_live)):
                 unknown.append(name.replace("_orig_mod.", ""))
         if unknown:
-            _runtime.report_misuse(
+            notices.report_misuse(
                 f"fabric-submodule-sync:unknown:{self._module_name}:{unknown[0]}",
                 f"These gradients are not synchronized between ranks: {self._enumerate(unknown)}. The parameters "
                 "were frozen, or not there, when the module was set up with Fabric. Set it up (again) after unfreezing "
@@ -407,7 +407,7 @@ class GradientSync:
         ranks = "; ".join(
             f"rank {rank} of {self._list({i for i in uneven if numbers[rank][2 + i]})}" for rank in with_gradient[:4]
         )
-        _runtime.report_misuse(
+        notices.report_misuse(
             f"fabric-submodule-sync:uneven:{self._module_name}:{min(uneven)}",
             f"Only some ranks have gradients for parts that were called through Fabric's wrapper: {ranks}. They "
             "stay as they are in each rank, and the ranks' weights grow apart. If each rank is to train parts of its "
@@ -418,7 +418,7 @@ class GradientSync:
     def _report_other_backward(self, numbers: list[list[int]]) -> None:
         self._remove_hooks()
         counts = ", ".join(f"{of_rank[1]} in rank {rank}" for rank, of_rank in enumerate(numbers[:8]))
-        _runtime.report_misuse(
+        notices.report_misuse(
             f"fabric-submodule-sync:other-backward:{self._module_name}",
             f"The ranks have run different numbers of backwards through parts of {self._module_name} since the last "
             f"optimizer step: {counts}. From now on the gradients of its parts are not synchronized, as without the "
@@ -470,7 +470,7 @@ class GradientSync:
             self._warned = True
             absent = [r for r in range(distributed.get_world_size()) if not store.check([f"{number}/{r}"])]
             ranks = f"{'ranks' if len(absent) > 1 else 'rank'} {', '.join(map(str, absent[:8]))}" if absent else "all"
-            _runtime.warn_once(
+            notices.warn_once(
                 f"fabric-submodule-sync:waiting:{self._module_name}",
                 f"[rank {distributed.get_rank()}] has waited {waited:.0f} seconds to average the gradients of "
                 f"{self._list(self._reached)}; not there: {ranks}. {_EVERY_RANK}",
@@ -484,7 +484,7 @@ class GradientSync:
         alone = {i for i, p in parameters if p is not None and all(sync._has(p) is None for sync in others)}
         self._remove_hooks()
         if alone:
-            _runtime.report_misuse(
+            notices.report_misuse(
                 f"fabric-submodule-sync:dropped:{self._module_name}",
                 f"These gradients are not synchronized between ranks: {self._list(alone)}. What `fabric.setup` or "
                 "`fabric.setup_module` returned for this module has been thrown away. Keep a reference to it.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from typing import Any, Callable
 
-from lightning_patches import _runtime
+from lightning_patches import notices
 from lightning_patches.engine.distributions import upstream_module
 from lightning_patches.patch import Impact, Patch, Target, Upstream
 
@@ -34,7 +34,7 @@ def _apply_suggestion(original: Callable[..., Any], namespace: str) -> Callable[
         # Tuner.lr_find ends its fit here: the next one makes its optimizers anew, each group with its own rate.
         to_be_trained = not any(getattr(callback, "_early_exit", False) for callback in trainer.callbacks)
         if len(rates) > 1 and to_be_trained:
-            _runtime.warn_once(
+            notices.warn_once(
                 "lr-finder-applies-lr",
                 f"The learning rate finder has set all parameter groups to {learning_rate:g}, as from Lightning 2.5.4 "
                 f"on; they had {', '.join(f'{rate:g}' for rate in sorted(rates))}. To keep them apart, let "

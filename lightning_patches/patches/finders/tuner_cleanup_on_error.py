@@ -7,7 +7,7 @@ import sys
 from types import FrameType
 from typing import Any, Callable, Iterator, Optional
 
-from lightning_patches import _runtime
+from lightning_patches import notices
 from lightning_patches.engine.distributions import upstream_module
 from lightning_patches.patch import Impact, Patch, Target, Upstream
 from lightning_patches.patches.finders._own_checkpoint import finder_above, is_finder
@@ -105,9 +105,9 @@ class _Before:
             try:
                 step()
             except Exception as error:
-                _runtime.warn_once(
+                notices.warn_once(
                     f"tuner-cleanup-on-error: {what}",
-                    f"[rank {_runtime.rank()}] a finder failed, and this could not be put back: {what} "
+                    f"[rank {notices.rank()}] a finder failed, and this could not be put back: {what} "
                     f"({type(error).__name__}: {error}). Use a new Trainer and model to go on.",
                     all_ranks=True,
                 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches import _runtime
+from lightning_patches import notices
 from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 _EPOCH_LOOP = "pytorch.loops.training_epoch_loop:_TrainingEpochLoop"
@@ -27,7 +27,7 @@ def _on_run_start(original: Callable[..., None], namespace: str) -> Callable[...
             original(self, data_fetcher)
             return
         if _is_shuffled(self.trainer.fit_loop._combined_loader):
-            _runtime.notice_once(
+            notices.notice_once(
                 "resume-single-iteration",
                 "resume-single-iteration: this training is resumed with shuffled data, whose order in the first epoch "
                 "is that of Lightning 2.5.3; LIGHTNING_PATCHES=-resume-single-iteration keeps that of this release",
@@ -64,6 +64,7 @@ PATCH = Patch(
         Target("pytorch.loops.loop:_Loop.load_state_dict", _load_state_dict),
         Target(f"{_EPOCH_LOOP}.on_run_start", _on_run_start),
     ),
+    calls=("pytorch.utilities.combined_loader:CombinedLoader.flattened()",),
     upstream=Upstream(
         pull_requests=(20775,),
         commit="25b1343f1c",

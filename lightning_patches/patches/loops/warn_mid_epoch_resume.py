@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches import _runtime
+from lightning_patches import notices
 from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 _CONNECTOR = "pytorch.trainer.connectors.checkpoint_connector:_CheckpointConnector"
@@ -22,7 +22,7 @@ def _restore_loops(original: Callable[..., None], namespace: str) -> Callable[..
         if self._loaded_checkpoint and self.trainer.state.fn == "fit":
             progress = self.trainer.fit_loop.epoch_loop.batch_progress.current
             if progress.completed < progress.processed:  # saved between the two, in on_train_batch_end
-                _runtime.warn_once(
+                notices.warn_once(
                     "mid-epoch-resume",
                     f"This training is resumed from a checkpoint that was saved at the end of batch "
                     f"{progress.processed} of an epoch. {_MID_EPOCH_HARM} It cannot be mended at run time: move to "

@@ -38,7 +38,7 @@ from __future__ import annotations
 
 import os
 
-from lightning_patches import _runtime
+from lightning_patches import notices
 from lightning_patches.ranks.hang import _settings
 from lightning_patches.ranks.hang._settings import VARIABLE
 from lightning_patches.ranks.hang._watch import STATUS, Watch
@@ -74,9 +74,9 @@ def start_from_environment() -> None:
     try:
         wanted = _settings.parse(os.environ.get(VARIABLE, ""))
     except ValueError as error:
-        _runtime.notice(str(error), True)
+        notices.notice(str(error), True)
         return
     if wanted is not None:
         for problem in _settings.problems():
-            _runtime.notice(problem)
+            notices.notice(problem)
         watch_hangs(wanted[0], abort=wanted[1])

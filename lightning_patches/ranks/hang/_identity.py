@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Any, Optional
 
-from lightning_patches import _runtime
+from lightning_patches import notices
 from lightning_patches.ranks import _node
 
 _RANKS = ("RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "JSM_NAMESPACE_RANK")
@@ -67,7 +67,7 @@ def find(frames: list[FrameType]) -> Optional[Identity]:
         ``None`` for a process that is not known to be one of several ranks.
     """
     spawned = _spawned(frames)
-    if spawned is None and _runtime.is_child():
+    if spawned is None and notices.is_child():
         return None  # a DataLoader worker inherits its rank's variables
     node = _number(*_NODES) or 0
     slurm = _is_slurm()

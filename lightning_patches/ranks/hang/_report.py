@@ -9,7 +9,7 @@ import threading
 from dataclasses import dataclass, field
 from typing import Any, Optional, Sequence
 
-from lightning_patches import _runtime
+from lightning_patches import notices
 from lightning_patches.ranks.hang import _files
 from lightning_patches.ranks.hang._registry import THREADS
 
@@ -264,7 +264,7 @@ def tell(text: str, data: dict[str, Any]) -> None:
 
 def say_in_short(text: str) -> None:
     """One line that is no report; not where the user has asked for silence."""
-    if not _runtime.quiet:
+    if not notices.quiet:
         say(text)
 
 

@@ -14,7 +14,7 @@ import time
 import traceback
 from typing import Any, ClassVar, Optional
 
-from lightning_patches import _runtime
+from lightning_patches import notices
 from lightning_patches.ranks import _node, _processes
 from lightning_patches.ranks.hang import (
     _collectives,
@@ -91,7 +91,7 @@ class Watch:
                 atexit.register(cls._on_exit)
                 os.register_at_fork(after_in_child=cls._after_fork)
             util = sys.modules.get("multiprocessing.util")
-            if util is not None and _runtime.is_child():  # where nothing runs the handlers of atexit
+            if util is not None and notices.is_child():  # where nothing runs the handlers of atexit
                 util.Finalize(None, cls._on_exit, exitpriority=0)
         watch._thread.start()
         return watch
@@ -110,7 +110,7 @@ class Watch:
                     view = self._sampler.look(torch=not self._leaving.is_set())
                     if not self._leaving.is_set():
                         self._identity = _identity.find(_stacks.main_frames()) or self._identity
-                if self._identity is None and _runtime.is_child():
+                if self._identity is None and notices.is_child():
                     attempts += 1
                     if attempts > _ATTEMPTS_AS_CHILD:
                         return

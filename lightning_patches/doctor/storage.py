@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Iterator
 
-from lightning_patches.checks import Finding
-from lightning_patches.checks.facts import Facts
+from lightning_patches.doctor import Finding
+from lightning_patches.doctor.facts import Facts
 
 GIB = 2**30
 MIN_SHM = GIB
@@ -58,7 +58,7 @@ def limits(facts: Facts) -> Iterator[Finding]:
 
 def temporary_directory(facts: Facts) -> Iterator[Finding]:
     """Temporary files lie on the network, nowhere, or in a different place for each rank."""
-    from lightning_patches.checks.facts import rendezvous_file
+    from lightning_patches.doctor.facts import rendezvous_file
 
     rendezvous = rendezvous_file(facts.environment)
     for path, kind in facts.network_paths.items():

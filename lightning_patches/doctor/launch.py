@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Iterator, Optional
 
-from lightning_patches.checks import Finding
-from lightning_patches.checks.facts import Facts, rendezvous_file
+from lightning_patches.doctor import Finding
+from lightning_patches.doctor.facts import Facts, rendezvous_file
 from lightning_patches.ranks.hang import _files as hang_files
 from lightning_patches.ranks.hang import _secret as hang_secret
 from lightning_patches.ranks.hang import _settings as hang_settings

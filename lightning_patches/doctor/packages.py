@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Iterator
 
 from lightning_patches import patches as catalogue
-from lightning_patches.checks import Finding, script
-from lightning_patches.checks.facts import Facts
+from lightning_patches.doctor import Finding, script
+from lightning_patches.doctor.facts import Facts
 from lightning_patches.engine import gate, toggle
 from lightning_patches.errors import ToggleError
 from lightning_patches.unpatched import ADVICE, ADVISORY

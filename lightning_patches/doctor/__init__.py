@@ -1,7 +1,7 @@
 """Checks of the environment in which a training is started, for ``lightning-patches doctor``.
 
-A check is a function of :class:`~lightning_patches.checks.facts.Facts` that yields findings. It looks at nothing but
-the facts it is given; :func:`~lightning_patches.checks.facts.gather` looks at the machine. Neither imports torch or
+A check is a function of :class:`~lightning_patches.doctor.facts.Facts` that yields findings. It looks at nothing but
+the facts it is given; :func:`~lightning_patches.doctor.facts.gather` looks at the machine. Neither imports torch or
 Lightning into this process.
 """
 
@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Callable, Iterator, Literal
 
 if TYPE_CHECKING:
-    from lightning_patches.checks.facts import Facts
+    from lightning_patches.doctor.facts import Facts
 
 Severity = Literal["error", "warning", "note"]
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
@@ -45,7 +45,7 @@ Check = Callable[["Facts"], Iterator[Finding]]
 
 def all_checks() -> dict[str, Check]:
     """Name -> check, in the order in which they are shown."""
-    from lightning_patches.checks import gpus, launch, packages, storage
+    from lightning_patches.doctor import gpus, launch, packages, storage
 
     functions = (*packages.CHECKS, *gpus.CHECKS, *launch.CHECKS, *storage.CHECKS)
     return {function.__name__.replace("_", "-"): function for function in functions}

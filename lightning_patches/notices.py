@@ -1,4 +1,4 @@
-"""How patches speak to the user at run time: one line, on rank zero, once."""
+"""How the package speaks at run time: one line, on rank zero, once; see also `errors`."""
 
 from __future__ import annotations
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Iterator, Optional
 
-from lightning_patches.checks import Finding
-from lightning_patches.checks.facts import Facts
+from lightning_patches.doctor import Finding
+from lightning_patches.doctor.facts import Facts
 
 MINIMUM_DRIVER = {11: (450, 80), 12: (525, 60), 13: (580, 0)}
 """Major version of CUDA -> oldest driver for it on Linux, by NVIDIA's rule of minor version compatibility."""

@@ -526,7 +526,7 @@ def _network_paths(environment: dict[str, str]) -> dict[str, str]:
 def _script(path: Optional[str], unknown: list[str]) -> tuple[tuple[str, int, str], ...]:
     if path is None:
         return ()
-    from lightning_patches.checks import script
+    from lightning_patches.doctor import script
 
     try:
         with open(path, "rb") as file:

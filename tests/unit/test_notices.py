@@ -9,19 +9,19 @@ from typing import Any
 
 import pytest
 
-from lightning_patches import _runtime
-from lightning_patches._runtime import LightningPatchesWarning
+from lightning_patches import notices
 from lightning_patches.errors import PatchError
+from lightning_patches.notices import LightningPatchesWarning
 from tests.unit.fakes import check
 
 
 @pytest.fixture(autouse=True)
 def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
-    for variable in _runtime._RANK_VARIABLES:
+    for variable in notices._RANK_VARIABLES:
         monkeypatch.delenv(variable, raising=False)
-    monkeypatch.setattr(_runtime, "_said", set())
-    monkeypatch.setattr(_runtime, "strict", False)
-    monkeypatch.setattr(_runtime, "quiet", False)
+    monkeypatch.setattr(notices, "_said", set())
+    monkeypatch.setattr(notices, "strict", False)
+    monkeypatch.setattr(notices, "quiet", False)
     monkeypatch.delitem(sys.modules, "torch", raising=False)
 
 
@@ -47,29 +47,29 @@ def test_the_rank_as_the_launcher_says_it(
 ) -> None:
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    assert _runtime.rank() == expected
+    assert notices.rank() == expected
 
 
 def test_the_process_group_knows_best(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RANK", "1")
     monkeypatch.setitem(sys.modules, "torch", torch_of_rank(7))
-    assert _runtime.rank() == 7
+    assert notices.rank() == 7
     monkeypatch.setitem(sys.modules, "torch", torch_of_rank(7, initialized=False))
-    assert _runtime.rank() == 1
+    assert notices.rank() == 1
     monkeypatch.setitem(sys.modules, "torch", SimpleNamespace())  # torch is being imported
-    assert _runtime.rank() == 1
+    assert notices.rank() == 1
     begun = SimpleNamespace(is_available=lambda: True)
     monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(distributed=begun))  # by another thread
-    assert _runtime.rank() == 1
+    assert notices.rank() == 1
 
 
 def test_a_notice_is_one_line_of_rank_zero(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    _runtime.notice("news")
+    notices.notice("news")
     assert capsys.readouterr() == ("", "lightning_patches: news\n")
     monkeypatch.setenv("RANK", "1")
-    _runtime.notice("news")
+    notices.notice("news")
     assert capsys.readouterr() == ("", "")
-    _runtime.notice("an error", urgent=True)
+    notices.notice("an error", urgent=True)
     assert capsys.readouterr() == ("", "lightning_patches: an error\n")
 
 
@@ -77,11 +77,11 @@ def test_a_second_node_says_nothing(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, recwarn: pytest.WarningsRecorder
 ) -> None:
     monkeypatch.setenv("NODE_RANK", "1")
-    _runtime.notice("news")
-    _runtime.warn_once("a", "a warning")
+    notices.notice("news")
+    notices.warn_once("a", "a warning")
     assert capsys.readouterr() == ("", "") and not recwarn.list
     monkeypatch.setenv("NODE_RANK", "0")
-    _runtime.notice("news")
+    notices.notice("news")
     assert capsys.readouterr().err
 
 
@@ -89,23 +89,23 @@ def test_a_thread_speaks_while_multiprocessing_is_imported(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "multiprocessing.process", SimpleNamespace())
-    _runtime.notice("news")
+    notices.notice("news")
     assert capsys.readouterr().err
 
 
 def test_quiet_leaves_errors(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_runtime, "quiet", True)
-    _runtime.notice("news")
-    _runtime.notice("an error", urgent=True)
+    monkeypatch.setattr(notices, "quiet", True)
+    notices.notice("news")
+    notices.notice("an error", urgent=True)
     assert capsys.readouterr() == ("", "lightning_patches: an error\n")
 
 
 def test_worker_processes_do_not_speak() -> None:
     program = """
 import multiprocessing
-from lightning_patches import _runtime
+from lightning_patches import notices
 def work():
-    print(_runtime.is_speaker(), flush=True)
+    print(notices.is_speaker(), flush=True)
 if __name__ == "__main__":
     work()
     child = multiprocessing.get_context("fork").Process(target=work)
@@ -118,8 +118,8 @@ if __name__ == "__main__":
 def test_a_program_that_makes_warnings_errors_gets_a_line(capsys: pytest.CaptureFixture[str]) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        _runtime.warn_once("one", "about one")
-        _runtime.report_misuse("two", "about two")
+        notices.warn_once("one", "about one")
+        notices.report_misuse("two", "about two")
     assert capsys.readouterr().err == "lightning_patches: about one\nlightning_patches: [rank 0] about two\n"
 
 
@@ -127,10 +127,10 @@ def test_a_warning_is_given_once_for_a_key(monkeypatch: pytest.MonkeyPatch) -> N
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         for key in ("one", "one", "two"):
-            _runtime.warn_once(key, f"about {key}")
+            notices.warn_once(key, f"about {key}")
         monkeypatch.setenv("RANK", "1")
-        _runtime.warn_once("three", "about three")
-        _runtime.warn_once("four", "about four", all_ranks=True)
+        notices.warn_once("three", "about three")
+        notices.warn_once("four", "about four", all_ranks=True)
     assert [str(one.message) for one in caught] == ["about one", "about two", "about four"]
     assert {one.category for one in caught} == {LightningPatchesWarning}
     assert issubclass(LightningPatchesWarning, UserWarning)
@@ -139,11 +139,11 @@ def test_a_warning_is_given_once_for_a_key(monkeypatch: pytest.MonkeyPatch) -> N
 def test_misuse_is_a_warning_on_the_rank_that_sees_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RANK", "3")
     with pytest.warns(LightningPatchesWarning, match=r"\[rank 3\] this cannot work"):
-        _runtime.report_misuse("key", "this cannot work")
+        notices.report_misuse("key", "this cannot work")
 
 
 def test_misuse_is_an_error_under_strict_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_runtime, "strict", True)
+    monkeypatch.setattr(notices, "strict", True)
     for _ in range(2):
         with pytest.raises(PatchError, match=r"\[rank 0\] this cannot work"):
-            _runtime.report_misuse("key", "this cannot work")
+            notices.report_misuse("key", "this cannot work")

@@ -1,0 +1,97 @@
+"""Who else holds what stands in a slot: those who imported it, classes, and containers."""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Iterable
+
+from lightning_patches.engine.hooks import ROOT_PACKAGES
+from lightning_patches.engine.looks import DESCRIPTORS, MISSING, function_of
+
+if TYPE_CHECKING:
+    from lightning_patches.engine.slots import Slot
+
+
+def follow(slots: Iterable[Slot], modules: Iterable[ModuleType]) -> None:
+    """Give what stands in module-level slots to all who hold what stood there: ``from x import f``."""
+    moved = {}
+    for slot in slots:
+        old, new = slot.followed, slot.current
+        if isinstance(slot.owner, ModuleType) and old is not new and MISSING not in (old, new):
+            moved[id(old)] = (old, new)
+        slot.followed = new
+    for module in modules if moved else ():
+        contents = _contents(module)
+        for name, value in list(contents.items()):
+            old, new = moved.get(id(value), (MISSING, MISSING))
+            if value is old:
+                contents[name] = new
+
+
+def modules_behind(module: ModuleType) -> list[ModuleType]:
+    """While a module is being imported, those that it imports in turn can have got hold of what is in it: Lightning's,
+    and they stand behind it in ``sys.modules``."""
+    behind = []
+    for name in reversed(list(sys.modules)):
+        other: Any = sys.modules.get(name)
+        if name.partition(".")[0] in ROOT_PACKAGES and issubclass(type(other), ModuleType):
+            behind.append(other)
+        if other is module:
+            break
+    return behind
+
+
+def all_modules() -> list[ModuleType]:
+    """The modules that are imported, each once. None of them is asked for anything: what stands in ``sys.modules``
+    until somebody uses it, as lazily loaded modules do, imports what it stands for when it is asked for an attribute,
+    were it ``__class__``."""
+    every: dict[int, Any] = {id(module): module for module in list(sys.modules.values())}
+    return [module for module in every.values() if issubclass(type(module), ModuleType)]
+
+
+def _contents(module: ModuleType) -> dict[str, Any]:
+    return ModuleType.__getattribute__(module, "__dict__") or {}
+
+
+_contents_of_class = type.__dict__["__dict__"].__get__
+"""``vars()``, which a metaclass cannot answer in its own way."""
+
+
+def holders(wanted: dict[int, Any]) -> dict[int, list[str]]:
+    """Who holds a function where :func:`follow` does not reach: classes, and the containers of modules.
+
+    Args:
+        wanted: functions, by their ``id``.
+
+    Returns:
+        For each of them the names of the places, such as ``"helpers.Loader.load"`` or ``"helpers.TABLE['load']"``.
+    """
+    found: dict[int, list[str]] = {}
+
+    # type() and not isinstance(): asked for its __class__, an object that stands in for another one may import that,
+    # warn (torch.distributed.reduce_op) or raise.
+    def look(value: Any, place: str, key: Any = MISSING) -> None:
+        function = function_of(value) if issubclass(type(value), DESCRIPTORS) else value
+        if wanted.get(id(function)) is function and function is not None:
+            found.setdefault(id(function), []).append(place if key is MISSING else f"{place}[{key!r}]")
+
+    for module in all_modules() if wanted else ():
+        contents = _contents(module)
+        home = contents.get("__name__")
+        if home is None:
+            home = next((key for key, other in list(sys.modules.items()) if other is module), "?")
+        for name, value in list(contents.items()):
+            place = f"{home}.{name}"
+            look(value, place)
+            if issubclass(type(value), type):
+                attributes = _contents_of_class(value) or {}  # of a type of C code that nobody has used yet
+                for key, item in list(attributes.items()) if attributes.get("__module__") == home else ():
+                    look(item, f"{place}.{key}")
+            elif type(value) is dict and not name.startswith("__"):
+                for key, item in list(value.items()):
+                    look(item, place, key)
+            elif type(value) in (list, tuple):
+                for index, item in enumerate(list(value)):
+                    look(item, place, index)
+    return found

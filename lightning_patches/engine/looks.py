@@ -1,0 +1,167 @@
+"""How functions look: what is in a descriptor, and a replacement that looks like what it replaces."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+import typing
+from types import CodeType, FunctionType
+from typing import Any, Dict, Iterator
+
+MISSING: Any = object()
+NAMES = "__lightning_patches__"
+"""On a replacement: names of the patches in it, innermost first."""
+ORIGINAL = "__lightning_patches_original__"
+"""On a replacement: the function that stood there before. Not ``__wrapped__``: Lightning's ``is_overridden`` looks
+through that one on one side of its comparison only, and would take every patched base method for an override."""
+
+DESCRIPTORS = (staticmethod, classmethod, property)
+_CACHE: Any = type(functools.lru_cache(maxsize=None)(len))
+
+
+def function_of(raw: Any) -> Any:
+    """The function in a descriptor, or behind a cache."""
+    if isinstance(raw, (staticmethod, classmethod)):
+        return raw.__func__
+    if isinstance(raw, property):
+        return raw.fget
+    if isinstance(raw, _CACHE):
+        return raw.__wrapped__
+    return raw
+
+
+def unwrapped(raw: Any) -> Iterator[Any]:
+    """The function in a slot, what it wraps, and so on."""
+    function = function_of(raw)
+    for _ in range(32):
+        if function is None:
+            return
+        yield function
+        function = getattr(function, "__wrapped__", None)
+
+
+def names_in(raw: Any) -> tuple[str, ...]:
+    """Names of the patches in a function, looked for through whatever others wrapped around it."""
+    for function in unwrapped(raw):
+        names = getattr(function, "__dict__", {}).get(NAMES)
+        if names:
+            return tuple(names)
+    return ()
+
+
+class _Signature(inspect.Signature):
+    """The signature of a function, read when somebody asks for it."""
+
+    def __init__(self, function: Any) -> None:
+        self._function = function
+
+    @property
+    def _read(self) -> inspect.Signature:
+        return inspect.signature(self._function)
+
+    @property
+    def parameters(self) -> Any:
+        return self._read.parameters
+
+    @property
+    def return_annotation(self) -> Any:
+        return self._read.return_annotation
+
+    def replace(self, **changes: Any) -> inspect.Signature:  # type: ignore[override]
+        return self._read.replace(**changes)
+
+    __replace__ = replace  # type: ignore[assignment]  # what copy.replace calls, since Python 3.13
+
+    def __reduce__(self) -> Any:
+        return self._read.__reduce__()
+
+
+class _Annotations(Dict[str, Any]):
+    """The annotations of a function, equal to them, and resolved by whoever reads one: the names in them are those of
+    the function's own module, and ``typing.get_type_hints`` would look for them in the replacement's."""
+
+    def __init__(self, function: Any) -> None:
+        super().__init__(getattr(function, "__annotations__", {}))
+        self._function = function
+
+    def _read(self) -> dict[str, Any]:
+        try:
+            extras: dict[str, Any] = {"include_extras": True} if sys.version_info >= (3, 9) else {}
+            return typing.get_type_hints(self._function, **extras)
+        except Exception:
+            return dict(getattr(self._function, "__annotations__", {}))  # as for the function itself
+
+    def __iter__(self) -> Iterator[str]:
+        return super().__iter__()  # overridden so that dict(self) asks for each item
+
+    def __getitem__(self, name: str) -> Any:
+        return self._read()[name]
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return self._read().get(name, default)
+
+    def __reduce__(self) -> Any:
+        return dict, (dict(getattr(self._function, "__annotations__", {})),)
+
+    def items(self) -> Any:
+        return self._read().items()
+
+    def values(self) -> Any:
+        return self._read().values()
+
+
+def dress(replacement: Any, raw: Any, owner: Any, name: str, names: tuple[str, ...]) -> Any:
+    """Make a replacement look like what it replaces, so that pickle, help() and signature() go on as before.
+
+    Args:
+        replacement: the new function.
+        raw: what stood in the attribute; ``MISSING`` if nothing did.
+        owner: the module or class that has the attribute.
+        name: the attribute's.
+        names: of the patches in the replacement.
+    """
+    original = function_of(raw) if raw is not MISSING else None
+    if original is not None:
+        for attribute in ("__module__", "__name__", "__qualname__", "__doc__"):
+            setattr(replacement, attribute, getattr(original, attribute))
+        replacement.__annotations__ = _Annotations(original)
+        replacement.__signature__ = _Signature(original)
+        _take_defaults(replacement, original)
+        extra = {k: v for k, v in vars(original).items() if k not in (NAMES, ORIGINAL, "__wrapped__")}
+        vars(replacement).update(extra)
+        setattr(replacement, ORIGINAL, original)
+    elif isinstance(owner, type):
+        replacement.__module__ = owner.__module__
+        replacement.__qualname__ = f"{owner.__qualname__}.{name}"
+    else:
+        replacement.__module__, replacement.__qualname__ = owner.__name__, name
+    replacement.__name__ = name
+    setattr(replacement, NAMES, names)
+    return replacement
+
+
+def _take_defaults(replacement: Any, original: Any) -> None:
+    """Show the original's defaults, where that changes no call: a replacement that passes on what it is given, or has
+    the same parameters."""
+    if not isinstance(original, FunctionType):
+        return
+    ours, theirs = replacement.__code__, original.__code__
+    passes_on = ours.co_argcount <= 1 and ours.co_flags & inspect.CO_VARARGS and ours.co_flags & inspect.CO_VARKEYWORDS
+    if (passes_on and not ours.co_kwonlyargcount) or _parameters(ours) == _parameters(theirs):
+        replacement.__defaults__, replacement.__kwdefaults__ = original.__defaults__, original.__kwdefaults__
+
+
+def _parameters(code: CodeType) -> tuple[int, tuple[str, ...]]:
+    return code.co_argcount, code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+
+
+def like(raw: Any, function: Any) -> Any:
+    """The function in the same kind of descriptor, or behind such a cache."""
+    if isinstance(raw, (staticmethod, classmethod)):
+        return type(raw)(function)
+    if isinstance(raw, property):
+        return property(function, raw.fset, raw.fdel, raw.__doc__)
+    if isinstance(raw, _CACHE):
+        return functools.lru_cache(raw.cache_info().maxsize)(function)
+    return function
