@@ -4,6 +4,7 @@ import pytest
 
 from tests.equivalence.proof import Proof, sees
 from tests.support.arms import Arm, run
+from tests.support.effects import Effect
 
 
 def seen(version, case, shim):
@@ -41,4 +42,11 @@ PROOFS = (
         right=sees(lambda observed: observed["resumed"]["best"] == [(9.0).hex()]),
     ),
     Proof("validation-on-resume", sees(shows_bug), case="other"),
+)
+EFFECTS = (
+    Effect(
+        "a run resumed from a checkpoint that was saved at the end of a validation goes on without another one",
+        begins=r"^hook \w+\.on_train_",
+        programs={"resume": ("last", "each", "in a new process", "same directory", "same trainer")},
+    ),
 )

@@ -3,16 +3,14 @@
 `scripts/rehearse` has this done by another Python and another torch.
 """
 
-import json
 import os
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-from tests.equivalence import matrix
+from tests.equivalence import matrix, record
 from tests.support import arms, groups, ports
 
 import _releases  # isort: skip  (tests.support.arms has put scripts/ on the path)
@@ -105,15 +103,15 @@ def test_the_scenarios_show_their_bug_on_the_card(on_the_machine):
 def test_the_matrix_of_the_card_is_recorded(on_the_machine, tmp_path):
     """One card alone, and shared by two ranks: the first cell of either case, and no further one, being out of time."""
     options = ("--cuda", "--boundaries", "--distribution=lightning", "--only=init-module-data")
-    on_the_machine(arms.ROOT / "scripts" / "equivalence", *options, "--minutes=0.05", f"--output={tmp_path}")
-    found = json.loads(Path(tmp_path, "equivalence.cuda.json").read_text())
-    assert found["circumstances"]["device"].startswith("Simulated GPU, driver unknown")
-    assert {(cell["case"], cell["version"]): cell["agrees"] for cell in found["cells"]} == {
+    on_the_machine(arms.ROOT / "scripts" / "prove", "equivalence", *options, "--minutes=0.05", f"--output={tmp_path}")
+    facts, cells = record.read(tmp_path / "equivalence.cuda.txt")
+    assert facts["device"].startswith("Simulated GPU, driver unknown")
+    assert {(cell["case"], cell["version"]): cell["agrees"] for cell in cells} == {
         ("ddp", "2.6.6"): True,
         ("fabric", "2.6.6"): True,
     }
-    assert all(cell["arms"]["stock"] == "bug" for cell in found["cells"])
-    assert "2 of 4 cells, 0 disagree" in Path(tmp_path, "EQUIVALENCE.cuda.md").read_text()
+    assert all(cell["arms"]["stock"] == "bug" for cell in cells)
+    assert "2 of 4 cells: 2 hold on this code, 0 are stale; 0 disagree" in record.markdown(facts, cells)
 
 
 @pytest.mark.parametrize(("option", "status"), [((), 2), (("--if-possible",), 0)])
