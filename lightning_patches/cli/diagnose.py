@@ -4,6 +4,7 @@
   lightning-patches diagnose -- python train.py      run it, and explain its end
   lightning-patches diagnose "epoch 0 is too short"  in words: many bugs have no message
   lightning-patches diagnose hangs/                  reports of the hang watch
+  lightning-patches diagnose train.py                what a script for 1.x uses that 2.x does not have
 
 Colours, rank prefixes, time stamps, progress bars, frames of boxes, paths, line numbers and device numbers make no
 difference. A bug is found when message, traceback and release agree; otherwise it is possible, and what would tell for
@@ -54,6 +55,7 @@ from lightning_patches.cli import (
     _log,
     _output,
     _records,
+    _removed,
     _settings,
     _start,
     audit,
@@ -64,6 +66,7 @@ from lightning_patches.engine import gate
 from lightning_patches.engine.installed import find_installed
 from lightning_patches.patch import Patch
 from lightning_patches.ranks.hang import _files as hang_files
+from lightning_patches.removed import Removed
 from lightning_patches.unpatched import UNPATCHED, Unpatched
 
 HELP = "find the known bug in a traceback or a log, and what to do about it"
@@ -146,7 +149,7 @@ _NO_PROGRAM = re.compile(
 _ELSEWHERE = ("not-affected", "fixed-upstream")
 _KINDS = ("found", "possible", "follows", "ruled out")
 
-Record = Union[Patch, Unpatched]
+Record = Union[Patch, Unpatched, Removed]
 
 
 @dataclass
@@ -184,7 +187,10 @@ class Match:
     @property
     def ruled_out(self) -> bool:
         """The releases in question do not have the bug. Of one that is too old to be known here that is not said."""
-        return bool(self.verdicts) and all(map(_is_without, self.verdicts))
+        is_removed = isinstance(self.record, Removed)  # which is known of 1.x as well
+        return bool(self.verdicts) and all(
+            one["verdict"] in _ELSEWHERE if is_removed else _is_without(one) for one in self.verdicts
+        )
 
     @property
     def kind(self) -> str:
@@ -194,6 +200,8 @@ class Match:
         if self.error is not None and self.error.before is not None:
             return "follows"
         is_there = any(verdict["verdict"] not in _ELSEWHERE for verdict in self.verdicts)
+        if isinstance(self.record, Removed):  # no other bug says so, and the release is asked only where it is known
+            return "found"
         return "found" if self.certain and is_there else "possible"
 
 
@@ -232,7 +240,7 @@ def run(args: argparse.Namespace) -> int:
     hangs = _hangs([] if args.program else args.file)
     matches = []
     for name, text in texts:
-        for match in find(text):
+        for match in _in_script(name) if _is_script(name) else find(text):
             match.file = name
             match.program = _as_typed(args.program) if args.program else _script(text)
             matches.append(match)
@@ -465,19 +473,37 @@ def _all_records() -> tuple[Record, ...]:
 
 @lru_cache(maxsize=None)
 def _anchors() -> _log.Anchors:
-    return _log.Anchors(symptom for record in _all_records() for symptom in _symptoms(record))
+    known = (symptom for record in _all_records() for symptom in _symptoms(record))
+    return _log.Anchors((*known, *_removed.SYMPTOMS))
 
 
 def find(text: Text) -> list[Match]:
     """The known bugs whose symptoms are in a text, each once: where it is certain, or else where it shows first."""
+    removed = [
+        Match(row, row.name, text.numbers[error.message], _shown(error.words), True, error)
+        for row, error in _removed.in_errors(text)
+    ]
     matches = []
     for record in _all_records():
         found = [match for symptom in _symptoms(record) for match in _matches(record, symptom, text)]
+        found = [match for match in found if match.certain or all(match.error is not one.error for one in removed)]
         if found:
             matches.append(min(found, key=lambda match: (not match.certain, match.line)))
     if not matches and len(text.searched) <= MAX_PROSE and not text.raised and not _ERROR.search(text.searched):
         matches = _from_words(text)
-    return matches
+    return [*removed, *matches]
+
+
+def _is_script(name: str) -> bool:
+    return name.endswith(".py") and os.path.isfile(name)
+
+
+def _in_script(name: str) -> list[Match]:
+    """What a script asks for that 2.x does not have."""
+    with open(name, encoding="utf-8", errors="replace") as file:
+        source = file.read()
+    lines = source.splitlines()
+    return [Match(row, row.name, line, _shown(lines[line - 1]), True) for row, line in _removed.in_script(source)]
 
 
 def _from_words(text: Text) -> list[Match]:
@@ -643,6 +669,9 @@ def _verdict_by_number(record: Record, one: audit.Audited) -> dict[str, str]:
         found = [bug for bug in one.bugs if bug.record is record]
         verdict = "pending" if found and found[0].covered else "disabled" if found else "not-affected"
         reason = found[0].reason if found else ""
+    elif isinstance(record, Removed):
+        verdict = "removed" if gate.in_ranges(one.version, record.affected) else "not-affected"
+        reason = ""
     else:
         verdict = "unpatched" if audit.has(record, one.distribution, one.version) else "not-affected"
         reason = record.why_not if verdict == "unpatched" else ""
@@ -687,7 +716,11 @@ def _advice(match: Match) -> str:
     record = match.record
     if match.ruled_out:
         where = ", ".join(f"{verdict['distribution']} {verdict['version']}" for verdict in match.verdicts)
+        if isinstance(record, Removed):
+            return f"{where} has it; from {record.gone} on: {record.instead}"
         return f"{where} does not have this bug: here the cause is another one, unless the log is of another release"
+    if isinstance(record, Removed):
+        return f"gone since {record.gone}; instead: {record.instead}"
     if match.kind == "possible":
         return f"what would tell: {_would_tell(match)}"
     if isinstance(record, Unpatched):
@@ -773,7 +806,8 @@ def _write(matches: list[Match], unknown: Optional[Raised], closing: str, severa
     has_cause = any(match.cause for match in matches)
     briefly = []
     for match in matches:
-        if match.cause or (not has_cause and unknown is None and match.kind != "ruled out"):
+        is_removed = isinstance(match.record, Removed) and match.error is None
+        if match.cause or is_removed or (not has_cause and unknown is None and match.kind != "ruled out"):
             _write_match(match, several)
             _output.write()
         else:

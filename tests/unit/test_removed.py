@@ -1,0 +1,214 @@
+"""What 2.0 took away: small scripts for 1.x really run on 2.x, and `diagnose` is asked about how they end."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lightning_patches import cli
+from lightning_patches.cli import _removed
+from lightning_patches.cli._log import prepare
+from lightning_patches.removed import rows
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
+import _releases
+
+BORING = "from pytorch_lightning.demos.boring_classes import BoringModel\n"
+FIT = "pl.Trainer(max_steps=1, logger=False, enable_checkpointing=False, enable_progress_bar=False, accelerator='cpu')"
+
+
+def model(method: str) -> str:
+    """A script that trains a model with this method."""
+    body = textwrap.indent(textwrap.dedent(method).strip(), "    ")
+    return f"{BORING}import pytorch_lightning as pl\nclass Net(BoringModel):\n{body}\n{FIT}.fit(Net())"
+
+
+SCRIPTS = {
+    "import pytorch_lightning as pl\npl.Trainer(gpus=1)": "Trainer(gpus=)",
+    "import pytorch_lightning as pl\npl.Trainer(progress_bar_refresh_rate=20, max_epochs=1)": (
+        "Trainer(progress_bar_refresh_rate=)"
+    ),
+    "import pytorch_lightning as pl\npl.Trainer(resume_from_checkpoint='a.ckpt')": "Trainer(resume_from_checkpoint=)",
+    "import pytorch_lightning as pl\npl.Trainer(auto_lr_find=True)": "Trainer(auto_lr_find=)",
+    "import pytorch_lightning as pl\npl.Trainer(checkpoint_callback=True)": "Trainer(checkpoint_callback=)",
+    "import pytorch_lightning as pl\npl.Trainer(strategy='ddp_sharded')": 'Trainer(strategy="ddp_sharded")',
+    "import pytorch_lightning as pl\npl.Trainer(strategy='dp')": 'Trainer(strategy="dp")',
+    "import pytorch_lightning as pl\npl.Trainer(accelerator='ddp')": 'Trainer(accelerator="ddp")',
+    "import argparse, pytorch_lightning as pl\npl.Trainer.add_argparse_args(argparse.ArgumentParser())": (
+        "Trainer.add_argparse_args"
+    ),
+    "import argparse, pytorch_lightning as pl\npl.Trainer.from_argparse_args(argparse.Namespace())": (
+        "Trainer.from_argparse_args"
+    ),
+    "import pytorch_lightning as pl\nclass Data(pl.LightningDataModule): ...\nData.from_argparse_args({})": (
+        "LightningDataModule.from_argparse_args"
+    ),
+    f"import pytorch_lightning as pl\n{BORING}pl.Trainer(accelerator='cpu').tune(BoringModel())": "Trainer.tune",
+    "import pytorch_lightning as pl\npl.Trainer(accelerator='cpu').training_type_plugin": (
+        "Trainer.training_type_plugin"
+    ),
+    "from pytorch_lightning.utilities.cli import LightningCLI": "import utilities.cli",
+    "from pytorch_lightning.core.lightning import LightningModule": "import core.lightning",
+    "from pytorch_lightning.callbacks.base import Callback": "import callbacks.base",
+    "from pytorch_lightning.utilities.cloud_io import load": "import utilities.cloud_io",
+    "from pytorch_lightning.plugins.environments.slurm_environment import SLURMEnvironment": (
+        "import plugins.environments.slurm_environment"
+    ),
+    "from pytorch_lightning.plugins.training_type.ddp import DDPPlugin": "import plugins.training_type",
+    "from pytorch_lightning.profiler import SimpleProfiler": "import profiler",
+    "from pytorch_lightning.plugins import DDPPlugin": "from plugins import DDPPlugin",
+    "from pytorch_lightning.loggers import LightningLoggerBase": "from loggers import LightningLoggerBase",
+    "from pytorch_lightning.callbacks import XLAStatsMonitor": "from callbacks import XLAStatsMonitor",
+    "from pytorch_lightning.utilities.types import EPOCH_OUTPUT": "from utilities.types import EPOCH_OUTPUT",
+    "from pytorch_lightning.utilities.seed import seed_everything": "from utilities.seed import seed_everything",
+    "import pytorch_lightning as pl\npl.metrics.Accuracy()": "import metrics",
+    "from pytorch_lightning import EvalResult": "from . import EvalResult",
+    model("def training_epoch_end(self, outputs): ..."): "def training_epoch_end",
+    model("def validation_epoch_end(self, outputs): ..."): "def validation_epoch_end",
+    model("def on_train_epoch_end(self, outputs): ..."): "def on_train_epoch_end(outputs)",
+    model("def training_step(self, batch, batch_idx, optimizer_idx): ..."): "def training_step(optimizer_idx)",
+    model(
+        "def optimizer_step(self, epoch, batch_idx, optimizer, optimizer_idx, optimizer_closure, on_tpu=False): ..."
+    ): "def optimizer_step(optimizer_idx)",
+    model("def on_before_optimizer_step(self, optimizer, optimizer_idx): ..."): (
+        "def on_before_optimizer_step(optimizer_idx)"
+    ),
+    model("def on_train_start(self): self.get_progress_bar_dict()"): "LightningModule.get_progress_bar_dict",
+    f"import pytorch_lightning as pl\n{BORING}{FIT}.fit(BoringModel(), train_dataloader=[])": (
+        "Trainer.fit(train_dataloader=)"
+    ),
+    "import pytorch_lightning as pl\npl.callbacks.ModelCheckpoint(period=1)": "ModelCheckpoint(period=)",
+}
+"""Scripts, and the row that is the answer to each."""
+
+RUNNER = """
+import os, sys, traceback, warnings
+warnings.simplefilter("ignore")
+import pytorch_lightning, pytorch_lightning.demos.boring_classes
+sys.path.insert(0, os.getcwd())
+for path in sys.argv[1:]:
+    if os.fork() == 0:
+        os.dup2(os.open(path + ".log", os.O_WRONLY | os.O_CREAT), 2)
+        try:
+            exec(compile(open(path).read(), path, "exec"), {"__name__": "__main__"})
+        except BaseException as error:
+            error.__traceback__ = error.__traceback__.tb_next
+            traceback.print_exc()
+        sys.stderr.flush()
+        os._exit(0)
+    os.wait()
+"""
+
+
+@pytest.fixture(scope="module", params=["2.2.5", "2.6.6"])
+def logs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, list[Path]]:
+    """What each script says on a release, in a file of its own."""
+    directory = tmp_path_factory.mktemp("scripts")
+    paths = [directory / f"train_{number}.py" for number in range(len(SCRIPTS))]
+    for path, script in zip(paths, SCRIPTS):
+        path.write_text(script)
+    environment = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(_releases.unpacked("pytorch-lightning", request.param))}
+    command = [sys.executable, "-c", RUNNER, *map(str, paths)]
+    subprocess.run(command, env=environment, cwd=directory, check=True, timeout=500, stdout=subprocess.DEVNULL)
+    return request.param, [Path(f"{path}.log") for path in paths]
+
+
+def diagnosed(capsys: pytest.CaptureFixture[str], *args: str) -> dict[str, Any]:
+    cli.main(["diagnose", "--json", *args])
+    document: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return document
+
+
+def test_an_error_of_a_script_for_1x_is_answered_with_what_was_taken_away(
+    logs: tuple[str, list[Path]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    version, paths = logs
+    wrong = {}
+    for path, (script, wanted) in zip(paths, SCRIPTS.items()):
+        found = diagnosed(capsys, str(path), "--requirement", f"pytorch-lightning=={version}")["matches"]
+        if [(match["name"], match["kind"]) for match in found] != [(wanted, "found")] or not found[0]["cause"]:
+            wrong[script] = (path.read_text()[-600:], [(match["name"], match["kind"]) for match in found])
+    assert not wrong
+    assert len(SCRIPTS) >= 16
+
+
+@pytest.mark.parametrize(("script", "wanted"), SCRIPTS.items(), ids=SCRIPTS.values())
+def test_the_script_itself_is_answered(
+    script: str, wanted: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "train.py"
+    path.write_text(script)
+    found = diagnosed(capsys, str(path), "--requirement", "pytorch-lightning==2.6.6")["matches"]
+    names = [match["name"] for match in found]
+    # What an object of the program's own lacks is known when it is asked for.
+    assert names == ([] if wanted.startswith(("LightningDataModule.", "LightningModule.")) else [wanted])
+
+
+def test_each_line_of_a_script_is_answered(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "train.py"
+    path.write_text(
+        "import pytorch_lightning as pl\n"
+        "from pytorch_lightning.core.lightning import LightningModule\n"
+        "class Net(LightningModule):\n"
+        "    def on_epoch_end(self): ...\n"
+        "trainer = pl.Trainer(gpus=2, accelerator='ddp')\n"
+    )
+    cli.main(["diagnose", str(path), "--requirement", "pytorch-lightning==2.2.5"])
+    said = " ".join(capsys.readouterr().out.split())
+    for words in ("import core.lightning", "def on_epoch_end", 'accelerator="gpu", devices=...', 'strategy="ddp"'):
+        assert words in said
+    assert "never called" in said
+
+
+def test_a_release_that_has_it_still_is_not_said_to_have_lost_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "train.py"
+    path.write_text("import pytorch_lightning as pl\npl.Trainer(gpus=2)\n")
+    (match,) = diagnosed(capsys, str(path), "--requirement", "pytorch-lightning==1.9.5")["matches"]
+    assert match["kind"] == "ruled out" and "pytorch-lightning 1.9.5 has it" in match["advice"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "TypeError: Net.__init__() got an unexpected keyword argument 'gpus'",
+        "TypeError: __init__() got an unexpected keyword argument 'gpus'",
+        "AttributeError: 'Net' object has no attribute 'tune'",
+        "AttributeError: 'Net' object has no attribute 'gpus'",
+        "ImportError: cannot import name 'DDPPlugin' from 'my_package.plugins' (/src/my_package/plugins.py)",
+        "ModuleNotFoundError: No module named 'my_package.utilities.cli'",
+        "ModuleNotFoundError: No module named 'pytorch_lightning'",
+        "TypeError: Net.on_train_epoch_end() missing 1 required positional argument: 'loss'",
+        "TypeError: Trainer.__init__() got an unexpected keyword argument 'gradient_checkpointing'",
+        "File \"/transformers/trainer.py\", line 3, in x\nAttributeError: 'Trainer' object has no attribute 'use_amp'",
+    ],
+)
+def test_a_weak_match_is_silent(text: str) -> None:
+    assert not list(_removed.in_errors(prepare(text)))
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "class Trainer:\n    def __init__(self, gpus): ...\nTrainer(gpus=1)",
+        "import pytorch_lightning as pl\nclass Net(pl.LightningModule):\n"
+        "    def on_epoch_end(self): ...\n    def on_train_epoch_end(self): self.on_epoch_end()\n",
+        "import pytorch_lightning as pl\npl.Trainer(accelerator='gpu', devices=2, strategy='ddp')",
+        "from lightning.pytorch.callbacks import Callback, ModelCheckpoint, TQDMProgressBar",
+        "this is no Python",
+    ],
+)
+def test_what_is_no_use_of_1x_is_silent(script: str) -> None:
+    assert _removed.in_script(script) == []
+
+
+def test_every_row_is_told_from_the_others() -> None:
+    assert len(rows()) > 100
+    assert len({row.name for row in rows()}) == len(rows())
