@@ -1,6 +1,7 @@
-"""Known bugs of Lightning that no patch mends at run time: records only, as in ``patches/``.
+"""What no patch mends at run time: records only, as in ``patches/``.
 
-``lightning-patches audit`` names them beside the patches, with the release to move to.
+Of known bugs ``lightning-patches audit`` names the release to move to. Of what is no bug, and what people replace in
+Lightning by hand all the same, ``lightning-patches diagnose`` tells how it is had without.
 """
 
 from __future__ import annotations
@@ -45,6 +46,34 @@ class Unpatched(NamedTuple):
     def numbers(self) -> tuple[int, ...]:
         """Issue and pull request numbers."""
         return (*self.upstream.issues, *self.upstream.pull_requests)
+
+
+class Feature(NamedTuple):
+    """Something that no release does, or does in another way than many expect: no bug, and nothing to patch.
+
+    Args:
+        name: kebab-case, says the subject; no patch and no bug has the same name.
+        title: what is asked for, one line.
+        upstream: where it was asked for.
+        impact: what the user sees.
+        way_round: how the same is had on every release, without replacing anything; a sentence's end.
+        frames: parts of frames (path and function), through one of which a traceback of the refusal runs.
+    """
+
+    name: str
+    title: str
+    upstream: Upstream
+    impact: Impact
+    way_round: str
+    frames: tuple[str, ...] = ()
+
+    @property
+    def group(self) -> str:
+        return "feature"
+
+    @property
+    def fixed_in(self) -> Optional[str]:
+        return None
 
 
 ADVISORY = "GHSA-w37p-236h-pfx3"
@@ -153,5 +182,55 @@ UNPATCHED = (
         "take 1.5.10.post0 or 1.6.5.post0",
         move_to="1.8.4",
         distributions=("pytorch-lightning",),
+    ),
+)
+
+FEATURES = (
+    Feature(
+        name="validation-by-optimizer-steps",
+        title="Validation every so many optimizer steps",
+        upstream=Upstream(issues=(12205, 17207)),
+        impact=Impact(
+            "val_check_interval counts batches, whatever accumulate_grad_batches says; and as the last batch of an "
+            "epoch always ends in a step, validations drift against the steps where the batches of an epoch are no "
+            "multiple of accumulate_grad_batches.",
+            (
+                "val_check_interval counts batches and not optimizer steps with accumulate_grad_batches",
+                "val_check_interval is not in global steps under gradient accumulation",
+                "the step of validation and checkpoints drifts with accumulate_grad_batches",
+            ),
+        ),
+        way_round="Trainer(val_check_interval=steps * accumulate_grad_batches, check_val_every_n_epoch=None), and, "
+        "where they drift, limit_train_batches at a multiple of accumulate_grad_batches",
+    ),
+    Feature(
+        name="log-of-a-dict",
+        title="self.log of a dict of metrics",
+        upstream=Upstream(issues=(19620,)),
+        impact=Impact(
+            "self.log takes one number for one name, and refuses a dict, as self.log_dict refuses dicts within it.",
+            ("`self.log(...)` was called, but `dict` values cannot be logged", "nested dictionaries cannot be logged"),
+        ),
+        way_round='self.log_dict({f"{name}/{key}": value for key, value in metrics.items()}) logs each under a name of '
+        "its own; several lines in one plot are made by the logger itself, such as "
+        "self.logger.experiment.add_scalars of TensorBoard",
+        frames=("lightning/pytorch/core/module.py",),
+    ),
+    Feature(
+        name="clipping-in-manual-optimization",
+        title="Trainer(gradient_clip_val=...) in manual optimization",
+        upstream=Upstream(issues=(14598,)),
+        impact=Impact(
+            "With automatic_optimization = False the Trainer does not know when the gradients are complete, and "
+            "refuses to clip them.",
+            (
+                "Automatic gradient clipping is not supported for manual optimization",
+                "gradient_clip_val in manual optimization",
+            ),
+        ),
+        way_round='self.clip_gradients(optimizer, gradient_clip_val=1.0, gradient_clip_algorithm="norm") in '
+        "training_step, between self.manual_backward(loss) and optimizer.step(); the value may be an argument of the "
+        "module, since the Trainer's has to go",
+        frames=("lightning/pytorch/trainer/configuration_validator.py",),
     ),
 )

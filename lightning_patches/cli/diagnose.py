@@ -67,7 +67,7 @@ from lightning_patches.engine.installed import find_installed
 from lightning_patches.patch import Patch
 from lightning_patches.ranks.hang import _files as hang_files
 from lightning_patches.removed import Removed
-from lightning_patches.unpatched import UNPATCHED, Unpatched
+from lightning_patches.unpatched import FEATURES, UNPATCHED, Feature, Unpatched
 
 HELP = "find the known bug in a traceback or a log, and what to do about it"
 PROGRAM_METAVAR = "-- COMMAND ..."
@@ -149,7 +149,7 @@ _NO_PROGRAM = re.compile(
 _ELSEWHERE = ("not-affected", "fixed-upstream")
 _KINDS = ("found", "possible", "follows", "ruled out")
 
-Record = Union[Patch, Unpatched, Removed]
+Record = Union[Patch, Unpatched, Removed, Feature]
 
 
 @dataclass
@@ -157,7 +157,7 @@ class Match:
     """A symptom of a known bug in a text.
 
     Args:
-        record: the patch, or the bug without one.
+        record: the patch, the bug without one, or what is no bug.
         symptom: as the record has it; "" where somebody's words come close to the record.
         line: number of the line where it shows, from 1.
         text: that line.
@@ -199,7 +199,7 @@ class Match:
             return "ruled out"
         if self.error is not None and self.error.before is not None:
             return "follows"
-        is_there = any(verdict["verdict"] not in _ELSEWHERE for verdict in self.verdicts)
+        is_there = isinstance(self.record, Feature) or any(v["verdict"] not in _ELSEWHERE for v in self.verdicts)
         if isinstance(self.record, Removed):  # no other bug says so, and the release is asked only where it is known
             return "found"
         return "found" if self.certain and is_there else "possible"
@@ -249,7 +249,7 @@ def run(args: argparse.Namespace) -> int:
     if args.requirement is not None:
         releases = audit.audit_requirements([args.requirement], [], setting.selection)
         for match in matches:
-            match.verdicts = [_verdict_by_number(match.record, one) for one in releases if one.known and one.version]
+            match.verdicts = _verdicts_by_number(match.record, [one for one in releases if one.known])
     matches = _ordered(matches)
     unknown = _unknown_cause(matches)
     status = OK if hangs or any(not match.ruled_out for match in matches) else NOT_APPLIED
@@ -301,7 +301,9 @@ def run(args: argparse.Namespace) -> int:
 
 def _texts(names: list[str]) -> list[tuple[str, Text]]:
     words = " ".join(names)
-    is_prose = " " in words.strip() and not re.search(r"[/\\]|\.(?:log|txt|out|err|gz)(?:\s|$)", words)
+    is_prose = " " in words.strip() and not re.search(
+        r"[/\\]|(?<!self)(?<!Module)\.(?:log|txt|out|err|gz)(?:\s|$)", words
+    )
     if is_prose and not any(name == "-" or os.path.exists(name) for name in names):
         return [("", prepare(words))]
     return [(name, prepare("") if os.path.isdir(name) and _reports(name) else _read(name)) for name in names]
@@ -468,7 +470,7 @@ def _tee(source: IO[bytes], kept: IO[bytes]) -> None:
 
 
 def _all_records() -> tuple[Record, ...]:
-    return (*catalogue.all_patches(), *UNPATCHED)
+    return (*catalogue.all_patches(), *UNPATCHED, *FEATURES)
 
 
 @lru_cache(maxsize=None)
@@ -658,12 +660,17 @@ def _judge_installed(matches: list[Match], text: Text, setting: _settings.Toggle
                 if entry.patch == match.record.name
             ]
         else:
-            match.verdicts = [
-                _verdict_by_number(match.record, audit.Audited(one.distribution, one.version)) for one in installed
-            ]
+            match.verdicts = _verdicts_by_number(
+                match.record, [audit.Audited(one.distribution, one.version) for one in installed]
+            )
 
 
-def _verdict_by_number(record: Record, one: audit.Audited) -> dict[str, str]:
+def _verdicts_by_number(record: Record, releases: list[audit.Audited]) -> list[dict[str, str]]:
+    """Nothing has a verdict that is no bug."""
+    return [] if isinstance(record, Feature) else [_verdict_by_number(record, one) for one in releases if one.version]
+
+
+def _verdict_by_number(record: Union[Patch, Unpatched, Removed], one: audit.Audited) -> dict[str, str]:
     assert one.version is not None
     if isinstance(record, Patch):
         found = [bug for bug in one.bugs if bug.record is record]
@@ -684,6 +691,8 @@ def _verdict_by_number(record: Record, one: audit.Audited) -> dict[str, str]:
 def _would_tell(match: Match) -> str:
     """What would make a possible bug a found one, or rule it out."""
     record = match.record
+    if isinstance(record, Feature):
+        return ""
     older = [verdict for verdict in match.verdicts if gate.is_older(verdict["version"])]
     if older and len(older) == len(match.verdicts):
         which = f"{older[0]['distribution']} {older[0]['version']}"
@@ -721,6 +730,8 @@ def _advice(match: Match) -> str:
         return f"{where} does not have this bug: here the cause is another one, unless the log is of another release"
     if isinstance(record, Removed):
         return f"gone since {record.gone}; instead: {record.instead}"
+    if isinstance(record, Feature):
+        return f"no release does it, and that is no bug; without replacing anything: {record.way_round}"
     if match.kind == "possible":
         return f"what would tell: {_would_tell(match)}"
     if isinstance(record, Unpatched):
@@ -762,6 +773,8 @@ def _closing(matches: list[Match], unknown: Optional[Raised]) -> str:
     if cause is not None:
         advice = _advice(cause)
         return f"{cause.record.name}: {advice}."
+    if matches and isinstance(matches[0].record, Feature):
+        return f"If that is what you are after: {matches[0].record.way_round}."
     if any(not match.symptom and match.kind == "possible" and isinstance(match.record, Patch) for match in matches):
         return (
             "These are weak matches, by your words alone: `lightning-patches show NAME` tells what each is about, and "

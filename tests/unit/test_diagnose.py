@@ -23,6 +23,7 @@ from lightning_patches.cli import _log, diagnose
 from lightning_patches.cli._log import prepare
 from lightning_patches.patch import Impact
 from lightning_patches.patches import all_patches
+from lightning_patches.unpatched import FEATURES
 
 DEVICE, UNMASKED = "logged-metrics-device", "dataloader-error-unmasked"
 MESSAGE = "RuntimeError: No backend type associated with device type cpu"
@@ -147,6 +148,72 @@ def test_bugs_without_a_patch(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     status, (match,) = run(capsys, tmp_path / "log.txt", "--requirement", "lightning==2.6.3")
     assert (status, match["name"], match["patched"]) == (0, "compromised-release", False)
     assert "move to 2.6.4" in match["advice"]
+
+
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        ("val_check_interval counts batches instead of optimizer steps", "validation-by-optimizer-steps"),
+        ("validate every n optimizer steps with gradient accumulation", "validation-by-optimizer-steps"),
+        ("log a dict of metrics with self.log", "log-of-a-dict"),
+        ("gradient clipping in manual optimization", "clipping-in-manual-optimization"),
+    ],
+)
+def test_what_is_no_bug_is_answered_with_the_way_round(
+    capsys: pytest.CaptureFixture[str], words: str, name: str
+) -> None:
+    assert cli.main(["diagnose", words, "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    match = document["matches"][0]
+    (feature,) = [feature for feature in FEATURES if feature.name == name]
+    assert (match["name"], match["patched"], match["verdicts"], match["would_tell"]) == (name, False, [], "")
+    assert feature.way_round in match["advice"] and feature.way_round in document["closing"]
+
+
+@pytest.mark.parametrize(
+    ("file", "function", "error", "name"),
+    [
+        (
+            "pytorch/core/module.py",
+            "log",
+            "ValueError: `self.log(loss, {'a': 0, 'b': 1})` was called, but `dict` values cannot be logged",
+            "log-of-a-dict",
+        ),
+        (
+            "pytorch/trainer/configuration_validator.py",
+            "__verify_manual_optimization_support",
+            "lightning.fabric.utilities.exceptions.MisconfigurationException: Automatic gradient clipping is not "
+            "supported for manual optimization. Remove `Trainer(gradient_clip_val=1.0)` or switch to automatic "
+            "optimization.",
+            "clipping-in-manual-optimization",
+        ),
+    ],
+)
+def test_a_refusal_that_is_no_bug_is_found(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, file: str, function: str, error: str, name: str
+) -> None:
+    traceback = frames(LIGHTNING + "pytorch/trainer/trainer.py", LIGHTNING + file).replace(" in f", f" in {function}")
+    document = diagnosed(capsys, tmp_path, f"{traceback}{error}\n")
+    (match,) = [match for match in document["matches"] if match["kind"] == "found"]
+    assert (match["name"], match["cause"], match["group"]) == (name, True, "feature")
+    assert document["closing"].startswith(f"{name}: no release does it")
+
+
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        ("LightningModule.log kept out of torch.compile", "compiled-log"),
+        ("torch._dynamo.disable for self.log", "compiled-log"),
+        ("metrics without the progress bar", "progress-bar-without-wait"),
+        ("_atomic_save without BytesIO", "checkpoint-written-once"),
+        ("validation on the last batch", "validation-after-short-epoch"),
+    ],
+)
+def test_a_patch_is_found_by_the_words_of_the_one_that_people_make_by_hand(
+    capsys: pytest.CaptureFixture[str], words: str, name: str
+) -> None:
+    assert cli.main(["diagnose", words, "--json"]) == 0
+    assert name in [match["name"] for match in json.loads(capsys.readouterr().out)["matches"]]
 
 
 def test_standard_input(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

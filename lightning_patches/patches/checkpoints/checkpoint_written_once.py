@@ -33,7 +33,11 @@ PATCH = Patch(
     impact=Impact(
         "Saving a checkpoint takes memory for another copy of it, and as much space in the temporary directory: "
         "large ones run out of memory, or out of space on a small /tmp.",
-        ("out of memory while saving a checkpoint", "No space left on device in /tmp while saving a checkpoint"),
+        (
+            "out of memory while saving a checkpoint",
+            "No space left on device in /tmp while saving a checkpoint",
+            "_atomic_save writes the checkpoint into a BytesIO before it writes the file",
+        ),
     ),
     default=False,
     further_than_upstream="The official fix avoids the copy in memory. Here the file is also written in its own "

@@ -62,7 +62,11 @@ PATCH = Patch(
     impact=Impact(
         "self.log(..., prog_bar=True) makes every training step wait for the GPU several times, even where there "
         "is no progress bar, or one that is refreshed less often.",
-        ("low GPU utilization with prog_bar=True", "cudaStreamSynchronize in self.log"),
+        (
+            "low GPU utilization with prog_bar=True",
+            "cudaStreamSynchronize in self.log",
+            "metrics of the progress bar are computed without a progress bar",
+        ),
     ),
     equivalent_to="self.log(..., prog_bar=False), where no progress bar is shown",
     note="Opt-in: for fast steps on a GPU, with prog_bar=True and a bar that is refreshed seldom. On a "

@@ -74,7 +74,11 @@ PATCH = Patch(
     impact=Impact(
         "Where an IterableDataset yields fewer batches than its __len__ says, the validation at the end of the "
         "epoch is left out, the learning rate is not decayed, and nothing says so.",
-        ("validation never runs with an IterableDataset", "IterableDataset with __len__ skips validation"),
+        (
+            "validation never runs with an IterableDataset",
+            "IterableDataset with __len__ skips validation",
+            "validation is not run on the last batch of the epoch",
+        ),
     ),
     equivalent_to="the same training with a dataset whose __len__ is right",
     note="Gradients that accumulate_grad_batches holds back at the end of such an epoch still wait for the next "

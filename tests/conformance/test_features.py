@@ -1,0 +1,38 @@
+"""What no release does, and nothing is patched for: the way round that ``diagnose`` tells does it on all of them."""
+
+import pytest
+
+from lightning_patches.cli import diagnose
+from tests.support.arms import Arm, run
+
+ONE, TWO = (1.0).hex(), (2.0).hex()
+RELEASES = pytest.mark.parametrize("version", ["2.0.0", "2.6.6"])
+
+
+@RELEASES
+@pytest.mark.parametrize(
+    ("case", "observed"),
+    [
+        ("validation", {"seen": [2, 4, 6, 8], "logged": {}}),
+        ("dict", {"seen": [], "logged": {"train/a": ONE, "train/b": TWO}}),
+        ("clipping", {"seen": [ONE, ONE], "logged": {}}),
+    ],
+)
+def test_the_way_round(version, case, observed):
+    result = run("features", Arm("pytorch-lightning", version), case)
+    assert result.ok and result.observations == [observed], result
+
+
+@RELEASES
+def test_validations_drift_against_the_steps(version):
+    """Of ten batches, of which four are accumulated, come three steps."""
+    result = run("features", Arm("pytorch-lightning", version), "drift")
+    assert result.ok and result.observations[0]["seen"] != [2, 4, 6, 8], result
+
+
+@RELEASES
+@pytest.mark.parametrize(("case", "name"), [("dict", "log-of-a-dict"), ("clipping", "clipping-in-manual-optimization")])
+def test_what_is_tried_first_is_refused_and_found(version, case, name):
+    result = run("features", Arm("pytorch-lightning", version), f"{case}-refused")
+    (match,) = [match for match in diagnose.find(diagnose.prepare(result.output)) if match.kind == "found"]
+    assert not result.ok and match.record.name == name, result

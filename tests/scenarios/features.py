@@ -1,0 +1,63 @@
+"""What no release does, and how the same is had without replacing anything.
+
+Cases: ``validation``, ``drift`` (the batches of an epoch are no multiple of those that are accumulated), ``dict`` and
+``clipping``; with ``-refused`` behind the last two, what people try first.
+"""
+
+import _scenario as scenario
+import torch
+
+pl = scenario.pytorch()
+CASE, _, REFUSED = scenario.CASE.partition("-")
+SEEN = []
+
+
+class Model(scenario.pytorch("demos.boring_classes").BoringModel):
+    def training_step(self, batch, batch_idx):
+        metrics = {"a": 1.0, "b": 2.0}
+        if CASE == "dict" and REFUSED:
+            self.log("train", metrics)
+        elif CASE == "dict":
+            self.log_dict({f"train/{key}": value for key, value in metrics.items()})
+        return super().training_step(batch, batch_idx)
+
+    def on_validation_start(self):
+        SEEN.append(self.trainer.global_step)
+
+
+class Clipped(Model):
+    automatic_optimization = False
+
+    def training_step(self, batch, batch_idx):
+        optimizer = self.optimizers()
+        optimizer.zero_grad()
+        self.manual_backward(1000 * self.layer(batch).sum())
+        if not REFUSED:
+            self.clip_gradients(optimizer, gradient_clip_val=1.0, gradient_clip_algorithm="norm")
+        gradients = torch.cat([one.grad.flatten() for one in self.parameters()])
+        SEEN.append(round(gradients.norm().item(), 3))
+        optimizer.step()
+
+
+if __name__ == "__main__":
+    if CASE in ("validation", "drift"):
+        accumulated, steps = 4, 2
+        trainer = scenario.trainer(
+            accelerator="cpu",
+            accumulate_grad_batches=accumulated,
+            val_check_interval=steps * accumulated,
+            check_val_every_n_epoch=None,
+            limit_train_batches=10 if CASE == "drift" else 8,
+            limit_val_batches=1,
+            num_sanity_val_steps=0,
+            max_steps=8,
+        )
+        trainer.fit(Model())
+    else:
+        options = {"gradient_clip_val": 1.0} if CASE == "clipping" and REFUSED else {}
+        trainer = scenario.trainer(
+            accelerator="cpu", limit_train_batches=2, limit_val_batches=0, max_epochs=1, **options
+        )
+        trainer.fit(Clipped() if CASE == "clipping" else Model())
+    logged = {name: value.item() for name, value in trainer.logged_metrics.items()}
+    scenario.observe(seen=SEEN, logged=logged)
