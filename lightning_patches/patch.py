@@ -136,7 +136,8 @@ class Patch(NamedTuple):
             fix; see :attr:`asks_who_relied_on_it`.
         relied_on_tests: the tests of such programs, as ``path::name``.
         warns_of: for a patch that mends nothing, and only says when a bug without a patch strikes: the bug's name in
-            :mod:`lightning_patches.unpatched`. It has no diff, and no place in the equivalence.
+            :mod:`lightning_patches.unpatched`; or ``"removed"``, where it is no bug, but what 1.x had
+            (``removed.txt``). It has no diff, and no place in the equivalence.
         affected_1x: the same as ``affected`` for 1.5 to 1.9 of ``pytorch_lightning``, which run on today's packages
             with the patch. They have no diffs and no place in the equivalence, but tests in ``tests/patches``.
         after: names of the patches around which this one is put. The order of patches that share a target is declared,

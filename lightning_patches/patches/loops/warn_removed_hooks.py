@@ -1,0 +1,173 @@
+"""Hooks of Lightning 1.x that 2.x never calls, and says nothing of, are named when fit begins."""
+
+from __future__ import annotations
+
+import dis
+import sys
+from types import CodeType, FunctionType
+from typing import Any, Callable, Iterable, Iterator, Optional
+
+from lightning_patches import notices
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+_OF_MODULES = frozenset(
+    (
+        "training_step_end",
+        "validation_step_end",
+        "test_step_end",
+        "on_epoch_start",
+        "on_epoch_end",
+        "on_pretrain_routine_start",
+        "on_pretrain_routine_end",
+        "on_post_move_to_device",
+        "on_hpc_save",
+        "on_hpc_load",
+        "on_train_dataloader",
+        "on_val_dataloader",
+        "get_progress_bar_dict",
+        "tbptt_split_batch",
+    )
+)
+_OF_CALLBACKS = frozenset(
+    (
+        "on_epoch_start",
+        "on_epoch_end",
+        "on_batch_start",
+        "on_batch_end",
+        "on_init_start",
+        "on_init_end",
+        "on_pretrain_routine_start",
+        "on_pretrain_routine_end",
+        "on_keyboard_interrupt",
+        "on_configure_sharded_model",
+        "on_before_accelerator_backend_setup",
+    )
+)
+_LIGHTNINGS = ("lightning", "pytorch_lightning", "lightning_fabric", "torch", "builtins")
+_NOTHING = frozenset(("RESUME", "NOP", "LOAD_CONST", "LOAD_FAST", "LOAD_FAST_BORROW", "RETURN_CONST", "RETURN_VALUE"))
+"""What a method is made of that does nothing, or returns what it gets."""
+
+
+def _verify_loop_configurations(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def _verify_loop_configurations(trainer: Any) -> None:
+        original(trainer)
+        if trainer.state.fn == "fit":
+            try:
+                found = _never_called(trainer)
+            except Exception:
+                return  # the program's classes are looked at, and may be of any kind
+            if found:
+                notices.warn_once(
+                    f"removed hooks {sorted(found)}",
+                    "Lightning 2.x never calls "
+                    + "; ".join(f"{name} (instead: {instead})" for name, instead in found.items())
+                    + ". These hooks were taken away, and what they do here is not done.",
+                    stacklevel=4,
+                )
+
+    return _verify_loop_configurations
+
+
+def _never_called(trainer: Any) -> dict[str, str]:
+    """``{"Net.on_epoch_end": what to use instead}``, of the model and the callbacks of a Trainer."""
+    from lightning_patches.removed import find
+
+    model = type(trainer.lightning_module)
+    looked_at = {model: _OF_MODULES, **{type(callback): _OF_CALLBACKS for callback in trainer.callbacks}}
+    defined = {
+        (kind, name): vars(owner)[name]
+        for kind, names in looked_at.items()
+        for name in names
+        for owner in [next((one for one in kind.__mro__ if name in vars(one)), None)]
+        if owner is not None and _is_own(owner)
+    }
+    suspects = {key: code for key, method in defined.items() for code in [_code_of(method)] if _does_something(code)}
+    if not suspects:
+        return {}
+    used = _names_used((*looked_at, type(trainer)), {name for _, name in suspects})
+    rows = {name: find("hook", name) for _, name in suspects if name not in used}
+    return {
+        f"{kind.__name__}.{name}": row.instead
+        for kind, name in sorted(suspects, key=lambda key: (key[0].__name__, key[1]))
+        for row in [rows.get(name)]
+        if row is not None
+    }
+
+
+def _is_own(kind: type) -> bool:
+    return kind.__module__.partition(".")[0] not in _LIGHTNINGS
+
+
+def _code_of(method: Any) -> Optional[CodeType]:
+    """The code of a function, or of what a class makes of one. Nothing of the program's own is asked for anything."""
+    if type(method) in (staticmethod, classmethod):
+        method = method.__func__
+    elif type(method) is property:
+        method = method.fget
+    while type(method) is FunctionType and "__wrapped__" in vars(method):
+        method = vars(method)["__wrapped__"]
+    return method.__code__ if type(method) is FunctionType else None
+
+
+def _does_something(code: Optional[CodeType]) -> bool:
+    return code is not None and any(one.opname not in _NOTHING for one in dis.get_instructions(code))
+
+
+def _names_used(kinds: Iterable[type], wanted: set[str]) -> set[str]:
+    """Which hooks the program's own code may call: its classes and what stands beside them, and all that is running.
+
+    A hook that calls itself by ``super()`` is not meant, so functions of the same name do not count.
+    """
+    own = {owner for kind in kinds for owner in kind.__mro__ if _is_own(owner)}
+    modules = {one.__module__ for one in own} | {"__main__"}
+    beside = [value for name in modules for value in list(vars(sys.modules[name]).values())]
+    own |= {value for value in beside if issubclass(type(value), type) and value.__module__ in modules}
+    codes = [_code_of(value) for value in beside]
+    codes += [_code_of(one) for owner in own for one in list(vars(owner).values())]
+    frame: Any = sys._getframe()
+    while frame is not None:
+        if _root(frame) not in (*_LIGHTNINGS, "lightning_patches"):
+            codes.append(frame.f_code)
+        frame = frame.f_back
+    return {name for code in codes if code is not None for name in _names_in(code) if name in wanted}
+
+
+def _root(frame: Any) -> str:
+    return str(frame.f_globals.get("__name__", "")).partition(".")[0]
+
+
+def _names_in(code: CodeType) -> Iterator[str]:
+    """The attributes that code asks for, and its strings: ``getattr(self, "on_epoch_end")``."""
+    for one in dis.get_instructions(code):
+        if one.opname in ("LOAD_ATTR", "LOAD_METHOD") and one.argval != code.co_name:
+            yield one.argval
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _names_in(constant)
+        elif isinstance(constant, str):
+            yield constant
+
+
+PATCH = Patch(
+    name="warn-removed-hooks",
+    added="0.2.0",
+    title="Hooks of Lightning 1.x that are never called are named when fit begins",
+    group="correctness",
+    affected=(">=2.0.0,<=2.6.6",),
+    targets=(
+        Target("pytorch.trainer.configuration_validator:_verify_loop_configurations", _verify_loop_configurations),
+    ),
+    upstream=Upstream(),
+    impact=Impact(
+        "A model or a callback that was written for Lightning 1.x has hooks that 2.x never calls, as on_epoch_end or "
+        "training_step_end, and trains without them, with no word about it.",
+        ("on_epoch_end is never called",),
+    ),
+    equivalent_to="the hook that upstream's migration guide names, which the warning names, too",
+    note="This patch mends nothing: it warns, once, of methods that do something, and that nothing in the program "
+    "seems to call.",
+    warns_of="removed",
+    relied_on="A program that calls such a method itself gets no warning, if the call stands in its classes, in their "
+    "modules or in what is running. Nothing else differs.",
+    relied_on_tests=("tests/patches/test_warn_removed_hooks.py::test_is_silent_where_nothing_is_lost",),
+)

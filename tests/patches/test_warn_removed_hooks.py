@@ -1,0 +1,49 @@
+"""Hooks of Lightning 1.x that 2.x never calls: the patch only says so."""
+
+import pytest
+
+from tests.support.arms import Arm, run
+from tests.support.effects import Effect
+
+EFFECTS = (
+    Effect(
+        "mends nothing: a program whose hooks are never called is warned",
+        lines=("warning LightningPatchesWarning Lightning 2.x never calls",),
+    ),
+)
+ENDS = [("pytorch-lightning", "2.0.0"), ("pytorch-lightning", "2.6.6"), ("lightning", "2.6.6")]
+RIGHT = -6.0
+"""Two epochs of two steps, with gradients of 1 and 2 in each."""
+
+
+def observed(arm, case):
+    result = run("warn_removed_hooks", arm, case)
+    assert result.ok, result
+    seen = result.observations[0]
+    return float.fromhex(seen["weight"]), seen["warnings"]
+
+
+@pytest.mark.parametrize(("case", "name"), [("", "Old"), ("callback", "Forgets"), ("metaclass", "Old")])
+@pytest.mark.parametrize(("distribution", "version"), ENDS)
+def test_a_hook_that_is_never_called_is_named_once(distribution, version, case, name):
+    assert observed(Arm(distribution, version), "2.x") == (RIGHT, [])
+    wrong = observed(Arm(distribution, version), case)
+    assert wrong == (-10.0, [])
+
+    weight, (warning,) = observed(Arm(distribution, version, shim=True), case)
+    assert weight == wrong[0]
+    assert f"never calls {name}.on_epoch_end (instead: on_train_epoch_end" in warning
+
+
+@pytest.mark.parametrize("case", ["2.x", "others"])
+@pytest.mark.parametrize(("distribution", "version"), ENDS)
+def test_is_silent_where_nothing_is_lost(distribution, version, case):
+    """The replacement; and stubs of a base class, a hook that another method calls, and one that the script calls."""
+    assert observed(Arm(distribution, version, shim=True), case) == (RIGHT, [])
+
+
+def test_where_warnings_are_errors_the_program_goes_on():
+    result = run("warn_removed_hooks", Arm("pytorch-lightning", "2.6.6", shim=True), "error")
+    assert result.ok, result
+    assert result.observations[0]["weight"] == (-10.0).hex()
+    assert "lightning_patches: Lightning 2.x never calls Old.on_epoch_end" in result.output

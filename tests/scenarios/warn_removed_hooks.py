@@ -1,0 +1,81 @@
+"""A model for Lightning 1.x, whose ``on_epoch_end`` forgets a state, is trained on 2.x.
+
+The state is a running sum, which each epoch is to begin anew. Cases: ``1.x``, and ``2.x``, with the hook that is called
+now; ``callback``, where a callback has the hook; ``others``, hooks that nothing is lost with.
+"""
+
+import warnings
+
+import _scenario as scenario
+import torch
+
+pl = scenario.pytorch()
+CASE = scenario.CASE
+
+
+class Model(pl.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(1, 1, bias=False)
+        torch.nn.init.zeros_(self.layer.weight)
+        self.total = 0.0
+
+    def training_step(self, batch, batch_idx):
+        self.total += 1.0
+        return (self.layer(batch) * self.total).sum()
+
+    def train_dataloader(self):
+        return torch.utils.data.DataLoader(torch.ones(2, 1))
+
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.parameters(), lr=1.0)
+
+    def forget(self):
+        self.total = 0.0
+
+
+class Old(Model):
+    def on_epoch_end(self):
+        self.forget()
+
+
+class New(Model):
+    def on_train_epoch_end(self):
+        self.forget()
+
+
+class Forgets(pl.Callback):
+    def on_epoch_end(self, trainer, pl_module):
+        pl_module.forget()
+
+
+class Raises(type(pl.LightningModule)):
+    def __getattr__(cls, name):
+        raise RuntimeError(name)
+
+
+if CASE == "metaclass":
+
+    class Old(Model, metaclass=Raises):
+        def on_epoch_end(self):
+            self.forget()
+
+
+if __name__ == "__main__":
+    model = {"": Old, "error": Old, "metaclass": Old, "2.x": New, "callback": Model, "others": Model}[CASE]()
+    if CASE == "others":
+        import _removed_hooks_in_use as in_use
+
+        model = in_use.made_of(Model)
+    trainer = scenario.trainer(
+        max_epochs=2, accelerator="cpu", callbacks=[Forgets()] if CASE == "callback" else None, max_steps=4
+    )
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("error" if CASE == "error" else "always", UserWarning)
+        warnings.filterwarnings("always", module="lightning")
+        trainer.fit(model)
+        trainer.fit(model)
+    ours = [str(one.message) for one in caught if one.category.__name__ == "LightningPatchesWarning"]
+    scenario.observe(weight=model.layer.weight.item(), warnings=ours)
+    if CASE == "others":
+        print(model.get_progress_bar_dict())
