@@ -21,6 +21,7 @@ WORDS = {
     "failed": "FAILED",
     "fixed-upstream": "fixed upstream",
     "not-affected": "not affected",
+    "not-known": "not known here",
 }
 """A verdict in the user's words, in the order in which verdicts are counted."""
 

@@ -463,6 +463,8 @@ def headline(one: Audited) -> str:
     parts = [f"{count} {words}" for count, words in counts if count]
     more = len(one.bugs) - len(counted)
     rest = f" {more} more {'is' if more == 1 else 'are'} there with an older torch only." if more else ""
+    if gate.is_unknown(one.version, ()):
+        rest += " Of 1.x no more is known here than what keeps it from running on today's packages."
     return f"{what} has {total}" + (f": {', '.join(parts)}." if parts else ".") + rest
 
 

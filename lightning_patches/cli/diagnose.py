@@ -146,7 +146,7 @@ _NO_PROGRAM = re.compile(
     r"accuracy|metrics?)\b"
 )
 """What else is stuck or frozen."""
-_ELSEWHERE = ("not-affected", "fixed-upstream")
+_WITHOUT = ("not-affected", "fixed-upstream")
 _KINDS = ("found", "possible", "follows", "ruled out")
 
 Record = Union[Patch, Unpatched, Removed, Feature]
@@ -187,10 +187,7 @@ class Match:
     @property
     def ruled_out(self) -> bool:
         """The releases in question do not have the bug. Of one that is too old to be known here that is not said."""
-        is_removed = isinstance(self.record, Removed)  # which is known of 1.x as well
-        return bool(self.verdicts) and all(
-            one["verdict"] in _ELSEWHERE if is_removed else _is_without(one) for one in self.verdicts
-        )
+        return bool(self.verdicts) and all(one["verdict"] in _WITHOUT for one in self.verdicts)
 
     @property
     def kind(self) -> str:
@@ -199,14 +196,10 @@ class Match:
             return "ruled out"
         if self.error is not None and self.error.before is not None:
             return "follows"
-        is_there = isinstance(self.record, Feature) or any(v["verdict"] not in _ELSEWHERE for v in self.verdicts)
+        is_there = isinstance(self.record, Feature) or any(v["verdict"] not in gate.ELSEWHERE for v in self.verdicts)
         if isinstance(self.record, Removed):  # no other bug says so, and the release is asked only where it is known
             return "found"
         return "found" if self.certain and is_there else "possible"
-
-
-def _is_without(verdict: dict[str, str]) -> bool:
-    return verdict["verdict"] in _ELSEWHERE and not gate.is_older(verdict["version"])
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -672,15 +665,16 @@ def _verdicts_by_number(record: Record, releases: list[audit.Audited]) -> list[d
 
 def _verdict_by_number(record: Union[Patch, Unpatched, Removed], one: audit.Audited) -> dict[str, str]:
     assert one.version is not None
+    absent = "not-known" if gate.is_unknown(one.version, getattr(record, "ranges", record.affected)) else "not-affected"
     if isinstance(record, Patch):
         found = [bug for bug in one.bugs if bug.record is record]
-        verdict = "pending" if found and found[0].covered else "disabled" if found else "not-affected"
+        verdict = "pending" if found and found[0].covered else "disabled" if found else absent
         reason = found[0].reason if found else ""
     elif isinstance(record, Removed):
         verdict = "removed" if gate.in_ranges(one.version, record.affected) else "not-affected"
         reason = ""
     else:
-        verdict = "unpatched" if audit.has(record, one.distribution, one.version) else "not-affected"
+        verdict = "unpatched" if audit.has(record, one.distribution, one.version) else absent
         reason = record.why_not if verdict == "unpatched" else ""
     return {"distribution": one.distribution, "version": one.version, "verdict": verdict, "reason": reason}
 
@@ -693,7 +687,7 @@ def _would_tell(match: Match) -> str:
     record = match.record
     if isinstance(record, Feature):
         return ""
-    older = [verdict for verdict in match.verdicts if gate.is_older(verdict["version"])]
+    older = [verdict for verdict in match.verdicts if verdict["verdict"] == "not-known"]
     if older and len(older) == len(match.verdicts):
         which = f"{older[0]['distribution']} {older[0]['version']}"
         return f"nothing here: {which} is older than the releases that are known here, and no patch is for it"

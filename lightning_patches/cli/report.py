@@ -16,6 +16,7 @@ from typing import Any
 
 import lightning_patches
 from lightning_patches.cli import OK, _output, _settings
+from lightning_patches.engine import gate
 from lightning_patches.engine.installed import find_installed
 from lightning_patches.engine.verdicts import by_release, count_fixes
 
@@ -49,7 +50,7 @@ def gather() -> dict[str, Any]:
     not_applied = [
         f"{entry.patch} in {entry.distribution} {entry.version}: {entry.verdict}, {without_paths(entry.reason)}"
         for entry in entries
-        if entry.verdict not in ("pending", "applied", "not-affected", "fixed-upstream", "disabled")
+        if entry.verdict not in ("pending", "applied", "disabled", *gate.ELSEWHERE)
     ]
     return {
         "lightning-patches": lightning_patches.__version__,

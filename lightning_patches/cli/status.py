@@ -15,8 +15,8 @@ With --json, one object; keys are only ever added:
   fixes              {release: count}; what only warns does not count, nor what only some torch needs
   ok                 the exit status is 0
 A verdict is one of: pending (will be applied on import), disabled (not selected by the toggle), not-affected,
-fixed-upstream, not-supported (another package lacks what the patch needs), drifted (code that no known release
-ships; left alone), failed, applied.
+not-known (the release is older than those that the bug was compared with), fixed-upstream, not-supported (another
+package lacks what the patch needs), drifted (code that no known release ships; left alone), failed, applied.
 
 exit status: 0 all that is wanted will be applied; 1 a wanted patch has drifted or failed, or a compromised release is
 installed; 2 LIGHTNING_PATCHES or the command line asks for something that does not exist.
@@ -33,14 +33,13 @@ import lightning_patches
 from lightning_patches import patches as catalogue
 from lightning_patches.cli import NOT_APPLIED, OK, USAGE, _output, _records, autostart
 from lightning_patches.cli._settings import WORDS, Toggle, read_toggle, verdicts
-from lightning_patches.engine import toggle
+from lightning_patches.engine import gate, toggle
 from lightning_patches.engine.installed import Installed, find_installed
 from lightning_patches.engine.verdicts import Entry, by_release, count_fixes, fixes_in_words
 
 HELP = "what the patches do in this environment, and why"
 
 _WHERE = "programs that `import lightning_patches` or that `lightning-patches run` starts"
-_ELSEWHERE = ("fixed-upstream", "not-affected")
 _STYLES = {
     "pending": "green",
     "applied": "green",
@@ -50,6 +49,7 @@ _STYLES = {
     "disabled": "yellow",
     "fixed-upstream": "dim",
     "not-affected": "dim",
+    "not-known": "dim",
 }
 
 
@@ -175,7 +175,7 @@ def _shown(found: list[Entry], args: argparse.Namespace) -> list[Entry]:
         if (not names or entry.patch in names)
         and args.group in (None, groups[entry.patch])
         and (args.verdict in (None, entry.verdict))
-        and (args.all or _is_selective(args) or entry.verdict not in _ELSEWHERE)
+        and (args.all or _is_selective(args) or entry.verdict not in gate.ELSEWHERE)
     ]
 
 
@@ -219,7 +219,7 @@ def _row(entry: Entry, several: bool) -> tuple[str, ...]:
         why = _records.title(patch)
     elif entry.verdict == "disabled" and not patch.default:
         why = f"opt-in, {why}"
-    drop = entry.drop_at or "" if entry.verdict not in _ELSEWHERE else ""
+    drop = entry.drop_at or "" if entry.verdict not in gate.ELSEWHERE else ""
     where = (f"{entry.distribution} {entry.version}",) if several else ()
     return (entry.patch, *where, WORDS[entry.verdict], drop, why)
 

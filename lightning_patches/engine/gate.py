@@ -19,8 +19,18 @@ from lightning_patches.patch import Patch, Target
 _COMPARISONS = {">=": operator.ge, "<=": operator.le, "==": operator.eq, "<": operator.lt}
 
 Verdict = Literal[
-    "applied", "pending", "not-affected", "fixed-upstream", "disabled", "not-supported", "drifted", "failed"
+    "applied",
+    "pending",
+    "not-affected",
+    "not-known",
+    "fixed-upstream",
+    "disabled",
+    "not-supported",
+    "drifted",
+    "failed",
 ]
+ELSEWHERE = ("not-affected", "not-known", "fixed-upstream")
+"""Verdicts on a patch that the release does not need, or that is not for it."""
 REFUSED = ("not-supported", "drifted", "failed")
 """Verdicts on a patch that cannot be applied where its bug may be. For a wanted patch, errors under ``strict``."""
 
@@ -168,16 +178,16 @@ def _decide_version(patch: Patch, distribution: str, version: str) -> Optional[D
         return Decision("fixed-upstream", f"{distribution} {version} has the official fix (since {patch.fixed_in})")
     if patch.fixed_in is None and parsed > Version(fingerprints.known_releases()[-1]):
         return Decision("not-affected", f"{distribution} {version} is newer than the releases this patch was proven on")
-    if is_older(version) and not patch.affected_1x:
-        what = "is older than the releases that are known here, and may have this bug"
-        return Decision("not-affected", f"{distribution} {version} {what}; the patch is not for it")
+    if is_unknown(version, patch.ranges):
+        what = "is older than the releases that were compared, and may have this bug; the patch is not for it"
+        return Decision("not-known", f"{distribution} {version} {what}")
     return Decision("not-affected", f"{distribution} {version} does not have this bug")
 
 
-def is_older(version: str) -> bool:
-    """Whether a version is of 1.x or before, with which most patches and bugs were not compared."""
+def is_unknown(version: str, ranges: tuple[str, ...]) -> bool:
+    """Whether a version is of 1.x or before, with which a patch or a bug of these ranges was not compared."""
     try:
-        return _public(version) < Version("2")
+        return _public(version) < Version("2") and not any(re.match(r">=1\.", text) for text in ranges)
     except InvalidVersion:
         return False
 

@@ -375,3 +375,8 @@ def test_a_release_of_1x(capsys: pytest.CaptureFixture[str]) -> None:
     assert any("1.x" in note for note in one["notes"])
     status, (other,) = audit(capsys, "--requirement", "lightning==1.9.5")
     assert status == 3 and not other["bugs"]
+
+
+def test_of_1x_it_says_what_it_knows(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["audit", "--requirement", "pytorch-lightning==1.9.5"]) == 0
+    assert "Of 1.x no more is known here than what keeps it from running" in " ".join(capsys.readouterr().out.split())
