@@ -11,15 +11,16 @@ from tests.unit.fakes import ROOT
 
 PACKAGE = ROOT / "lightning_patches"
 EVERYBODY = {"errors", "patch", "trust"}
-ENGINE = {*EVERYBODY, "notices", "unpatched", "engine"}
+ENGINE = {*EVERYBODY, "notices", "removed", "unpatched", "engine"}
 ALLOWED: dict[str, set[str]] = {
     "errors": set(),
     "patch": set(),
     "trust": {"notices"},
     "notices": {"errors"},
+    "removed": {"patch"},
     "unpatched": {"patch"},
     "engine": ENGINE,
-    "patches": {"patch", "notices", "trust", "engine.distributions", "patches"},
+    "patches": {"patch", "notices", "removed", "trust", "engine.distributions", "patches"},
     "ranks": {"notices", "errors", "ranks"},
     "doctor": {*ENGINE, "patches", "ranks", "doctor"},
     "activation": {*ENGINE, "patches", "ranks", "activation", ""},

@@ -157,7 +157,7 @@ PATCH = Patch(
     targets=(
         Target("pytorch.trainer.configuration_validator:_verify_loop_configurations", _verify_loop_configurations),
     ),
-    upstream=Upstream(),
+    upstream=Upstream(issues=(17187,)),
     impact=Impact(
         "A model or a callback that was written for Lightning 1.x has hooks that 2.x never calls, as on_epoch_end or "
         "training_step_end, and trains without them, with no word about it.",
