@@ -189,7 +189,7 @@ FEATURES = (
     Feature(
         name="validation-by-optimizer-steps",
         title="Validation every so many optimizer steps",
-        upstream=Upstream(issues=(12205, 17207)),
+        upstream=Upstream(issues=(12205, 17207, 19740)),
         impact=Impact(
             "val_check_interval counts batches, whatever accumulate_grad_batches says; and as the last batch of an "
             "epoch always ends in a step, validations drift against the steps where the batches of an epoch are no "
