@@ -14,6 +14,7 @@ enum { EXECUTED = 1, CALLED = 2, OF_A_PATCH = 4 };
 
 static PyObject *executed, *called; /* lists of code objects, which they keep alive */
 static const char *patches;         /* part of the path of every file that belongs to a patch */
+static const char *passes_on;       /* and of one whose calls are Lightning's own */
 static Py_ssize_t place;            /* of the marks among what a code object carries for others */
 static _PyFrameEvalFunction evaluate;
 
@@ -27,7 +28,7 @@ static uintptr_t marks_of(PyCodeObject *code)
 static int is_of_a_patch(PyCodeObject *code)
 {
     const char *file = PyUnicode_AsUTF8(code->co_filename);
-    return file != NULL && strstr(file, patches) != NULL;
+    return file != NULL && strstr(file, patches) != NULL && strstr(file, passes_on) == NULL;
 }
 
 static void mark(PyCodeObject *code, uintptr_t before, uintptr_t after)
@@ -61,17 +62,18 @@ static PyObject *note_and_evaluate(PyThreadState *thread, _PyInterpreterFrame *f
 
 static PyObject *note(PyObject *module, PyObject *arguments)
 {
-    const char *part;
+    const char *part, *other;
     PyInterpreterState *interpreter = PyInterpreterState_Get();
     if (executed != NULL) {
         PyErr_SetString(PyExc_RuntimeError, "it is noted already what this process executes");
         return NULL;
     }
-    if (!PyArg_ParseTuple(arguments, "sO!O!", &part, &PyList_Type, &executed, &PyList_Type, &called))
+    if (!PyArg_ParseTuple(arguments, "ssO!O!", &part, &other, &PyList_Type, &executed, &PyList_Type, &called))
         return NULL;
     patches = strdup(part);
+    passes_on = strdup(other);
     place = _PyEval_RequestCodeExtraIndex(NULL);
-    if (patches == NULL || place < 0) {
+    if (patches == NULL || passes_on == NULL || place < 0) {
         PyErr_SetString(PyExc_RuntimeError, "code objects have no place left for the marks");
         return NULL;
     }
@@ -83,7 +85,7 @@ static PyObject *note(PyObject *module, PyObject *arguments)
 }
 
 static PyMethodDef functions[] = {
-    {"note", note, METH_VARARGS, "note(patches, executed, called): add code to the two lists from now on"},
+    {"note", note, METH_VARARGS, "note(patches, passes_on, executed, called): add code to the two lists from now on"},
     {NULL, NULL, 0, NULL},
 };
 static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_executed", NULL, -1, functions};

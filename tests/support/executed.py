@@ -31,6 +31,8 @@ ROOTS = {"lightning": "", "pytorch_lightning": "pytorch/", "lightning_fabric": "
 """Root package -> where it lies in upstream's source tree."""
 _SOURCE = Path(__file__).with_suffix(".c")
 PATCHES = os.path.join("lightning_patches", "patches", "")
+PASSES_ON = "hook_calls.py"
+"""A patch whose replacements call hooks by the names that Lightning hands them: those are Lightning's calls."""
 _codes: list[CodeType] = []
 _called: list[CodeType] = []
 
@@ -72,7 +74,7 @@ def note(directory: str, out: str) -> None:
         assert spec is not None and spec.loader is not None
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
-        module.note(PATCHES, _codes, _called)
+        module.note(PATCHES, PASSES_ON, _codes, _called)
     else:
         tracer = _Tracer()
         sys.settrace(tracer)
@@ -97,7 +99,8 @@ class _Tracer:
     def __call__(self, frame: FrameType, event: str, argument: Any) -> None:  # None: lines are not traced
         code, caller = frame.f_code, frame.f_back
         self._add(code, self._executed, _codes)
-        if caller is not None and PATCHES in caller.f_code.co_filename:
+        file = caller.f_code.co_filename if caller is not None else ""
+        if PATCHES in file and PASSES_ON not in file:
             self._add(code, self._called, _called)
 
     @staticmethod

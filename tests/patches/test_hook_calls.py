@@ -1,0 +1,54 @@
+"""Issue 20388: the Trainer names the current hook on the model with torch's slow way to set an attribute."""
+
+import pytest
+
+from tests.equivalence.proof import Proof, sees
+from tests.support.arms import Arm, run
+
+NEWEST = ("lightning", "2.6.6")
+
+
+def observed(release, case, shim):
+    toggle = "hook-calls,compiled-log" if shim else None
+    result = run("hook_calls", Arm(*release, shim=shim), case, toggle=toggle)
+    assert result.ok, result
+    return result.observations
+
+
+def _observes_the_same(release, case):
+    stock, shim = observed(release, case, False), observed(release, case, True)
+    assert [{**rank, "named": 0} for rank in shim] == [{**rank, "named": 0} for rank in stock]
+    return stock, shim
+
+
+@pytest.mark.parametrize("case", ["profiler", "debug", "raises", "hooks"])
+@pytest.mark.parametrize("release", [("pytorch-lightning", "2.1.0"), NEWEST])
+def test_each_hook_sees_what_it_sees_on_stock(release, case):
+    stock, shim = _observes_the_same(release, case)
+    assert stock[0]["named"] > 40 and shim[0]["named"] < 10
+
+
+@pytest.mark.parametrize("case", ["own", "wrapped", "descriptor"])
+def test_what_sets_attributes_in_its_own_way_sees_each(case):
+    stock, shim = _observes_the_same(NEWEST, case)
+    assert sum(event.startswith("set ") for event in shim[0]["events"]) > 40
+
+
+@pytest.mark.distributed
+def test_on_two_ranks():
+    _observes_the_same(NEWEST, "ddp")
+
+
+def _is_named_slowly(ranks):
+    return [{**rank, "named": rank["named"] > 10} for rank in ranks]
+
+
+PROOFS = (
+    Proof(
+        "hook-calls",
+        sees(lambda seen: seen["named"] > 40),
+        case="plain",
+        observed=_is_named_slowly,
+        recommended_observed=lambda ranks: [{**rank, "named": False} for rank in ranks],
+    ),
+)

@@ -1,0 +1,42 @@
+"""Issue 20388: each self.log takes the signature of training_step apart."""
+
+import pytest
+
+from tests.equivalence.proof import Proof, sees
+from tests.support.arms import Arm, run
+
+NEWEST = ("lightning", "2.6.6")
+
+
+def both(release, case):
+    """What is seen on stock and with the patch, which must be the same, and how often ``inspect`` was asked."""
+    stock = run("hook_signature", Arm(*release), case)
+    shim = run("hook_signature", Arm(*release, shim=True), case, toggle="hook-signature")
+    assert stock.ok and shim.ok, (stock, shim)
+    counts = [[rank.pop("counted") for rank in result.observations] for result in (stock, shim)]
+    assert shim.observations == stock.observations
+    return counts
+
+
+@pytest.mark.parametrize("case", ["none", "varargs", "keyword", "loaders", "iterator"])
+@pytest.mark.parametrize("release", [("pytorch-lightning", "2.0.0"), NEWEST])
+def test_each_step_is_called_as_on_stock(release, case):
+    (stock,), (shim,) = both(release, case)
+    assert stock > shim
+
+
+@pytest.mark.parametrize("case", ["partial", "wrapped", "signature", "instance"])
+def test_other_steps_are_asked_as_before(case):
+    (stock,), (shim,) = both(NEWEST, case)
+    assert stock >= shim > 0 or case == "instance"
+
+
+PROOFS = (
+    Proof(
+        "hook-signature",
+        sees(lambda seen: seen["counted"] > 4),
+        case="plain",
+        observed=lambda ranks: [{**rank, "counted": rank["counted"] > 0} for rank in ranks],
+        recommended_observed=lambda ranks: [{**rank, "counted": False} for rank in ranks],
+    ),
+)

@@ -1,0 +1,128 @@
+"""Issue 20388: what the Trainer does around each hook. Counts how often torch's slow ``__setattr__`` names the hook.
+
+Cases: ``plain``; ``own`` (the model sets attributes in its own way), ``wrapped`` (torch's function is wrapped),
+``descriptor`` (the class has a property of that name), ``profiler``, ``debug``, ``raises``, ``hooks`` (a hook is
+replaced, and callbacks come and go, between two steps), ``ddp`` (two ranks).
+"""
+
+import logging
+import sys
+
+import _scenario as scenario
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+pl = scenario.pytorch()
+events, named = [], []
+
+
+class Watch(pl.Callback):
+    def __getattribute__(self, name):
+        found = super().__getattribute__(name)
+        if name == "on_train_batch_start" or not name.startswith("on_") or not callable(found):
+            return found
+
+        def told(trainer, module, *args, **kwargs):
+            events.append(f"callback {name} {module._current_fx_name}")
+            return found(trainer, module, *args, **kwargs)
+
+        return told
+
+    def on_train_batch_start(self, trainer, module, batch, batch_idx):
+        events.append(f"step {batch_idx} {module._current_fx_name}")
+        if scenario.CASE == "hooks" and batch_idx == 1:
+            module.on_train_batch_end = lambda *args: events.append(f"replaced {module._current_fx_name}")
+            trainer.callbacks.append(Late())
+
+
+class Late(pl.Callback):
+    def on_train_batch_end(self, trainer, module, *args):
+        events.append(f"late {module._current_fx_name}")
+
+
+class Model(pl.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(2, 1)
+
+    def training_step(self, batch, batch_idx):
+        self.log("loss", self.layer(batch[0]).mean())
+        events.append(f"training_step {self._current_fx_name}")
+        if scenario.CASE == "raises" and batch_idx == 1:
+            raise ValueError("on purpose")
+        return self.layer(batch[0]).mean()
+
+    def validation_step(self, batch, batch_idx):
+        events.append(f"validation_step {self._current_fx_name}")
+        self.log("value", self.layer(batch[0]).mean())
+
+    def on_before_optimizer_step(self, optimizer):
+        events.append(f"on_before_optimizer_step {self._current_fx_name}")
+
+    def configure_optimizers(self):
+        events.append(f"configure_optimizers {self._current_fx_name}")
+        return torch.optim.SGD(self.parameters(), lr=0.1)
+
+
+class Own(Model):
+    def __setattr__(self, name, value):
+        if name == "_current_fx_name":
+            events.append(f"set {value}")
+        super().__setattr__(name, value)
+
+
+class Described(Model):
+    @property
+    def _current_fx_name(self):
+        return self.__dict__["described"]
+
+    @_current_fx_name.setter
+    def _current_fx_name(self, value):
+        events.append(f"set {value}")
+        self.__dict__["described"] = value
+
+
+def profile(frame, event, arg):
+    if event == "call" and frame.f_code.co_name == "__setattr__" and frame.f_locals.get("name") == "_current_fx_name":
+        named.append(frame.f_locals["value"])
+
+
+if __name__ == "__main__":
+    pl.seed_everything(3)
+    case = scenario.CASE
+    model = {"own": Own, "descriptor": Described}.get(case, Model)()
+    if case == "wrapped":
+        slow = torch.nn.Module.__setattr__
+
+        def wrapper(self, name, value):
+            if name == "_current_fx_name":
+                events.append(f"set {value}")
+            slow(self, name, value)
+
+        torch.nn.Module.__setattr__ = wrapper
+    if case == "debug":
+
+        class Keep(logging.Handler):
+            def emit(self, record):
+                events.append(record.getMessage())
+
+        log = logging.getLogger(f"{pl.__name__}.trainer.call")
+        log.addHandler(Keep())
+        log.setLevel(logging.DEBUG)
+    loader = DataLoader(TensorDataset(torch.arange(8.0).reshape(4, 2)), batch_size=1)
+    options = {"profiler": "simple"} if case == "profiler" else {}
+    if case == "ddp":
+        options.update(strategy="ddp", devices=2)
+    trainer = scenario.trainer(max_epochs=2, callbacks=[Watch()], accelerator="cpu", **options)
+    sys.setprofile(profile)
+    try:
+        trainer.fit(model, loader, loader)
+    except ValueError as error:
+        events.append(f"{error} {model._current_fx_name}")
+    sys.setprofile(None)
+    if case == "profiler":
+        actions = trainer.profiler.recorded_durations
+        events += [f"{name} {len(actions[name])}" for name in sorted(actions)]
+    scenario.observe(
+        events=events, named=len(named), weights=model.layer.weight, metrics=dict(trainer.callback_metrics)
+    )
