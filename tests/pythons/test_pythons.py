@@ -11,7 +11,7 @@ import pytest
 from tests.support import pythons
 from tests.support.arms import ROOT, Arm, run
 
-UNIT = ("early", "gate", "hooks", "patcher", "runtime", "startup", "toggle", "verdicts")
+UNIT = ("early", "gate", "hooks", "notices", "patcher", "startup", "toggle", "verdicts")
 """Unit tests of what activates and patches: stand-ins for Lightning, and no torch."""
 COMMANDS = (
     ("status", "--json"),
