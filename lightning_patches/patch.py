@@ -142,6 +142,8 @@ class Patch(NamedTuple):
             with the patch. They have no diffs and no place in the equivalence, but tests in ``tests/patches``.
         after: names of the patches around which this one is put. The order of patches that share a target is declared,
             directly or by way of others.
+        for_import: Lightning cannot be imported without the patch, wherever its bug shows. A toggle that selects other
+            patches by name keeps it.
         frames: parts of frames (path and function), through one of which a traceback of the bug runs, where these are
             not in the files of the targets. For `lightning-patches diagnose`, like the next two.
         would_tell: what would tell whether it is this bug, where a symptom alone does not; a sentence's end.
@@ -170,6 +172,7 @@ class Patch(NamedTuple):
     warns_of: str = ""
     affected_1x: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
+    for_import: bool = False
     frames: tuple[str, ...] = ()
     would_tell: str = ""
     would_tell_silent: str = ""

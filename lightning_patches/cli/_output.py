@@ -18,6 +18,8 @@ from lightning_patches.errors import LightningPatchesError
 if TYPE_CHECKING:
     from rich.console import Console
 
+SCHEMA = 1
+"""Of what ``--json`` writes: keys are only ever added to one."""
 MAX_TEXT_WIDTH = 100
 MIN_PROSE_WIDTH = 20
 
@@ -72,8 +74,8 @@ def _write_out(act: Callable[[], None]) -> None:
         raise WriteError(f"cannot write: {error.strerror or error}") from None
 
 
-def write_json(data: Any) -> None:
-    write(json.dumps(data, indent=2))
+def write_json(data: dict[str, Any]) -> None:
+    write(json.dumps({"schema": SCHEMA, **data}, indent=2))
 
 
 def paragraph(text: str, indent: str = "") -> str:

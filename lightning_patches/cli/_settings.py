@@ -12,18 +12,18 @@ from lightning_patches.engine.patcher import Patcher
 from lightning_patches.engine.verdicts import Entry, entries, in_short
 from lightning_patches.errors import ToggleError
 
-WORDS = {
-    "pending": "will be applied",
-    "applied": "applied",
-    "disabled": "disabled",
-    "not-supported": "not supported",
-    "drifted": "NOT APPLIED",
-    "failed": "FAILED",
-    "fixed-upstream": "fixed upstream",
-    "not-affected": "not affected",
-    "not-known": "not known here",
-}
-"""A verdict in the user's words, in the order in which verdicts are counted."""
+VERDICTS = (
+    "pending",
+    "applied",
+    "disabled",
+    "not-supported",
+    "drifted",
+    "failed",
+    "fixed-upstream",
+    "not-affected",
+    "not-known",
+)
+"""In the order in which they are counted; see the README for what each means."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,6 @@ def verdicts(setting: Toggle) -> list[Entry]:
 
 
 def in_words(verdict: str, reason: str) -> str:
-    """``"not affected (lightning 2.6.6 does not have this bug)"``"""
+    """``"not-affected (lightning 2.6.6 does not have this bug)"``"""
     reason = in_short(verdict, reason)
-    return WORDS.get(verdict, verdict) + (f" ({reason})" if reason else "")
+    return verdict + (f" ({reason})" if reason else "")

@@ -187,7 +187,6 @@ def run(args: argparse.Namespace) -> int:
     if args.format == "json":
         _output.write_json(
             {
-                "schema": 1,
                 "toggle": {"value": setting.value, "selected": sorted(setting.selection.names)},
                 "audited": [_as_dict(one) for one in audited],
                 "fail_on": args.fail_on,

@@ -263,7 +263,7 @@ def run(args: argparse.Namespace) -> int:
         lead = f"If several ranks stand still, {_FINDS_OUT.format(SOME_PROGRAM)}"
     if args.json:
         names = [name for name, _ in texts]
-        document = {"schema": 1, "file": names[0], "files": names, "matches": [_as_dict(match) for match in matches]}
+        document = {"file": names[0], "files": names, "matches": [_as_dict(match) for match in matches]}
         error = unknown.words if unknown is not None else None
         started = start.as_dict() if start is not None else None
         more = {

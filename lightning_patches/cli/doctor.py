@@ -70,7 +70,6 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         _output.write_json(
             {
-                "schema": 1,
                 "findings": [finding.as_dict() for finding in findings],
                 "checks": list(checks.all_checks()),
                 "unknown": list(found.unknown),

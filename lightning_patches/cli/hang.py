@@ -33,7 +33,7 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(str(error)) from None
     ended = OK if jobs else NOT_APPLIED
     if args.json:
-        _output.write_json({"schema": 1, "jobs": jobs, "ok": ended == OK})
+        _output.write_json({"jobs": jobs, "ok": ended == OK})
         return ended
     for job in jobs:
         _output.write(job["text"])

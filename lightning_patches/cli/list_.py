@@ -8,7 +8,7 @@ as pytorch/tuner/lr_finder.py.
 
 With --since, those that a later version of lightning-patches than this one has brought.
 
-With --json, an array of records (see `lightning-patches show NAME --json`).
+With --json, one object: schema (1) and patches, an array of records (see `lightning-patches show --help`).
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def run(args: argparse.Namespace) -> int:
         and (since is None or _version(patch.added) > since)
     ]
     if args.json:
-        _output.write_json([_records.as_dict(patch) for patch in patches])
+        _output.write_json({"patches": [_records.as_dict(patch) for patch in patches]})
         return OK
     rows = [
         (

@@ -1,6 +1,6 @@
 """Show everything about a patch: what it does and why, the official fix, the diff, and when to drop it.
 
-With --json, an array of records, one for each patch that the name or number stands for. A record has: name, title,
+With --json, one object: schema (1) and patches, a record for each that the name or number stands for: name, title,
 group, default, affected (version specifiers), affected_releases, fixed_in (null for none), merged (fixed on upstream's
 master, in no release yet), issues, pull_requests, commit, tests, summary, symptoms, targets (location, adds, since,
 before), witnesses, further_than_upstream, equivalent_to, note, relied_on, relied_on_tests, warns_of,
@@ -31,7 +31,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     patches = _records.find(args.key)
     if args.json:
-        _output.write_json([{**_records.as_dict(patch), "diffs": _diffs(patch, args.no_diff)} for patch in patches])
+        records = [{**_records.as_dict(patch), "diffs": _diffs(patch, args.no_diff)} for patch in patches]
+        _output.write_json({"patches": records})
         return OK
     for index, patch in enumerate(patches):
         _output.write(("\n" if index else "") + _page(patch, not args.no_diff))

@@ -32,7 +32,7 @@ from typing import Any
 import lightning_patches
 from lightning_patches import patches as catalogue
 from lightning_patches.cli import NOT_APPLIED, OK, USAGE, _output, _records, autostart
-from lightning_patches.cli._settings import WORDS, Toggle, read_toggle, verdicts
+from lightning_patches.cli._settings import VERDICTS, Toggle, read_toggle, verdicts
 from lightning_patches.engine import gate, toggle
 from lightning_patches.engine.installed import Installed, find_installed
 from lightning_patches.engine.verdicts import Entry, by_release, count_fixes, fixes_in_words
@@ -58,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _records.complete(names)
     _records.add_group(parser)
     parser.add_argument(
-        "--verdict", choices=tuple(WORDS), metavar="VERDICT", help=f"only those with a verdict: {', '.join(WORDS)}"
+        "--verdict", choices=VERDICTS, metavar="VERDICT", help=f"only those with a verdict: {', '.join(VERDICTS)}"
     )
     parser.add_argument("--all", action="store_true", help="also what is not affected, or fixed upstream")
     parser.add_argument("--json", action="store_true", help="as JSON, with --all")
@@ -91,7 +91,6 @@ def _document(installed: list[Installed], setting: Toggle, found: list[Entry], s
     patches = {patch.name: patch for patch in catalogue.all_patches()}
     selection = setting.selection
     return {
-        "schema": 1,
         "lightning_patches": lightning_patches.__version__,
         "python": {"version": _python_version(), "executable": sys.executable},
         "toggle": {
@@ -122,7 +121,7 @@ def _document(installed: list[Installed], setting: Toggle, found: list[Entry], s
 def _counts(found: list[Entry]) -> dict[str, dict[str, int]]:
     counts: dict[str, dict[str, int]] = {}
     for entry in found:
-        of_namespace = counts.setdefault(entry.namespace, dict.fromkeys(WORDS, 0))
+        of_namespace = counts.setdefault(entry.namespace, dict.fromkeys(VERDICTS, 0))
         of_namespace[entry.verdict] += 1
     return counts
 
@@ -221,7 +220,7 @@ def _row(entry: Entry, several: bool) -> tuple[str, ...]:
         why = f"opt-in, {why}"
     drop = entry.drop_at or "" if entry.verdict not in gate.ELSEWHERE else ""
     where = (f"{entry.distribution} {entry.version}",) if several else ()
-    return (entry.patch, *where, WORDS[entry.verdict], drop, why)
+    return (entry.patch, *where, entry.verdict, drop, why)
 
 
 def _summary(found: list[Entry]) -> str:
@@ -233,8 +232,8 @@ def _summary(found: list[Entry]) -> str:
     parts = [f"{fixes_in_words(found)} will be applied"]
     parts += [f"{probed} more if torch has the bug"] if probed else []
     parts += [f"{warning} only warn{'s' if warning == 1 else ''}"] if warning else []
-    for verdict, word in WORDS.items():
+    for verdict in VERDICTS:
         count = sum(entry.verdict == verdict for entry in found)
         if count and verdict not in ("pending", "applied"):
-            parts.append(f"{count} {word}")
+            parts.append(f"{count} {verdict}")
     return ", ".join(parts)

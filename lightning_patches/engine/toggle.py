@@ -16,7 +16,8 @@ a group                                the default patches of ``correctness``, `
 ``quiet``                              no line on the terminal but errors
 =====================================  ==============================================================
 
-A list that begins with an exclusion, or holds only ``strict`` and ``quiet``, starts from the default set.
+A list that begins with an exclusion, or holds only ``strict`` and ``quiet``, starts from the default set; one that
+begins with a name, a number or a group from the patches without which Lightning cannot be imported.
 """
 
 from __future__ import annotations
@@ -87,7 +88,9 @@ def parse(spec: Optional[str], patches: Iterable[Patch]) -> Selection:
             if excluded is not None:
                 names = (default if names is None else names) - excluded
             else:
-                names = (names or frozenset()) | _selected(item, catalogue, item)
+                if names is None:
+                    names = frozenset(patch.name for patch in catalogue if patch.default and patch.for_import)
+                names |= _selected(item, catalogue, item)
     return Selection(default if names is None else names, "strict" in flags, "quiet" in flags, spec)
 
 

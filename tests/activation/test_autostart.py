@@ -72,6 +72,7 @@ def test_enable_status_disable(fresh_environment: Environment) -> None:
 
 def test_status_as_json(fresh_environment: Environment) -> None:
     assert json.loads(command(fresh_environment, "status", "--json")[1]) == {
+        "schema": 1,
         "enabled": False,
         "site": str(fresh_environment.site),
         "files": [],

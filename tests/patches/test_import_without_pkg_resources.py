@@ -36,6 +36,12 @@ def test_it_is_imported_and_trains(distribution, version, right):
     assert shim.observations == right
 
 
+@pytest.mark.parametrize(("toggle", "imported"), [("19813", True), ("19813,-20081", False)])
+def test_a_selection_by_name_keeps_lightning_importable(toggle, imported):
+    result = run(SCENARIO, Arm("lightning", "2.3.3", shim=True), toggle=toggle)
+    assert result.ok is imported and (MESSAGE in result.output) is not imported, result
+
+
 # ---------------------------------------------------------------- the three ways in, and Fabric without the Trainer
 
 FABRIC = """

@@ -7,6 +7,7 @@ import os
 import platform
 import pty
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -82,7 +83,7 @@ class TestStatus:
         done = call("status", env=environment(release("lightning", "2.3.3")))
         assert done.returncode == 0, done
         (line,) = [line for line in done.stdout.splitlines() if line.startswith(DEVICE)]
-        assert re.search(r"^\S+ +will be applied +2\.4\.0 +Logged metrics follow", line)
+        assert re.search(r"^\S+ +pending +2\.4\.0 +Logged metrics follow", line)
         assert "pytorch-lightning" not in done.stdout
         assert re.search(rf"^lightning +2\.3\.3 +{release('lightning', '2.3.3')}$", done.stdout, re.M)
 
@@ -102,12 +103,12 @@ class TestStatus:
         for namespace, counts in document["summary"].items():
             assert sum(counts.values()) == len(all_patches()), namespace
         text = call("status", env=env).stdout
-        assert re.search(rf"^{DEVICE} +lightning 2\.3\.3 +will be applied", text, re.M)
+        assert re.search(rf"^{DEVICE} +lightning 2\.3\.3 +pending", text, re.M)
         assert not re.search(rf"^{DEVICE} +pytorch-lightning", text, re.M)
-        assert re.search(r"^pytorch-lightning 2\.6\.6: \d+ fixes will be applied, .*\d+ fixed upstream", text, re.M)
+        assert re.search(r"^pytorch-lightning 2\.6\.6: \d+ fixes will be applied, .*\d+ fixed-upstream", text, re.M)
         assert "status --all" in text
         everything = call("status", "--all", env=env).stdout
-        assert re.search(rf"^{DEVICE} +pytorch-lightning 2\.6\.6 +fixed upstream", everything, re.M)
+        assert re.search(rf"^{DEVICE} +pytorch-lightning 2\.6\.6 +fixed-upstream", everything, re.M)
         assert "status --all" not in everything
 
     def test_schema(self):
@@ -146,7 +147,7 @@ class TestStatus:
         where = strange_lightning(tmp_path, "2.3.3")
         done = call("status", env=environment(where))
         assert done.returncode == 1, done
-        assert re.search(rf"^{DEVICE} +NOT APPLIED +2\.4\.0 +\S+ in lightning 2\.3\.3 is missing", done.stdout, re.M)
+        assert re.search(rf"^{DEVICE} +drifted +2\.4\.0 +\S+ in lightning 2\.3\.3 is missing", done.stdout, re.M)
         assert json.loads(call("status", "--json", env=environment(where)).stdout)["ok"] is False
 
     def test_a_drifted_patch_that_nobody_wants_does_not_matter(self, tmp_path):
@@ -273,15 +274,19 @@ class TestList:
 
     def test_group(self):
         document = json.loads(call("list", "--group", "crash", "--json", env=environment()).stdout)
-        assert [record["name"] for record in document] == [p.name for p in all_patches() if p.group == "crash"]
+        assert [record["name"] for record in document["patches"]] == [
+            p.name for p in all_patches() if p.group == "crash"
+        ]
         for source in ("pytorch/tuner/lr_finder.py", "/env/site-packages/lightning/pytorch/tuner/lr_finder.py"):
             found = json.loads(call("list", "--source", source, "--json", env=environment()).stdout)
-            assert {patch["name"] for patch in found} == {
+            assert {patch["name"] for patch in found["patches"]} == {
                 patch.name for patch in all_patches() if any(".lr_finder:" in place for place in patch.locations)
             }
         new = json.loads(call("list", "--since", "0.1.0", "--json", env=environment()).stdout)
-        assert {patch["name"] for patch in new} == {patch.name for patch in all_patches() if patch.added != "0.1.0"}
-        assert "tf32-advice" in {patch["name"] for patch in new}
+        assert {patch["name"] for patch in new["patches"]} == {
+            patch.name for patch in all_patches() if patch.added != "0.1.0"
+        }
+        assert "tf32-advice" in {patch["name"] for patch in new["patches"]}
         assert call("list", "--since", "next", env=environment()).returncode == 2
         wrong = call("list", "--group", "crashes", env=environment())
         assert wrong.returncode == 2
@@ -338,7 +343,7 @@ class TestShow:
 
     def test_says_whether_it_applies_here(self):
         env = environment(release("lightning", "2.3.3"))
-        assert "lightning 2.3.3: will be applied\n" in call("show", DEVICE, env=env).stdout
+        assert "lightning 2.3.3: pending\n" in call("show", DEVICE, env=env).stdout
         assert "There is no Lightning in this environment." in call("show", DEVICE, env=environment()).stdout
 
     def test_unknown(self):
@@ -350,7 +355,7 @@ class TestShow:
         assert "no patch, issue or pull request '19818000'" in number.stderr
 
     def test_json(self):
-        (record,) = json.loads(call("show", "19813", "--json", env=environment()).stdout)
+        (record,) = json.loads(call("show", "19813", "--json", env=environment()).stdout)["patches"]
         assert record["name"] == DEVICE
         assert record["affected_releases"][0] == "2.1.0"
         assert record["affected_releases"][-1] == "2.3.3"
@@ -483,6 +488,16 @@ class TestOutput:
             timeout=200,
         )
         assert (done.returncode, done.stdout) == (0, "caf\\xe9\n")
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["status", "list", "show 19813", "report", "audit lightning==2.2.5", "doctor --no-torch", "hang show",
+     "diagnose 'epoch 0 is short'", "autostart status"],
+)  # fmt: skip
+def test_json_is_an_object_with_a_schema(command):
+    document = json.loads(call(*shlex.split(command), "--json", env=environment()).stdout)
+    assert document["schema"] == 1 and len(document) > 1
 
 
 class TestReport:

@@ -53,7 +53,7 @@ import lightning.pytorch, pytorch_lightning
 print(json.dumps([before, verdicts()]))
 """
     releases = ("lightning", "2.3.3"), ("pytorch-lightning", "2.4.0")
-    before, after = run(program, *releases, LIGHTNING_PATCHES=",".join(NAMES))
+    before, after = run(program, *releases, LIGHTNING_PATCHES=",".join((*NAMES, "-import-without-pkg-resources")))
     device, unmasked = NAMES
     assert [before[f"lightning 2.3.3 {name}"] for name in NAMES] == ["pending", "pending"]
     assert [after[f"lightning 2.3.3 {name}"] for name in NAMES] == ["applied", "applied"]

@@ -40,6 +40,14 @@ def test_same_results_is_the_default_set_without_what_changes_results() -> None:
     assert set(parse("same-results,zeta,-alpha", (*CATALOGUE, *changing)).names) == DEFAULT - {"alpha"} | {"zeta"}
 
 
+def test_by_name_what_makes_lightning_importable_stays() -> None:
+    catalogue = (*CATALOGUE, toy(name="importable", group="compat", for_import=True))
+    assert set(parse("100", catalogue).names) == {"alpha", "gamma", "importable"}
+    assert set(parse("security", catalogue).names) == {"beta", "epsilon", "importable"}
+    for spec in ("100,-importable", "100,no-compat", "off,100"):  # unless it says otherwise
+        assert set(parse(spec, catalogue).names) == {"alpha", "gamma"}
+
+
 def test_all_is_the_default_set_and_the_opt_in_patches() -> None:
     assert names("all") == ALL
 

@@ -57,6 +57,7 @@ PATCH = Patch(
     added="0.2.0",
     title="Lightning 1.5 to 1.9 can be imported where setuptools has no pkg_resources",
     group="compat",
+    for_import=True,
     affected=(),
     affected_1x=(">=1.5.0,<2.0.0",),
     targets=(

@@ -44,6 +44,7 @@ PATCH = Patch(
     name="import-without-pkg-resources",
     title="Lightning can be imported where setuptools has no pkg_resources",
     group="compat",
+    for_import=True,
     affected=(">=2.0.0,<2.4.0",),
     targets=tuple(
         Target(f"{part}:__import__", _import_statement_apart, adds=True, early=True) for part in ("fabric", "pytorch")
