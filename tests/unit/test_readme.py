@@ -50,7 +50,10 @@ def test_links_lead_somewhere() -> None:
             if target.startswith("#"):
                 assert target[1:] in titles, target
             elif not target.startswith("https://"):
+                assert page is not README, f"{target}: a package index shows the README, and does not have the file"
                 assert (place / target).exists(), target
+    for named in re.findall(r"`((?:upstream|tests|scripts)/[\w/.]+)`", README):
+        assert (ROOT / named).exists(), named
 
 
 def test_every_patch_has_a_page() -> None:
