@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import pkgutil
 import re
 from functools import lru_cache
 from typing import Literal, NamedTuple, Optional
@@ -70,8 +70,8 @@ def rows() -> tuple[Removed, ...]:
     Raises:
         ValueError: one is not of a known form.
     """
-    with open(os.path.join(os.path.dirname(__file__), "removed.txt"), encoding="utf-8") as file:
-        return tuple(_row(line.strip()) for line in file if line.strip() and not line.startswith("#"))
+    text = (pkgutil.get_data(__package__, "removed.txt") or b"").decode("utf-8")
+    return tuple(_row(line.strip()) for line in text.splitlines() if line.strip() and not line.startswith("#"))
 
 
 def _row(line: str) -> Removed:

@@ -93,13 +93,12 @@ def checkout() -> Optional[Path]:
 
 
 def diffs(patch: Patch) -> list[Path]:
-    """The patch's diffs, ``upstream/diffs/<name>*.patch``, in a source checkout; empty elsewhere."""
+    """The patch's diffs, ``<name>*.patch``, of ``upstream/diffs``, which a wheel has in the package."""
     root = checkout()
-    if root is None:
-        return []
+    folder = root / "upstream" / "diffs" if root is not None else Path(__file__).resolve().parents[1] / "diffs"
     names = [other.name for other in catalogue.all_patches()]
     found = []
-    for path in sorted((root / "upstream" / "diffs").glob(f"{patch.name}*.patch")):
+    for path in sorted(folder.glob(f"{patch.name}*.patch")):
         # "a-b.patch" belongs to the patch "a-b" if there is one, and to "a" otherwise.
         owner = max((name for name in names if path.name.startswith(name)), key=len)
         if owner == patch.name:

@@ -4,7 +4,7 @@ With --json, one object: schema (1) and patches, a record for each that the name
 group, default, affected (version specifiers), affected_releases, fixed_in (null for none), merged (fixed on upstream's
 master, in no release yet), issues, pull_requests, commit, tests, summary, symptoms, targets (location, adds, since,
 before), witnesses, further_than_upstream, equivalent_to, note, relied_on, relied_on_tests, warns_of,
-changes_results, and diffs (path and text; empty outside a source checkout).
+changes_results, and diffs (path in the source archive, and text).
 
 exit status: 0 there is such a patch, 2 there is none.
 """
@@ -117,12 +117,9 @@ def _target(target: Target) -> str:
 
 
 def _diff_text(patch: Patch) -> str:
-    if _records.checkout() is None:
-        where = f"A wheel has no diffs: see upstream/diffs/{patch.name}*.patch in the source repository."
-        return _output.paragraph(where, "  ")
     paths = _records.diffs(patch)
     if not paths:
-        return _output.paragraph(f"None: there is no upstream/diffs/{patch.name}*.patch in this checkout.", "  ")
+        return _output.paragraph(f"None: there is no upstream/diffs/{patch.name}*.patch.", "  ")
     return "\n".join(f"  upstream/diffs/{path.name}\n\n{path.read_text('utf-8').rstrip()}\n" for path in paths).rstrip(
         "\n"
     )

@@ -13,13 +13,15 @@ import ast
 import hashlib
 import json
 import os
+import pkgutil
 import re
 from functools import lru_cache
 from typing import Any, NamedTuple, Optional, Union
 
 from lightning_patches.engine.distributions import Part
 
-DATA_FILE = os.path.join(os.path.dirname(__file__), "fingerprints.json")
+DATA_FILE = "fingerprints.json"
+"""Beside this file, which may be in an archive."""
 ABSENT = "absent"
 MARKER = "lightning-patches: "
 """Our diffs leave this comment with the patch's name beside the lines that they change."""
@@ -199,8 +201,7 @@ def _name(decorator: ast.expr) -> str:
 
 @lru_cache(maxsize=None)
 def _data() -> dict[str, Any]:
-    with open(DATA_FILE, encoding="utf-8") as file:
-        data: dict[str, Any] = json.load(file)
+    data: dict[str, Any] = json.loads(pkgutil.get_data(__package__, DATA_FILE) or b"")
     return data
 
 

@@ -8,7 +8,6 @@ import platform
 import pty
 import re
 import shlex
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -385,13 +384,6 @@ class TestShow:
             (tmp_path / "upstream" / "diffs" / f"{name}.patch").touch()
         assert [path.stem for path in _records.diffs(patches[0])] == ["loader-2.1", "loader"]
         assert [path.stem for path in _records.diffs(patches[1])] == ["loader-length"]
-
-    def test_in_a_wheel_it_says_where_the_diffs_are(self, tmp_path):
-        shutil.copytree(ROOT / "lightning_patches", tmp_path / "lightning_patches")
-        env = {**environment(), "PYTHONPATH": str(tmp_path)}
-        done = call("show", DEVICE, env=env)
-        assert done.returncode == 0, done
-        assert f"see upstream/diffs/{DEVICE}*.patch in the source repository" in done.stdout
 
 
 class TestOutput:

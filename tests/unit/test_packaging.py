@@ -14,13 +14,30 @@ from tests.support.arms import ROOT
 pytest.importorskip("setuptools")
 
 
-def test_source_archive(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ignored = shutil.ignore_patterns(".*", "__pycache__", "*.egg-info", "build", "dist")
-    shutil.copytree(ROOT, tmp_path / "copy", ignore=ignored)
-    command = [sys.executable, "-c", "from setuptools import setup; setup()", "-q", "sdist"]
-    done = subprocess.run(command, cwd=tmp_path / "copy", capture_output=True, text=True, timeout=300)
+    return Path(shutil.copytree(ROOT, tmp_path_factory.mktemp("source") / "copy", ignore=ignored))
+
+
+def setup(copy: Path, *command: str) -> None:
+    python = [sys.executable, "-c", "from setuptools import setup; setup()", "-q"]
+    done = subprocess.run([*python, *command], cwd=copy, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done
-    (archive,) = (tmp_path / "copy" / "dist").iterdir()
+
+
+def test_what_is_installed_shows_the_diffs(copy: Path, tmp_path: Path) -> None:
+    setup(copy, "build", f"--build-lib={tmp_path}")
+    program = "import sys; from lightning_patches.cli import main; sys.exit(main(['show', '19813']))"
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=100)
+    assert done.returncode == 0, done
+    diff = (ROOT / "upstream" / "diffs" / "logged-metrics-device.patch").read_text()
+    assert f"upstream/diffs/logged-metrics-device.patch\n\n{diff}" in done.stdout
+
+
+def test_source_archive(copy: Path) -> None:
+    setup(copy, "sdist")
+    (archive,) = (copy / "dist").iterdir()
     with tarfile.open(archive) as file:
         names = {name.partition("/")[2] for name in file.getnames()}
         (information,) = [

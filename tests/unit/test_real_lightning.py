@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import shutil
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support import arms  # noqa: F401  puts scripts/ on the path
+from tests.support.arms import ROOT  # which puts scripts/ on the path
 from tests.unit.fakes import check
 
 import _releases  # isort: skip
@@ -41,6 +43,21 @@ print(json.dumps([before is not after, _DataFetcher.reset is before, left, appli
     assert (swapped, restored, left) == (True, True, ["__main__.after"])
     for name in NAMES:
         assert applied[f"lightning 2.3.3 {name}"] == "applied"
+
+
+@pytest.mark.slow
+def test_the_package_in_an_archive(tmp_path: Path) -> None:
+    archive = shutil.make_archive(str(tmp_path / "bundle"), "zip", ROOT, "lightning_patches")
+    program = f"""
+import json, sys
+sys.path.insert(0, {archive!r})
+import lightning_patches, lightning.pytorch
+found = verdicts()
+print(json.dumps([lightning_patches.__file__, sorted({{v for k, v in found.items() if k.endswith({NAMES!r})}})]))
+"""
+    file, found = run(program, ("lightning", "2.3.3"))
+    assert file.startswith(archive)
+    assert found == ["applied"]
 
 
 @pytest.mark.slow
