@@ -120,6 +120,11 @@ class Audited:
     notes: list[str] = field(default_factory=list)
     bugs: list[Bug] = field(default_factory=list)
 
+    @property
+    def counted(self) -> list[Bug]:
+        """Those that every figure of ours counts: that are there with any torch."""
+        return [bug for bug in self.bugs if getattr(bug.record, "is_counted", True)]
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
@@ -452,7 +457,7 @@ def headline(one: Audited) -> str:
         return f"{what} is not a release that is known here: nothing can be said about its bugs."
     if _is_compromised(one):
         return f"{what} is a compromised release: nothing in it is patched, and its other bugs are not counted."
-    counted = [bug for bug in one.bugs if getattr(bug.record, "is_counted", True)]
+    counted = one.counted
     counts = [
         (sum(bug.covered for bug in counted), "mended by the patches"),
         (sum(not bug.covered and bug.cover == "opt-in" for bug in counted), "by an opt-in patch"),

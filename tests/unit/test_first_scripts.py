@@ -59,7 +59,7 @@ class TestDemo:
         second = {"right": (0, right), "ended again": (1, RESET), "wrong": (1, bug)}[again]
         ran = []
 
-        def execute(run: object, gpus: bool, timeout: float) -> object:
+        def execute(run: object, gpus: bool, timeout: float, begins: str) -> object:
             ran.append(run)
             return demo.Done(*second, 1.0)
 

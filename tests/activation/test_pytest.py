@@ -1,0 +1,40 @@
+"""``pytest -p lightning_patches``: a suite of one's own with the patches on, as the README has it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.arms import Arm, environment_of
+
+SUITE = """
+import lightning.pytorch, lightning_patches
+def test_it_is_patched():
+    verdicts = {entry.patch: entry.verdict for entry in lightning_patches.report()}
+    assert verdicts["logged-metrics-device"] == "applied"
+class Own:
+    pass
+def test_it_fails(tmp_path):
+    import torch
+    torch.save({"hyper_parameters": {"own": Own()}}, tmp_path / "x.ckpt")
+    lightning.pytorch.LightningModule.load_from_checkpoint(tmp_path / "x.ckpt")
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", [[], ["--numprocesses=1"]], ids=["one process", "xdist"])
+def test_the_patches_are_on_and_the_log_can_be_read(tmp_path: Path, workers: list[str]) -> None:
+    (tmp_path / "test_suite.py").write_text(SUITE)
+    variables = environment_of(Arm("lightning", "2.3.3"))
+
+    def python(*arguments: str) -> str:
+        command = [sys.executable, "-m", *arguments]
+        return subprocess.run(command, cwd=tmp_path, env=variables, capture_output=True, text=True, timeout=200).stdout
+
+    log = python("pytest", "-p", "lightning_patches", "--tb=native", "-p", "no:cacheprovider", *workers)
+    assert "1 failed, 1 passed" in log, log
+    (tmp_path / "tests.log").write_text(log)
+    assert "found: trusted-checkpoint-load" in python("lightning_patches", "diagnose", "tests.log")
