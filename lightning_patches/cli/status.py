@@ -10,7 +10,7 @@ With --json, one object; keys are only ever added:
   toggle             {variable, value (null: not set), error (null: none), strict, quiet, selected: [patch names]}
   distributions      [{distribution, version, namespace, packages: {package: path}, forbidden, note}]
   patches            [{patch, namespace, distribution, version, verdict, reason, drop_at, title, group, default,
-                     counted, changes_results}]; all that are asked for; empty if the toggle is in error
+                     counted, modules, changes_results}]; all that are asked for; empty if the toggle is in error
   summary            {namespace: {verdict: count}}
   fixes              {release: count}; what only warns does not count, nor what only some torch needs
   ok                 the exit status is 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 import textwrap
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from types import ModuleType
 from typing import Any, Iterable, List, Optional, get_args
 
@@ -29,6 +29,7 @@ class Entry:
         reason: why.
         drop_at: first official release that makes the patch superfluous, ``None`` if there is none.
         counted: it counts as a fix where it is applied, see :attr:`lightning_patches.patch.Patch.is_counted`.
+        modules: what the patch changes, without the namespace: ``"pytorch.loops.fit_loop"``.
     """
 
     patch: str
@@ -39,6 +40,7 @@ class Entry:
     reason: str
     drop_at: Optional[str]
     counted: bool = True
+    modules: list[str] = field(default_factory=list)
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -58,6 +60,42 @@ class Report(List[Entry]):
                     begin = f"  {entry.patch:{width}}  {each:14}  "
                     lines.append(_hanging(in_short(each, entry.reason), begin, columns))
         return "\n".join(lines) or "[]"
+
+    def _repr_html_(self) -> str:
+        """For a notebook: a picture of where in Lightning the patches act, and what becomes of each."""
+        lines = [
+            "<style>.lightning-patch {display: inline-block; padding: 0 .4em; border-radius: .3em; color: #fff}</style>"
+        ]
+        for label, found in by_release(self).items():
+            packages: dict[str, list[Entry]] = {}
+            for entry in (entry for verdict in _COLOURS for entry in found if entry.verdict == verdict):
+                for package in dict.fromkeys(module.rpartition(".")[0] or module for module in entry.modules):
+                    packages.setdefault(package, []).append(entry)
+            legend = [_badge(each, each) for each in _COLOURS if any(entry.verdict == each for entry in found)]
+            lines += [f"<b>{label}: {fixes_in_words(found)}</b>", *legend, "<table>"]
+            for package in sorted(packages):
+                badges = " ".join(_badge(one.patch, one.verdict, one.reason) for one in packages[package])
+                lines.append(f"<tr><td>{package}</td><td style='text-align: left'>{badges}</td></tr>")
+            lines.append("</table>")
+        return "\n".join(lines)
+
+
+_COLOURS = {
+    "applied": "#1a7f37",
+    "pending": "#57606a",
+    "disabled": "#9a6700",
+    "not-supported": "#bc4c00",
+    "drifted": "#cf222e",
+    "failed": "#cf222e",
+}
+"""Of what concerns the release; nothing else is drawn."""
+
+
+def _badge(text: str, verdict: str, why: str = "") -> str:
+    from html import escape
+
+    title = escape(f"{verdict}: {why}" if why else verdict, quote=True)
+    return f'<span class="lightning-patch" style="background: {_COLOURS[verdict]}" title="{title}">{text}</span>'
 
 
 def _hanging(text: str, begin: str, columns: int) -> str:
@@ -125,6 +163,7 @@ def entries(patcher: Patcher, outlook: Optional[Selection] = None) -> Report:
                     reason,
                     patch.fixed_in,
                     patch.is_counted,
+                    list(dict.fromkeys(target.module for target in gate.targets_in(patch, namespace))),
                 )
             )
     return found

@@ -130,7 +130,7 @@ class TestStatus:
         }  # fmt: skip
         assert set(document["patches"][0]) == {
             "patch", "namespace", "distribution", "version", "verdict", "reason", "drop_at", "title", "group",
-            "default", "counted", "changes_results",
+            "default", "counted", "modules", "changes_results",
         }  # fmt: skip
 
     def test_imports_neither_torch_nor_lightning(self):

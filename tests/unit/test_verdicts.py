@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from xml.etree import ElementTree
 
 import pytest
 
 from lightning_patches.engine import toggle
 from lightning_patches.engine.patcher import Patcher
-from lightning_patches.engine.verdicts import Entry, entries
+from lightning_patches.engine.verdicts import Entry, Report, entries
 from tests.unit.fakes import FIXED, FUNCTION, METHOD, World, toy
 
 
@@ -31,6 +32,7 @@ def test_an_entry(world: World) -> None:
         verdict="pending",
         reason="applies when pytorch.subject is imported",
         drop_at="2.4.0",
+        modules=["pytorch.subject"],
     )
 
 
@@ -132,3 +134,14 @@ def test_the_heading_counts_in_words(world: World) -> None:
     assert repr(entries(world.activate(toy(METHOD), toy(FUNCTION, name="other")))).startswith(
         "lightning 2.3.3: 2 fixes\n"
     )
+
+
+def test_a_notebook_shows_where_the_patches_act() -> None:
+    modules = ["pytorch.loops.fit_loop", "pytorch.loops.progress", "fabric.fabric"]
+    here = Entry("alpha-beta", "lightning", "lightning", "2.2.5", "applied", 'in "place" <here>', None, True, modules)
+    elsewhere = Entry("gamma-delta", "lightning", "lightning", "2.2.5", "not-affected", "", None, True, modules)
+    page = ElementTree.fromstring(f"<page>{Report([here, elsewhere])._repr_html_()}</page>")
+    assert page.findtext("b") == "lightning 2.2.5: 1 fix"
+    rows = [[cell.text or [badge.text for badge in cell] for cell in row] for row in page.iter("tr")]
+    assert rows == [["fabric", ["alpha-beta"]], ["pytorch.loops", ["alpha-beta"]]]
+    assert {badge.get("title") for badge in page.iter("span")} == {'applied: in "place" <here>', "applied"}
