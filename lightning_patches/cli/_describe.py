@@ -6,45 +6,171 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import TypeVar
 
-MIN_SCORE = 0.45
+MIN_SCORE = 0.36
 """Share of a description's weight that a bug has to account for."""
 MAX_FOUND = 3
 
 Key = TypeVar("Key")
 
-_FILLERS = re.compile(
-    r"""a|an|and|are|as|at|be|been|but|by|did|do|does|for|from|had|has|have|i|if|in|is|it|its|me|my|no|not|of|on|one|only|
-    or|our|s|so|t|than|that|the|their|them|then|there|they|this|to|too|us|was|we|were|what|when|which|while|why|will|with|
-    without|you|your|very|just|every""",
-    re.VERBOSE,
+_FILLERS = frozenset(
+    re.findall(
+        r"\w+",
+        """
+        a about after also although always am an and another any anymore are as at be because been before behind
+        being best but by c can cannot could d did do does don down each ever every for from get gets give go
+        got had has have he her here his how however i if in into is it its just keep keeps let ll long make
+        makes many me more most much my never no not now number of off on once one only onto or other our out
+        over per please s show shows since so some still such t take than that the their them then there these
+        they thing this those though through to too try under up upon us use used uses using ve very want was we
+        were what when where whether which while who why will with without would yet you your
+        """,
+    )
 )
 _SAME = {
-    "0": "first", "1st": "first", "zero": "first",
-    "vanish": "delet", "disappear": "delet", "gone": "delet", "lost": "delet", "remov": "delet", "miss": "delet",
-    "lr": "rate", "learn": "rate", "shorten": "short", "cut": "short",
-    "found": "find", "suggest": "find", "finder": "find", "tuner": "find", "lr_find": "find",
-    "continu": "resum", "restart": "resum", "reload": "resum",
-    "ckpt": "checkpoint", "save": "checkpoint", "gpu": "rank", "process": "rank", "device": "rank",
-    "diverg": "differ", "unequal": "differ", "disagree": "differ", "unsync": "differ",
-    "freez": "hang", "stuck": "hang", "stall": "hang", "stand": "hang", "deadlock": "hang",
-    "grad": "gradient", "sync": "synchron", "val": "validat", "eval": "validat",
-    "slower": "slow", "augment": "random", "acc": "accumulat",
-    "second": "next", "again": "next", "twice": "next",
+    word: first
+    for first, *words in map(
+        str.split,
+        """
+        first 0 1st zero
+        next second again twice
+        delet vanish disappear gone lost lose remov eras wip
+        short shorten cut fewer less incomplet truncat
+        find found suggest finder tuner tun lr_find pick chosen choos propos search
+        resum continu restart reload restor
+        checkpoint ckpt sav written writ
+        rank gpu process card node ddp cuda multi
+        differ diverg unequal disagree unsync inconsist mismatch
+        hang freez stuck stall deadlock froz
+        gradient grad
+        synchron sync
+        valid val eval evalu
+        slow slower overhead speed cost
+        random augment crop
+        accumulat acc
+        fail crash error rais exception break broke die dead
+        skip omit
+        same identical equal
+        memory ram oom
+        exit return
+        status cod
+        sigterm kill preempt terminat
+        stream iterabl
+        averag mean ema
+        initial untrain
+        interrupt ctrl keyboardinterrupt
+        metric accurac scor
+        wrong incorrect garbag
+        import librar packag
+        hparam hyperparamet
+        effect influenc ignor
+        left leav leftov remain
+        dictionar dict
+        clip clipp
+        shuffl order
+        half bf16 fp16 16 float16 bfloat16
+        tf32 fp32 ampere a100
+        storage disk file
+        """.strip().splitlines(),
+    )
+    for word in words
 }  # fmt: skip
-"""What people say, and the word of the symptoms for it; both without endings."""
-_ENDINGS = re.compile(r"(?:ations?|ations|ing|ions?|ies|ed|es|e|s|er)$")
+"""What people say, and the first word of its line, which stands for all; without endings."""
+_PHRASES = tuple(
+    (re.compile(said), f" {meant} ")
+    for said, meant in (
+        (r"\blearning rate\b|(?<![a-z0-9])lr(?![a-z0-9])", "rate"),
+        (r"(?<![a-z0-9])swa(?![a-z0-9])", "stochastic weight averaging"),
+        (r"\bearly stopping\b|\bstop(?:s|ped)? early\b|\bearlystopping\b", "ends early"),
+        (r"\bbefore its? ends?\b", "ends early"),
+        (r"\bctrl-c\b", "interrupt"),
+        # Chinese, the longer words first
+        ("学习率查找器?|学习率搜索", "learning rate finder"),
+        ("学习率", "learning rate"),
+        ("数据增强", "augmentation"),
+        ("检查点|断点|模型文件|权重文件", "checkpoint"),
+        ("恢复|续训|继续训练|接着训练", "resume"),
+        ("多卡|多机|各卡|每张卡|每块卡|多个?gpu|显卡|进程", "gpu ranks"),
+        ("卡住|卡死|挂起|不动|死锁", "hangs"),
+        ("梯度累[积计]|累积梯度", "gradient accumulation"),
+        ("梯度", "gradient"),
+        ("同步", "synchronized"),
+        ("不一致|不一样|不同", "differ"),
+        ("一样|相同|重复", "same"),
+        ("没有?(?:生效|效果|起作用)|不起作用|无效|不生效", "no effect"),
+        ("进度条", "progress bar"),
+        ("变慢|很慢|太慢|慢", "slow"),
+        ("内存|显存", "memory"),
+        ("不足|不够", "out of"),
+        ("没有?(?:运行|执行|跑)|跳过", "skipped"),
+        ("验证", "validation"),
+        ("测试", "test"),
+        ("打乱|顺序", "shuffled"),
+        ("数据", "data"),
+        ("保存", "save"),
+        ("加载|读取|载入", "load"),
+        ("报错|错误|失败|崩溃|异常", "error"),
+        ("掩盖|隐藏", "hides"),
+        ("真正", "real"),
+        ("中断|打断", "interrupted"),
+        ("残留|留下|遗留", "left behind"),
+        ("临时", "temporary"),
+        ("文件", "file"),
+        ("删除|丢失|消失|没了|不见", "deleted"),
+        ("找不到|缺少", "missing"),
+        ("导入", "import"),
+        ("随机种子|种子", "seed"),
+        ("随机", "random"),
+        ("批大小|批次大小|批量大小|batch 大小", "batch size"),
+        ("采样器", "sampler"),
+        ("优化器", "optimizer"),
+        ("调度器", "scheduler"),
+        ("早停|提前停止|提前结束", "ends early"),
+        ("初始", "initial"),
+        ("权重|参数", "weights"),
+        ("平均", "average"),
+        ("不完整|变短|太短", "short"),
+        ("第一个|第0个|第 0 个", "first"),
+        ("找到", "found"),
+        ("编译", "compiled"),
+        ("日志|记录", "log"),
+        ("精度", "precision"),
+        ("回调", "callback"),
+        ("冻结", "frozen"),
+        ("退出码|状态码|返回码", "exit status"),
+        ("超时", "timeout"),
+        ("训练", "training"),
+        ("损失", "loss"),
+        ("指标", "metric"),
+        ("突然变大|跳变|跳", "jumps"),
+        ("子模块", "submodule"),
+        ("超参数", "hyperparameters"),
+        ("流式", "stream"),
+        ("评估", "evaluation"),
+        ("预测", "predict"),
+        ("命令行", "command line"),
+    )
+)
+"""What is said in several words or in Chinese, and the records' words for it."""
+CHINESE = re.compile(r"[\u4e00-\u9fff]")
+_ENDINGS = re.compile(r"(?:izations?|ations?|ated|ates?|ating|ized?|izes|ing|ions?|ies|ed|es|e|s|er|y)$")
 
 
-def words(text: str) -> list[str]:
+@lru_cache(maxsize=None)
+def words(text: str) -> tuple[str, ...]:
     """The words that tell something, without their endings, and one for those that say the same."""
+    text = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", text).lower()
+    for said, meant in _PHRASES:
+        text = said.sub(meant, text)
     found = []
-    for word in re.findall(r"[a-z0-9_]+", text.lower()):
-        if not _FILLERS.fullmatch(word):
+    for word in re.findall(r"[a-z0-9]+", text):
+        if word not in _FILLERS:
             stem = _ENDINGS.sub("", word) if len(word) > 4 else word.rstrip("s") or word
+            stem = stem[:-1] if len(stem) > 3 and stem[-1] == stem[-2] and stem[-1] not in "sl" else stem
             found.append(_SAME.get(word, _SAME.get(stem, stem)))
-    return found
+    return tuple(found)
 
 
 def compare(description: str, known: Sequence[tuple[Key, Iterable[str]]]) -> list[Key]:
@@ -60,7 +186,7 @@ def compare(description: str, known: Sequence[tuple[Key, Iterable[str]]]) -> lis
     texts = [(key, [set(words(text)) for text in spoken]) for key, spoken in known]
     spread = Counter(word for _, sets in texts for word in set().union(*sets))
     asked = set(words(description))
-    weight = {word: math.log(1 + len(texts) / spread[word]) if spread[word] else 1.0 for word in asked}
+    weight = {word: math.log(1 + len(texts) / spread[word]) if spread[word] else 3.0 for word in asked}
     total = sum(weight.values())
     if len(asked) < 2:
         return []

@@ -88,7 +88,8 @@ _NAMESPACE_PATHS = {
 _PATCHES_PATH = re.compile(r"[/\\]lightning_patches[/\\]patches[/\\]")
 _INSTALLED = re.compile(r"[/\\](?:(?:site|dist)-packages|lib[/\\]python[\d.]*)[/\\]|^<")
 _ADVISORY = re.compile(r"(?:CVE|GHSA|PYSEC)-")
-_ERROR = re.compile(r"\w(?:error|exception):")
+_LOGGED = re.compile(r"\w(?:error|exception):|\w: \d")
+"""What a log has, and a description has not."""
 _MORE_MEMORY = (
     "Give the job more memory, or make it need less: fewer workers, ranks that load in turns (`rank_by_rank`)."
 )
@@ -294,7 +295,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _texts(names: list[str]) -> list[tuple[str, Text]]:
     words = " ".join(names)
-    is_prose = " " in words.strip() and not re.search(
+    is_prose = (" " in words.strip() or _describe.CHINESE.search(words)) and not re.search(
         r"[/\\]|(?<!self)(?<!Module)\.(?:log|txt|out|err|gz)(?:\s|$)", words
     )
     if is_prose and not any(name == "-" or os.path.exists(name) for name in names):
@@ -484,7 +485,7 @@ def find(text: Text) -> list[Match]:
         found = [match for match in found if match.certain or all(match.error is not one.error for one in removed)]
         if found:
             matches.append(min(found, key=lambda match: (not match.certain, match.line)))
-    if not matches and len(text.searched) <= MAX_PROSE and not text.raised and not _ERROR.search(text.searched):
+    if not matches and not text.raised and _is_prose(text.searched):
         matches = _from_words(text)
     return [*removed, *matches]
 
@@ -501,10 +502,17 @@ def _in_script(name: str) -> list[Match]:
     return [Match(row, row.name, line, _shown(lines[line - 1]), True) for row, line in _removed.in_script(source)]
 
 
+def _is_prose(said: str) -> bool:
+    """Whether it may be somebody's description, and no log."""
+    signs = [one for one in said if not one.isspace()]
+    letters = sum(map(str.isalpha, signs))
+    return len(said) <= MAX_PROSE and letters >= 0.8 * len(signs) and not _LOGGED.search(said)
+
+
 def _from_words(text: Text) -> list[Match]:
     records = {record.name: record for record in _all_records()}
     known = [(name, [*r.impact.symptoms, r.title, r.impact.summary]) for name, r in records.items()]
-    names = _describe.compare(text.searched, known)
+    names = _describe.compare(" ".join(text.lines), known)
     line = _shown(text.lines[0]) if text.lines else ""
     if _is_of_a_hang(text):
         hangs = {name for name, texts in known if any(_STANDS_STILL.search(one.lower()) for one in texts)}
