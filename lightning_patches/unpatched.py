@@ -25,6 +25,7 @@ class Unpatched(NamedTuple):
         move_to: the release to move to, which may be another one where ``upstream.fixed_in`` has a fault of its own.
         advisories: identifiers of security advisories.
         distributions: those that have it; empty for all that ship Lightning's Trainer and Fabric.
+        frames: parts of frames (path and function), through one of which a traceback of the bug runs.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Unpatched(NamedTuple):
     move_to: str
     advisories: tuple[str, ...] = ()
     distributions: tuple[str, ...] = ()
+    frames: tuple[str, ...] = ()
 
     @property
     def fixed_in(self) -> Optional[str]:
@@ -160,12 +162,14 @@ UNPATCHED = (
         affected=(">=1.5.0,<1.6.0",),
         upstream=Upstream(fixed_in="1.6.0"),
         impact=Impact(
-            "pytorch_lightning.utilities.cli imports a private class that jsonargparse no longer has.",
+            "pytorch_lightning.utilities.cli imports a private class that jsonargparse no longer has. Everything else "
+            "of 1.5 runs; a program with a command line does on 1.6.5.",
             ("cannot import name '_ActionSubCommands' from 'jsonargparse.actions'",),
         ),
         why_not="the whole command line of 1.5 is built on what jsonargparse was then",
         move_to="1.6.5",
         distributions=("pytorch-lightning",),
+        frames=("/pytorch/utilities/cli.py",),
     ),
     Unpatched(
         name="metadata-of-1x",
@@ -175,7 +179,7 @@ UNPATCHED = (
         upstream=Upstream(fixed_in="1.8.4"),
         impact=Impact(
             "What the wheel says of its requirements (torch>=1.9.*) is no version specifier, for which pip takes the "
-            "release for invalid, even as a local file.",
+            "release for invalid, even as a local file. pip<24.1 installs it.",
             ("pytorch-lightning since it has invalid metadata",),
         ),
         why_not='nothing of Lightning runs while it is installed: use pip install "pip<24.1" first, or '

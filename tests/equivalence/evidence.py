@@ -127,7 +127,8 @@ def untold(text: str) -> list[str]:
 
 @cache
 def _every_release() -> list[str]:
-    return sorted({*_releases.versions("lightning"), *_releases.versions("pytorch-lightning")}, key=Version)
+    every = {*_releases.versions("lightning"), *_releases.versions("pytorch-lightning"), *_releases.older_versions()}
+    return sorted(every, key=Version)
 
 
 def _places_told(seen: Iterable[Seen]) -> str:

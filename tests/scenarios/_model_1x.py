@@ -3,10 +3,11 @@
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+_SUPPORT = str(Path(__file__).resolve().parents[1] / "support")
+sys.path.insert(0, _SUPPORT)
 import with_packages_of_1x  # noqa: F401
 
-del sys.path[1]
+sys.path.remove(_SUPPORT)
 
 import _scenario as scenario
 import torch

@@ -877,3 +877,22 @@ def test_a_program_is_run_and_its_end_explained(tmp_path: Path) -> None:
 def _with_symptoms(patch: Any, *symptoms: str) -> Any:
 
     return patch._replace(impact=Impact(patch.impact.summary, symptoms))
+
+
+def test_what_is_not_mended_of_1x_is_told_in_words(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    told = """Traceback (most recent call last):
+  File "train.py", line 3, in <module>
+    from pytorch_lightning.utilities.cli import LightningCLI
+  File "/env/site-packages/pytorch_lightning/utilities/cli.py", line 36, in <module>
+    from jsonargparse.actions import _ActionSubCommands
+ImportError: cannot import name '_ActionSubCommands' from 'jsonargparse.actions' (/env/jsonargparse/actions.py)
+"""
+    (tmp_path / "train.log").write_text(told)
+    assert cli.main(["diagnose", "--requirement", "pytorch-lightning==1.5.10", str(tmp_path / "train.log")]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert said.startswith("found: command-line-of-1-5") and "move to 1.6.5" in said
+    told = "WARNING: Ignoring version 1.6.5 of pytorch-lightning since it has invalid metadata:\n"
+    (tmp_path / "pip.log").write_text(f"{told}Please use pip<24.1 if you need to use this version.\n")
+    assert cli.main(["diagnose", str(tmp_path / "pip.log")]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "metadata-of-1x" in said and "pip<24.1 installs it" in said
