@@ -7,7 +7,14 @@ from pathlib import Path
 from typing import Any
 
 TESTS = Path(__file__).resolve().parent
-FIRST_OF_EACH = ("conformance/test_conformance.py", "healthy/", "patches/", "pythons/", "simulated_cuda/")
+FIRST_OF_EACH = (
+    "conformance/test_conformance.py",
+    "equivalence/test_programs_of_1x.py",
+    "healthy/",
+    "patches/",
+    "pythons/",
+    "simulated_cuda/",
+)
 """Below ``tests``: where the first case of each test is chosen; of what is said patch by patch, that of each patch."""
 CELLS = "equivalence/test_equivalence.py"
 """Where each patch's newest affected release is chosen, in its first case."""

@@ -76,7 +76,8 @@ def page() -> str:
         "depend on has changed since they were run.",
         "",
         "Made of `evidence/known_bugs.txt`, which `scripts/prove known_bugs` writes. What is left with the patches is "
-        "opt-in, since somebody may rely on how it is; in 2.0 also a `self.log` that moves its metrics.",
+        "opt-in, since somebody may rely on how it is; in 2.0 also a `self.log` that moves its metrics. Of 1.5 to 1.9 "
+        "only what keeps them from running on today's packages is known (`PROGRAMS_OF_1X.md`).",
         "",
         table(facts, found),
         "",

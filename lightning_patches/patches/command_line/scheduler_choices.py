@@ -91,5 +91,6 @@ PATCH = Patch(
         "With torch 2.0 and later, LightningCLI takes no learning rate scheduler: it exits with status 2.",
         ("--lr_scheduler is not accepted by LightningCLI",),
     ),
-    note="On 1.6 a scheduler is taken by the name of its class alone, not by its path.",
+    note="On 1.6 --lr_scheduler takes the name of a class and no path, with torch 1.13 too; --lr_scheduler.class_path "
+    "takes one.",
 )

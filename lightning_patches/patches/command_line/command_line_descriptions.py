@@ -1,0 +1,43 @@
+"""``pytorch/utilities/cli.py`` of 1.6.0 and 1.6.1: what jsonargparse has for reading a docstring."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, Callable, Optional
+
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+
+def _get_short_description(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
+    def _get_short_description(component: object) -> Optional[str]:
+        module: Any = sys.modules[original.__module__]
+        jsonargparses = module.import_docstring_parse
+
+        def parse_itself(*args: Any) -> Any:
+            found = jsonargparses(*args)  # the function once, now the package that has it
+            return getattr(found, "parse", found)
+
+        module.import_docstring_parse = parse_itself
+        try:
+            description: Optional[str] = original(component)
+            return description
+        finally:
+            module.import_docstring_parse = jsonargparses
+
+    return _get_short_description
+
+
+PATCH = Patch(
+    name="command-line-descriptions",
+    added="0.2.0",
+    title="The command line of Lightning 1.6.0 and 1.6.1 starts with the jsonargparse of today",
+    group="compat",
+    affected=(),
+    affected_1x=(">=1.6.0,<1.6.2",),
+    targets=(Target("pytorch.utilities.cli:_get_short_description", _get_short_description),),
+    upstream=Upstream(fixed_in="1.6.2"),
+    impact=Impact(
+        "LightningCLI ends with an error before it reads its arguments.",
+        ("TypeError: 'module' object is not callable",),
+    ),
+)
