@@ -65,7 +65,7 @@ def facts(python: str) -> str:
 
 def run(options: argparse.Namespace) -> int:
     until = time.monotonic() + 60 * options.minutes
-    kept = {(one.case, one.place[1]): one for one in programs.read()[1] if options.resume or one.place[1]}
+    kept = {(one.case, one.place[1]): one for one in programs.read()[1]}
     fresh = {key for key, one in kept.items() if options.resume and not one.stale}
     todo = [
         (version, case)
@@ -78,7 +78,7 @@ def run(options: argparse.Namespace) -> int:
         return 1
     pythons = {OLD: old, STOCK_84: new, SHIM_84: new}
     head = {"date": evidence.today(), "today": facts(sys.executable), "its time": facts(old)}
-    commit, lock = evidence.commit("lightning_patches", "tests/scenarios"), threading.Lock()
+    lock = threading.Lock()
 
     def one(version: str, case: str) -> None:
         right = None
@@ -95,7 +95,7 @@ def run(options: argparse.Namespace) -> int:
             with lock:
                 name = f"{case}: {arm}"
                 subject = programs.subject(version, arm)
-                kept[name, version] = Seen(name, seen, ("", version), commit=commit, subject=subject)
+                kept[name, version] = Seen(name, seen, ("", version), subject=subject)
                 print(f"{version} {name}: {seen}{mark} ({time.monotonic() - started:.0f} s)", flush=True)
                 evidence.write(programs.RECORD, head, ordered(kept))
 
