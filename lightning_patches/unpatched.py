@@ -180,7 +180,10 @@ UNPATCHED = (
         impact=Impact(
             "What the wheel says of its requirements (torch>=1.9.*) is no version specifier, for which pip takes the "
             "release for invalid, even as a local file. pip<24.1 installs it.",
-            ("pytorch-lightning since it has invalid metadata",),
+            (
+                "pytorch-lightning since it has invalid metadata",
+                "Requested pytorch-lightning==... has invalid metadata",
+            ),
         ),
         why_not='nothing of Lightning runs while it is installed: use pip install "pip<24.1" first, or '
         "take 1.5.10.post0 or 1.6.5.post0",

@@ -3,10 +3,12 @@
 That each release does what it did on the packages of its time, `scripts/prove programs_of_1x` shows.
 """
 
+import json
 from functools import cache
 
 import pytest
 
+from lightning_patches import cli
 from tests.equivalence import programs_of_1x as programs
 from tests.support.arms import Arm, Result, run
 
@@ -63,6 +65,26 @@ def test_objects_in_a_checkpoint(version):
 def test_the_command_line_of_1_5_stays_as_it_is():
     shim = result_of("1.5.10", "cli", True)
     assert programs.saw(shim, None) == "D", shim
+
+
+@pytest.mark.parametrize(
+    ("version", "case", "name"),
+    [
+        ("1.5.10", "fit", "scheduler-types"),
+        ("1.6.5", "fit", "scheduler-types"),
+        ("1.7.7", "import", "torchmetrics-compare-version"),
+        ("1.8.6", "cli scheduler", "scheduler-choices"),
+        ("1.6.5", "cli scheduler", "scheduler-choices"),
+        ("1.6.0", "cli", "command-line-descriptions"),
+        ("1.6.5", "objects", "own-checkpoint-load"),
+    ],
+)
+def test_diagnose_names_the_patch(version, case, name, capsys, tmp_path):
+    (tmp_path / "train.log").write_text(result_of(version, case, False).output)
+    requirement = f"pytorch-lightning=={version}"
+    assert cli.main(["diagnose", "--json", "--requirement", requirement, str(tmp_path / "train.log")]) == 0
+    names = [match["name"] for match in json.loads(capsys.readouterr().out)["matches"]]
+    assert names[0] == name
 
 
 def test_all_is_as_it_has_to_be():

@@ -54,6 +54,9 @@ PATCH = Patch(
     upstream=Upstream(issues=(15912,), fixed_in="1.8.4"),
     impact=Impact(
         "With torch 2.0 and later, fit fails as soon as configure_optimizers returns a learning rate scheduler.",
-        ("doesn't follow PyTorch's LRScheduler API", 'The provided lr scheduler "<torch.optim.lr_scheduler'),
+        (
+            "doesn't follow PyTorch's LRScheduler API",
+            'The provided lr scheduler "<torch.optim.lr_scheduler... is invalid',
+        ),
     ),
 )
