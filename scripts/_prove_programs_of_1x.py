@@ -23,7 +23,7 @@ import _releases
 from tests.equivalence import evidence
 from tests.equivalence import programs_of_1x as programs
 from tests.equivalence.evidence import Seen
-from tests.equivalence.programs_of_1x import OLD, SHIM_84, STOCK_84
+from tests.equivalence.programs_of_1x import OLD, SHIM_84, SHIM_OLD, STOCK_84
 from tests.support.arms import SCENARIOS, Arm
 from tests.support.arms import run as run_scenario
 
@@ -76,7 +76,7 @@ def run(options: argparse.Namespace) -> int:
     old, new = _prove_stacks.made(programs.STACK), with_setuptools_84()
     if old is None:
         return 1
-    pythons = {OLD: old, STOCK_84: new, SHIM_84: new}
+    pythons = {OLD: old, SHIM_OLD: old, STOCK_84: new, SHIM_84: new}
     head = {"date": evidence.today(), "today": facts(sys.executable), "its time": facts(old)}
     lock = threading.Lock()
 

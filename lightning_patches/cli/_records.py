@@ -20,8 +20,7 @@ UPSTREAM = "https://github.com/Lightning-AI/pytorch-lightning"
 
 def affected(patch: Patch) -> str:
     """The affected releases as people write them: ``"2.1.0 to 2.3.3"``."""
-    known = (*fingerprints.older_releases(), *fingerprints.known_releases())
-    releases = {release for release in known if gate.in_ranges(release, patch.ranges)}
+    known, releases = _every_release(), affected_releases(patch)
     spans: list[list[str]] = []
     for index, release in enumerate(known):
         if release not in releases:
@@ -31,6 +30,15 @@ def affected(patch: Patch) -> str:
         else:
             spans.append([release])
     return ", ".join(" to ".join(span) for span in spans) or " or ".join(patch.ranges)
+
+
+def affected_releases(patch: Patch) -> list[str]:
+    """The same, each by itself, oldest first."""
+    return [release for release in _every_release() if gate.in_ranges(release, patch.ranges)]
+
+
+def _every_release() -> tuple[str, ...]:
+    return (*fingerprints.older_releases(), *fingerprints.known_releases())
 
 
 def fixed_in(record: Union[Patch, Unpatched]) -> str:
@@ -114,15 +122,14 @@ def as_dict(patch: Patch) -> dict[str, Any]:
     changes_results``; ``fixed_in`` is ``null`` for never, and for a fix that is ``merged`` and in no release yet. A
     target is ``{"location", "adds", "since", "before"}``.
     """
-    releases = gate.affected_releases(patch)
     record = {
         "name": patch.name,
         "title": patch.title,
         "group": patch.group,
         "default": patch.default,
         "added": patch.added,
-        "affected": patch.affected,
-        "affected_releases": [release for release in fingerprints.known_releases() if release in releases],
+        "affected": patch.ranges,
+        "affected_releases": affected_releases(patch),
         "fixed_in": patch.fixed_in,
         "merged": patch.upstream.merged,
         "issues": patch.upstream.issues,

@@ -57,7 +57,7 @@ def _page(patch: Patch, with_diff: bool) -> str:
     sections = [
         ("What happens without it", [patch.impact.summary]),
         ("How it shows", list(patch.impact.symptoms)),
-        ("Affected releases", [f"{_records.affected(patch)} ({' or '.join(patch.affected)})"]),
+        ("Affected releases", [f"{_records.affected(patch)} ({' or '.join(patch.ranges)})"]),
         ("When to drop it", [_drop(patch)]),
         ("Official fix", links),
         ("Goes further than the official fix", [patch.further_than_upstream]),

@@ -380,3 +380,10 @@ def test_a_release_of_1x(capsys: pytest.CaptureFixture[str]) -> None:
 def test_of_1x_it_says_what_it_knows(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["audit", "--requirement", "pytorch-lightning==1.9.5"]) == 0
     assert "Of 1.x no more is known here than what keeps it from running" in " ".join(capsys.readouterr().out.split())
+
+
+def test_the_releases_of_a_patch_for_1x(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["show", "--json", "scheduler-types"]) == 0
+    (record,) = json.loads(capsys.readouterr().out)["patches"]
+    assert record["affected"] == [">=1.5.0,<1.8.4"]
+    assert (record["affected_releases"][0], record["affected_releases"][-1]) == ("1.5.0", "1.8.3.post2")
