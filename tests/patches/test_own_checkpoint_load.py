@@ -19,9 +19,10 @@ def seen(version, case, shim=True, **options):
     return run(SCENARIO, Arm("pytorch-lightning", version, shim), case, **options)
 
 
-def test_every_rank_reads_what_rank_zero_wrote():
-    assert REFUSED in seen("2.6.6", "ddp", shim=False).output
-    shim = seen("2.6.6", "ddp")
+@pytest.mark.parametrize("version", ["2.6.6", "1.9.5"])
+def test_every_rank_reads_what_rank_zero_wrote(version):
+    assert REFUSED in seen(version, "ddp", shim=False).output
+    shim = seen(version, "ddp")
     assert shim.ok and len(shim.observations) == 2, shim
     assert all(rank["tested"] for rank in shim.observations)
 
