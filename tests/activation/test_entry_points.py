@@ -28,7 +28,7 @@ print("both made", "lightning_patches" in sys.modules)
 def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of this checkout, in which ``pip install .`` was run for another environment."""
     copy = tmp_path_factory.mktemp("installed") / "checkout"
-    ignored = shutil.ignore_patterns("*.egg-info", "__pycache__", ".*", "build", "tests", "upstream")
+    ignored = shutil.ignore_patterns("*.egg-info", "__pycache__", ".*", "build", "tests")
     shutil.copytree(ROOT, copy, ignore=ignored)
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "--no-index"]
     subprocess.run([*command, "--target", str(copy.parent / "target"), "."], check=True, cwd=copy)
