@@ -6,7 +6,7 @@ import ast
 import re
 from typing import Callable, Iterator, Optional
 
-from lightning_patches.cli._log import Raised, Text
+from lightning_patches.cli.diagnose.log import Raised, Text
 from lightning_patches.removed import Removed, find
 
 ROOT = r"(?:pytorch_lightning|lightning\.pytorch|lightning)"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 
-from lightning_patches.cli._log import Text
+from lightning_patches.cli.diagnose.log import Text
 
 _TRUSTED = ("own-checkpoint-load", "trusted-checkpoint-load", "trusted-checkpoint-cli", "legacy-checkpoint-enum")
 _REFUSED = "weights only load failed"
