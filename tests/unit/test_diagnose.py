@@ -225,8 +225,8 @@ def test_standard_input(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
 
 
 def test_a_file_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["diagnose", "no_suchreading.txt"]) == 2
-    assert "no_suchreading.txt cannot be read" in capsys.readouterr().err
+    assert cli.main(["diagnose", "no_such_log.txt"]) == 2
+    assert "no_such_log.txt cannot be read" in capsys.readouterr().err
 
 
 HEAD = "Traceback (most recent call last):\n"

@@ -24,6 +24,7 @@ With --json, one object; a command's own standard output then goes to standard e
   start    {file, line, text, ranks (that say that they join), world_size, words}, where the log ends before all ranks
            have found each other; no known bug, and so no match; else null
   hangs    [{file, verdict, do, count (of reports in the file), ranks}], the last report of each file of the hang watch
+  out_of_sync  [{file, line, text, do}], where a GradientSyncError says that ranks train different models
   closing  the last line: what to do
   ok       the exit status is 0
 
@@ -35,7 +36,7 @@ from __future__ import annotations
 import argparse
 
 from lightning_patches.cli import NOT_APPLIED, OK, UsageError, _output, _settings
-from lightning_patches.cli.diagnose import advise, find, hangs, judge, read, render
+from lightning_patches.cli.diagnose import advise, find, judge, read, render, sync
 
 HELP = "find the known bug in a traceback or a log, and what to do about it"
 PROGRAM_METAVAR = "-- COMMAND ..."
@@ -70,8 +71,11 @@ def run(args: argparse.Namespace) -> int:
     ended, logs = read.run_program(args.program, args.json) if args.program else (None, read.logs(args.file))
     matches = [match for one in logs for match in find.find_all(one)]
     judge.judge(matches, logs, setting, args.requirement)
+    out_of_sync = sync.find(logs)
+    suspects = [match for one in out_of_sync for match in one.suspects]
+    judge.judge(suspects, logs, setting, args.requirement)
     program = read.as_typed(args.program) if args.program else find.SOME_PROGRAM
-    answer = advise.answer(judge.ordered(matches), logs, hangs.read(args.file), program, ended)
+    answer = advise.answer(judge.ordered(matches), out_of_sync, logs, program, ended)
     if args.json:
         _output.write_json(render.as_dict(answer))
     else:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import signal
 from dataclasses import dataclass
-from typing import Any, Optional
+from typing import Optional
 
 from lightning_patches.cli import _output, autostart
 from lightning_patches.cli.diagnose import calls, find, hangs, judge, start
 from lightning_patches.cli.diagnose.find import SOME_PROGRAM, Log, Match
+from lightning_patches.cli.diagnose.hangs import Hang
 from lightning_patches.cli.diagnose.log import Raised
+from lightning_patches.cli.diagnose.sync import OutOfSync
 from lightning_patches.engine import gate
 from lightning_patches.patch import Patch
 from lightning_patches.removed import Removed
@@ -39,8 +41,8 @@ class Answer:
     Args:
         logs: what was looked through.
         matches: the cause first.
+        out_of_sync: what a check of the ranks' gradients has found.
         unknown: the first error, if that is no known bug and what was found followed from it.
-        hangs: reports of the hang watch.
         standing: the start at which the logs end.
         lead: what comes before everything else, "" for nothing.
         closing: the last line.
@@ -48,44 +50,52 @@ class Answer:
 
     logs: list[Log]
     matches: list[Match]
+    out_of_sync: list[OutOfSync]
     unknown: Optional[Raised]
-    hangs: list[dict[str, Any]]
     standing: Optional[start.Start]
     lead: str
     closing: str
 
     @property
+    def hangs(self) -> list[Hang]:
+        """Reports of the hang watch."""
+        return [hang for one in self.logs for hang in one.hangs]
+
+    @property
     def ok(self) -> bool:
         """Something was found."""
-        return bool(self.hangs) or any(not match.ruled_out for match in self.matches)
+        return bool(self.hangs or self.out_of_sync) or any(not match.ruled_out for match in self.matches)
 
 
 def answer(
-    matches: list[Match], logs: list[Log], reports: list[dict[str, Any]], program: str, ended: Optional[int]
+    matches: list[Match], out_of_sync: list[OutOfSync], logs: list[Log], program: str, ended: Optional[int]
 ) -> Answer:
     """What to say.
 
     Args:
         matches: ordered and judged.
+        out_of_sync: what a check of the ranks' gradients has found.
         logs: what was looked through.
-        reports: of the hang watch.
         program: what is to be run again, as one types it.
         ended: the exit status of the program, where one was run.
     """
+    reports = [hang for one in logs for hang in one.hangs]
     unknown = judge.unknown_cause(matches)
     is_open = not reports and not any(match.cause or match.error for match in matches)
     standing = start.standing([(one.name, one.text) for one in logs]) if is_open else None
-    closing = _closing(matches, unknown) if matches or not reports else reports[0]["do"]
+    has_cause = unknown is not None or any(match.cause for match in matches)
+    told = [*(one.do for one in out_of_sync), *(hang.do for hang in reports)]
+    closing = _closing(matches, unknown) if has_cause or not told else told[0]
     if standing is not None and not any(match.kind == "possible" for match in matches):
         closing = f"If the program stood still there, {_FINDS_OUT.format(program)}"
-    elif not matches and not reports and not any(one.text.raised or one.text.has_traceback for one in logs):
+    elif not matches and not told and not any(one.text.raised or one.text.has_traceback for one in logs):
         if ended is not None:
             closing = _on_end(ended, closing)
         else:
             closing = _UNKNOWN_WORDS if logs[0].in_words else closing + _WITHOUT_ERROR
     is_of_a_hang = any(one.in_words and find.is_of_a_hang(one.text) for one in logs)
     lead = f"If several ranks stand still, {_FINDS_OUT.format(SOME_PROGRAM)}" if is_of_a_hang else ""
-    return Answer(logs, matches, unknown, reports, standing, lead, closing)
+    return Answer(logs, matches, out_of_sync, unknown, standing, lead, closing)
 
 
 def would_tell(match: Match) -> str:
@@ -93,9 +103,9 @@ def would_tell(match: Match) -> str:
     record = match.record
     if isinstance(record, Feature):
         return ""
-    older = [verdict for verdict in match.verdicts if verdict["verdict"] == "not-known"]
+    older = [verdict for verdict in match.verdicts if verdict.verdict == "not-known"]
     if older and len(older) == len(match.verdicts):
-        which = f"{older[0]['distribution']} {older[0]['version']}"
+        which = older[0].release
         return f"nothing here: {which} is older than the releases that are known here, and no patch is for it"
     if match.error is None and isinstance(record, Patch) and record.would_tell_silent:
         return record.would_tell_silent
@@ -118,7 +128,7 @@ def would_tell(match: Match) -> str:
 def advice(match: Match) -> str:
     record = match.record
     if match.ruled_out:
-        where = ", ".join(f"{verdict['distribution']} {verdict['version']}" for verdict in match.verdicts)
+        where = ", ".join(verdict.release for verdict in match.verdicts)
         if isinstance(record, Removed):
             return f"{where} has it; from {record.gone} on: {record.instead}"
         return f"{where} does not have this bug: here the cause is another one, unless the log is of another release"
@@ -130,7 +140,7 @@ def advice(match: Match) -> str:
         return f"what would tell: {would_tell(match)}"
     if isinstance(record, Unpatched):
         return f"there is no patch ({record.why_not}); move to {record.move_to}"
-    kinds = {verdict["verdict"] for verdict in match.verdicts}
+    kinds = {verdict.verdict for verdict in match.verdicts}
     leave = f"or move to Lightning {record.fixed_in}" if record.fixed_in else "no release has the fix yet"
     if kinds & set(gate.REFUSED):
         return f"the patch is not applied here, see `lightning-patches status {record.name}`; {leave}"

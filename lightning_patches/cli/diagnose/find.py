@@ -6,12 +6,13 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Optional, Union
+from typing import NamedTuple, Optional, Union
 
 from lightning_patches import patches as catalogue
 from lightning_patches.cli import _output
 from lightning_patches.cli.diagnose import calls, describe, log, removed
-from lightning_patches.cli.diagnose.log import Raised, Text
+from lightning_patches.cli.diagnose.hangs import Hang
+from lightning_patches.cli.diagnose.log import Frame, Raised, Text
 from lightning_patches.engine import gate
 from lightning_patches.patch import Patch
 from lightning_patches.removed import Removed
@@ -19,6 +20,7 @@ from lightning_patches.unpatched import FEATURES, UNPATCHED, Feature, Unpatched
 
 SOME_PROGRAM = "train.py"
 
+OUT_OF_SYNC = "GradientSyncError: "
 MAX_PROSE = 600
 """Characters up to which a text without an error may be somebody's description of what happened."""
 
@@ -55,6 +57,27 @@ _WITHOUT = ("not-affected", "fixed-upstream")
 Record = Union[Patch, Unpatched, Removed, Feature]
 
 
+class OnRelease(NamedTuple):
+    """The verdict on a bug in one release.
+
+    Args:
+        distribution, version: the release.
+        verdict: as `lightning-patches status` has it, or "unpatched" or "removed" for what is no patch.
+        reason: why, whole.
+        in_short: the same for those who know how a patch is applied.
+    """
+
+    distribution: str
+    version: str
+    verdict: str
+    reason: str
+    in_short: str
+
+    @property
+    def release(self) -> str:
+        return f"{self.distribution} {self.version}"
+
+
 @dataclass
 class Match:
     """A symptom of a known bug in a text.
@@ -70,6 +93,7 @@ class Match:
         verdicts: on it, in the releases in question.
         cause: it is the one to begin with.
         program: what is to be run again, as one types it.
+        index: of that line in what was read.
         needed: the call, argument or variable that the patch needs to mend this.
         is_patched: the log is of a program that ran with patches.
     """
@@ -81,16 +105,17 @@ class Match:
     certain: bool
     error: Optional[Raised] = None
     file: str = ""
-    verdicts: list[dict[str, str]] = field(default_factory=list)
+    verdicts: list[OnRelease] = field(default_factory=list)
     cause: bool = False
     program: str = SOME_PROGRAM
+    index: int = 0
     needed: str = ""
     is_patched: bool = False
 
     @property
     def ruled_out(self) -> bool:
         """The releases in question do not have the bug. Of one that is too old to be known here that is not said."""
-        return bool(self.verdicts) and all(one["verdict"] in _WITHOUT for one in self.verdicts)
+        return bool(self.verdicts) and all(one.verdict in _WITHOUT for one in self.verdicts)
 
     @property
     def kind(self) -> str:
@@ -99,7 +124,7 @@ class Match:
             return "ruled out"
         if self.error is not None and self.error.before is not None:
             return "follows"
-        is_there = isinstance(self.record, Feature) or any(v["verdict"] not in gate.ELSEWHERE for v in self.verdicts)
+        is_there = isinstance(self.record, Feature) or any(v.verdict not in gate.ELSEWHERE for v in self.verdicts)
         if isinstance(self.record, Removed):  # no other bug says so, and the release is asked only where it is known
             return "found"
         return "found" if self.certain and is_there else "possible"
@@ -114,12 +139,14 @@ class Log:
         text: what was read of it.
         program: what is to be run again, as one types it.
         is_script: it is a script, and no log.
+        hangs: the last report of the hang watch in it, or in each file of a directory.
     """
 
     name: str
     text: Text
     program: str = SOME_PROGRAM
     is_script: bool = False
+    hangs: list[Hang] = field(default_factory=list)
 
     @property
     def in_words(self) -> bool:
@@ -134,7 +161,7 @@ def all_records() -> tuple[Record, ...]:
 @lru_cache(maxsize=None)
 def anchors() -> log.Anchors:
     known = (symptom for record in all_records() for symptom in symptoms(record))
-    return log.Anchors((*known, *removed.SYMPTOMS))
+    return log.Anchors((*known, *removed.SYMPTOMS, OUT_OF_SYNC))
 
 
 def find_all(one: Log) -> list[Match]:
@@ -156,7 +183,9 @@ def find(text: Text) -> list[Match]:
         found = [match for symptom in symptoms(record) for match in _matches(record, symptom, text)]
         found = [match for match in found if match.certain or all(match.error is not one.error for one in gone)]
         if found:
-            matches.append(min(found, key=lambda match: (not match.certain, match.line)))
+            first = min(found, key=lambda match: (not match.certain, match.line))
+            first.needed = calls.needed(record.name, text, first.index)
+            matches.append(first)
     if not matches and not text.raised and _is_prose(text.searched):
         matches = _from_words(text)
     return [*gone, *matches]
@@ -213,8 +242,7 @@ def _matches(record: Record, symptom: str, text: Text) -> Iterable[Match]:
             continue
         is_patched = text.is_patched or (error is not None and any(map(_is_ours, error.frames)))
         shown = _output.shown(text.lines[line])
-        needed = calls.needed(record.name, text, line)
-        yield Match(record, symptom, text.numbers[line], shown, certain, error, needed=needed, is_patched=is_patched)
+        yield Match(record, symptom, text.numbers[line], shown, certain, error, index=line, is_patched=is_patched)
 
 
 def _is_elsewhere(record: Record, error: Optional[Raised], symptom: str, line: int, text: Text) -> bool:
@@ -242,25 +270,25 @@ def own_frames(record: Record, error: Raised) -> list[int]:
     modules = {location.partition(":")[0].replace(".", "/") for location in getattr(record, "locations", ())}
     ends = tuple(f"/lightning/{module}{end}" for module in modules for end in (".py", "/__init__.py"))
     special = getattr(record, "frames", ())
-    frames = map(_upstream_path, error.frames)
-    return [
-        index
-        for index, frame in enumerate(frames)
-        if any(part in frame for part in special) or (not special and ("/" + frame.partition(" in ")[0]).endswith(ends))
-    ]
+    found = []
+    for index, frame in enumerate(error.frames):
+        path = _upstream_path(frame.path)
+        if any(part in f"{path} in {frame.function}" for part in special) if special else f"/{path}".endswith(ends):
+            found.append(index)
+    return found
 
 
-def _is_lightning(frame: str) -> bool:
-    return any(path.search(frame) for path in NAMESPACE_PATHS.values()) or _is_ours(frame)
+def _is_lightning(frame: Frame) -> bool:
+    return any(path.search(frame.path) for path in NAMESPACE_PATHS.values()) or _is_ours(frame)
 
 
-def _is_ours(frame: str) -> bool:
-    return _PATCHES_PATH.search(frame) is not None
+def _is_ours(frame: Frame) -> bool:
+    return _PATCHES_PATH.search(frame.path) is not None
 
 
-def _upstream_path(frame: str) -> str:
+def _upstream_path(path: str) -> str:
     """A path in ``pytorch_lightning`` or ``lightning_fabric`` as it is in ``lightning``."""
-    path = frame.replace("\\", "/").replace("pytorch_lightning/", "lightning/pytorch/")
+    path = path.replace("\\", "/").replace("pytorch_lightning/", "lightning/pytorch/")
     return path.replace("lightning_fabric/", "lightning/fabric/")
 
 

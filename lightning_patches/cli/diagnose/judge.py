@@ -6,7 +6,7 @@ from typing import Optional, Union
 
 from lightning_patches.cli import _settings, audit
 from lightning_patches.cli.diagnose import find
-from lightning_patches.cli.diagnose.find import Log, Match, Record
+from lightning_patches.cli.diagnose.find import Log, Match, OnRelease, Record
 from lightning_patches.cli.diagnose.log import Raised, Text
 from lightning_patches.engine import gate
 from lightning_patches.engine.installed import find_installed
@@ -38,12 +38,7 @@ def _judge_installed(matches: list[Match], text: Text, setting: _settings.Toggle
     for match in matches:
         if isinstance(match.record, Patch):
             match.verdicts = [
-                {
-                    "distribution": entry.distribution,
-                    "version": entry.version,
-                    "verdict": entry.verdict,
-                    "reason": entry.reason,
-                }
+                OnRelease(entry.distribution, entry.version, entry.verdict, entry.reason, entry.in_short)
                 for entry in entries
                 if entry.patch == match.record.name
             ]
@@ -53,12 +48,12 @@ def _judge_installed(matches: list[Match], text: Text, setting: _settings.Toggle
             )
 
 
-def _verdicts_by_number(record: Record, releases: list[audit.Audited]) -> list[dict[str, str]]:
+def _verdicts_by_number(record: Record, releases: list[audit.Audited]) -> list[OnRelease]:
     """Nothing has a verdict that is no bug."""
     return [] if isinstance(record, Feature) else [_verdict_by_number(record, one) for one in releases if one.version]
 
 
-def _verdict_by_number(record: Union[Patch, Unpatched, Removed], one: audit.Audited) -> dict[str, str]:
+def _verdict_by_number(record: Union[Patch, Unpatched, Removed], one: audit.Audited) -> OnRelease:
     assert one.version is not None
     absent = "not-known" if gate.is_unknown(one.version, getattr(record, "ranges", record.affected)) else "not-affected"
     if isinstance(record, Patch):
@@ -71,7 +66,7 @@ def _verdict_by_number(record: Union[Patch, Unpatched, Removed], one: audit.Audi
     else:
         verdict = "unpatched" if audit.has(record, one.distribution, one.version) else absent
         reason = record.why_not if verdict == "unpatched" else ""
-    return {"distribution": one.distribution, "version": one.version, "verdict": verdict, "reason": reason}
+    return OnRelease(one.distribution, one.version, verdict, reason, "" if verdict == "pending" else reason)
 
 
 def ordered(matches: list[Match]) -> list[Match]:

@@ -31,24 +31,31 @@ def logs(names: list[str]) -> list[Log]:
 
 
 def _log(name: str) -> Log:
-    text = prepare("") if os.path.isdir(name) and hangs.reports(name) else _read(name)
-    return Log(name, text, script(text), name.endswith(".py") and os.path.isfile(name))
-
-
-def _read(name: str) -> Text:
     try:
-        with log.opened(name) as stream:
-            noted = log.Noted(stream)
-            text, numbers, size = log.excerpt(noted, find.anchors(), _Progress(name))
-            if size <= find.MAX_PROSE and not text and stream.seekable():
-                stream.seek(0)
-                return noted.tell(prepare(stream.read().decode("utf-8", "replace")))
+        if os.path.isdir(name):
+            found = hangs.in_directory(name)
+            if found:
+                return Log(name, prepare(""), hangs=found)
+        reports = hangs.Reports(name)
+        text = _read(name, reports)
     except (OSError, EOFError) as error:
         meant = '. In words it takes more than one: `lightning-patches diagnose "it is stuck"`'
         hint = meant if isinstance(error, FileNotFoundError) and re.fullmatch(r"[^\W\d_]+", name) else ""
         raise UsageError(
             f"{_output.printable(name)} cannot be read: {getattr(error, 'strerror', None) or error}{hint}"
         ) from None
+    hang = reports.finish()
+    is_script = name.endswith(".py") and os.path.isfile(name)
+    return Log(name, text, script(text), is_script, [hang] if hang is not None else [])
+
+
+def _read(name: str, reports: hangs.Reports) -> Text:
+    with log.opened(name) as stream:
+        noted = log.Noted(stream, reports.feed)
+        text, numbers, size = log.excerpt(noted, find.anchors(), _Progress(name))
+        if size <= find.MAX_PROSE and not text and stream.seekable():
+            stream.seek(0)
+            return noted.tell(prepare(stream.read().decode("utf-8", "replace")))
     return noted.tell(prepare(text, numbers))
 
 
@@ -58,7 +65,7 @@ class _Progress:
     def __init__(self, name: str) -> None:
         known = name != "-" and not name.endswith(".gz") and os.path.isfile(name)
         self.size = os.path.getsize(name) if known else 0
-        self.name = name
+        self.name = _output.printable(name)
 
     def __call__(self, done: int) -> None:
         if sys.stderr.isatty() and (self.size or done) > 4 * log.BLOCK:
@@ -83,10 +90,14 @@ def run_program(command: list[str], as_json: bool) -> tuple[int, list[Log]]:
         finally:
             signal.signal(signal.SIGINT, before)
         kept.seek(0)
-        noted = log.Noted(kept)
+        name = shlex.join(command)
+        reports = hangs.Reports(name)
+        noted = log.Noted(kept, reports.feed)
         text, numbers, size = log.excerpt(noted, find.anchors(), lambda done: None)
+    hang = reports.finish()
     status = 128 - status if status < 0 else status
-    return status, [Log(shlex.join(command), noted.tell(prepare(text, numbers)), as_typed(command))]
+    said = noted.tell(prepare(text, numbers))
+    return status, [Log(name, said, as_typed(command), hangs=[hang] if hang is not None else [])]
 
 
 def _stderr() -> int:
@@ -121,8 +132,8 @@ def script(text: Text) -> str:
     """The script that raised the errors of a log: it is where their tracebacks come from."""
     for error in text.raised:
         for frame in error.frames:
-            path, _, function = frame.partition(" in ")
-            if function == "<module>" and not _INSTALLED.search(path) and path.endswith(".py"):
+            path = frame.path
+            if frame.function == "<module>" and not _INSTALLED.search(path) and path.endswith(".py"):
                 here = os.path.relpath(path)
                 path = os.path.basename(path) if not os.path.isfile(path) else min(path, here, key=len)
                 return shlex.quote(path)

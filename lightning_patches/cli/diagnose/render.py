@@ -7,7 +7,9 @@ from typing import Any
 from lightning_patches.cli import _output, _records, _settings
 from lightning_patches.cli.diagnose import advise, start
 from lightning_patches.cli.diagnose.advise import Answer
-from lightning_patches.cli.diagnose.find import Match
+from lightning_patches.cli.diagnose.find import Match, OnRelease
+from lightning_patches.cli.diagnose.hangs import Hang
+from lightning_patches.cli.diagnose.sync import OutOfSync
 from lightning_patches.patch import Patch
 from lightning_patches.removed import Removed
 
@@ -20,7 +22,9 @@ def write(answer: Answer) -> None:
     _write_hangs(answer.hangs)
     if answer.standing is not None:
         _write_start(answer.standing, several)
-    if answer.matches or not answer.hangs:
+    for one in answer.out_of_sync:
+        _write_out_of_sync(one, several)
+    if answer.matches or not (answer.hangs or answer.out_of_sync):
         _write(answer, several)
 
 
@@ -36,7 +40,10 @@ def as_dict(answer: Answer) -> dict[str, Any]:
         "files": names,
         "matches": [_as_dict(match) for match in answer.matches],
         "error": answer.unknown.words if answer.unknown is not None else None,
-        "hangs": answer.hangs,
+        "hangs": [hang.as_dict() for hang in answer.hangs],
+        "out_of_sync": [
+            {"file": one.file, "line": one.line, "text": one.text, "do": one.do} for one in answer.out_of_sync
+        ],
         "start": answer.standing.as_dict() if answer.standing is not None else None,
         "closing": f"{answer.lead} {answer.closing}".strip(),
         "ok": answer.ok,
@@ -73,7 +80,7 @@ def _write_match(match: Match, several: bool) -> None:
     kind = "found" if match.kind == "follows" else match.kind
     heading = _output.paragraph(f"{kind}: {record.name} ({record.group})")
     _output.write(_output.styled(heading, {"found": "bold red", "possible": "bold yellow"}.get(kind, "dim")))
-    place = f"{_output.printable(match.file)}, line {match.line}" if several else f"line {match.line}"
+    place = _place(match.file, match.line, several)
     if match.symptom:
         _output.write(_output.paragraph(f"{place}: {match.text}", "  "))
     _output.write(_output.paragraph(f"what: {record.impact.summary}", "  "))
@@ -81,24 +88,35 @@ def _write_match(match: Match, several: bool) -> None:
         fixed = _records.fixed_in(record)
         _output.write(_output.paragraph(f"releases: {_records.affected(record)}; fixed in: {fixed}", "  "))
     for verdict in match.verdicts:
-        words = _settings.in_words(verdict["verdict"], verdict["reason"])
-        _output.write(_output.paragraph(f"here: {verdict['distribution']} {verdict['version']}: {words}", "  "))
+        words = _settings.in_words(verdict.verdict, verdict.in_short)
+        _output.write(_output.paragraph(f"here: {verdict.release}: {words}", "  "))
     if not match.cause:
         _output.write(_output.paragraph(f"{advise.advice(match)}.", "  "))
     if isinstance(record, Patch) and match.symptom:
         _output.write(_output.paragraph(f"more: `lightning-patches show {record.name}`", "  "))
 
 
-def _write_hangs(hangs: list[dict[str, Any]]) -> None:
+def _write_hangs(hangs: list[Hang]) -> None:
     for hang in hangs:
-        _output.write(_output.paragraph(_output.printable(f"{hang['file']}: {hang['verdict']}.")))
-        _output.write(_output.paragraph(f"do:  {hang['do']}", "  "))
+        _output.write(_output.paragraph(_output.printable(f"{hang.file}: {hang.verdict}.")))
+        _output.write(_output.paragraph(f"do:  {hang.do}", "  "))
         _output.write()
+
+
+def _write_out_of_sync(one: OutOfSync, several: bool) -> None:
+    _output.write(_output.styled("found: the ranks train different models (GradientSyncError)", "bold red"))
+    _output.write(_output.paragraph(f"{_place(one.file, one.line, several)}: {one.text}", "  "))
+    _output.write(_output.paragraph(f"do:  {one.do}", "  "))
+    _output.write()
+
+
+def _place(file: str, line: int, several: bool) -> str:
+    return f"{_output.printable(file)}, line {line}" if several else f"line {line}"
 
 
 def _write_start(begun: start.Start, several: bool) -> None:
     _output.write(_output.styled(_output.paragraph("possible: the ranks do not find each other (hang)"), "bold yellow"))
-    place = f"{_output.printable(begun.file)}, line {begun.line}" if several else f"line {begun.line}"
+    place = _place(begun.file, begun.line, several)
     _output.write(_output.paragraph(f"{place}: {_output.shown(begun.text)}", "  "))
     _output.write(_output.paragraph(f"what: {begun.words}", "  "))
     _output.write()
@@ -119,7 +137,7 @@ def _as_dict(match: Match) -> dict[str, Any]:
         "cause": match.cause,
         "certain": match.kind == "found",
         "ruled_out": match.ruled_out,
-        "verdicts": match.verdicts,
+        "verdicts": [_on_release(verdict) for verdict in match.verdicts],
         "would_tell": advise.would_tell(match) if match.kind == "possible" else "",
         "advice": advise.advice(match),
         "fixed_in": record.fixed_in,
@@ -127,3 +145,7 @@ def _as_dict(match: Match) -> dict[str, Any]:
         "issues": list(record.upstream.issues),
         "pull_requests": list(record.upstream.pull_requests),
     }
+
+
+def _on_release(verdict: OnRelease) -> dict[str, str]:
+    return {name: getattr(verdict, name) for name in ("distribution", "version", "verdict", "reason")}
