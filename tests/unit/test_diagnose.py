@@ -359,6 +359,20 @@ def test_a_log_of_the_patched_program_is_not_answered_with_the_patches(
     assert "mends it" in diagnosed(capsys, tmp_path, none + TRACEBACK)["closing"]
 
 
+@pytest.mark.parametrize("patch", all_patches(), ids=lambda patch: patch.name)
+def test_what_was_on_is_not_proposed_again(capsys: pytest.CaptureFixture[str], tmp_path: Path, patch: Any) -> None:
+    """By no answer about any patch, wherever its error comes from."""
+    name = patch.name.replace("-", "_")
+    own = f'  File "/env/lightning_patches/patches/some/{name}.py", line 7, in f\n    original()\n'
+    place = (patch.frames or (patch.targets[0].module.replace(".", "/") + ".py",))[0].strip().lstrip("/")
+    for symptom in patch.impact.symptoms:
+        path = f"/x/lightning/{place if place.endswith('.py') else 'pytorch/' + place + '.py'}"
+        text = f'{HEAD}  File "{path}", line 3, in {place}\n{own}{symptom}\n'
+        document = diagnosed(capsys, tmp_path, text)
+        said = [document["closing"], *(one["advice"] for one in document["matches"] if one["name"] == patch.name)]
+        assert not any("mends it" in one or "adds it" in one for one in said), (symptom, said)
+
+
 def _docker(text: str) -> str:
     return "".join(
         json.dumps({"log": f"{line}\n", "stream": "stderr", "time": "2026-01-02T03:04:05Z"}, separators=(",", ":"))

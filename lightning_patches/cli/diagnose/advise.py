@@ -144,9 +144,9 @@ def advice(match: Match) -> str:
     leave = f"or move to Lightning {record.fixed_in}" if record.fixed_in else "no release has the fix yet"
     if kinds & set(gate.REFUSED):
         return f"the patch is not applied here, see `lightning-patches status {record.name}`; {leave}"
-    if not record.default and "pending" not in kinds:
+    if not record.default and "pending" not in kinds and not match.is_patched:
         return f"the patch is opt-in, {_how(f'default,{record.name}', match.program)} adds it; {leave}"
-    if "disabled" in kinds:
+    if "disabled" in kinds and record.default:
         return f"LIGHTNING_PATCHES leaves the patch out; select it, {leave}"
     if match.needed and record.name == "own-checkpoint-load" and not match.is_patched:
         run = _how("1", match.program)
@@ -178,11 +178,11 @@ def _closing(matches: list[Match], unknown: Optional[Raised]) -> str:
         return f"{cause.record.name}: {advice(cause)}."
     if matches and isinstance(matches[0].record, Feature):
         return f"If that is what you are after: {matches[0].record.way_round}."
-    if any(not match.symptom and match.kind == "possible" and isinstance(match.record, Patch) for match in matches):
-        return (
-            "These are weak matches, by your words alone: `lightning-patches show NAME` tells what each is about, and "
-            "what helps. A log or a traceback tells more."
-        )
+    weak = [match for match in matches if not match.symptom and match.kind == "possible"]
+    if weak:
+        show = any(isinstance(match.record, Patch) for match in weak)
+        tells = ": `lightning-patches show NAME` tells what each is about, and what helps" if show else ""
+        return f"These are weak matches, by your words alone{tells}. A log or a traceback tells more."
     if any(match.kind == "possible" for match in matches):
         return "Nothing is certain: see above what would tell. A patch is no remedy for a guess."
     if matches:

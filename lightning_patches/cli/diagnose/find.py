@@ -240,9 +240,18 @@ def _matches(record: Record, symptom: str, text: Text) -> Iterable[Match]:
         certain = _ADVISORY.match(symptom) is not None or (error is not None and _runs_through(record, error))
         if not certain and (_is_common(wanted) or _is_elsewhere(record, error, symptom, line, text)):
             continue
-        is_patched = text.is_patched or (error is not None and any(map(_is_ours, error.frames)))
+        is_patched = _is_patched(record, error, text)
         shown = _output.shown(text.lines[line])
         yield Match(record, symptom, text.numbers[line], shown, certain, error, index=line, is_patched=is_patched)
+
+
+def _is_patched(record: Record, error: Optional[Raised], text: Text) -> bool:
+    """Whether the program ran with a patch: by our line, or a frame of ours; an opt-in one by its own frame alone."""
+    ours = [frame.path for frame in error.frames if _is_ours(frame)] if error is not None else []
+    if isinstance(record, Patch) and not record.default:
+        own = f"{record.name.replace('-', '_')}.py"
+        return any(re.split(r"[/\\]", path)[-1] == own for path in ours)
+    return text.is_patched or bool(ours)
 
 
 def _is_elsewhere(record: Record, error: Optional[Raised], symptom: str, line: int, text: Text) -> bool:
