@@ -134,6 +134,17 @@ def _hanging(line: str, width: int) -> str:
     return _filled(line, width, "", indent)
 
 
+def shown(line: str) -> str:
+    """A line that a program has written, short enough and harmless to be shown."""
+    line = printable(" ".join(line.split()))
+    return line if len(line) <= 300 else line[:297] + "..."
+
+
+def printable(text: str) -> str:
+    """Without what a terminal obeys: control characters, and marks that turn the direction of writing."""
+    return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)
+
+
 def styled(text: str, style: str) -> str:
     """``text`` in a ``rich`` style on a terminal, and as it is everywhere else."""
     if not sys.stdout.isatty():

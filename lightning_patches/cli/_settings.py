@@ -9,7 +9,7 @@ from typing import Optional
 from lightning_patches import patches as catalogue
 from lightning_patches.engine import toggle
 from lightning_patches.engine.patcher import Patcher
-from lightning_patches.engine.verdicts import Entry, entries, in_short
+from lightning_patches.engine.verdicts import Entry, entries
 from lightning_patches.errors import ToggleError
 
 VERDICTS = (
@@ -52,5 +52,4 @@ def verdicts(setting: Toggle) -> list[Entry]:
 
 def in_words(verdict: str, reason: str) -> str:
     """``"not-affected (lightning 2.6.6 does not have this bug)"``"""
-    reason = in_short(verdict, reason)
     return verdict + (f" ({reason})" if reason else "")

@@ -61,9 +61,9 @@ def run(args: argparse.Namespace) -> int:
         autostart=autostart.is_enabled(),
     )
     if args.script is not None:
-        for line in found.unknown:
-            if line.startswith("script "):
-                raise UsageError(line)
+        for one in found.unknown:
+            if one.what == f"script {args.script}":
+                raise UsageError(str(one))
     findings = checks.run(found)
     grave = [finding for finding in findings if finding.severity != "note"]
     ended = NOT_APPLIED if grave or (args.strict and (findings or found.unknown)) else OK
@@ -72,7 +72,7 @@ def run(args: argparse.Namespace) -> int:
             {
                 "findings": [finding.as_dict() for finding in findings],
                 "checks": list(checks.all_checks()),
-                "unknown": list(found.unknown),
+                "unknown": [str(one) for one in found.unknown],
                 "facts": _shown(found),
                 "ok": ended == OK,
             }

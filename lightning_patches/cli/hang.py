@@ -36,7 +36,7 @@ def run(args: argparse.Namespace) -> int:
         _output.write_json({"jobs": jobs, "ok": ended == OK})
         return ended
     for job in jobs:
-        _output.write(job["text"])
+        _output.write("\n".join(map(_output.printable, str(job["text"]).split("\n"))))
         _output.write()
     if not jobs:
         _output.write(

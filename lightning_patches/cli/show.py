@@ -104,7 +104,7 @@ def _here(patch: Patch) -> list[str]:
     if setting.error is not None:
         return [setting.error]
     found = [entry for entry in _settings.verdicts(setting) if entry.patch == patch.name]
-    return [f"{e.distribution} {e.version}: {_settings.in_words(e.verdict, e.reason)}" for e in found] or [
+    return [f"{e.distribution} {e.version}: {_settings.in_words(e.verdict, e.in_short)}" for e in found] or [
         "There is no Lightning in this environment."
     ]
 

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass, field
-from typing import Any, Optional
+from typing import Any, NamedTuple, Optional
 
 from lightning_patches.ranks import nvml
 from lightning_patches.ranks.hang import _files as hang_files
@@ -98,6 +98,21 @@ class Lightning:
     note: str = ""
 
 
+class Unknown(NamedTuple):
+    """Something that could not be found out.
+
+    Args:
+        what: ``"torch"``, ``"GPUs (smi)"``, ``"script train.py"``.
+        why: in words.
+    """
+
+    what: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.what}: {self.why}"
+
+
 @dataclass(frozen=True)
 class Facts:
     """Everything the checks look at. The defaults stand for a machine about which there is nothing to say.
@@ -156,7 +171,7 @@ class Facts:
     unwritable: dict[str, str] = field(default_factory=dict)
     hang_ports: dict[str, str] = field(default_factory=dict)
     script: tuple[tuple[str, int, str], ...] = ()
-    unknown: tuple[str, ...] = ()
+    unknown: tuple[Unknown, ...] = ()
 
 
 def gather(
@@ -173,7 +188,7 @@ def gather(
         torch_timeout: seconds that this Python may take.
         autostart: programs of this environment look at ``LIGHTNING_PATCHES`` when they start.
     """
-    unknown: list[str] = []
+    unknown: list[Unknown] = []
     environment = dict(os.environ)
     gpus, driver, driver_cuda = _gpus(unknown)
     packages = {name: version for name in PACKAGES if (version := _version(name))}
@@ -268,7 +283,7 @@ print("\\nLIGHTNING-PATCHES " + json.dumps(facts))
 """
 
 
-def _torch(unknown: list[str], timeout: float) -> Optional[Torch]:
+def _torch(unknown: list[Unknown], timeout: float) -> Optional[Torch]:
     """Ask a separate Python. It runs without the launcher's variables: it is not a rank of anything."""
     launcher = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
     variables = {name: value for name, value in os.environ.items() if name not in launcher}
@@ -285,17 +300,17 @@ def _torch(unknown: list[str], timeout: float) -> Optional[Torch]:
                 timeout=timeout,
             )
         except subprocess.TimeoutExpired:
-            unknown.append(f"torch: did not answer within {timeout:.0f} s")
+            unknown.append(Unknown("torch", f"did not answer within {timeout:.0f} s"))
             return None
         except OSError as error:
-            unknown.append(f"torch: {error}")
+            unknown.append(Unknown("torch", str(error)))
             return None
         output.seek(0)
         text = output.read()
     answers = [line for line in text.splitlines() if line.startswith("LIGHTNING-PATCHES ")]
     if not answers:
         last = text.strip().splitlines()[-1:] or ["nothing"]
-        unknown.append(f"torch: import ended with status {done.returncode}, and said {last[0]!r}")
+        unknown.append(Unknown("torch", f"import ended with status {done.returncode}, and said {last[0]!r}"))
         return None
     answer: dict[str, Any] = json.loads(answers[-1].partition(" ")[2])
     answer["architectures"] = tuple(answer.get("architectures", ()))
@@ -306,13 +321,13 @@ def _torch(unknown: list[str], timeout: float) -> Optional[Torch]:
 # -------------------------------------------------------------------- GPUs
 
 
-def _gpus(unknown: list[str]) -> tuple[tuple[Gpu, ...], str, Optional[tuple[int, int]]]:
+def _gpus(unknown: list[Unknown]) -> tuple[tuple[Gpu, ...], str, Optional[tuple[int, int]]]:
     """From NVML where its library is, from ``nvidia-smi`` elsewhere. Neither creates a context on a GPU."""
     for ask in (_ask_nvml, _ask_smi):
         try:
             found = ask()
         except Exception as error:
-            unknown.append(f"GPUs ({ask.__name__.rpartition('_')[2]}): {error}")
+            unknown.append(Unknown(f"GPUs ({ask.__name__.rpartition('_')[2]})", str(error)))
             continue
         if found is not None:
             return found
@@ -523,7 +538,7 @@ def _network_paths(environment: dict[str, str]) -> dict[str, str]:
     return {path: kind for path, kind in kinds.items() if _NETWORK.fullmatch(kind)}
 
 
-def _script(path: Optional[str], unknown: list[str]) -> tuple[tuple[str, int, str], ...]:
+def _script(path: Optional[str], unknown: list[Unknown]) -> tuple[tuple[str, int, str], ...]:
     if path is None:
         return ()
     from lightning_patches.doctor import script
@@ -533,5 +548,5 @@ def _script(path: Optional[str], unknown: list[str]) -> tuple[tuple[str, int, st
             source = file.read()
         return tuple(script.look_through(source))
     except (OSError, SyntaxError, ValueError) as error:
-        unknown.append(f"script {path}: {getattr(error, 'strerror', None) or error}")
+        unknown.append(Unknown(f"script {path}", str(getattr(error, "strerror", None) or error)))
         return ()

@@ -85,12 +85,12 @@ def _mended_here(facts: Facts) -> str:
 
 def torch_unusable(facts: Facts) -> Iterator[Finding]:
     """torch is installed and cannot be imported."""
-    for line in facts.unknown:
-        if line.startswith("torch: "):
+    for one in facts.unknown:
+        if one.what == "torch":
             yield Finding(
                 "torch-unusable",
                 "error",
-                f"torch {facts.packages.get('torch', '')} cannot be asked: {line[7:]}",
+                f"torch {facts.packages.get('torch', '')} cannot be asked: {one.why}",
                 "Every rank imports torch first. An import that hangs or fails here does so there.",
                 'Run `python -X importtime -c "import torch"`; look for a slow network file system or a broken '
                 "driver; reinstall torch if its files are damaged.",

@@ -36,10 +36,17 @@ REFUSED = ("not-supported", "drifted", "failed")
 
 
 class Decision(NamedTuple):
-    """What is to be done with a patch in a namespace, and why. ``pending`` is the go-ahead."""
+    """What is to be done with a patch in a namespace, and why. ``pending`` is the go-ahead.
+
+    Args:
+        verdict: what.
+        reason: why, whole.
+        condition: of a pending one, what it depends on besides the import.
+    """
 
     verdict: Verdict
     reason: str
+    condition: str = ""
 
 
 def decide(patch: Patch, namespace: Namespace) -> Decision:

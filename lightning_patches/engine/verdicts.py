@@ -30,6 +30,7 @@ class Entry:
         drop_at: first official release that makes the patch superfluous, ``None`` if there is none.
         counted: it counts as a fix where it is applied, see :attr:`lightning_patches.patch.Patch.is_counted`.
         modules: what the patch changes, without the namespace: ``"pytorch.loops.fit_loop"``.
+        condition: of a pending patch, what it depends on besides the import.
     """
 
     patch: str
@@ -41,6 +42,12 @@ class Entry:
     drop_at: Optional[str]
     counted: bool = True
     modules: list[str] = field(default_factory=list)
+    condition: str = ""
+
+    @property
+    def in_short(self) -> str:
+        """The reason, without the import that applies a patch, which nobody asks about."""
+        return self.condition if self.verdict == "pending" else self.reason
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -58,7 +65,7 @@ class Report(List[Entry]):
             for each in get_args(Verdict):
                 for entry in (entry for entry in found if entry.verdict == each):
                     begin = f"  {entry.patch:{width}}  {each:14}  "
-                    lines.append(_hanging(in_short(each, entry.reason), begin, columns))
+                    lines.append(_hanging(entry.in_short, begin, columns))
         return "\n".join(lines) or "[]"
 
     def _repr_html_(self) -> str:
@@ -110,11 +117,6 @@ def _hanging(text: str, begin: str, columns: int) -> str:
     return filled or begin.rstrip()
 
 
-def in_short(verdict: str, reason: str) -> str:
-    """The reason for a verdict, without the import that applies a patch, which nobody asks about."""
-    return reason.partition("; ")[2] if verdict == "pending" else reason
-
-
 def by_release(found: Iterable[Entry]) -> dict[str, list[Entry]]:
     """The verdicts of each installed distribution, under its name and version: ``"lightning 2.2.5"``."""
     releases: dict[str, list[Entry]] = {}
@@ -164,6 +166,7 @@ def entries(patcher: Patcher, outlook: Optional[Selection] = None) -> Report:
                     patch.fixed_in,
                     patch.is_counted,
                     list(dict.fromkeys(target.module for target in gate.targets_in(patch, namespace))),
+                    decision.condition,
                 )
             )
     return found
@@ -205,10 +208,11 @@ def verdict(
     if patcher.active and not hooks.in_force():
         gone = f"other code has taken our finder out of sys.meta_path; to patch {modules}, call"
         return Decision("failed", f"{gone} `lightning_patches.activate()`")
-    suffix = f"; {len(here)} of {len(here) + len(waiting)} targets are patched" if here else ""
-    suffix += f"; needs {', '.join(map(str, patch.needs))}, which is looked for then" if patch.needs else ""
-    suffix += "; acts only if a probe finds the bug in torch" if patch.probe is not None else ""
-    return Decision("pending", f"applies when {modules} is imported{suffix}")
+    conditions = [f"{len(here)} of {len(here) + len(waiting)} targets are patched"] if here else []
+    conditions += [f"needs {', '.join(map(str, patch.needs))}, which is looked for then"] if patch.needs else []
+    conditions += ["acts only if a probe finds the bug in torch"] if patch.probe is not None else []
+    condition = "; ".join(conditions)
+    return Decision("pending", "; ".join([f"applies when {modules} is imported", *conditions]), condition)
 
 
 def _look(

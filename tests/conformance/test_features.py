@@ -2,7 +2,8 @@
 
 import pytest
 
-from lightning_patches.cli import diagnose
+from lightning_patches.cli.diagnose import find
+from lightning_patches.cli.diagnose.log import prepare
 from tests.support.arms import Arm, run
 
 ONE, TWO = (1.0).hex(), (2.0).hex()
@@ -34,5 +35,5 @@ def test_validations_drift_against_the_steps(version):
 @pytest.mark.parametrize(("case", "name"), [("dict", "log-of-a-dict"), ("clipping", "clipping-in-manual-optimization")])
 def test_what_is_tried_first_is_refused_and_found(version, case, name):
     result = run("features", Arm("pytorch-lightning", version), f"{case}-refused")
-    (match,) = [match for match in diagnose.find(diagnose.prepare(result.output)) if match.kind == "found"]
+    (match,) = [match for match in find.find(prepare(result.output)) if match.kind == "found"]
     assert not result.ok and match.record.name == name, result

@@ -19,8 +19,9 @@ from typing import Any
 import pytest
 
 from lightning_patches import cli
-from lightning_patches.cli import _log, diagnose
-from lightning_patches.cli._log import prepare
+from lightning_patches.cli.diagnose import find, read
+from lightning_patches.cli.diagnose import log as reading
+from lightning_patches.cli.diagnose.log import prepare
 from lightning_patches.patch import Impact
 from lightning_patches.patches import all_patches
 from lightning_patches.unpatched import FEATURES
@@ -40,7 +41,7 @@ def no_toggle(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def names(text: str) -> list[str]:
-    return [match.record.name for match in diagnose.find(diagnose.prepare(text))]
+    return [match.record.name for match in find.find(prepare(text))]
 
 
 @pytest.mark.parametrize(
@@ -83,7 +84,7 @@ def test_nothing_is_found_in_other_logs() -> None:
 def test_what_other_programs_say_as_well_needs_the_frames(monkeypatch: pytest.MonkeyPatch) -> None:
     first = next(patch for patch in all_patches() if patch.name == DEVICE)
     common = SimpleNamespace(find=None, all_patches=lambda: (_with_symptoms(first, "KeyError: 0"),))
-    monkeypatch.setattr(diagnose, "catalogue", common)
+    monkeypatch.setattr(find, "catalogue", common)
     frame = f'  File "/x/lightning/{first.targets[0].module.replace(".", "/")}.py", line 3, in f\n'
     other = frame.replace("lightning/", "pytorch_lightning/").replace("lightning/pytorch/", "lightning/")
     assert names("KeyError: 0") == []
@@ -95,19 +96,19 @@ def test_what_other_programs_say_as_well_needs_the_frames(monkeypatch: pytest.Mo
 def test_gaps_and_devices(monkeypatch: pytest.MonkeyPatch) -> None:
     symptom = "Expected all tensors to be on the same device, ... cuda:1 and cuda:0"
     patches = (_with_symptoms(all_patches()[0], symptom),)
-    monkeypatch.setattr(diagnose, "catalogue", SimpleNamespace(all_patches=lambda: patches))
+    monkeypatch.setattr(find, "catalogue", SimpleNamespace(all_patches=lambda: patches))
     said = "Expected all tensors to be on the same device, but found at least two devices, cuda:3 and cuda:0!"
     assert names(said) == [patches[0].name]
     assert names("RuntimeError: Expected all tensors to be on the same device") == []
 
 
 def test_a_description_in_words() -> None:
-    (match,) = diagnose.find(diagnose.prepare("No backend is associated with type cpu of device"))
+    (match,) = find.find(prepare("No backend is associated with type cpu of device"))
     assert match.record.name == DEVICE and not match.certain
 
 
 def test_the_line_is_told() -> None:
-    (match,) = diagnose.find(diagnose.prepare(f"one\n\n\x1b[31m\x1b[0m\n[rank0]: {MESSAGE}\nfive\n"))
+    (match,) = find.find(prepare(f"one\n\n\x1b[31m\x1b[0m\n[rank0]: {MESSAGE}\nfive\n"))
     assert (match.line, match.text) == (4, MESSAGE)
 
 
@@ -358,6 +359,20 @@ def test_a_log_of_the_patched_program_is_not_answered_with_the_patches(
     assert "mends it" in diagnosed(capsys, tmp_path, none + TRACEBACK)["closing"]
 
 
+@pytest.mark.parametrize("patch", all_patches(), ids=lambda patch: patch.name)
+def test_what_was_on_is_not_proposed_again(capsys: pytest.CaptureFixture[str], tmp_path: Path, patch: Any) -> None:
+    """By no answer about any patch, wherever its error comes from."""
+    name = patch.name.replace("-", "_")
+    own = f'  File "/env/lightning_patches/patches/some/{name}.py", line 7, in f\n    original()\n'
+    place = (patch.frames or (patch.targets[0].module.replace(".", "/") + ".py",))[0].strip().lstrip("/")
+    for symptom in patch.impact.symptoms:
+        path = f"/x/lightning/{place if place.endswith('.py') else 'pytorch/' + place + '.py'}"
+        text = f'{HEAD}  File "{path}", line 3, in {place}\n{own}{symptom}\n'
+        document = diagnosed(capsys, tmp_path, text)
+        said = [document["closing"], *(one["advice"] for one in document["matches"] if one["name"] == patch.name)]
+        assert not any("mends it" in one or "adds it" in one for one in said), (symptom, said)
+
+
 def _docker(text: str) -> str:
     return "".join(
         json.dumps({"log": f"{line}\n", "stream": "stderr", "time": "2026-01-02T03:04:05Z"}, separators=(",", ":"))
@@ -478,12 +493,12 @@ def test_a_large_log(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None
 
 
 def test_blocks_do_not_hide_what_stands_on_their_edge(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_log, "BLOCK", 100_000)
+    monkeypatch.setattr(reading, "BLOCK", 100_000)
     for before in range(99_000, 101_000, 317):
         log = b"#" * 79 + b"\n"
         log = log * (before // 80) + TRACEBACK.encode() + b"#\n" * 50_000
-        text, numbers, size = _log.excerpt(io.BytesIO(log), diagnose._anchors(), lambda done: None)
-        (match,) = diagnose.find(diagnose.prepare(text, numbers))
+        text, numbers, size = reading.excerpt(io.BytesIO(log), find.anchors(), lambda done: None)
+        (match,) = find.find(prepare(text, numbers))
         assert match.certain and match.line == before // 80 + 4 and size == len(log)
 
 
@@ -503,7 +518,7 @@ def test_an_error_is_found_wherever_a_block_ends(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, kind: str, ends: bytes
 ) -> None:
     """On the edge of the second block, in logs whose lines are alike and in those whose lines are not."""
-    monkeypatch.setattr(_log, "BLOCK", 100_000)
+    monkeypatch.setattr(reading, "BLOCK", 100_000)
     error = ("\n" + TRACEBACK).encode().replace(b"\n", ends)
     noise = b"".join(map(LOG[kind], range(25_000)))
     assert len(noise) > 250_000
@@ -512,45 +527,45 @@ def test_an_error_is_found_wherever_a_block_ends(
         path = tmp_path / "log.gz"
         with gzip.open(path, "wb", 1) as file:
             file.write(log)
-        with _log.opened(str(path)) as stream:
-            text, numbers, size = _log.excerpt(stream, diagnose._anchors(), lambda done: None)
-        (match,) = diagnose.find(diagnose.prepare(text, numbers))
+        with reading.opened(str(path)) as stream:
+            text, numbers, size = reading.excerpt(stream, find.anchors(), lambda done: None)
+        (match,) = find.find(prepare(text, numbers))
         assert match.record.name == DEVICE and match.certain and size == len(log)
         assert match.line == log[: log.index(b"RuntimeError")].count(b"\n") + 1
 
 
 def test_an_anchor_within_another_is_seen() -> None:
     """And so is the second of two that begin in the same way."""
-    anchors = _log.Anchors(
+    anchors = reading.Anchors(
         ["checkpoint is torn", "checkpoint is torn apart", "the kpointer is gone", "no checkpoints left"]
     )
     for said in ("checkpoint is torn apart", "The kpointer is gone", "checkpoint; no checkpoints left"):
-        text, _, _ = _log.excerpt(io.BytesIO(f"checkpoint is kpoint\n{said}\n".encode()), anchors, lambda done: None)
+        text, _, _ = reading.excerpt(io.BytesIO(f"checkpoint is kpoint\n{said}\n".encode()), anchors, lambda done: None)
         assert said in text
 
 
 def test_a_symptom_that_is_everywhere_does_not_hide_another_with_the_same_words() -> None:
-    anchors = _log.Anchors(["weights only load failed", "weights only load failed twice"])
-    often = b"weights only load failed\n" + b"#" * 2 * _log.AFTER + b"\n"
-    log = often * (_log.MAX_PLACES + 40) + b"weights only load failed twice\n"
-    text, numbers, _ = _log.excerpt(io.BytesIO(log), anchors, lambda done: None)
-    assert text.count("load failed") < _log.MAX_PLACES + 10 and "failed twice" in text
+    anchors = reading.Anchors(["weights only load failed", "weights only load failed twice"])
+    often = b"weights only load failed\n" + b"#" * 2 * reading.AFTER + b"\n"
+    log = often * (reading.MAX_PLACES + 40) + b"weights only load failed twice\n"
+    text, numbers, _ = reading.excerpt(io.BytesIO(log), anchors, lambda done: None)
+    assert text.count("load failed") < reading.MAX_PLACES + 10 and "failed twice" in text
     assert numbers[text.split("\n").index("weights only load failed twice")] == log.count(b"\n")
 
 
-@pytest.mark.parametrize("record", diagnose._all_records(), ids=lambda record: record.name)
+@pytest.mark.parametrize("record", find.all_records(), ids=lambda record: record.name)
 def test_every_symptom_is_picked_out_of_a_large_log(record: Any) -> None:
     """However a launcher or a terminal has broken and coloured it, between lines that differ by their numbers only."""
     bars = "".join(f"Epoch 0: {n}%|### | {n}/100 [00:1{n % 10}<00:20, train_loss=0.{n}]\r" for n in range(2000)) + "\n"
-    for symptom in diagnose._symptoms(record):
+    for symptom in find.symptoms(record):
         said = symptom.replace("...", " some words ").replace("…", " some words ")
         narrow = textwrap.wrap(said, 40, break_long_words=False, break_on_hyphens=False)
         forms = [said, said.swapcase(), "".join(f"[rank{n}]: {line}\n" for n, line in enumerate(narrow))]
         forms += ["".join(f"│ {line:40} │\n" for line in narrow), "\x1b[33m \x1b[1;32m".join(said.split()) + "\x1b[0m"]
         for form in forms:
             log = bars + form + "\n" + bars
-            text, numbers, _ = _log.excerpt(io.BytesIO(log.encode()), diagnose._anchors(), lambda done: None)
-            assert re.search(_log.pattern_of(symptom), diagnose.prepare(text, numbers).searched), form
+            text, numbers, _ = reading.excerpt(io.BytesIO(log.encode()), find.anchors(), lambda done: None)
+            assert re.search(reading.pattern_of(symptom), prepare(text, numbers).searched), form
 
 
 def test_what_is_said_again_and_again_hides_nothing(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -734,7 +749,7 @@ def test_a_script_that_is_here_is_named_by_its_path(
     ],
 )
 def test_a_command_as_run_takes_it(command: str, typed: str) -> None:
-    assert diagnose._as_typed(command.split()) == typed
+    assert read.as_typed(command.split()) == typed
 
 
 @pytest.mark.parametrize("content", [b"", b"\x00\xff\xfe" * 900, b"Epoch 0: 100%\nbetter than ever, exit 0\n" * 90])
@@ -757,9 +772,9 @@ def test_a_long_log_with_an_unknown_error_is_not_said_to_have_no_traceback(
         )
         assert cli.main(["diagnose", str(tmp_path / "log.txt")]) == 1
         assert "There is no traceback" not in capsys.readouterr().out, (before, after)
-    monkeypatch.setattr(_log, "BLOCK", 100)
-    noted = _log.Noted(io.BytesIO(b"#" * 90 + error.encode() + b"#" * 999))
-    while noted.read(_log.BLOCK):
+    monkeypatch.setattr(reading, "BLOCK", 100)
+    noted = reading.Noted(io.BytesIO(b"#" * 90 + error.encode() + b"#" * 999))
+    while noted.read(reading.BLOCK):
         pass
     text = noted.tell(prepare(""))
     assert text.has_traceback and text.tail.count("#") == 90 + 999

@@ -18,7 +18,7 @@ from lightning_patches import doctor as checks
 from lightning_patches.cli import autostart
 from lightning_patches.doctor import facts as facts_module
 from lightning_patches.doctor import script
-from lightning_patches.doctor.facts import Facts, Gpu, Lightning, Torch, gather
+from lightning_patches.doctor.facts import Facts, Gpu, Lightning, Torch, Unknown, gather
 from lightning_patches.ranks.hang import _files as hang_files
 from lightning_patches.ranks.hang._identity import Identity
 from tests.support.arms import ROOT
@@ -48,7 +48,7 @@ FOUND: list[tuple[str, str, dict[str, Any], str]] = [
         {"lightnings": (Lightning("lightning", "2.3.3"),), "has_pkg_resources": False},
         "2.3.3 imports pkg_resources",
     ),
-    ("torch-unusable", "error", {"unknown": ("torch: did not answer within 1 s",)}, "did not answer"),
+    ("torch-unusable", "error", {"unknown": (Unknown("torch", "did not answer within 1 s"),)}, "did not answer"),
     (
         "pinned-packages",
         "warning",
@@ -350,14 +350,14 @@ class TestMachine:
         (tmp_path / "nvidia-smi").chmod(0o755)
         monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
         monkeypatch.setattr(facts_module, "_ask_nvml", lambda: None)
-        unknown: list[str] = []
+        unknown: list[Unknown] = []
         facts_module._gpus(unknown)
-        assert unknown == ["GPUs (smi): no devices were found"]
+        assert unknown == [("GPUs (smi)", "no devices were found")]
 
     def test_torch_that_takes_too_long(self) -> None:
-        unknown: list[str] = []
+        unknown: list[Unknown] = []
         assert facts_module._torch(unknown, 0.01) is None
-        assert unknown == ["torch: did not answer within 0 s"]
+        assert unknown == [("torch", "did not answer within 0 s")]
 
     def test_nothing_of_the_current_directory_is_run(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         here, installed = tmp_path / "here", tmp_path / "installed"
@@ -372,7 +372,7 @@ class TestMachine:
         )
         monkeypatch.chdir(here)
         monkeypatch.setenv("PYTHONPATH", str(installed))
-        unknown: list[str] = []
+        unknown: list[Unknown] = []
         found = facts_module._torch(unknown, 90)
         assert sorted(path.name for path in tmp_path.iterdir()) == ["here", "installed"]
         assert (found, unknown) == (Torch("9.9"), [])

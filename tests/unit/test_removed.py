@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from lightning_patches import cli
-from lightning_patches.cli import _removed
-from lightning_patches.cli._log import prepare
+from lightning_patches.cli.diagnose import removed
+from lightning_patches.cli.diagnose.log import prepare
 from lightning_patches.removed import rows
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
@@ -191,7 +191,7 @@ def test_a_release_that_has_it_still_is_not_said_to_have_lost_it(
     ],
 )
 def test_a_weak_match_is_silent(text: str) -> None:
-    assert not list(_removed.in_errors(prepare(text)))
+    assert not list(removed.in_errors(prepare(text)))
 
 
 @pytest.mark.parametrize(
@@ -206,7 +206,7 @@ def test_a_weak_match_is_silent(text: str) -> None:
     ],
 )
 def test_what_is_no_use_of_1x_is_silent(script: str) -> None:
-    assert _removed.in_script(script) == []
+    assert removed.in_script(script) == []
 
 
 def test_every_row_is_told_from_the_others() -> None:

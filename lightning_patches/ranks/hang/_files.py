@@ -13,9 +13,6 @@ from typing import Any
 VARIABLE = "LIGHTNING_PATCHES_HANG_DIR"
 _PREFIX = "hang-"
 _FIRST = "lightning_patches: "
-_FIRST_OF_DATA = b'{"time": '
-_MOST_BYTES = 64 << 20
-
 
 _WRITER = """
 import json, os, stat, sys
@@ -66,45 +63,3 @@ def save(text: str, data: dict[str, Any]) -> str:
     except OSError as error:
         return str(error.strerror)
     return said.decode("utf-8", "replace").strip()
-
-
-def _time(report: dict[str, Any]) -> float:
-    """When a report was written, 0 where somebody else has written no number there."""
-    time = report.get("time")
-    return float(time) if isinstance(time, (int, float)) else 0.0
-
-
-def load(path: str) -> list[dict[str, Any]]:
-    """The reports in a file that :func:`save` has written, or in a directory of such files, the oldest first.
-
-    Each has at least ``file``, ``verdict`` and ``ranks``; none is returned for what was written by somebody else, such
-    as the log of a program, which may begin with a line of ours as well.
-
-    Raises:
-        OSError: it can't be read.
-    """
-    if os.path.isdir(path):
-        names = sorted(n for n in os.listdir(path) if n.startswith(_PREFIX) and n.endswith(".jsonl"))
-        found = [report for name in names for report in load(os.path.join(path, name))]
-        return sorted(found, key=_time)
-    with open(path, "rb") as file:
-        if not file.read(len(_FIRST)).startswith((_FIRST.encode(), _FIRST_OF_DATA)):
-            return []
-        file.seek(0)
-        lines = file.read(_MOST_BYTES).decode("utf-8", "replace").splitlines()
-    if lines and lines[0].startswith(_FIRST):
-        if not (os.path.basename(path).startswith(_PREFIX) and path.endswith(".txt")):
-            return []
-        firsts = [line[len(_FIRST) :] for line in lines if line.startswith(_FIRST)]
-        return [{"file": path, "verdict": first.rstrip("."), "ranks": []} for first in firsts]
-    reports = []
-    for line in lines:
-        try:
-            report = json.loads(line)
-        except (ValueError, RecursionError):
-            continue  # the last one, of a full disk
-        if isinstance(report, dict) and isinstance(report.get("verdict"), str):
-            told = report.get("ranks")
-            ranks = [rank for rank in told if isinstance(rank, dict)] if isinstance(told, list) else []
-            reports.append({**report, "file": path, "ranks": ranks})
-    return reports

@@ -74,6 +74,18 @@ _ERROR = re.compile(
 )
 
 
+class Frame(NamedTuple):
+    """A frame of a traceback.
+
+    Args:
+        path: of its file, as the log has it.
+        function: its name, "" where the log does not tell.
+    """
+
+    path: str
+    function: str
+
+
 @dataclass
 class Raised:
     """An error in a log.
@@ -82,7 +94,7 @@ class Raised:
         first, last: indices of its lines, from the traceback's first one to the last one of its message.
         message: index of the line on which its message begins; ``first`` where there is no traceback.
         words: that line.
-        frames: ``"path in function"`` for each frame of the traceback.
+        frames: of the traceback.
         before: the error during whose handling it was raised, or that it names as its cause.
         is_complete: the traceback is there from its beginning to the message, with all frames.
     """
@@ -91,7 +103,7 @@ class Raised:
     last: int
     message: int
     words: str
-    frames: tuple[str, ...] = ()
+    frames: tuple[Frame, ...] = ()
     before: Optional[Raised] = None
     is_complete: bool = False
 
@@ -130,7 +142,7 @@ class Text:
     @property
     def files(self) -> list[str]:
         """The files of all frames."""
-        return [frame.partition(" in ")[0] for error in self.raised for frame in error.frames]
+        return [frame.path for error in self.raised for frame in error.frames]
 
     def line_at(self, position: int) -> int:
         """Index of the line at a position of ``searched``."""
@@ -226,7 +238,8 @@ def _errors(lines: list[str], indices: list[int]) -> Iterator[Raised]:
             chained = last if last is not None and any(words in line for words in _CHAINED) else chained
             at += 1
             continue
-        begin, frames, is_complete = at, [], _BEGIN in line
+        begin, is_complete = at, _BEGIN in line
+        frames: list[Frame] = []
         if (
             _IN_WORKER in line and last is not None
         ):  # what a process was told by its worker: the frames above go on here
@@ -237,7 +250,7 @@ def _errors(lines: list[str], indices: list[int]) -> Iterator[Raised]:
             line = lines[indices[at]]
             frame = _FRAME.search(line)
             if frame:
-                frames.append(f"{frame['file'] or frame['path']} in {frame['name'] or frame['in'] or ''}")
+                frames.append(Frame(frame["file"] or frame["path"], frame["name"] or frame["in"] or ""))
             elif _BEGIN in line or any(words in line for words in _CHAINED):
                 break
             elif frames and _ERROR.match(_BOX.sub(" ", line)) and not line.startswith("    "):
@@ -503,12 +516,18 @@ class Reader(Protocol):
 
 
 class Noted:
-    """A log that is read: what its end says, and whether there is a traceback in it."""
+    """A log that is read: what its end says, and whether there is a traceback in it.
+
+    Args:
+        stream: the log.
+        feed: is given each block as well.
+    """
 
     _MARK = _BEGIN.encode()
 
-    def __init__(self, stream: IO[bytes]) -> None:
+    def __init__(self, stream: IO[bytes], feed: Callable[[bytes], None] = lambda block: None) -> None:
         self._stream = stream
+        self._feed = feed
         self._tail = b""
         self._lines = 0
         self._has_traceback = False
@@ -516,6 +535,7 @@ class Noted:
 
     def read(self, size: int, /) -> bytes:
         block = self._stream.read(size)
+        self._feed(block)
         edge = self._tail[-len(self._MARK) :] + block[: len(self._MARK)]
         self._has_traceback = self._has_traceback or self._MARK in block or self._MARK in edge
         if not self._is_patched and b"lightning_patches: " in block:

@@ -6,7 +6,7 @@ import ast
 import re
 from typing import Callable, Iterator, Optional
 
-from lightning_patches.cli._log import Raised, Text
+from lightning_patches.cli.diagnose.log import Raised, Text
 from lightning_patches.removed import Removed, find
 
 ROOT = r"(?:pytorch_lightning|lightning\.pytorch|lightning)"
@@ -69,7 +69,7 @@ def _name_row(module: str, name: str) -> Optional[Removed]:
 def _argument(match: re.Match[str], error: Raised, text: Text) -> Optional[Removed]:
     owner, function, name = match["owner"], match["function"], match["name"]
     if owner is None and function == "__init__":  # below Python 3.10 it does not say of which class
-        is_trainer = any("insert_env_defaults" in frame for frame in error.frames)
+        is_trainer = any("insert_env_defaults" in frame.function for frame in error.frames)
         return find("argument", name, "Trainer") if is_trainer else None
     called = f"{owner or 'Trainer'}.{function}" if function != "__init__" else owner
     return find("argument", name, called)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Optional
 
-from lightning_patches.cli._log import Text
+from lightning_patches.cli.diagnose.log import Text
 
 _JOINS = re.compile(r"Initializing distributed: GLOBAL_RANK: (\d+), MEMBER: \d+/(\d+)")
 _BEYOND = re.compile(

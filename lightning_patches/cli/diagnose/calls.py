@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 
-from lightning_patches.cli._log import Text
+from lightning_patches.cli.diagnose.log import Text
 
 _TRUSTED = ("own-checkpoint-load", "trusted-checkpoint-load", "trusted-checkpoint-cli", "legacy-checkpoint-enum")
 _REFUSED = "weights only load failed"
@@ -38,8 +38,8 @@ def needed(name: str, text: Text, line: int) -> str:
 
 def _trust(text: Text, line: int) -> str:
     """The call that trusts the directory of the checkpoint that is named last before a line, or else first after it."""
-    named = [_checkpoint(one) for one in [*reversed(text.lines[: line + 1]), *text.lines[line + 1 :]]]
-    path = next((path for path in named if path), "")
+    named = map(_checkpoint, [*reversed(text.lines[: line + 1]), *text.lines[line + 1 :]])
+    path = next(filter(None, named), "")
     if "://" in path:
         return "lightning_patches.trust_checkpoints('DIRECTORY')` for a local copy of the file in a `DIRECTORY"
     directory = os.path.dirname(path) or ("." if path else "DIRECTORY OF THE CHECKPOINT")

@@ -1,0 +1,85 @@
+"""Read a traceback or a log, and tell which known bug of Lightning it shows and what to do about it.
+
+  lightning-patches diagnose train.log rank1.log.gz  logs and tracebacks; - is standard input
+  lightning-patches diagnose -- python train.py      run it, and explain its end
+  lightning-patches diagnose "epoch 0 is too short"  in words: many bugs have no message
+  lightning-patches diagnose hangs/                  reports of the hang watch
+  lightning-patches diagnose train.py                what a script for 1.x uses that 2.x does not have
+
+Colours, rank prefixes, time stamps, progress bars, frames of boxes, paths, line numbers and device numbers make no
+difference. A bug is found when message, traceback and release agree; otherwise it is possible, and what would tell for
+sure is shown. Of several errors the first one of a chain is the cause; what followed from it is only named.
+
+What is found is checked against the Lightning that is installed here, or against --requirement where the log comes from
+another machine. A bug that this release does not have is named, and does not count as a match.
+
+With --json, one object; a command's own standard output then goes to standard error. Keys are only ever added:
+  schema   1
+  file     the name, or "-"; files has all of them
+  matches  [{name, title, group, summary, symptom, file, line (number in the file), text (of that line), kind ("found",
+           "possible", "follows" from another error, "ruled out"), cause (it is the one), certain, ruled_out,
+           verdicts [{distribution, version, verdict, reason}], would_tell, advice, fixed_in (null: never), patched
+           (there is a patch), issues, pull_requests}], the cause first
+  error    the first error of the log, if that is no known bug and what is found followed from it
+  start    {file, line, text, ranks (that say that they join), world_size, words}, where the log ends before all ranks
+           have found each other; no known bug, and so no match; else null
+  hangs    [{file, verdict, do, count (of reports in the file), ranks}], the last report of each file of the hang watch
+  out_of_sync  [{file, line, text, do}], where a GradientSyncError says that ranks train different models
+  closing  the last line: what to do
+  ok       the exit status is 0
+
+exit status: 0 something matches, 1 nothing does, 2 the command line or the file is wrong; with -- the program's own.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from lightning_patches.cli import NOT_APPLIED, OK, UsageError, _output, _settings
+from lightning_patches.cli.diagnose import advise, find, judge, read, render, sync
+
+HELP = "find the known bug in a traceback or a log, and what to do about it"
+PROGRAM_METAVAR = "-- COMMAND ..."
+USAGE = f"""\
+lightning-patches diagnose [--requirement SPEC] [--json] FILE|WORDS ...
+       lightning-patches diagnose [--requirement SPEC] [--json] {PROGRAM_METAVAR}"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.usage = USAGE
+    parser.add_argument(
+        "file", nargs="*", metavar="FILE", help="tracebacks or logs, also .gz; - reads standard input; or some words"
+    )
+    parser.add_argument(
+        "--requirement",
+        metavar="SPEC",
+        help="the Lightning that wrote it, such as lightning==2.2.5, if it is not the one that is installed here",
+    )
+    parser.add_argument(
+        "--json", action="store_true", help="as JSON; what a command writes to standard output goes to standard error"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    setting = _settings.read_toggle()
+    if setting.selection is None:
+        raise UsageError(str(setting.error))
+    if args.program and args.file:
+        raise UsageError("diagnose takes files, or a command after --, not both.")
+    if not args.program and not args.file:
+        raise UsageError("diagnose needs a FILE, - for standard input, WORDS in quotes, or -- and a command.")
+    ended, logs = read.run_program(args.program, args.json) if args.program else (None, read.logs(args.file))
+    matches = [match for one in logs for match in find.find_all(one)]
+    judge.judge(matches, logs, setting, args.requirement)
+    out_of_sync = sync.find(logs)
+    suspects = [match for one in out_of_sync for match in one.suspects]
+    judge.judge(suspects, logs, setting, args.requirement)
+    program = read.as_typed(args.program) if args.program else find.SOME_PROGRAM
+    answer = advise.answer(judge.ordered(matches), out_of_sync, logs, program, ended)
+    if args.json:
+        _output.write_json(render.as_dict(answer))
+    else:
+        if ended:
+            render.write_end(args.program[0], ended)
+        render.write(answer)
+    return (OK if answer.ok else NOT_APPLIED) if ended is None else ended

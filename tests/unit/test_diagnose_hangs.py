@@ -1,0 +1,214 @@
+"""``lightning-patches diagnose`` reads what the hang watch and the check of gradients say, wherever that was kept."""
+
+from __future__ import annotations
+
+import io
+import json
+import time
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from lightning_patches import cli
+from lightning_patches.cli import hang as hang_command
+from lightning_patches.ranks.hang import _viewer
+
+SAID = (
+    ("rank 1 died (killed by signal 9, by the kernel's OOM killer): the job cannot finish; rank 0 in barrier 2.",
+     "Give the job more memory"),
+    ("ranks 1, 2 died (killed by SIGSEGV): the job cannot finish; rank 0 in barrier 2.", "printed last"),
+    ("rank 1 ended with an error: ValueError: rank 3 died (x); y: the job cannot finish; rank 0 in barrier 2.",
+     "Fix that error"),
+    ("rank 1 never began; rank 0 in barrier 2.", "the launcher"),
+    ("ranks 1 to 4, 6 and others do not answer (the process is stopped); rank 0 in barrier 2.", "runs no Python"),
+    ("rank 1 has left; rank 0 in barrier 2.", "to its end before"),
+    ("rank 1 is not watched; rank 0 in barrier 2.", "Start every rank"),
+    ("rank 1 has not moved for 4 s, at train.py:3 in f; rank 0 in barrier 2.", "the line where it stands"),
+    ("rank 1 has not moved for 4 s, at the program's end, which waits for thread x.", "at exit"),
+    ("ranks 1, 2 work, at train.py:3 in f; rank 0 in barrier 2.", "only slow"),
+    ("rank 1 in all_reduce 2; rank 0 in barrier 2.", "different collectives"),
+    ("ranks 0, 1 in barrier 2; nobody is missing, the communication itself does not go on.", "the network"),
+    ("rank 1 (host a, pid 2) has waited 9 s, in barrier 2, and the watch of rank 0, which would know more, can't be "
+     "reached.", "the process of rank 0"),
+)  # fmt: skip
+KINDS = (
+    ([{"kind": "died", "text": "has ended: killed by signal 9, by the kernel's OOM killer."}], "more memory"),
+    ([{"kind": "died", "cause": "killed by SIGSEGV"}, {"kind": "failed"}], "printed last"),
+    ([{"kind": "failed", "detail": "ValueError: rank 1 died (of what?)"}, {"kind": "waits"}], "Fix that error"),
+    ([{"kind": "waits"}, {"kind": "waits"}], "the network"),
+    ([{"kind": "waits"}, {"kind": "works"}], "only slow"),
+    ([{"kind": "stands still", "place": "the program's end"}, {"kind": "waits"}], "at exit"),
+    ([{"kind": "of a later version"}], "the process of rank 0"),
+)
+REPORT = SAID[7][0]
+
+
+def printed(verdict: str, prefix: str = "") -> str:
+    return f"Epoch 0: 10%\n{prefix}lightning_patches: {verdict}\n{prefix}  missing: rank 1 does this.\n\nEpoch 1\n"
+
+
+def line(verdict: Any = "rank 1 has not moved for 3 s", ranks: Any = (), time: Any = 1.0) -> str:
+    return json.dumps({"time": time, "schema": 1, "verdict": verdict, "ranks": ranks}) + "\n"
+
+
+def diagnosed(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
+    assert cli.main(["diagnose", *arguments, "--json"]) == 0
+    document: dict[str, Any] = json.loads(capsys.readouterr().out)
+    assert document["ok"] and document["matches"] == []
+    return document
+
+
+@pytest.mark.parametrize(("verdict", "do"), SAID)
+def test_what_the_watch_prints_is_read_in_a_jobs_log(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, verdict: str, do: str
+) -> None:
+    for prefix in ("", "[rank0]: ", "0: ", "[default0]:"):
+        (tmp_path / "job.log").write_text(printed(verdict, prefix))
+        document = diagnosed(capsys, str(tmp_path / "job.log"))
+        (hang,) = document["hangs"]
+        assert (hang["verdict"], hang["count"]) == (verdict.rstrip("."), 1)
+        assert do in hang["do"] and document["closing"] == hang["do"]
+
+
+@pytest.mark.parametrize(("ranks", "do"), KINDS)
+def test_the_kinds_of_ranks_decide(capsys: pytest.CaptureFixture[str], tmp_path: Path, ranks: Any, do: str) -> None:
+    """Not the verdict's words, which quote the program's own error."""
+    (tmp_path / "any.name").write_text(line("rank 0 says works, and has left, and died (", ranks))
+    assert do in diagnosed(capsys, str(tmp_path / "any.name"))["closing"]
+
+
+def test_a_report_is_read_by_any_name_from_a_pipe_and_from_a_directory(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "moved.txt").write_text(printed(REPORT) * 3)
+    assert diagnosed(capsys, str(tmp_path / "moved.txt"))["hangs"][0]["count"] == 3
+    for data in (printed(REPORT).encode(), line().encode() * 2):
+        monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(data)))
+        assert "has not moved" in diagnosed(capsys, "-")["hangs"][0]["verdict"]
+    hangs = tmp_path / "hangs"
+    hangs.mkdir()
+    (hangs / "hang-a-1.txt").write_text(printed(REPORT))
+    assert [Path(one["file"]).name for one in diagnosed(capsys, str(hangs))["hangs"]] == ["hang-a-1.txt"]
+    (hangs / "hang-a-1.jsonl").write_text(line(ranks=[{"kind": "has left"}]))
+    (hangs / "hang-b-1.jsonl").write_text(line(time=0.5))
+    (hangs / "hang-c-1.jsonl").mkdir()
+    names = [Path(one["file"]).name for one in diagnosed(capsys, str(hangs))["hangs"]]
+    assert names == ["hang-b-1.jsonl", "hang-a-1.jsonl"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        printed(REPORT) + "lightning_patches: no rank waits any more. The wait lasted 30 s or longer.\n",
+        "lightning_patches: rank 3 has died: all ranks are ended now, with status 124.\n",
+        "lightning_patches: rank 1 is not watched for hangs: no directory\n",
+        "lightning_patches: 2 of 2 ranks are watched for hangs.\n",
+        f"the manual says: {REPORT}\n",
+    ],
+    ids=["over", "ended", "not watched", "watched", "no report"],
+)
+def test_other_lines_are_no_report(capsys: pytest.CaptureFixture[str], tmp_path: Path, text: str) -> None:
+    (tmp_path / "job.log").write_text(text)
+    cli.main(["diagnose", str(tmp_path / "job.log"), "--json"])
+    assert json.loads(capsys.readouterr().out)["hangs"] == []
+
+
+def test_a_report_on_the_edge_of_a_block_is_read(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from lightning_patches.cli.diagnose import log
+
+    monkeypatch.setattr(log, "BLOCK", 1000)
+    for before in range(850, 1010, 7):
+        for said in (f"lightning_patches: {REPORT}\n", line()):
+            (tmp_path / "job.log").write_text("#" * before + "\n" + said + "#\n" * 900)
+            (hang,) = diagnosed(capsys, str(tmp_path / "job.log"))["hangs"]
+            assert hang["count"] == 1
+
+
+EVIL = "\x1b]0;t\x07\u202e\x9b31m\x00"
+
+
+@pytest.mark.parametrize("form", ["json", "text", "log"])
+def test_a_terminal_obeys_nothing_of_a_report(capsys: pytest.CaptureFixture[str], tmp_path: Path, form: str) -> None:
+    name = f"hang-{EVIL[:-1]}\nfound: all is well-1.{'jsonl' if form == 'json' else 'txt'}"
+    spoilt = f"rank 1 has not moved for 3 s, at {EVIL}"
+    said = line(f"{spoilt}\nfound: all is well") if form == "json" else f"lightning_patches: {spoilt}\n"
+    (tmp_path / name).write_text(said)
+    for argument in (str(tmp_path), str(tmp_path / name)) if form != "log" else (str(tmp_path / name),):
+        assert cli.main(["diagnose", argument]) == 0
+        shown = capsys.readouterr().out
+        assert "rank 1 has not moved" in shown and not set("\x1b\x07\u202e\x9b\x00") & set(shown)
+        assert not any(one.startswith("found: all is well") for one in shown.splitlines())
+
+
+def test_hang_show_lets_no_control_character_through(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_viewer, "show", lambda: [{"text": f"rank 1 {EVIL} stands\n  at a line"}])
+    assert cli.main([hang_command.__name__.rpartition(".")[2], "show"]) == 0
+    shown = capsys.readouterr().out
+    assert not set("\x1b\x07\u202e\x9b\x00") & set(shown) and shown.splitlines()[1] == "  at a line"
+
+
+@pytest.mark.parametrize(
+    "spoilt",
+    [
+        *(line(time="x"), line(ranks=5), line(ranks=[5, None]), line(verdict=5), line(time=10**400)),
+        *(line(ranks=[{"kind": {}, "place": [], "cause": 5}]), '{"time": 1, "verdict": "x", "ranks": [{"a":'),
+        '{"time": ' + "[" * 100_000 + "\n",
+        '{"time": 1.0, "verdict": "x", "ranks": [{"a": ' + "[" * 600 + "]" * 600 + "}]}\n",
+        '{"time": \ud800}\n'.encode("utf-8", "surrogatepass").decode("latin-1"),
+    ],
+    ids=[*("time", "ranks", "rank", "verdict", "large", "kind", "cut", "open", "deep", "surrogate")],
+)
+def test_what_is_spoilt_ends_nothing(capsys: pytest.CaptureFixture[str], tmp_path: Path, spoilt: str) -> None:
+    for content in (spoilt, line() + spoilt, spoilt.rstrip() + "\n" + line()):
+        (tmp_path / "hang-a-1.jsonl").write_text(content)
+        for name in (tmp_path, tmp_path / "hang-a-1.jsonl"):
+            for arguments in ([], ["--json"]):
+                status = cli.main(["diagnose", str(name), *arguments])
+                assert status == 0 or content == spoilt, (content, capsys.readouterr())
+
+
+def test_a_large_file_takes_seconds(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Of this process's own: 20,000 lines that match took 6 s, 800,000 reports 7 s and 590 MB."""
+    (tmp_path / "weights.log").write_text(
+        "weights only load failed. Unsupported global: GLOBAL x.Y\nsaved runs/a.ckpt\n" * 20_000
+    )
+    (tmp_path / "hang-a-1.jsonl").write_text(line() * 800_000)
+    for name, most in (("weights.log", 3.0), ("hang-a-1.jsonl", 4.0)):
+        begin = time.process_time()
+        assert cli.main(["diagnose", str(tmp_path / name), "--json"]) == 0
+        assert time.process_time() - begin < most, name
+    hang = json.loads(capsys.readouterr().out.rpartition("\n{\n")[2].join(["{", ""]))["hangs"][0]
+    assert hang["count"] == 800_000
+
+
+def out_of_sync(before: str = "") -> str:
+    return f"""{before}Traceback (most recent call last):
+  File "/home/me/train.py", line 9, in <module>
+    trainer.fit(model)
+  File "/env/site-packages/lightning/pytorch/trainer/trainer.py", line 500, in fit
+    call()
+  File "/env/site-packages/lightning_patches/ranks/gradient_sync_check.py", line 424, in _tell
+    raise GradientSyncError(message, new)
+lightning_patches.ranks.gradient_sync_check.GradientSyncError: Ranks train different models. At step 3 (the first \
+check): gradients of net.weight (ranks that agree: 0 | 1).
+"""
+
+
+def test_a_gradient_sync_error_is_explained(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "job.log").write_text(out_of_sync("#\n" * 200_000))
+    document = diagnosed(capsys, str(tmp_path / "job.log"), "--requirement", "lightning==2.2.5")
+    (one,) = document["out_of_sync"]
+    assert one["line"] == 200_008 and "gradients of net.weight" in one["text"]
+    assert "fabric-submodule-sync" in one["do"] and document["closing"] == one["do"]
+    (tmp_path / "job.log").write_text(
+        out_of_sync("lightning_patches: lightning 2.2.5: 46 fixes ('lightning-patches status' lists them)\n")
+    )
+    assert cli.main(["diagnose", str(tmp_path / "job.log"), "--requirement", "lightning==2.2.5"]) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith("found: the ranks train different models") and "fabric-submodule-sync" not in shown
