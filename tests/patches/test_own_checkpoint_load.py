@@ -1,6 +1,8 @@
 """The run's own checkpoints, when the hyperparameters hold an object of the user's (torch 2.6 and later)."""
 
 import os
+import subprocess
+import sys
 import tempfile
 
 import pytest
@@ -97,6 +99,62 @@ def test_a_note_of_another_user_is_not_believed(version, secret):
     assert "code ran: False" in ended.outputs[1], ended
     assert "has not proven to be one of this job" in ended.outputs[1], ended
     assert ("own: loaded" if secret else "own: refused UnpicklingError") in ended.outputs[1], ended
+
+
+PRINT_WHAT_IS_LENT = f"""
+import importlib, os
+own = importlib.import_module({own_checkpoint_load.__name__!r})
+os.getuid() == 0 and os.setuid({{user}})
+print(own._borrowed().hex())
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="needs files in memory")
+def test_the_environment_says_where_the_secret_is_and_not_what(monkeypatch):
+    """A program that prints or logs it gives nothing away that proves anything."""
+    monkeypatch.delenv(own_checkpoint_load._LENT, raising=False)
+    assert own_checkpoint_load._borrowed() == b""
+    secret = own_checkpoint_load._lent()
+    place = os.environ[own_checkpoint_load._LENT]
+    assert len(secret) == 32 and secret.hex() not in str(os.environ)
+
+    def lent_to(user):
+        program = PRINT_WHAT_IS_LENT.format(user=user)
+        return subprocess.run(
+            [sys.executable, "-c", program], capture_output=True, text=True, check=True
+        ).stdout.strip()
+
+    assert lent_to(os.getuid()) == secret.hex()
+    if os.getuid() == 0:
+        assert lent_to(65534) == ""
+    with tempfile.TemporaryFile() as file:  # what is no secret of ours is none
+        file.write(b"known to others")
+        file.flush()
+        monkeypatch.setenv(own_checkpoint_load._LENT, f"/proc/{os.getpid()}/fd/{file.fileno()}")
+        assert lent_to(os.getuid()) == ""
+    os.close(int(place.rpartition("/")[2]))
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="needs root, to be another user")
+def test_a_secret_of_another_user_is_not_borrowed(monkeypatch):
+    """As with ``sudo -E``: who made it knows it."""
+    program = f"""
+import os
+os.setuid(65534)
+file = os.memfd_create({own_checkpoint_load._LENT!r})
+os.write(file, b"theirs")
+print(f"/proc/{{os.getpid()}}/fd/{{file}}", flush=True)
+input()
+"""
+    with subprocess.Popen(
+        [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as it:
+        place = it.stdout.readline().strip()
+        monkeypatch.setenv(own_checkpoint_load._LENT, place)
+        with open(place, "rb") as file:
+            assert file.read() == b"theirs"
+        assert own_checkpoint_load._borrowed() == b""
+        it.communicate("\n")
 
 
 def test_a_file_of_several_megabytes_that_was_changed_is_refused_as_any_other():

@@ -24,11 +24,11 @@ def _is_unused(callback: Any, namespace: str) -> bool:
 
 
 def _only_with_an_average(original: Callable[..., None], namespace: str) -> Callable[..., None]:
-    def hook(self: Any, trainer: Any, pl_module: Any) -> None:
+    def put_in(self: Any, pl_module: Any) -> None:
         if not _is_unused(self, namespace):
-            original(self, trainer, pl_module)
+            original(self, pl_module)
 
-    return hook
+    return put_in
 
 
 def _on_save_checkpoint(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -47,9 +47,8 @@ PATCH = Patch(
     changes_results="numbers: what is validated, saved and kept before the average begins",
     affected=(">=2.6.0,<=2.6.6",),
     targets=(
-        Target(f"{_CALLBACK}.on_train_end", _only_with_an_average),
-        Target(f"{_CALLBACK}.on_validation_epoch_start", _only_with_an_average),
-        Target(f"{_CALLBACK}.on_validation_epoch_end", _only_with_an_average),
+        Target(f"{_CALLBACK}._swap_models", _only_with_an_average),
+        Target(f"{_CALLBACK}._copy_average_to_current", _only_with_an_average),
         Target(f"{_CALLBACK}.on_save_checkpoint", _on_save_checkpoint),
     ),
     upstream=Upstream(issues=(21724,), pull_requests=(21732, 21754)),

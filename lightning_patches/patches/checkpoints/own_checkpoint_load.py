@@ -2,8 +2,11 @@
 
 A process believes what it has seen itself: the digest of the bytes that it has handed over to be written. Other ranks
 find that digest in the store of the process group, which anybody who reaches ``MASTER_PORT`` can write. So they believe
-it only with a proof that was made with a secret that is not in there: children inherit it from the process that has
-started them, or the user has given one to all ranks.
+it only with a proof that was made with a secret that is not in there: the process that has started them lends it to
+them, or the user has given one to all ranks.
+
+What is lent is in a file in memory. The environment, which programs print and log, says only where: to open it, one has
+to be the same user on the same machine.
 """
 
 from __future__ import annotations
@@ -25,26 +28,24 @@ from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 _CONTAINERS = (dict, OrderedDict, list, tuple, set)
 
-
 _PLAIN = (int, float, complex, bool, str, bytes, type(None))
 
-_INHERITED = "_LIGHTNING_PATCHES_RUN_SECRET"
+_LENT = "_LIGHTNING_PATCHES_RUN_SECRET"
 
 _OF_USER = "LIGHTNING_PATCHES_HANG_SECRET"
 
 _SHORTEST = 16
 
-
-_secrets: list[str] = []
-"""The inherited one, as it was when Lightning was imported: the program may empty its environment."""
+_secrets: list[bytes] = []
+"""The one that was lent to this process, or that it lends, from the time when Lightning was imported."""
 
 _digests: dict[str, str] = {}
 """SHA-256 of what this process has written, by path."""
 
 
 def _atomic_save(original: Callable[..., None], namespace: str) -> Callable[..., None]:
-    # Before Lightning starts any other rank; those inherit it.
-    _secrets[:] = [os.environ.setdefault(_INHERITED, os.urandom(32).hex())]
+    if not _secrets:  # before Lightning starts any other rank
+        _secrets.append(_borrowed() or _lent())
     in_transaction = "transaction" in inspect.unwrap(original).__code__.co_names
 
     def _atomic_save(checkpoint: Any, filepath: Any) -> None:
@@ -95,6 +96,27 @@ def _load(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
     return _load
 
 
+def _borrowed() -> bytes:
+    """The secret of the process that has started this one; empty if it lends none."""
+    place = os.environ.get(_LENT, "")
+    with contextlib.suppress(OSError):  # that process has ended
+        if os.readlink(place).startswith(f"/memfd:{_LENT}"):
+            with open(place, "rb") as file:
+                return file.read() if os.fstat(file.fileno()).st_uid == os.geteuid() else b""
+    return b""
+
+
+def _lent() -> bytes:
+    """A new secret, for this process and those that it starts; for itself alone where there are no files in memory."""
+    secret = os.urandom(32)
+    if hasattr(os, "memfd_create"):
+        with contextlib.suppress(OSError):  # forbidden here
+            file = os.memfd_create(_LENT)  # open, and there, as long as this process lives
+            os.write(file, secret)
+            os.environ[_LENT] = f"/proc/{os.getpid()}/fd/{file}"
+    return secret
+
+
 def _hashed_meanwhile(content: bytes) -> Callable[[], str]:
     """Hash in a thread, which takes as long as writing to a disk does. What is returned waits for the digest."""
     digest = hashlib.sha256()
@@ -136,9 +158,8 @@ def _told_by_another_rank(path: str) -> str:
 def _proof(path: str, digest: str) -> str:
     """What only a process that knows the secret can say of these bytes at this path."""
     of_user = os.environ.get(_OF_USER, "").strip()
-    secret = of_user if len(of_user) >= _SHORTEST else _secrets[0]
-    said = f"{digest} {path}".encode("utf-8", "surrogateescape")
-    return hmac.new(secret.encode("utf-8", "surrogateescape"), said, hashlib.sha256).hexdigest()
+    secret = _as_bytes(of_user) if len(of_user) >= _SHORTEST else _secrets[0]
+    return hmac.new(secret, _as_bytes(f"checkpoint {digest} {path}"), hashlib.sha256).hexdigest()
 
 
 def _is_torchs_own(load: Any) -> bool:
@@ -184,7 +205,11 @@ def _holds_objects(value: Any) -> bool:
 
 
 def _key(path: str) -> str:
-    return f"lightning_patches/checkpoint/{hashlib.sha256(path.encode('utf-8', 'surrogateescape')).hexdigest()}"
+    return f"lightning_patches/checkpoint/{hashlib.sha256(_as_bytes(path)).hexdigest()}"
+
+
+def _as_bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")
 
 
 def _store() -> Optional[Any]:
@@ -223,8 +248,8 @@ PATCH = Patch(
     ),
     equivalent_to="the same program with weights_only=False, or with TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD=1",
     note="Only a local file is read this way, only if it is, byte for byte, what this process wrote there, or what "
-    "another rank wrote that has proven itself: ranks that Lightning starts can; for those of torchrun or SLURM "
-    "set LIGHTNING_PATCHES_HANG_SECRET. Any other file, and one that was replaced or changed, is loaded as "
+    "another rank wrote that has proven itself: on Linux, ranks that Lightning starts can; for those of torchrun "
+    "or SLURM set LIGHTNING_PATCHES_HANG_SECRET. Any other file, and one that was replaced or changed, is loaded as "
     "before. weights_only, where it is passed, is obeyed; where torch.load is wrapped, the wrapper decides.",
     relied_on="Programs that count on torch to refuse what others wrote or changed still can, and "
     "weights_only=True is obeyed. A checkpoint of plain values is loaded as before.",
