@@ -143,6 +143,7 @@ def test_a_release_that_is_the_same_source_stands_for_another_in_the_count_of_kn
         [
             *((v, "stock") for v in ("2.1.0", "2.1.2", "2.1.4")),
             *((v, "shim") for v in ("2.1.0", "2.1.1", "2.1.2", "2.1.4")),
+            *((v, "all") for v in ("2.1.0", "2.1.2", "2.1.4")),
         ]
     )
     _, outcomes = evidence.read(tmp_path / "known_bugs.txt", lambda one: "")
@@ -151,4 +152,23 @@ def test_a_release_that_is_the_same_source_stands_for_another_in_the_count_of_kn
     assert seen["2.1.3", "shim"] == ("none", ("", "2.1.1"), "")
     assert seen["2.1.2", "stock"] == ("bug", None, "")
     assert seen["2.1.0", "shim"] == ("fails", None, "the machine")
-    assert len(seen) == 10
+    assert len(seen) == 15
+
+
+def test_known_bugs_of_one_release_and_arm_leave_the_rest_of_the_record(monkeypatch, tmp_path):
+    known_bugs = load("_prove_known_bugs.py")
+    proof = next(p for p in matrix.proofs() if p.patch == "resume-single-iteration")
+    saw = {"stock": "bug", "shim": "none", "all": "none"}
+    monkeypatch.setattr(known_bugs, "look", lambda proof, version, arm, runner: ((saw[arm],), None))
+    monkeypatch.setattr(matrix, "proofs", lambda: [proof])
+    for module in (known_bugs, known_bugs.known_bugs):
+        monkeypatch.setattr(module, "RECORD", tmp_path / "known_bugs.txt")
+    known_bugs.measure(["2.1.0", "2.1.1"], 1, False, ("stock", "shim"))
+    before = known_bugs.known_bugs.page()
+    assert "| 2.1.0 to 2.1.1 | 1 | ▌ | 0 |  | not run |  |" in before and "| none | not run |" in before
+    known_bugs.measure(["2.1.1"], 1, True, ("all",))
+    after = known_bugs.known_bugs.page()
+    assert "| 2.1.0 | 1 | ▌ | 0 |  | not run |  |\n| 2.1.1 | 1 | ▌ | 0 |  | 0 |  |" in after, after
+    saw["all"] = "bug"
+    known_bugs.measure(["2.1.0"], 1, True, ("all",))
+    assert "| 2.1.0 | `resume-single-iteration` |" in known_bugs.known_bugs.page()
