@@ -172,3 +172,39 @@ def test_known_bugs_of_one_release_and_arm_leave_the_rest_of_the_record(monkeypa
     saw["all"] = "bug"
     known_bugs.measure(["2.1.0"], 1, True, ("all",))
     assert "| 2.1.0 | `resume-single-iteration` |" in known_bugs.known_bugs.page()
+
+
+def test_fixes_that_upstream_did_not_call_so_are_found(tmp_path):
+    """By their tests, which fail with the source of the commit before them."""
+    source, tests = tmp_path / "src/lightning/pytorch/add.py", tmp_path / "tests/tests_pytorch/test_add.py"
+    for path in (source, tests):
+        path.parent.mkdir(parents=True)
+    (tmp_path / "src/lightning/__init__.py").touch()
+    (tmp_path / "src/lightning/pytorch/__init__.py").touch()
+    (tmp_path / "pyproject.toml").touch()
+    states = (
+        ("Add", "def add(a, b):\n    return a\n", ""),
+        ("Think of b (#1)", "def add(a, b):\n    return a + b\n", "def test_sum():\n    assert add(1, 2) == 3\n"),
+        ("Say it in one line (#2)", "add = lambda a, b: a + b\n", "def test_zero():\n    assert add(0, 0) == 0\n"),
+        (
+            "Number 19813 has a verdict (#19813)",
+            "def add(a, b): return a + b\n",
+            "def test_one(): assert add(0, 1) == 1\n",
+        ),
+    )
+    git = ["git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=b"]
+    subprocess.run([*git, "init", "-q", "-b", "master"], check=True)
+    for subject, code, test in states:
+        source.write_text(code)
+        tests.write_text("from lightning.pytorch.add import add\n" + test)
+        subprocess.run([*git, "add", "."], check=True)
+        subprocess.run([*git, "commit", "-q", "-m", subject], check=True)
+        subprocess.run([*git, "tag", "-f", "first"] if subject == "Add" else ["true"], check=True)
+    command = [sys.executable, "scripts/unnamed_fixes", str(tmp_path), "--since", "first"]
+
+    def said(*options):
+        return subprocess.run([*command, *options], cwd=ROOT, capture_output=True, text=True, timeout=300).stdout
+
+    assert said() == "merged  #2 Say it in one line\nmerged  #1 Think of b\n"
+    assert said("--run") == "no fix  #2 Say it in one line\nfix     #1 Think of b\n"
+    assert said("--run", "1") == "fix     #1 Think of b\n"
