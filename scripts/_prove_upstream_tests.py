@@ -94,13 +94,15 @@ class Upstream:
         names = self.read("ls-tree", "-r", "--name-only", tag, *SUITES).splitlines()
         return [name for name in names if re.search(r"/test_[^/]*\.py$", name)]
 
-    def extract(self, tag: str, directory: Path, distribution: str) -> None:
-        """Put the tag's tests and pytest's configuration into a directory, as upstream's CI does for a distribution."""
-        archive = subprocess.run(
-            [*self._git, "archive", tag, "tests", "pyproject.toml"], capture_output=True, check=True
-        )
+    def unpack(self, commit: str, paths: tuple[str, ...], directory: Path) -> None:
+        """Put these files and folders of a commit into a directory."""
+        archive = subprocess.run([*self._git, "archive", commit, *paths], capture_output=True, check=True)
         with tarfile.open(fileobj=io.BytesIO(archive.stdout)) as tar:
             tar.extractall(directory, filter="data")
+
+    def extract(self, tag: str, directory: Path, distribution: str) -> None:
+        """Put the tag's tests and pytest's configuration into a directory, as upstream's CI does for a distribution."""
+        self.unpack(tag, ("tests", "pyproject.toml"), directory)
         if distribution != "lightning":
             for path in directory.rglob("*.py"):
                 text = path.read_text(encoding="utf-8")

@@ -19,15 +19,17 @@ DISTRIBUTION = "pytorch-lightning"
 RECORD = evidence.DIRECTORY / "known_bugs.txt"
 SHOWN = ("2.0.0", "2.1.4", "2.2.5", "2.3.3", "2.5.1", "2.6.6")
 """The releases in the README's table."""
-ARMS = ("stock", "shim")
+ARMS = ("stock", "shim", "all")
+"""As released, with the default set, and with the opt-in patches, too."""
 Found = dict[str, dict[str, dict[str, str]]]
 """By release, arm and patch, what was seen: the worst of its cases."""
 
 
 def subject(proof: Proof, version: str, arm: str) -> str:
     """What an outcome depends on; it holds as long as that is the same."""
-    patches = [p.name for p in catalogue.all_patches() if p.default and version in gate.affected_releases(p)]
-    return matrix.digest(proof, tuple(patches) if arm == "shim" else (), diffs=False)
+    wanted = {"stock": (), "shim": (True,), "all": (True, False)}[arm]
+    patches = [p.name for p in catalogue.all_patches() if p.default in wanted and version in gate.affected_releases(p)]
+    return matrix.digest(proof, tuple(patches), diffs=False)
 
 
 def read() -> tuple[dict[str, Any], list[Seen]]:
@@ -58,11 +60,22 @@ def worse(seen: list[Seen]) -> list[str]:
     """The releases with a bug that shows only with the shim: there must be none."""
     found = counted(seen)
     return [
-        f"{version} {patch}"
+        f"{version} {patch} ({arm})"
         for version in sorted(found, key=Version)
-        for patch, saw in sorted(found[version]["shim"].items())
+        for arm in ARMS[1:]
+        for patch, saw in sorted(found[version][arm].items())
         if saw == "bug" and found[version]["stock"].get(patch) != "bug"
     ]
+
+
+def left(found: Found, arm: str) -> list[str]:
+    """Rows of a table: which bugs show in this arm, by stretches of releases in which it was run."""
+    names = {
+        version: ", ".join(f"`{patch}`" for patch, saw in sorted(found[version][arm].items()) if saw == "bug")
+        for version in sorted(found, key=Version)
+        if found[version][arm]
+    }
+    return [f"| {evidence.told(group)} | {bugs} |" for bugs, group in groupby(names, names.__getitem__)]
 
 
 def page() -> str:
@@ -83,10 +96,12 @@ def page() -> str:
         "",
         "| release | left with the default set |",
         "| --- | --- |",
+        *left(found, "shim"),
+        "",
+        "| release | left with `all` |",
+        "| --- | --- |",
+        *(left(found, "all") or ["| none | not run |"]),
     ]
-    left = {v: ", ".join(f"`{p}`" for p, saw in sorted(found[v]["shim"].items()) if saw == "bug") for v in found}
-    for names, group in groupby(sorted(found, key=Version), left.__getitem__):
-        lines.append(f"| {evidence.told(group)} | {names} |")
     return "\n".join(lines) + "\n"
 
 
@@ -99,16 +114,20 @@ def readme_table() -> str:
 def table(facts: dict[str, Any], found: Found, only: tuple[str, ...] = ()) -> str:
     """The table in Markdown: a row for each stretch of releases with the same bugs, or for each of some releases."""
     total = len({patch for arms in found.values() for patch in arms["stock"]})
-    lines = ["| release | stock | | with `lightning_patches` | |", "| --- | ---: | --- | ---: | --- |"]
+    lines = [
+        "| release | stock | | with `lightning_patches` | | with `all` | |",
+        "| --- | ---: | --- | ---: | --- | ---: | --- |",
+    ]
     chosen = sorted((v for v in found if v in only or not only), key=Version)
-    for (stock, shim), group in groupby(chosen, lambda v: tuple(_count(found[v], arm) for arm in ARMS)):
-        lines.append(f"| {evidence.told(group)} | {stock} | {_bar(stock)} | {shim} | {_bar(shim)} |")
+    for cells, group in groupby(chosen, lambda v: " | ".join(_cells(found[v][arm]) for arm in ARMS)):
+        lines.append(f"| {evidence.told(group)} | {cells} |")
     lines += [
         "",
         f"How many of {total} known bugs show (a block for two), without a GPU: the scenarios in `tests/scenarios` run "
-        f"on {len(found)} releases of {DISTRIBUTION}, as released and with the default set (torch {facts['torch']}, "
-        f"Python {facts['python']}, {facts['date']}). `audit` counts more, {_audited(SHOWN[2])} in {SHOWN[2]}: also "
-        "what only costs time, what no scenario shows, and what has no patch.",
+        f"on {len(found)} releases of {DISTRIBUTION}, as released, with the default set, and with "
+        f"`LIGHTNING_PATCHES=all` (torch {facts['torch']}, Python {facts['python']}, {facts['date']}). `audit` counts "
+        f"more, {_audited(SHOWN[2])} in {SHOWN[2]}: also what only costs time, what no scenario shows, and what has no "
+        "patch.",
     ]
     return "\n".join(lines)
 
@@ -119,9 +138,7 @@ def _audited(version: str) -> int:
     return len(release.counted)
 
 
-def _bar(bugs: int) -> str:
-    return "█" * (bugs // 2) + "▌" * (bugs % 2)
-
-
-def _count(arms: dict[str, dict[str, str]], arm: str) -> int:
-    return sum(saw == "bug" for saw in arms[arm].values())
+def _cells(of_arm: dict[str, str]) -> str:
+    """The two cells of an arm: how many bugs, and a bar."""
+    bugs = sum(saw == "bug" for saw in of_arm.values())
+    return f"{bugs} | {'█' * (bugs // 2)}{'▌' * (bugs % 2)}" if of_arm else "not run | "

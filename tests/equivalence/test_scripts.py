@@ -143,6 +143,7 @@ def test_a_release_that_is_the_same_source_stands_for_another_in_the_count_of_kn
         [
             *((v, "stock") for v in ("2.1.0", "2.1.2", "2.1.4")),
             *((v, "shim") for v in ("2.1.0", "2.1.1", "2.1.2", "2.1.4")),
+            *((v, "all") for v in ("2.1.0", "2.1.2", "2.1.4")),
         ]
     )
     _, outcomes = evidence.read(tmp_path / "known_bugs.txt", lambda one: "")
@@ -151,4 +152,59 @@ def test_a_release_that_is_the_same_source_stands_for_another_in_the_count_of_kn
     assert seen["2.1.3", "shim"] == ("none", ("", "2.1.1"), "")
     assert seen["2.1.2", "stock"] == ("bug", None, "")
     assert seen["2.1.0", "shim"] == ("fails", None, "the machine")
-    assert len(seen) == 10
+    assert len(seen) == 15
+
+
+def test_known_bugs_of_one_release_and_arm_leave_the_rest_of_the_record(monkeypatch, tmp_path):
+    known_bugs = load("_prove_known_bugs.py")
+    proof = next(p for p in matrix.proofs() if p.patch == "resume-single-iteration")
+    saw = {"stock": "bug", "shim": "none", "all": "none"}
+    monkeypatch.setattr(known_bugs, "look", lambda proof, version, arm, runner: ((saw[arm],), None))
+    monkeypatch.setattr(matrix, "proofs", lambda: [proof])
+    for module in (known_bugs, known_bugs.known_bugs):
+        monkeypatch.setattr(module, "RECORD", tmp_path / "known_bugs.txt")
+    known_bugs.measure(["2.1.0", "2.1.1"], 1, False, ("stock", "shim"))
+    before = known_bugs.known_bugs.page()
+    assert "| 2.1.0 to 2.1.1 | 1 | ▌ | 0 |  | not run |  |" in before and "| none | not run |" in before
+    known_bugs.measure(["2.1.1"], 1, True, ("all",))
+    after = known_bugs.known_bugs.page()
+    assert "| 2.1.0 | 1 | ▌ | 0 |  | not run |  |\n| 2.1.1 | 1 | ▌ | 0 |  | 0 |  |" in after, after
+    saw["all"] = "bug"
+    known_bugs.measure(["2.1.0"], 1, True, ("all",))
+    assert "| 2.1.0 | `resume-single-iteration` |" in known_bugs.known_bugs.page()
+
+
+def test_fixes_that_upstream_did_not_call_so_are_found(tmp_path):
+    """By their tests, which fail with the source of the commit before them."""
+    source, tests = tmp_path / "src/lightning/pytorch/add.py", tmp_path / "tests/tests_pytorch/test_add.py"
+    for path in (source, tests):
+        path.parent.mkdir(parents=True)
+    (tmp_path / "src/lightning/__init__.py").touch()
+    (tmp_path / "src/lightning/pytorch/__init__.py").touch()
+    (tmp_path / "pyproject.toml").touch()
+    states = (
+        ("Add", "def add(a, b):\n    return a\n", ""),
+        ("Think of b (#1)", "def add(a, b):\n    return a + b\n", "def test_sum():\n    assert add(1, 2) == 3\n"),
+        ("Say it in one line (#2)", "add = lambda a, b: a + b\n", "def test_zero():\n    assert add(0, 0) == 0\n"),
+        (
+            "Number 19813 has a verdict (#19813)",
+            "def add(a, b): return a + b\n",
+            "def test_one(): assert add(0, 1) == 1\n",
+        ),
+    )
+    git = ["git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=b"]
+    subprocess.run([*git, "init", "-q", "-b", "master"], check=True)
+    for subject, code, test in states:
+        source.write_text(code)
+        tests.write_text("from lightning.pytorch.add import add\n" + test)
+        subprocess.run([*git, "add", "."], check=True)
+        subprocess.run([*git, "commit", "-q", "-m", subject], check=True)
+        subprocess.run([*git, "tag", "-f", "first"] if subject == "Add" else ["true"], check=True)
+    command = [sys.executable, "scripts/unnamed_fixes", str(tmp_path), "--since", "first"]
+
+    def said(*options):
+        return subprocess.run([*command, *options], cwd=ROOT, capture_output=True, text=True, timeout=300).stdout
+
+    assert said() == "merged  #2 Say it in one line\nmerged  #1 Think of b\n"
+    assert said("--run") == "no fix  #2 Say it in one line\nfix     #1 Think of b\n"
+    assert said("--run", "1") == "fix     #1 Think of b\n"

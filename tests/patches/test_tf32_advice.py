@@ -28,4 +28,13 @@ PROOFS = tuple(
         right=sees(lambda seen: seen["advice"] == 0),
     )
     for case in ("trainer", "fabric")
+) + (
+    Proof(
+        "tf32-advice",
+        ends_with("Invalid device id"),
+        case="trainer-driver",
+        simulated_cuda=True,
+        recommended="trainer-older",
+        right=sees(lambda seen: seen["advice"] == 0),
+    ),
 )

@@ -1,6 +1,7 @@
 """Issue 21256: TF32 is chosen by torch's newer setting, on a (simulated) card that has it.
 
-Cases: ``trainer`` and ``fabric``. With ``-older`` behind it, TF32 is chosen by the older setting; with ``-unset``, not.
+Cases: ``trainer`` and ``fabric``. With ``-older`` behind it, TF32 is chosen by the older setting; with ``-unset``, not;
+with ``-driver``, the driver does not tell what the card is.
 """
 
 import logging
@@ -54,6 +55,12 @@ if __name__ == "__main__":
         torch.backends.cuda.matmul.fp32_precision = "tf32"
     elif SETTING == "older":
         torch.set_float32_matmul_precision("high")
+    elif SETTING == "driver":
+
+        def get_device_capability(device=None):
+            raise AssertionError("Invalid device id")
+
+        torch.cuda.get_device_capability = get_device_capability
     for name in ("lightning.fabric", "lightning_fabric", "lightning.pytorch", "pytorch_lightning"):
         logging.getLogger(name).addHandler(Advice())
     with scenario.observing_errors():
