@@ -98,7 +98,7 @@ def _about(patch: Patch, diff: _diffs.Diff | None) -> list[str]:
     until = f"With Lightning {patch.fixed_in}." if patch.fixed_in else "Not yet: no release has the fix."
     lines += ["", f"**Releases.** {_records.affected(patch)}. **When to drop it.** {until}"]
     if not patch.default:
-        lines[-1] += f" **Opt-in:** `LIGHTNING_PATCHES=default,{patch.name}`."
+        lines[-1] += f" **Opt-in,** for {patch.for_whom}: `LIGHTNING_PATCHES=default,{patch.name}`."
     return lines
 
 

@@ -119,8 +119,8 @@ def as_dict(patch: Patch) -> dict[str, Any]:
 
     ``name title group default added affected affected_releases fixed_in merged issues pull_requests commit tests
     summary symptoms targets witnesses further_than_upstream equivalent_to note relied_on relied_on_tests warns_of
-    changes_results``; ``fixed_in`` is ``null`` for never, and for a fix that is ``merged`` and in no release yet. A
-    target is ``{"location", "adds", "since", "before"}``.
+    changes_results for_whom signs``; ``fixed_in`` is ``null`` for never, and for a fix that is ``merged`` and in no
+    release yet. A target is ``{"location", "adds", "since", "before"}``.
     """
     record = {
         "name": patch.name,
@@ -149,6 +149,8 @@ def as_dict(patch: Patch) -> dict[str, Any]:
         "relied_on_tests": patch.relied_on_tests,
         "warns_of": patch.warns_of,
         "changes_results": patch.changes_results,
+        "for_whom": patch.for_whom,
+        "signs": patch.signs,
     }
     plain: dict[str, Any] = json.loads(json.dumps(record))
     return plain

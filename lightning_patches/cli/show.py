@@ -4,7 +4,7 @@ With --json, one object: schema (1) and patches, a record for each that the name
 group, default, affected (version specifiers), affected_releases, fixed_in (null for none), merged (fixed on upstream's
 master, in no release yet), issues, pull_requests, commit, tests, summary, symptoms, targets (location, adds, since,
 before), witnesses, further_than_upstream, equivalent_to, note, relied_on, relied_on_tests, warns_of,
-changes_results, and diffs (path in the source archive, and text).
+changes_results, for_whom, signs, and diffs (path in the source archive, and text).
 
 exit status: 0 there is such a patch, 2 there is none.
 """
@@ -95,7 +95,7 @@ def _toggle(patch: Patch) -> str:
         return (
             f"In the default set: `import lightning_patches` applies it; LIGHTNING_PATCHES=-{patch.name} leaves it out."
         )
-    return f"It is opt-in: LIGHTNING_PATCHES=default,{patch.name} adds it to the default set."
+    return f"It is opt-in, for {patch.for_whom}: LIGHTNING_PATCHES=default,{patch.name} adds it to the default set."
 
 
 def _here(patch: Patch) -> list[str]:

@@ -38,8 +38,10 @@ PATCH = Patch(
         ),
     ),
     default=False,
+    for_whom="who goes on from a checkpoint without optimizer states where it stopped counting",
+    signs=("save_weights_only",),
     equivalent_to="loading the weights into the model, and giving the loops their progress, before fit",
-    note="Switch it on to go on from a checkpoint without optimizer states where it stopped counting. Opt-in, as the "
+    note="Opt-in, as the "
     "optimizer's momentum and the schedulers' place are lost, which the error prevents. To begin at epoch 0, load the "
     "weights with load_from_checkpoint instead.",
 )

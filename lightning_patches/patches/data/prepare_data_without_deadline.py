@@ -118,6 +118,11 @@ PATCH = Patch(
         ),
     ),
     default=False,
+    for_whom="who downloads or prepares data for longer than the process group's timeout",
+    signs=(
+        "prepare_data",
+        "rank_zero_first",
+    ),
     further_than_upstream="Where torch has no process group (XLA), rank_zero_first waits in Fabric's own barrier, "
     "which the official fix drops there.",
     note="Opt-in: the ranks wait through a gloo group, which needs host names that the nodes can reach each other "

@@ -31,7 +31,8 @@ PATCH = Patch(
         ("cannot import name 'NeptuneLogger' from 'lightning.pytorch.loggers'",),
     ),
     default=False,
+    for_whom="who cannot import a package because it imports NeptuneLogger and does not use it",
+    signs=("NeptuneLogger",),
     equivalent_to="importing it from lightning.pytorch.loggers.neptune",
-    note="Switch it on where a package imports NeptuneLogger and does not use it. Opt-in, as a program that asks by "
-    "ImportError whether there is one would find it.",
+    note="Opt-in, as a program that asks by ImportError whether there is one would find it.",
 )
