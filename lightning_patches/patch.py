@@ -97,10 +97,13 @@ class Impact(NamedTuple):
     Args:
         summary: one sentence, in the user's words.
         symptoms: the error messages or visible effects, as people would search for them.
+        error: first line of the error in which it ends, as it is printed, with ``...`` for what varies; "" if there is
+            none.
     """
 
     summary: str
     symptoms: tuple[str, ...] = ()
+    error: str = ""
 
 
 class Patch(NamedTuple):

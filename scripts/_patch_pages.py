@@ -40,7 +40,8 @@ def page() -> str:
         lines.append("")
     described = {diff.name: diff for diff in reversed(_diffs.series())}
     for patch in catalogue.all_patches():
-        lines += [f"## {patch.name}", "", *_about(patch, described.get(patch.name)), ""]
+        lines += [f'<a id="{patch.name}"></a>', "", f"## {_heading(patch)}", ""]
+        lines += [*_about(patch, described.get(patch.name)), ""]
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -56,6 +57,13 @@ def _changing() -> list[str]:
         names = ", ".join(f"[{patch.name}](#{patch.name})" for patch in changing if _records.changes(patch) == kind)
         lines.append(f"- **{kind}**: {names}")
     return [*lines, ""]
+
+
+def _heading(patch: Patch) -> str:
+    """The name, with what people paste into a search engine and the releases that say so."""
+    error = f"`` {patch.impact.error} ``" if "`" in patch.impact.error else f"`{patch.impact.error}`"
+    said = f": {error}" if patch.impact.error else ""
+    return f"{patch.name}{said} ({_records.affected(patch)})"
 
 
 def _kind(patch: Patch) -> str:

@@ -18,7 +18,7 @@ With --json, one object; keys are only ever added:
   fixes              {release: count}; what only warns does not count, nor what only some torch needs
   ok                 the exit status is 0
 A verdict is one of: pending (will be applied on import), disabled (not selected by the toggle), not-affected,
-not-known (the release is older than those that the bug was compared with), fixed-upstream, not-supported (another
+not-known (the release is older than those in which the bug was looked for), fixed-upstream, not-supported (another
 package lacks what the patch needs), drifted (code that no known release ships; left alone), failed, applied.
 
 exit status: 0 all that is wanted will be applied; 1 a wanted patch has drifted or failed, or a compromised release is

@@ -36,6 +36,8 @@ PATCH = Patch(
             "Trying to restore optimizer state but checkpoint contains only the model",
             "Trying to restore learning rate scheduler state but checkpoint contains only the model",
         ),
+        error="KeyError: 'Trying to restore optimizer state but checkpoint contains only the model. This is "
+        "probably due to `ModelCheckpoint.save_weights_only` being set to `True`.'",
     ),
     default=False,
     for_whom="who goes on from a checkpoint without optimizer states where it stopped counting",

@@ -75,6 +75,7 @@ PATCH = Patch(
             "stack(): argument 'tensors' (position 1) must be tuple of Tensors, not Tensor",
             "too few items in a batch, batch size 1 under DDP with a batch_sampler",
         ),
+        error="TypeError: stack(): argument 'tensors' (position 1) must be tuple of Tensors, not Tensor",
     ),
     equivalent_to="a DataLoader that is given the sampler, batch_size and drop_last themselves",
     default=False,

@@ -116,6 +116,8 @@ PATCH = Patch(
             "Watchdog caught collective operation timeout",
             "prepare_data timeout",
         ),
+        error="[Rank ...] Watchdog caught collective operation timeout: WorkNCCL(...) ran for ... milliseconds before "
+        "timing out.",
     ),
     default=False,
     for_whom="who downloads or prepares data for longer than the process group's timeout",

@@ -53,6 +53,8 @@ PATCH = Patch(
             "this variable is not supported. HINT: Use `--ntasks-per-node",
             "waits for other ranks in a SLURM allocation without srun",
         ),
+        error="RuntimeError: You set `--ntasks=...` in your SLURM bash script, but this variable is not "
+        "supported. HINT: Use `--ntasks-per-node=...` instead.",
     ),
     default=False,
     for_whom="who trains in salloc, in a notebook or in a batch script of SLURM without srun",

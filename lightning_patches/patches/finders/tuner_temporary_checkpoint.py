@@ -61,6 +61,7 @@ PATCH = Patch(
         "Under PyTorch 2.6 and later, the learning rate finder and the batch size finder fail when the model's "
         "saved hyperparameters hold anything but plain values.",
         ("Weights only load failed", "WeightsUnpickler error: Unsupported global"),
+        error="_pickle.UnpicklingError: Weights only load failed.",
     ),
     further_than_upstream="The official change, in no release yet, adds an argument for the learning rate finder "
     "that the user has to pass. Here nothing has to be passed, and the batch size finder works as well.",

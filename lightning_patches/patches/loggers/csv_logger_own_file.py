@@ -38,6 +38,7 @@ PATCH = Patch(
         "A CSVLogger with an existing version mixes its rows with those of the earlier run, or ends the run with a "
         "ValueError where the two log different metrics.",
         ("dict contains fields not in fieldnames", "metrics.csv has rows of an earlier run"),
+        error="ValueError: dict contains fields not in fieldnames: '...'",
     ),
     default=False,
     for_whom="who runs a script again with the same version of CSVLogger, and wants the rows of the last run alone",

@@ -29,6 +29,7 @@ PATCH = Patch(
     impact=Impact(
         "Packages that import NeptuneLogger at their top, whether they use it or not, cannot be imported.",
         ("cannot import name 'NeptuneLogger' from 'lightning.pytorch.loggers'",),
+        error="ImportError: cannot import name 'NeptuneLogger' from 'lightning.pytorch.loggers' (...)",
     ),
     default=False,
     for_whom="who cannot import a package because it imports NeptuneLogger and does not use it",
