@@ -97,10 +97,13 @@ class Impact(NamedTuple):
     Args:
         summary: one sentence, in the user's words.
         symptoms: the error messages or visible effects, as people would search for them.
+        error: first line of the error in which it ends, as it is printed, with ``...`` for what varies; "" if there is
+            none.
     """
 
     summary: str
     symptoms: tuple[str, ...] = ()
+    error: str = ""
 
 
 class Patch(NamedTuple):
@@ -118,6 +121,10 @@ class Patch(NamedTuple):
         witnesses: further locations that tell a fixed source from an affected one, where the official fix changed
             other functions than our targets.
         default: part of the default set; otherwise opt-in.
+        for_whom: of an opt-in patch, who should switch it on: "who trains in salloc", without a full stop.
+        signs: of an opt-in patch, what calls for it. Each is some names, all of which have to be there: environment
+            variables that are set (in capitals), and names that a script uses; with ``-`` in front, one that must not
+            be there.
         further_than_upstream: where and why the patch does more than the official fix; "" where it does the same.
         equivalent_to: for a bug that upstream never fixed, the usage its maintainers recommend.
         probe: for a bug whose cause is not in Lightning: tells whether it is there, by trying it out, and remembers.
@@ -159,6 +166,8 @@ class Patch(NamedTuple):
     impact: Impact
     witnesses: tuple[str, ...] = ()
     default: bool = True
+    for_whom: str = ""
+    signs: tuple[str, ...] = ()
     further_than_upstream: str = ""
     equivalent_to: str = ""
     probe: Optional[Callable[[], bool]] = None

@@ -40,7 +40,8 @@ def page() -> str:
         lines.append("")
     described = {diff.name: diff for diff in reversed(_diffs.series())}
     for patch in catalogue.all_patches():
-        lines += [f"## {patch.name}", "", *_about(patch, described.get(patch.name)), ""]
+        lines += [f'<a id="{patch.name}"></a>', "", f"## {_heading(patch)}", ""]
+        lines += [*_about(patch, described.get(patch.name)), ""]
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -56,6 +57,13 @@ def _changing() -> list[str]:
         names = ", ".join(f"[{patch.name}](#{patch.name})" for patch in changing if _records.changes(patch) == kind)
         lines.append(f"- **{kind}**: {names}")
     return [*lines, ""]
+
+
+def _heading(patch: Patch) -> str:
+    """The name, with what people paste into a search engine and the releases that say so."""
+    error = f"`` {patch.impact.error} ``" if "`" in patch.impact.error else f"`{patch.impact.error}`"
+    said = f": {error}" if patch.impact.error else ""
+    return f"{patch.name}{said} ({_records.affected(patch)})"
 
 
 def _kind(patch: Patch) -> str:
@@ -98,7 +106,7 @@ def _about(patch: Patch, diff: _diffs.Diff | None) -> list[str]:
     until = f"With Lightning {patch.fixed_in}." if patch.fixed_in else "Not yet: no release has the fix."
     lines += ["", f"**Releases.** {_records.affected(patch)}. **When to drop it.** {until}"]
     if not patch.default:
-        lines[-1] += f" **Opt-in:** `LIGHTNING_PATCHES=default,{patch.name}`."
+        lines[-1] += f" **Opt-in,** for {patch.for_whom}: `LIGHTNING_PATCHES=default,{patch.name}`."
     return lines
 
 

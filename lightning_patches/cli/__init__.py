@@ -42,8 +42,8 @@ PROGRAM = "lightning-patches"
 _EPILOG = """\
 exit status:
   0  all is well
-  1  something is not as wanted: a patch that will not be applied to the Lightning that is installed, or a finding of
-     a command that looks for some
+  1  something is not as wanted: a patch that will not be applied to the Lightning that is installed, a finding of
+     `audit` or `doctor`, or a log in which `diagnose` finds nothing
   2  the command line, or LIGHTNING_PATCHES, asks for something that does not exist, or output cannot be written
   3  `audit` was asked about a release that it does not know"""
 _COMPLETION = """

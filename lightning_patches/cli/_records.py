@@ -118,9 +118,9 @@ def as_dict(patch: Patch) -> dict[str, Any]:
     """The whole record as JSON. Keys are only ever added.
 
     ``name title group default added affected affected_releases fixed_in merged issues pull_requests commit tests
-    summary symptoms targets witnesses further_than_upstream equivalent_to note relied_on relied_on_tests warns_of
-    changes_results``; ``fixed_in`` is ``null`` for never, and for a fix that is ``merged`` and in no release yet. A
-    target is ``{"location", "adds", "since", "before"}``.
+    summary symptoms error targets witnesses further_than_upstream equivalent_to note relied_on relied_on_tests warns_of
+    changes_results for_whom signs``; ``fixed_in`` is ``null`` for never, and for a fix that is ``merged`` and in no
+    release yet. A target is ``{"location", "adds", "since", "before"}``.
     """
     record = {
         "name": patch.name,
@@ -138,6 +138,7 @@ def as_dict(patch: Patch) -> dict[str, Any]:
         "tests": patch.upstream.tests,
         "summary": patch.impact.summary,
         "symptoms": patch.impact.symptoms,
+        "error": patch.impact.error,
         "targets": [
             {"location": t.location, "adds": t.adds, "since": t.since, "before": t.before} for t in patch.targets
         ],
@@ -149,6 +150,8 @@ def as_dict(patch: Patch) -> dict[str, Any]:
         "relied_on_tests": patch.relied_on_tests,
         "warns_of": patch.warns_of,
         "changes_results": patch.changes_results,
+        "for_whom": patch.for_whom,
+        "signs": patch.signs,
     }
     plain: dict[str, Any] = json.loads(json.dumps(record))
     return plain

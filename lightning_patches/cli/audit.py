@@ -1,4 +1,4 @@
-"""Which known bugs the installed Lightning has, or one that is about to be installed, and which the patches mend.
+"""Tell which known bugs a Lightning has, installed or about to be, and which of them the patches mend.
 
   lightning-patches audit                      the Lightnings of this environment: their version and their code
   lightning-patches audit lightning==2.2.5     a release, by its number; it need not be installed

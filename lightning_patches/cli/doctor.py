@@ -1,4 +1,4 @@
-"""Look for what makes training fail or hang before it starts: drivers, GPUs, launchers, ports, memory, packages.
+"""Look, before training starts, for what would make it fail or hang: drivers, GPUs, launchers, ports, memory, packages.
 
 torch is asked in a process of its own, with a time limit; GPUs through the driver's library or nvidia-smi. Lightning
 is not imported. With SCRIPT, the training script is read as well (it is not run). Run it in the shell, job or

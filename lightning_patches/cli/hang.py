@@ -1,7 +1,7 @@
 """Show what every rank of a running job is doing: where it waits, works or stands still, with its stack.
 
-For jobs that are watched (LIGHTNING_PATCHES_HANG_TIMEOUT), of this user, whose rank zero runs on this node; the ranks
-of all nodes are shown. Nothing is attached to a process, and no rank is stopped.
+It finds this user's watched jobs (started with LIGHTNING_PATCHES_HANG_TIMEOUT) whose rank zero runs on this node, and
+shows the ranks of all their nodes. Nothing is attached to a process, and no rank is stopped.
 
 With --json, one object; keys are only ever added:
   schema  1

@@ -3,10 +3,10 @@
 "Changes" tells what may differ of the results of a program that ends well without the patch: numbers, the order of
 data, files, or how it ends. LIGHTNING_PATCHES=same-results selects the default patches that change none.
 
-With --source, those that change a file of Lightning's, or that tell by it whether the bug is there: a part of its path,
-as pytorch/tuner/lr_finder.py.
+With --source, only those that change a file of Lightning's, or that tell by it whether the bug is there. A part of its
+path will do, such as pytorch/tuner/lr_finder.py.
 
-With --since, those that a later version of lightning-patches than this one has brought.
+With --since, only those that came after that version of lightning-patches.
 
 With --json, one object: schema (1) and patches, an array of records (see `lightning-patches show --help`).
 """
@@ -28,7 +28,7 @@ HELP = "all patches there are"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     _records.add_group(parser)
     parser.add_argument("--source", metavar="FILE", help="only those that concern this file of Lightning's")
-    parser.add_argument("--since", metavar="VERSION", help="only those that are new since this lightning-patches")
+    parser.add_argument("--since", metavar="VERSION", help="only those that came after this version of this package")
     parser.add_argument("--json", action="store_true", help="as JSON")
 
 

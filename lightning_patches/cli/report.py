@@ -1,6 +1,6 @@
 """Write a block for a bug report: what is installed, and what the patches do with it.
 
-It holds no path, no name of a host, a user or a script, and of the environment only LIGHTNING_PATCHES. Read it before
+It holds no path and no name of a host, user or script, and of the environment only LIGHTNING_PATCHES. Read it before
 you paste it all the same.
 """
 

@@ -2,9 +2,9 @@
 
 With --json, one object: schema (1) and patches, a record for each that the name or number stands for: name, title,
 group, default, affected (version specifiers), affected_releases, fixed_in (null for none), merged (fixed on upstream's
-master, in no release yet), issues, pull_requests, commit, tests, summary, symptoms, targets (location, adds, since,
-before), witnesses, further_than_upstream, equivalent_to, note, relied_on, relied_on_tests, warns_of,
-changes_results, and diffs (path in the source archive, and text).
+master, in no release yet), issues, pull_requests, commit, tests, summary, symptoms, error, targets (location, adds,
+since, before), witnesses, further_than_upstream, equivalent_to, note, relied_on, relied_on_tests, warns_of,
+changes_results, for_whom, signs, and diffs (path in the source archive, and text).
 
 exit status: 0 there is such a patch, 2 there is none.
 """
@@ -56,7 +56,7 @@ def _page(patch: Patch, with_diff: bool) -> str:
         links.append("There is no official fix.")
     sections = [
         ("What happens without it", [patch.impact.summary]),
-        ("How it shows", list(patch.impact.symptoms)),
+        ("How it shows", [patch.impact.error, *patch.impact.symptoms]),
         ("Affected releases", [f"{_records.affected(patch)} ({' or '.join(patch.ranges)})"]),
         ("When to drop it", [_drop(patch)]),
         ("Official fix", links),
@@ -95,7 +95,7 @@ def _toggle(patch: Patch) -> str:
         return (
             f"In the default set: `import lightning_patches` applies it; LIGHTNING_PATCHES=-{patch.name} leaves it out."
         )
-    return f"It is opt-in: LIGHTNING_PATCHES=default,{patch.name} adds it to the default set."
+    return f"It is opt-in, for {patch.for_whom}: LIGHTNING_PATCHES=default,{patch.name} adds it to the default set."
 
 
 def _here(patch: Patch) -> list[str]:

@@ -10,12 +10,15 @@ With --json, one object; keys are only ever added:
   toggle             {variable, value (null: not set), error (null: none), strict, quiet, selected: [patch names]}
   distributions      [{distribution, version, namespace, packages: {package: path}, forbidden, note}]
   patches            [{patch, namespace, distribution, version, verdict, reason, drop_at, title, group, default,
-                     counted, modules, changes_results}]; all that are asked for; empty if the toggle is in error
+                     counted, modules, condition, changes_results}]; all that are asked for; empty if the toggle is in
+                     error
+  suggested          [{patch, for_whom, signs}], opt-in patches that are not selected, and that the environment or the
+                     script calls for
   summary            {namespace: {verdict: count}}
   fixes              {release: count}; what only warns does not count, nor what only some torch needs
   ok                 the exit status is 0
 A verdict is one of: pending (will be applied on import), disabled (not selected by the toggle), not-affected,
-not-known (the release is older than those that the bug was compared with), fixed-upstream, not-supported (another
+not-known (the release is older than those in which the bug was looked for), fixed-upstream, not-supported (another
 package lacks what the patch needs), drifted (code that no known release ships; left alone), failed, applied.
 
 exit status: 0 all that is wanted will be applied; 1 a wanted patch has drifted or failed, or a compromised release is
@@ -25,17 +28,19 @@ installed; 2 LIGHTNING_PATCHES or the command line asks for something that does 
 from __future__ import annotations
 
 import argparse
+import ast
 import os
 import sys
-from typing import Any
+from typing import Any, Optional
 
 import lightning_patches
 from lightning_patches import patches as catalogue
-from lightning_patches.cli import NOT_APPLIED, OK, USAGE, _output, _records, autostart
+from lightning_patches.cli import NOT_APPLIED, OK, USAGE, UsageError, _output, _records, autostart
 from lightning_patches.cli._settings import VERDICTS, Toggle, read_toggle, verdicts
 from lightning_patches.engine import gate, toggle
 from lightning_patches.engine.installed import Installed, find_installed
 from lightning_patches.engine.verdicts import Entry, by_release, count_fixes, fixes_in_words
+from lightning_patches.patch import Patch
 
 HELP = "what the patches do in this environment, and why"
 
@@ -60,6 +65,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--verdict", choices=VERDICTS, metavar="VERDICT", help=f"only those with a verdict: {', '.join(VERDICTS)}"
     )
+    parser.add_argument(
+        "--script",
+        metavar="FILE",
+        help="a training script, for which opt-in patches are suggested; it is read, not run",
+    )
     parser.add_argument("--all", action="store_true", help="also what is not affected, or fixed upstream")
     parser.add_argument("--json", action="store_true", help="as JSON, with --all")
 
@@ -70,12 +80,13 @@ def run(args: argparse.Namespace) -> int:
     installed = find_installed()
     setting = read_toggle()
     found = verdicts(setting)
+    suggested = _suggested(found, args.script)
     status = _exit_status(setting, installed, found)
     if args.json:
         chosen = _shown(found, argparse.Namespace(**{**vars(args), "all": True}))
-        _output.write_json(_document(installed, setting, chosen, status))
+        _output.write_json(_document(installed, setting, chosen, suggested, status))
     else:
-        _write(installed, setting, found, args)
+        _write(installed, setting, found, suggested, args)
     return status
 
 
@@ -87,7 +98,40 @@ def _exit_status(setting: Toggle, installed: list[Installed], found: list[Entry]
     return NOT_APPLIED if refused or any(one.forbidden for one in installed) else OK
 
 
-def _document(installed: list[Installed], setting: Toggle, found: list[Entry], status: int) -> dict[str, Any]:
+def _suggested(found: list[Entry], script: Optional[str]) -> dict[Patch, list[str]]:
+    """The opt-in patches that are not selected, and what calls for each here."""
+    there = {name for name, value in os.environ.items() if value} | _names_in(script)
+    patches = {patch.name: patch for patch in catalogue.all_patches()}
+    calling: dict[Patch, list[str]] = {}
+    for name in dict.fromkeys(entry.patch for entry in found if entry.verdict == "disabled"):
+        names = [[*sign.split()] for sign in patches[name].signs if not patches[name].default]
+        signs = [[one for one in some if one[0] != "-"] for some in names if _all_there(some, there)]
+        if signs:
+            calling[patches[name]] = list(dict.fromkeys(one for some in signs for one in some))
+    return calling
+
+
+def _all_there(sign: list[str], there: set[str]) -> bool:
+    return all((name[1:] not in there) if name[0] == "-" else (name in there) for name in sign)
+
+
+def _names_in(script: Optional[str]) -> set[str]:
+    """The names that a script uses, of what it imports, calls, passes and defines."""
+    if script is None:
+        return set()
+    try:
+        with open(script, "rb") as file:
+            tree = ast.parse(file.read())
+    except (OSError, SyntaxError, ValueError) as error:
+        said = _output.printable(f"{script}: {getattr(error, 'strerror', None) or error}")
+        raise UsageError(f"--script {said}") from None
+    fields = ("id", "attr", "arg", "name")
+    return {str(getattr(node, field)) for node in ast.walk(tree) for field in fields if hasattr(node, field)}
+
+
+def _document(
+    installed: list[Installed], setting: Toggle, found: list[Entry], suggested: dict[Patch, list[str]], status: int
+) -> dict[str, Any]:
     patches = {patch.name: patch for patch in catalogue.all_patches()}
     selection = setting.selection
     return {
@@ -112,6 +156,9 @@ def _document(installed: list[Installed], setting: Toggle, found: list[Entry], s
             }
             for entry in found
         ],
+        "suggested": [
+            {"patch": patch.name, "for_whom": patch.for_whom, "signs": signs} for patch, signs in suggested.items()
+        ],
         "summary": _counts(found),
         "fixes": {release: count_fixes(of_release) for release, of_release in by_release(found).items()},
         "ok": status == OK,
@@ -126,7 +173,13 @@ def _counts(found: list[Entry]) -> dict[str, dict[str, int]]:
     return counts
 
 
-def _write(installed: list[Installed], setting: Toggle, found: list[Entry], args: argparse.Namespace) -> None:
+def _write(
+    installed: list[Installed],
+    setting: Toggle,
+    found: list[Entry],
+    suggested: dict[Patch, list[str]],
+    args: argparse.Namespace,
+) -> None:
     rows = [("lightning-patches", lightning_patches.__version__, _parent(os.path.dirname(lightning_patches.__file__)))]
     rows.append(("Python", _python_version(), sys.executable))
     for one in installed:
@@ -154,6 +207,9 @@ def _write(installed: list[Installed], setting: Toggle, found: list[Entry], args
             _output.write(_output.paragraph("`LIGHTNING_PATCHES=default,NAME` adds an opt-in patch."))
     elif found:
         _output.write("There is nothing to show.")
+    for patch, signs in suggested.items():
+        by = ", ".join(signs)
+        _output.write(_output.paragraph(f"{patch.name} is opt-in, for {patch.for_whom}; {by} may call for it here."))
     if len(shown) < len(found) and not _is_selective(args):
         _output.write(
             _output.paragraph("`lightning-patches status --all` also shows what does not concern this release.")

@@ -117,6 +117,16 @@ def test_the_history(patch: Patch) -> None:
         )
 
 
+@pytest.mark.parametrize("patch", all_patches(), ids=lambda patch: patch.name)
+def test_an_opt_in_patch_says_for_whom_it_is(patch: Patch) -> None:
+    """In a clause, which `status`, `show` and the page put into their own sentences; a default one has none."""
+    assert bool(patch.for_whom) is not patch.default
+    assert patch.default or re.fullmatch(r"who [^\n]*[^.\s]", patch.for_whom)
+    assert not (patch.default and patch.signs)
+    for name in (name for sign in patch.signs for name in sign.split()):
+        assert name.lstrip("-").isidentifier(), name
+
+
 @each_patch
 def test_who_could_rely_on_it(patch: Patch) -> None:
     """Where no release does what the patch does, the record says whose program it could change; the tests exist."""

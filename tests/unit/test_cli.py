@@ -119,6 +119,7 @@ class TestStatus:
             "toggle": "dict",
             "distributions": "list",
             "patches": "list",
+            "suggested": "list",
             "summary": "dict",
             "fixes": "dict",
             "ok": "bool",
@@ -130,8 +131,40 @@ class TestStatus:
         }  # fmt: skip
         assert set(document["patches"][0]) == {
             "patch", "namespace", "distribution", "version", "verdict", "reason", "drop_at", "title", "group",
-            "default", "counted", "modules", "changes_results",
+            "default", "counted", "modules", "condition", "changes_results",
         }  # fmt: skip
+
+    @pytest.mark.parametrize(
+        ("variables", "script", "spec", "names"),
+        [
+            ({}, "", None, []),
+            ({"SLURM_JOB_ID": "7"}, "", None, ["slurm-only-below-srun"]),
+            ({"SLURM_JOB_ID": "7"}, "", "all", []),
+            ({"SLURM_JOB_ID": "7", "SLURM_STEP_ID": "0", "MASTER_ADDR": "ib0"}, "", None, ["slurm-master-addr"]),
+            ({}, "self.log('loss', loss, prog_bar=True)", None, ["progress-bar-without-wait"]),
+            ({}, "# prog_bar\nx = 'BatchSampler'", None, []),
+            ({}, "from torch.utils.data import BatchSampler", None, ["plain-batch-sampler"]),
+            ({}, "class Net:\n  def prepare_data(self): ...", None, ["prepare-data-without-deadline"]),
+            ({}, "tuner.lr_find(model)", None, ["lr-finder-slope"]),
+            ({"SLURM_STEP_ID": "0"}, "tuner.lr_find(model)", None, ["lr-finder-slope", "tuner-temporary-checkpoint"]),
+        ],
+    )
+    def test_opt_in_patches_are_suggested(self, tmp_path, variables, script, spec, names):
+        (tmp_path / "train.py").write_text(script)
+        env = environment(release("pytorch-lightning", "2.0.9"), spec=spec, **variables)
+        arguments = ["--script", str(tmp_path / "train.py")] if script else []
+        done = call("status", "--json", *arguments, env=env)
+        suggested = json.loads(done.stdout)["suggested"]
+        assert sorted(one["patch"] for one in suggested) == names, done
+        text = call("status", *arguments, env=env).stdout
+        for one in suggested:
+            assert f"{one['patch']} is opt-in, for {one['for_whom']}; {', '.join(one['signs'])} may call for" in text
+
+    def test_a_script_that_cannot_be_read(self, tmp_path):
+        (tmp_path / "train.py").write_text("def")
+        for name in ("train.py", "none.py"):
+            done = call("status", "--script", str(tmp_path / name), env=environment())
+            assert done.returncode == 2 and f"{name}: " in done.stderr and "Traceback" not in done.stderr
 
     def test_imports_neither_torch_nor_lightning(self):
         program = (

@@ -373,6 +373,42 @@ def test_what_was_on_is_not_proposed_again(capsys: pytest.CaptureFixture[str], t
         assert not any("mends it" in one or "adds it" in one for one in said), (symptom, said)
 
 
+@pytest.mark.parametrize(
+    ("text", "pasted"),
+    [
+        (
+            TRACEBACK,
+            "to paste: A known bug of lightning 2.2.5, https://github.com/Lightning-AI/pytorch-lightning/issues/",
+        ),
+        (HEAD + '  File "a.py", line 1, in f\nValueError: no\n', "finds no known bug of Lightning in it."),
+        (GENERATOR, "to paste: Perhaps init-module-data, says lightning-patches"),
+        ("lightning_patches: rank 1 has left; rank 0 in barrier 2.\n", "rank 1 has left; rank 0 in barrier 2."),
+        ("scanner: GHSA-w37p-236h-pfx3 in lightning\n", "finds no known bug"),
+    ],
+    ids=["found", "nothing", "possible", "hang", "ruled out"],
+)
+def test_an_answer_ends_with_a_line_to_paste(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, text: str, pasted: str
+) -> None:
+    document = diagnosed(capsys, tmp_path, text)
+    cli.main(["diagnose", str(tmp_path / "log.txt"), "--requirement", "lightning==2.2.5"])
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert pasted in last and last == f"to paste: {document['to_paste']}" and "mends it" not in last
+
+
+@pytest.mark.parametrize("patch", all_patches(), ids=lambda patch: patch.name)
+def test_the_first_line_of_its_error_leads_to_the_patch(patch: Any) -> None:
+    """Alone, where no other error begins like that; below a frame of the code that has the bug."""
+    as_others = ("checkpoint-exists-on-rank-zero", "compiled-names", "rich-progress-bar-resumed")
+    assert patch.impact.error or patch.group != "crash"
+    if patch.impact.error and patch.name not in as_others:
+        place = (patch.frames or (patch.targets[0].module.replace(".", "/") + ".py",))[0].strip().lstrip("/")
+        path = f"/x/lightning/{place if place.endswith('.py') else 'pytorch/' + place + '.py'}"
+        source = "    initial_device = next(model.parameters()).device\n" * (patch.impact.error == "StopIteration")
+        said = patch.impact.error.replace("...", "some")
+        assert patch.name in names(f'{HEAD}  File "{path}", line 3, in {place}\n{source}{said}\n')
+
+
 def _docker(text: str) -> str:
     return "".join(
         json.dumps({"log": f"{line}\n", "stream": "stderr", "time": "2026-01-02T03:04:05Z"}, separators=(",", ":"))
@@ -473,7 +509,7 @@ def test_an_error_of_ones_own_behind_a_masking_one(capsys: pytest.CaptureFixture
     assert document["closing"].endswith("FileNotFoundError: no such images")
     assert not any(match["cause"] for match in document["matches"])
     assert cli.main(["diagnose", str(tmp_path / "log.txt"), "--requirement", "lightning==2.2.5"]) == 0
-    assert capsys.readouterr().out.splitlines()[-1].startswith("The cause is the first error")
+    assert capsys.readouterr().out.splitlines()[-2].startswith("The cause is the first error")
 
 
 def test_a_large_log(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import re
 import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import Future
 from pathlib import Path
 from types import ModuleType
 
@@ -59,7 +61,7 @@ class TestDemo:
         second = {"right": (0, right), "ended again": (1, RESET), "wrong": (1, bug)}[again]
         ran = []
 
-        def execute(run: object, gpus: bool, timeout: float, begins: str) -> object:
+        def execute(run: object, gpus: bool, timeout: float) -> object:
             ran.append(run)
             return demo.Done(*second, 1.0)
 
@@ -69,6 +71,38 @@ class TestDemo:
         assert ran == [patched]
         expected = {"right": ("ok", 0, 0), "ended again": ("not told", 0, 1), "wrong": ("NOT AS PROMISED", 2, 0)}
         assert (rows[0][-1], len(suspects), untold) == expected[again]
+
+    def test_a_run_is_told_as_it_begins_with_what_is_left(
+        self, demo: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """And not only when it has ended, minutes later; no more are begun than run at a time."""
+        report = next(report for report in demo.REPORTS if report.number == 19813)
+        runs = {demo.Run("lightning", f"2.1.{number}", report.program, "stock"): False for number in range(4)}
+
+        class Pool:
+            def __init__(self, *arguments: object, **options: object) -> None:
+                pass
+
+            def __enter__(self) -> Pool:
+                return self
+
+            def __exit__(self, *error: object) -> None:
+                pass
+
+            def submit(self, execute: object, run: object, gpus: bool, timeout: float) -> Future[object]:
+                future: Future[object] = Future()
+                future.set_result(demo.Done(0, "", 1.0))
+                return future
+
+        monkeypatch.setattr(demo, "ProcessPoolExecutor", Pool)
+        options = argparse.Namespace(jobs=2, timeout=10, keep_going=True)
+        assert list(demo.run_all(runs, [report], options)) == list(runs)
+        lines = capsys.readouterr().out.splitlines()
+        told = [line.split()[0] for line in lines if " begins" in line]
+        assert " ".join(lines).count(" s  ") == 4 and told == ["[", "[", "[", "["]
+        first, third = (next(line for line in lines if f"[ {number}/4]" in line) for number in (1, 3))
+        assert first.endswith("begins") and re.search(r"begins, about \d+\.\d minutes left$", third)
+        assert lines.index(third) >= 3, "the third begins when one of the first two has ended"
 
 
 class TestTest:

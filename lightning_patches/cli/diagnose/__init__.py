@@ -1,14 +1,14 @@
 """Read a traceback or a log, and tell which known bug of Lightning it shows and what to do about it.
 
   lightning-patches diagnose train.log rank1.log.gz  logs and tracebacks; - is standard input
-  lightning-patches diagnose -- python train.py      run it, and explain its end
+  lightning-patches diagnose -- python train.py      run it, and explain how it ends
   lightning-patches diagnose "epoch 0 is too short"  in words: many bugs have no message
   lightning-patches diagnose hangs/                  reports of the hang watch
   lightning-patches diagnose train.py                what a script for 1.x uses that 2.x does not have
 
-Colours, rank prefixes, time stamps, progress bars, frames of boxes, paths, line numbers and device numbers make no
-difference. A bug is found when message, traceback and release agree; otherwise it is possible, and what would tell for
-sure is shown. Of several errors the first one of a chain is the cause; what followed from it is only named.
+Colours, rank prefixes, timestamps, progress bars, boxes drawn around text, paths, line numbers and device numbers make
+no difference. A bug is found when message, traceback and release agree; otherwise it is possible, and what would tell
+for sure is shown. Of a chain of errors the first is the cause; those that followed from it are only named.
 
 What is found is checked against the Lightning that is installed here, or against --requirement where the log comes from
 another machine. A bug that this release does not have is named, and does not count as a match.
@@ -25,7 +25,8 @@ With --json, one object; a command's own standard output then goes to standard e
            have found each other; no known bug, and so no match; else null
   hangs    [{file, verdict, do, count (of reports in the file), ranks}], the last report of each file of the hang watch
   out_of_sync  [{file, line, text, do}], where a GradientSyncError says that ranks train different models
-  closing  the last line: what to do
+  closing  what to do
+  to_paste  the last line, for a thread in which others ask the same
   ok       the exit status is 0
 
 exit status: 0 something matches, 1 nothing does, 2 the command line or the file is wrong; with -- the program's own.

@@ -6,7 +6,8 @@ import signal
 from dataclasses import dataclass
 from typing import Optional
 
-from lightning_patches.cli import _output, autostart
+import lightning_patches
+from lightning_patches.cli import _output, _records, autostart
 from lightning_patches.cli.diagnose import calls, find, hangs, judge, start
 from lightning_patches.cli.diagnose.find import SOME_PROGRAM, Log, Match
 from lightning_patches.cli.diagnose.hangs import Hang
@@ -96,6 +97,37 @@ def answer(
     is_of_a_hang = any(one.in_words and find.is_of_a_hang(one.text) for one in logs)
     lead = f"If several ranks stand still, {_FINDS_OUT.format(SOME_PROGRAM)}" if is_of_a_hang else ""
     return Answer(logs, matches, out_of_sync, unknown, standing, lead, closing)
+
+
+def to_paste(answer: Answer) -> str:
+    """One line for a thread in which others ask the same; "" for words that nothing is known of."""
+    cause = next((match for match in answer.matches if match.cause), None)
+    said = f"lightning-patches {lightning_patches.__version__}"
+    if answer.unknown is not None:
+        return f"The first error is no known bug of Lightning, says {said}: {_output.shown(answer.unknown.words)}"
+    if cause is not None:
+        return _known(cause, said)
+    if answer.out_of_sync:
+        return f"The ranks train different models, says {said}: {answer.out_of_sync[0].text}"
+    if answer.hangs:
+        return f"The hang watch of {said}: {_output.shown(answer.hangs[0].verdict)}."
+    names = [match.record.name for match in answer.matches if match.kind == "possible"]
+    if names:
+        return f"Perhaps {' or '.join(names[:3])}, says {said}; its `diagnose` tells what would tell."
+    return "" if answer.logs[0].in_words else f"{said} finds no known bug of Lightning in it."
+
+
+def _known(match: Match, said: str) -> str:
+    record = match.record
+    numbers = record.upstream.issues or record.upstream.pull_requests
+    page = "issues" if record.upstream.issues else "pull"
+    where = f", {_records.UPSTREAM}/{page}/{numbers[0]}" if numbers else ""
+    releases = ", ".join(verdict.release for verdict in match.verdicts) or "Lightning"
+    if isinstance(record, (Removed, Feature)):
+        return f"No bug: {record.title}{where} ({said})."
+    fixed = f"fixed in {record.fixed_in}" if record.fixed_in else "fixed in no release"
+    patch = f"; {said} has a patch for it, {record.name}" if isinstance(record, Patch) else ""
+    return f"A known bug of {releases}{where}, {fixed}{patch}: {match.text}"
 
 
 def would_tell(match: Match) -> str:

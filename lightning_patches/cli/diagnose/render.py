@@ -26,6 +26,9 @@ def write(answer: Answer) -> None:
         _write_out_of_sync(one, several)
     if answer.matches or not (answer.hangs or answer.out_of_sync):
         _write(answer, several)
+    paste = advise.to_paste(answer)
+    if paste:
+        _output.write(f"to paste: {paste}")
 
 
 def write_end(program: str, status: int) -> None:
@@ -45,6 +48,7 @@ def as_dict(answer: Answer) -> dict[str, Any]:
             {"file": one.file, "line": one.line, "text": one.text, "do": one.do} for one in answer.out_of_sync
         ],
         "start": answer.standing.as_dict() if answer.standing is not None else None,
+        "to_paste": advise.to_paste(answer),
         "closing": f"{answer.lead} {answer.closing}".strip(),
         "ok": answer.ok,
     }

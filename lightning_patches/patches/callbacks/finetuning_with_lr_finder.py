@@ -41,5 +41,6 @@ PATCH = Patch(
         "Training with the LearningRateFinder and BackboneFinetuning (or another BaseFinetuning) callbacks fails "
         "before its first step.",
         ("KeyError: 0",),
+        error="KeyError: 0",
     ),
 )

@@ -43,5 +43,6 @@ PATCH = Patch(
     impact=Impact(
         "Every fit, validate, test or predict with a RichProgressBar fails before its first batch.",
         ("IndexError: pop from empty list",),
+        error="IndexError: pop from empty list",
     ),
 )

@@ -37,5 +37,6 @@ PATCH = Patch(
         "With a RichProgressBar, training that is resumed from a checkpoint within an epoch, or at the end of "
         "one, fails after its first batch.",
         ("assert progress_bar_id is not None", "AssertionError in rich_progress.py"),
+        error="AssertionError",
     ),
 )

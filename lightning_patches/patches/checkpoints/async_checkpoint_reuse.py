@@ -36,5 +36,6 @@ PATCH = Patch(
     impact=Impact(
         "With AsyncCheckpointIO the second fit of a Trainer, or fit after validate, fails at its first checkpoint.",
         ("cannot schedule new futures after shutdown",),
+        error="RuntimeError: cannot schedule new futures after shutdown",
     ),
 )

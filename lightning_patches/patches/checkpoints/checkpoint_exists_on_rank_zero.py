@@ -56,6 +56,7 @@ PATCH = Patch(
         "a rank without access to it ends the run. The answer is broadcast as a pickled object, through the "
         "GPU's memory where there is one.",
         ("CUDA out of memory in broadcast_object_list while a checkpoint is saved",),
+        error="torch.OutOfMemoryError: CUDA out of memory. Tried to allocate ...",
     ),
     note="Lightning's own method for a joint decision takes the place of the broadcast: one number is reduced. A "
     "strategy that overrides either is asked as before.",

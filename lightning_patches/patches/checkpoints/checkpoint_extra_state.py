@@ -41,5 +41,6 @@ PATCH = Patch(
         "load_from_checkpoint fails for a LightningModule that has get_extra_state() and no parameters of its own "
         "besides its layers.",
         ("AttributeError: 'dict' object has no attribute 'device'",),
+        error="AttributeError: 'dict' object has no attribute 'device'",
     ),
 )

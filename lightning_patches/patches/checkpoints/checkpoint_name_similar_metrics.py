@@ -45,5 +45,6 @@ PATCH = Patch(
         "ModelCheckpoint(filename='{epoch}-{epoch_loss:.2f}') ends the training at the first save: the shorter "
         "name is replaced within the longer one, too.",
         ("ValueError: Only '.' or '[' may follow ']' in format field specifier",),
+        error="ValueError: Only '.' or '[' may follow ']' in format field specifier",
     ),
 )

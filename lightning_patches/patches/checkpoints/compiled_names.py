@@ -58,6 +58,7 @@ PATCH = Patch(
             "Unexpected key(s) in state_dict: with _orig_mod",
             "Missing key(s) in state_dict: with _orig_mod",
         ),
+        error="RuntimeError: Error(s) in loading state_dict for ...:",
     ),
     equivalent_to="loading the checkpoint into a model that is compiled as the one was that was saved",
     note="Only where loading has failed: then names that differ by _orig_mod alone are matched; everything else has to "

@@ -36,10 +36,14 @@ PATCH = Patch(
             "Trying to restore optimizer state but checkpoint contains only the model",
             "Trying to restore learning rate scheduler state but checkpoint contains only the model",
         ),
+        error="KeyError: 'Trying to restore optimizer state but checkpoint contains only the model. This is "
+        "probably due to `ModelCheckpoint.save_weights_only` being set to `True`.'",
     ),
     default=False,
+    for_whom="who goes on from a checkpoint without optimizer states where it stopped counting",
+    signs=("save_weights_only",),
     equivalent_to="loading the weights into the model, and giving the loops their progress, before fit",
-    note="Switch it on to go on from a checkpoint without optimizer states where it stopped counting. Opt-in, as the "
+    note="Opt-in, as the "
     "optimizer's momentum and the schedulers' place are lost, which the error prevents. To begin at epoch 0, load the "
     "weights with load_from_checkpoint instead.",
 )

@@ -53,6 +53,8 @@ PATCH = Patch(
         "A checkpoint of 1.6 to 1.9 that holds the state of its Trainer, for instance among the hyperparameters, "
         "cannot be loaded.",
         ("Can't get attribute '_FaultTolerantMode' on <module 'pytorch_lightning.utilities.enums'",),
+        error="AttributeError: Can't get attribute '_FaultTolerantMode' on <module "
+        "'pytorch_lightning.utilities.enums' from '...'>",
     ),
     note="With PyTorch 2.6 and later such a file is loaded only if the script allows objects, as from 2.0.6 on: "
     "lightning_patches.trust_checkpoints(directory).",

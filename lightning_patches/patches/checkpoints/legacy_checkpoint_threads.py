@@ -57,6 +57,7 @@ PATCH = Patch(
     impact=Impact(
         "Where two threads load checkpoints at the same time, one of them fails.",
         ("KeyError: 'pytorch_lightning.utilities.argparse_utils'",),
+        error="KeyError: 'pytorch_lightning.utilities.argparse_utils'",
     ),
     note="The threads load one after the other, as from 2.0.3 on. There, a process that is forked while a thread "
     "loads waits forever when it loads a checkpoint, too; here it does not.",

@@ -245,6 +245,7 @@ PATCH = Patch(
         "on the checkpoint that the same program has just written, when the model's saved hyperparameters hold "
         "anything but plain values.",
         ("Weights only load failed", "WeightsUnpickler error: Unsupported global"),
+        error="_pickle.UnpicklingError: Weights only load failed.",
     ),
     equivalent_to="the same program with weights_only=False, or with TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD=1",
     note="Only a local file is read this way, only if it is, byte for byte, what this process wrote there, or what "

@@ -82,6 +82,7 @@ PATCH = Patch(
         "With torch 2.6 and later a checkpoint whose hyperparameters hold objects of your own classes cannot be "
         "loaded, neither to resume nor with load_from_checkpoint.",
         ("Weights only load failed", "Unsupported global", "weights_only"),
+        error="_pickle.UnpicklingError: Weights only load failed.",
     ),
     equivalent_to="the same program with weights_only=False, or with TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD=1",
     note="Does nothing until the script says lightning_patches.trust_checkpoints(directory): loading objects runs "

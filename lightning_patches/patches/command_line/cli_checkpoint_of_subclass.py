@@ -60,6 +60,7 @@ PATCH = Patch(
         "With LightningCLI in subclass mode, test, predict and a resumed fit fail before they begin where "
         "--ckpt_path is a checkpoint whose model saved its hyperparameters.",
         ("Parsing of ckpt_path hyperparameters failed!",),
+        error="Parsing of ckpt_path hyperparameters failed!",
     ),
     further_than_upstream="The official fix imports whichever module the checkpoint names for its class. Here the "
     "class must have been imported, as load_from_checkpoint requires from 2.6.6 on.",

@@ -39,5 +39,6 @@ PATCH = Patch(
     impact=Impact(
         "LightningCLI ends with an error before it reads its arguments.",
         ("TypeError: 'module' object is not callable",),
+        error="TypeError: 'module' object is not callable",
     ),
 )

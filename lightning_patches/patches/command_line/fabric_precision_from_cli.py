@@ -33,5 +33,7 @@ PATCH = Patch(
         "A script started with `lightning run model --precision=...` fails at Fabric(), although it gives no "
         "precision itself.",
         ("Your code has `Fabric(precision=None, ...)` but it conflicts with the value",),
+        error="ValueError: Your code has `Fabric(precision=None, ...)` but it conflicts with the value "
+        "`--precision=...` set through the CLI.",
     ),
 )

@@ -38,6 +38,7 @@ PATCH = Patch(
         "LightningCLI with --ckpt_path fails on a checkpoint that holds objects of your own classes, be they no "
         "hyperparameters of the model: it looks for those with weights_only=True.",
         ("Weights only load failed", "Unsupported global"),
+        error="_pickle.UnpicklingError: Weights only load failed.",
     ),
     needs=(
         Need("torch.serialization:get_unsafe_globals_in_checkpoint"),

@@ -26,5 +26,6 @@ PATCH = Patch(
     impact=Impact(
         "Validation, test and prediction with a custom batch sampler fail before the first batch.",
         ("object has no attribute 'sampler'",),
+        error="AttributeError: '...' object has no attribute 'sampler'",
     ),
 )

@@ -33,6 +33,7 @@ PATCH = Patch(
         "copy.deepcopy() or pickle of the LightningModule, the Trainer or a CombinedLoader during an epoch, as "
         "in a callback that keeps an average of the weights, ends in an error.",
         ("NotImplementedError: ('{} cannot be pickled', '_SingleProcessDataLoaderIter')",),
+        error="NotImplementedError: ('{} cannot be pickled', '_SingleProcessDataLoaderIter')",
     ),
     note="The copy of a LightningModule holds a copy of its Trainer, as everywhere in 2.0.0; from 2.0.1 on it does "
     "not.",

@@ -31,6 +31,7 @@ PATCH = Patch(
         "Whatever goes wrong while the training DataLoader is started (workers, pickling, sampler) is replaced "
         "by a misleading second error, and the Trainer's own clean-up is cut off.",
         ("Please call `iter(combined_loader)` first.",),
+        error="RuntimeError: Please call `iter(combined_loader)` first.",
     ),
     equivalent_to="the error that the same DataLoader raises when it is iterated without a Trainer",
     relied_on="Where the loaders start, and where an error was not masked before, nothing changes. A script "

@@ -75,9 +75,12 @@ PATCH = Patch(
             "stack(): argument 'tensors' (position 1) must be tuple of Tensors, not Tensor",
             "too few items in a batch, batch size 1 under DDP with a batch_sampler",
         ),
+        error="TypeError: stack(): argument 'tensors' (position 1) must be tuple of Tensors, not Tensor",
     ),
     equivalent_to="a DataLoader that is given the sampler, batch_size and drop_last themselves",
     default=False,
+    for_whom="who gives a DataLoader torch's own BatchSampler, and trains on several devices",
+    signs=("BatchSampler",),
     note="Opt-in: upstream closed the report as won't fix, so no release does this, and it changes the batch size "
     "of a run that works. Concerns torch's own BatchSampler: Lightning knows what to do with a class derived "
     "from it. A sampler in it that is neither sequential nor random, such as a WeightedRandomSampler, is shared "

@@ -116,8 +116,15 @@ PATCH = Patch(
             "Watchdog caught collective operation timeout",
             "prepare_data timeout",
         ),
+        error="[Rank ...] Watchdog caught collective operation timeout: WorkNCCL(...) ran for ... milliseconds before "
+        "timing out.",
     ),
     default=False,
+    for_whom="who downloads or prepares data for longer than the process group's timeout",
+    signs=(
+        "prepare_data",
+        "rank_zero_first",
+    ),
     further_than_upstream="Where torch has no process group (XLA), rank_zero_first waits in Fabric's own barrier, "
     "which the official fix drops there.",
     note="Opt-in: the ranks wait through a gloo group, which needs host names that the nodes can reach each other "

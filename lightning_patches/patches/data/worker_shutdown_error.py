@@ -49,6 +49,7 @@ PATCH = Patch(
             "in _shutdown_workers_and_reset_iterator",
             "Please call `iter(combined_loader)` first.",
         ),
+        error="RuntimeError: Please call `iter(combined_loader)` first.",
     ),
     equivalent_to="the same training in a loop without Lightning, where torch lets the error pass",
     note="The official fix is merged, but in no release. It deletes the iterator and counts on nobody else holding "

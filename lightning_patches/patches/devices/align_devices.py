@@ -324,6 +324,8 @@ PATCH = Patch(
             "Cannot copy out of meta tensor; no data!",
             "You can't move a model that has some modules offloaded to cpu or disk.",
         ),
+        error="RuntimeError: Expected all tensors to be on the same device, but found at least two devices, "
+        "cuda:1 and cuda:0!",
     ),
     equivalent_to="accelerate.hooks.remove_hook_from_module(model, recurse=True) before the Trainer or Fabric, or "
     "device_map={'': local_rank}",

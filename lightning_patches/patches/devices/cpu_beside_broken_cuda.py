@@ -34,5 +34,6 @@ PATCH = Patch(
         "On a machine whose CUDA driver is too old or broken, training with accelerator='cpu' fails before the "
         "sanity check: the random state of the GPUs is asked for.",
         ("RuntimeError: The NVIDIA driver on your system is too old",),
+        error="RuntimeError: The NVIDIA driver on your system is too old (found version ...).",
     ),
 )

@@ -314,6 +314,7 @@ PATCH = Patch(
         "A script that makes its data, or calls fit, inside `with trainer.init_module():` fails on a GPU in "
         "torch's samplers, at the first batch or before it.",
         ("Expected a 'cuda' device type for generator but found 'cpu'",),
+        error="RuntimeError: Expected a 'cuda' device type for generator but found 'cpu'",
     ),
     equivalent_to="the same script with its data made, and fit called, after the block",
     note="Tensors that the script creates inside the block are on the GPU, as the block promises, and forked "

@@ -33,6 +33,7 @@ PATCH = Patch(
             "PyTorch is checking the matmul precision without a specific backend name",
             "mix of the legacy and new APIs to set the matmul precision",
         ),
+        error="RuntimeError: PyTorch is checking the matmul precision without a specific backend name",
     ),
     equivalent_to="TF32 chosen by torch's older setting, torch.set_float32_matmul_precision",
     relied_on="Nobody: what Lightning asks torch for at this place decides on nothing but a line of advice. The advice "

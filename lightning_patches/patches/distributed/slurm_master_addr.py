@@ -29,6 +29,7 @@ PATCH = Patch(
         ("MASTER_ADDR is ignored under SLURM",),
     ),
     default=False,
-    note="Switch it on where the job script sets MASTER_ADDR. Opt-in, as a MASTER_ADDR that an earlier shell has left "
-    "behind would be used as well.",
+    for_whom="who sets MASTER_ADDR in a job script of SLURM",
+    signs=("SLURM_JOB_ID MASTER_ADDR",),
+    note="Opt-in, as a MASTER_ADDR that an earlier shell has left behind would be used as well.",
 )

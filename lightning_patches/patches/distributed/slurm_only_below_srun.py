@@ -53,10 +53,14 @@ PATCH = Patch(
             "this variable is not supported. HINT: Use `--ntasks-per-node",
             "waits for other ranks in a SLURM allocation without srun",
         ),
+        error="RuntimeError: You set `--ntasks=...` in your SLURM bash script, but this variable is not "
+        "supported. HINT: Use `--ntasks-per-node=...` instead.",
     ),
     default=False,
+    for_whom="who trains in salloc, in a notebook or in a batch script of SLURM without srun",
+    signs=("SLURM_JOB_ID -SLURM_STEP_ID",),
     equivalent_to="a job that is named interactive, which Lightning does not take for one of srun's",
-    note="Switch it on to train in salloc, in a notebook or in a batch script without srun. Opt-in, as a batch script "
+    note="Opt-in, as a batch script "
     "that forgets srun then trains with the devices of one node, and a requeued job without srun is not resumed. A "
     "process that a task of srun starts in turn has that task's variables, and counts as started by srun.",
 )

@@ -54,6 +54,7 @@ PATCH = Patch(
         "up to 2.6.1 where Fabric is asked to leave the compilation alone (_reapply_compile=False), and in the "
         "releases after it when `.module` of the result is read.",
         ("does not support len()",),
+        error="TypeError: ... does not support len()",
     ),
     equivalent_to="the same module, not compiled",
     note="The cause lies in torch: since its PR 159208 the truth value of a compiled module is that of its length, "

@@ -52,6 +52,8 @@ PATCH = Patch(
             "Can't get local object '_FabricModule._wrap_method_with_module_call_tracker.<locals>.hook'",
             "Can't pickle local object '_FabricModule._wrap_method_with_module_call_tracker.<locals>.hook'",
         ),
+        error="AttributeError: Can't pickle local object "
+        "'_FabricModule._wrap_method_with_module_call_tracker.<locals>.hook'",
     ),
     equivalent_to="the same program without the call that was refused",
     note="The official fix is proposed (pull request 21945), but in no release.",

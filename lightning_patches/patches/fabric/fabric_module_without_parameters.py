@@ -41,5 +41,6 @@ PATCH = Patch(
         "fabric.setup() or setup_module() of a module without parameters, such as a loss, ends with a bare "
         "StopIteration.",
         ("initial_device = next(model.parameters()).device",),
+        error="StopIteration",
     ),
 )

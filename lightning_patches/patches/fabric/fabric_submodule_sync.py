@@ -176,6 +176,7 @@ PATCH = Patch(
             "'_FabricModule' object is not subscriptable",
             "from outside the model",
         ),
+        error="TypeError: '_FabricModule' object is not subscriptable",
     ),
     equivalent_to="the usage that the maintainers recommend: every part that trains is set up on its own",
     note="DDP only. It applies to parts that are reached as attributes or items of what fabric.setup returned, and "

@@ -61,11 +61,20 @@ PATCH = Patch(
         "Under PyTorch 2.6 and later, the learning rate finder and the batch size finder fail when the model's "
         "saved hyperparameters hold anything but plain values.",
         ("Weights only load failed", "WeightsUnpickler error: Unsupported global"),
+        error="_pickle.UnpicklingError: Weights only load failed.",
     ),
     further_than_upstream="The official change, in no release yet, adds an argument for the learning rate finder "
     "that the user has to pass. Here nothing has to be passed, and the batch size finder works as well.",
     equivalent_to="the same search with a model whose hyperparameters are plain values",
     default=False,
+    for_whom="who searches a learning rate or batch size with default_root_dir on a remote file system, or in "
+    "ranks that torchrun or SLURM has started",
+    signs=(
+        "SLURM_STEP_ID lr_find",
+        "SLURM_STEP_ID LearningRateFinder",
+        "TORCHELASTIC_RUN_ID lr_find",
+        "TORCHELASTIC_RUN_ID LearningRateFinder",
+    ),
     note="For searches whose default_root_dir is a remote file system, or with ranks that torchrun or SLURM started: a "
     "local file is read by own-checkpoint-load, in the default set. Opt-in, as the file is not compared with what was "
     "written: whoever can write to that directory while the search runs can have code run. Every other checkpoint is "

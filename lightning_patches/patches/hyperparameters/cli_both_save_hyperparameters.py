@@ -48,6 +48,8 @@ PATCH = Patch(
         "With LightningCLI in subclass mode, every run with a logger fails where both the model and the datamodule "
         "call save_hyperparameters().",
         ("Error while merging hparams: the keys ['_class_path'] are present in both",),
+        error="RuntimeError: Error while merging hparams: the keys ['_class_path'] are present in both the "
+        "LightningModule's and LightningDataModule's hparams but have different values.",
     ),
     note="Where only one of them has saved its class, it is logged as before; from 2.5.0 on it is not. 2.3 fails "
     "as well, for another reason: it saves what the parser has, class_path and init_args.",

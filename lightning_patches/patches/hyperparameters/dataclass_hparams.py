@@ -46,6 +46,7 @@ PATCH = Patch(
         "A LightningModule or datamodule that is a dataclass and has a field(init=False) cannot save its "
         "hyperparameters before that field is set.",
         ("object has no attribute",),
+        error="AttributeError: '...' object has no attribute '...'",
     ),
     note="Where every such field is set beforehand, the affected releases save these fields, too, and still do.",
 )

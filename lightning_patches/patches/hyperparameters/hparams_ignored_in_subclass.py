@@ -41,6 +41,8 @@ PATCH = Patch(
     # Opt-in: a subclass may go on using self.hparams.<name> of an ignored argument, and checkpoints without it
     # need the argument when they are loaded.
     default=False,
+    for_whom="who leaves an argument out with save_hyperparameters(ignore=...) in a class whose base class saves it",
+    signs=("save_hyperparameters ignore",),
     upstream=Upstream(
         pull_requests=(21490,),
         commit="14a3902aaf",

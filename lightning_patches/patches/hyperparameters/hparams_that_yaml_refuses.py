@@ -58,5 +58,6 @@ PATCH = Patch(
         "A dtype, a torchmetrics metric and other objects that YAML refuses with a ValueError, saved with "
         "save_hyperparameters(), end the training before its first batch.",
         ("ValueError: dictionary update sequence element #0 has length 1; 2 is required",),
+        error="ValueError: dictionary update sequence element #0 has length 1; 2 is required",
     ),
 )

@@ -72,6 +72,7 @@ PATCH = Patch(
         "import pytorch_lightning fails where setuptools is 82 or newer or is not installed, as in a new environment "
         "of Python 3.12 and later.",
         ("No module named 'pkg_resources'",),
+        error="ModuleNotFoundError: No module named 'pkg_resources'",
     ),
     note="Where pkg_resources can be imported it is imported and asked as before; no other module sees ours. Works "
     "only if lightning_patches comes before the first import of Lightning. For 2.0 to 2.3 see "

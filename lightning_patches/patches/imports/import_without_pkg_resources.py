@@ -54,6 +54,7 @@ PATCH = Patch(
         "import lightning fails where setuptools is 82 or newer or is not installed, as in a new environment of "
         "Python 3.12 and later.",
         ("No module named 'pkg_resources'",),
+        error="ModuleNotFoundError: No module named 'pkg_resources'",
     ),
     further_than_upstream="also where pkg_resources is there but cannot be imported, because it is too old for the "
     "running Python: the official fix does not import it at all",

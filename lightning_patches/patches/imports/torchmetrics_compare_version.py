@@ -44,6 +44,7 @@ PATCH = Patch(
     impact=Impact(
         "import pytorch_lightning fails with a torchmetrics that no longer has a private helper of that name.",
         ("cannot import name '_compare_version' from 'torchmetrics.utilities.imports'",),
+        error="ImportError: cannot import name '_compare_version' from 'torchmetrics.utilities.imports' (...)",
     ),
     note="Works only if lightning_patches comes before the first import of Lightning.",
 )

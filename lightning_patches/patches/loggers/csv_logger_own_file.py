@@ -38,8 +38,11 @@ PATCH = Patch(
         "A CSVLogger with an existing version mixes its rows with those of the earlier run, or ends the run with a "
         "ValueError where the two log different metrics.",
         ("dict contains fields not in fieldnames", "metrics.csv has rows of an earlier run"),
+        error="ValueError: dict contains fields not in fieldnames: '...'",
     ),
     default=False,
+    for_whom="who runs a script again with the same version of CSVLogger, and wants the rows of the last run alone",
+    signs=("CSVLogger version",),
     note="Opt-in: as in the fixed releases, metrics.csv of the earlier run is deleted, as Lightning's warning "
     "announces. A script that continues a run under the same version, and counts on one file with all rows, "
     "has to take another version.",

@@ -29,9 +29,11 @@ PATCH = Patch(
     impact=Impact(
         "Packages that import NeptuneLogger at their top, whether they use it or not, cannot be imported.",
         ("cannot import name 'NeptuneLogger' from 'lightning.pytorch.loggers'",),
+        error="ImportError: cannot import name 'NeptuneLogger' from 'lightning.pytorch.loggers' (...)",
     ),
     default=False,
+    for_whom="who cannot import a package because it imports NeptuneLogger and does not use it",
+    signs=("NeptuneLogger",),
     equivalent_to="importing it from lightning.pytorch.loggers.neptune",
-    note="Switch it on where a package imports NeptuneLogger and does not use it. Opt-in, as a program that asks by "
-    "ImportError whether there is one would find it.",
+    note="Opt-in, as a program that asks by ImportError whether there is one would find it.",
 )

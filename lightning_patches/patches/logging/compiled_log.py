@@ -63,6 +63,7 @@ PATCH = Patch(
             "torch._dynamo.exc.InternalTorchDynamoError in self.log",
             "LightningModule.log is kept out of torch.compile by torch._dynamo.disable, torch.compiler.disable",
         ),
+        error="torch._dynamo.exc.InternalTorchDynamoError: AttributeError: 'method' object has no attribute '__dict__'",
     ),
     equivalent_to="the same training without torch.compile",
     note="torch.compile stops at each self.log and goes on after it, as with the official fix.",

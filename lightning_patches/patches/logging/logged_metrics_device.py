@@ -41,5 +41,6 @@ PATCH = Patch(
         "After lr_find, or in the second fit of one Trainer, self.log(..., sync_dist=True) under multi-GPU DDP "
         "ends the training.",
         ("No backend type associated with device type cpu",),
+        error="RuntimeError: No backend type associated with device type cpu",
     ),
 )

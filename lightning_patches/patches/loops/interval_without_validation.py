@@ -49,5 +49,7 @@ PATCH = Patch(
         "Training with limit_val_batches=0 fails before its first batch where val_check_interval is larger than "
         "the number of training batches. The error advises setting limit_val_batches to 0.",
         ("must be less than or equal to the number of the training batches",),
+        error="ValueError:  `val_check_interval` (...) must be less than or equal to the number of the "
+        "training batches (...).",
     ),
 )

@@ -40,6 +40,7 @@ PATCH = Patch(
     impact=Impact(
         "Resuming fails if the validation data is a stream, an IterableDataset without a length.",
         ("OverflowError: cannot convert float infinity to integer",),
+        error="OverflowError: cannot convert float infinity to integer",
     ),
     frames=("/loops/",),
 )

@@ -49,6 +49,11 @@ PATCH = Patch(
     ),
     equivalent_to="a validation DataLoader with a generator of its own",
     default=False,
+    for_whom="who compares runs with one seed that validate more or less often",
+    signs=(
+        "seed_everything val_check_interval",
+        "seed_everything check_val_every_n_epoch",
+    ),
     note="Opt-in: with the same seed, every run that validates takes another course than without the patch, "
     "and its results cannot be compared to earlier ones. Random numbers of torch, NumPy and Python are put back "
     "after each validation; where nothing else takes any, two validations see the same.",

@@ -30,6 +30,7 @@ PATCH = Patch(
         "An optimizer whose step() runs under torch.no_grad() and does not switch gradients on for its closure "
         "ends the training at its first step.",
         ("element 0 of tensors does not require grad and does not have a grad_fn",),
+        error="RuntimeError: element 0 of tensors does not require grad and does not have a grad_fn",
     ),
     frames=("/plugins/precision/precision",),
 )

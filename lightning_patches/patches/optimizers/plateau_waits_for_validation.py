@@ -60,6 +60,8 @@ PATCH = Patch(
         "With check_val_every_n_epoch=2 and a ReduceLROnPlateau that monitors a metric of the validation, the "
         "training fails after its first epoch.",
         ("ReduceLROnPlateau conditioned on metric val_loss which is not available",),
+        error="lightning.fabric.utilities.exceptions.MisconfigurationException: ReduceLROnPlateau conditioned "
+        "on metric val_loss which is not available.",
     ),
     equivalent_to='"frequency": check_val_every_n_epoch in the dictionary of the scheduler, as the manual on '
     "configure_optimizers asks for",

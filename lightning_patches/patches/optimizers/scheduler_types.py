@@ -58,5 +58,7 @@ PATCH = Patch(
             "doesn't follow PyTorch's LRScheduler API",
             'The provided lr scheduler "<torch.optim.lr_scheduler... is invalid',
         ),
+        error="lightning.fabric.utilities.exceptions.MisconfigurationException: The provided lr scheduler "
+        "`...` doesn't follow PyTorch's LRScheduler API.",
     ),
 )

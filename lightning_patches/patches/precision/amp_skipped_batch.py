@@ -50,6 +50,7 @@ PATCH = Patch(
             "unscale_() has already been called on this optimizer since the last update()",
             "Attempted unscale_ but _scale is None",
         ),
+        error="RuntimeError: unscale_() has already been called on this optimizer since the last update().",
     ),
     frames=("/plugins/precision/amp.py",),
 )

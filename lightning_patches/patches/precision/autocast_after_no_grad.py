@@ -33,6 +33,7 @@ PATCH = Patch(
             "element 0 of tensors does not require grad and does not have a grad_fn",
             "It looks like your LightningModule has parameters that were not used in producing the loss",
         ),
+        error="RuntimeError: element 0 of tensors does not require grad and does not have a grad_fn",
     ),
     witnesses=(f"{_PYTORCH}:MixedPrecision.autocast_context_manager",),
     probe=keeps_casts_without_grad,

@@ -43,5 +43,6 @@ PATCH = Patch(
         "An exception in a step under precision='64-true' leaves torch's default dtype at float64: whatever the "
         "program makes afterwards, such as the next trial of a search, is in double precision.",
         ("default dtype is float64 after an exception", "expected scalar type Float but found Double"),
+        error="RuntimeError: expected scalar type Float but found Double",
     ),
 )

@@ -20,6 +20,7 @@ PATCH = Patch(
         "With Fabric(precision='16-mixed') or 'bf16-mixed', layers that a model's forward() or a fabric.autocast() "
         "block first runs under torch.no_grad() get no gradients from what is computed with them afterwards.",
         ("element 0 of tensors does not require grad and does not have a grad_fn",),
+        error="RuntimeError: element 0 of tensors does not require grad and does not have a grad_fn",
     ),
     probe=keeps_casts_without_grad,
     equivalent_to="torch.clear_autocast_cache() after the block under no_grad",

@@ -46,6 +46,8 @@ PATCH = Patch(
         "With precision='bf16-mixed', gradient_clip_val and a fused optimizer, training fails at its first step "
         "for no reason.",
         ("does not allow for gradient clipping because it performs unscaling of gradients internally",),
+        error="RuntimeError: The current optimizer, ..., does not allow for gradient clipping because it "
+        "performs unscaling of gradients internally. HINT: Are you using a 'fused' optimizer?",
     ),
     equivalent_to="clipping by hand, in configure_gradient_clipping",
     relied_on="A script that clips by hand, because gradient_clip_val is refused, trains as before. One that "
