@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from lightning_patches.ranks.hang import _files, _report
+from lightning_patches.ranks import _node
+from lightning_patches.ranks.hang import _files, _report, _viewer
 
 
 @pytest.fixture
@@ -19,7 +20,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_reports_are_appended_to_two_files(place: Path) -> None:
     for number in (1, 2):
-        assert _files.save(f"report {number}", {"verdict": f"report {number}", "ranks": []}) == ""
+        assert _files.save(str(place), f"report {number}", {"verdict": f"report {number}", "ranks": []}) == ""
     assert place.with_name(f"{place.name}.txt").read_text().split("\n\n")[:2] == [
         "lightning_patches: report 1",
         "lightning_patches: report 2",
@@ -41,9 +42,9 @@ def test_what_is_no_file_of_this_user_is_left_alone(kind: str, place: Path, capf
         os.mkfifo(path)
     else:
         path.mkdir()
-    _report.tell("rank 1 is missing", {"verdict": "rank 1 is missing", "ranks": []})
+    _report.tell_and_write("rank 1 is missing", "rank 1 is missing", {"verdict": "rank 1 is missing", "ranks": []})
     said = capfd.readouterr().err
-    assert said.index("rank 1 is missing") < said.index(f"the report is not in {_files.VARIABLE}="), said
+    assert said.index("rank 1 is missing") < said.index(f"the report is not in {place.parent}:"), said
     assert victim.read_text() == "as it was"
 
 
@@ -56,6 +57,24 @@ def test_a_directory_that_never_answers(
     stuck.chmod(0o755)
     monkeypatch.setattr(_files.sys, "executable", str(stuck))
     monkeypatch.setattr(_files, "_PATIENCE", 0.5)
-    _report.tell("rank 1 is missing", {"verdict": "rank 1 is missing", "ranks": []})
+    _report.tell_and_write("rank 1 is missing", "rank 1 is missing", {"verdict": "rank 1 is missing", "ranks": []})
     said = capfd.readouterr().err
     assert said.index("rank 1 is missing") < said.index("it has not answered for"), said
+
+
+def test_hang_show_begins_with_the_job_of_this_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    jobs = {
+        "a": {"session": 1, "pid": 1},
+        "b": {"session": os.getsid(0), "pid": os.getpid()},
+        "c": {"session": 1, "pid": 1},
+    }
+    for name in jobs:
+        (tmp_path / name).mkdir()
+    monkeypatch.setattr(_node, "directory", lambda *_: str(tmp_path))
+    monkeypatch.setattr(_viewer, "_ask", lambda path, seconds: {"job": jobs[os.path.basename(path)]})
+    assert [answer["job"]["pid"] for answer in _viewer.show()] == [os.getpid(), 1, 1]
+
+
+def test_without_the_variable_reports_are_kept_in_a_directory_of_this_user(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(_files.VARIABLE, raising=False)
+    assert os.path.dirname(_files.place()) == _node.directory(_node.REPORTS)
