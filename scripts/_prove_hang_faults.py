@@ -28,13 +28,13 @@ def run(options: argparse.Namespace) -> int:
     kept: dict[str, dict[str, Any]] = {}
     if options.names and record.exists():
         kept = {row["name"]: row for row in json.loads(record.read_text(encoding="utf-8"))["faults"]}
-    surroundings = evidence.surroundings("CPU")
-    head = {**surroundings, "processors": os.cpu_count(), "commit": evidence.commit("lightning_patches", "tests")}
+    head = {**evidence.surroundings("CPU"), "processors": os.cpu_count()}
+    commit = evidence.commit("lightning_patches", "tests")
     worst = 0
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         running = [pool.submit(hang_faults.run, name) for name in options.names or hang_faults.FAULTS]
         for done in concurrent.futures.as_completed(running):
-            row = done.result()
+            row = {**done.result(), "commit": commit}
             kept[row["name"]] = row
             right = hang_faults.is_as_it_has_to_be(row)
             worst |= not right

@@ -30,7 +30,8 @@ class Fault:
         title: for readers.
         perfect: what a perfect tool would say.
         actions: of each rank, see ``programs/hang_ranks.py``; ``None`` for one that never begins.
-        kinds: of the ranks in a right report, by rank, see ``lightning_patches.ranks.hang._report``.
+        kinds: of the ranks in a right report, by rank, see ``lightning_patches.ranks.hang._report``; none if it can
+            only be made by another rank than zero.
         names: a pattern of what a right report has of the rank that is to be blamed, the first in ``kinds``.
         outcome: how it has to end.
         variables: of the environment.
@@ -66,7 +67,7 @@ def _other_call(title: str, action: str, names: str) -> Fault:
         title,
         "The ranks are in two different calls: which rank is in which, and where.",
         ("arrives after last", f"{action} after last"),
-        {1: "waits elsewhere"},
+        {1: "waits( elsewhere)?", 0: "waits( elsewhere)?"},
         names,
     )
 
@@ -161,16 +162,15 @@ FAULTS: dict[str, Fault] = {
         "rank 0 reduces, rank 1 is in a barrier",
         "The ranks are in two different calls: which rank is in which, and where.",
         ("arrives after", "arrives after"),
-        {0: "waits elsewhere|waits", 1: "waits|waits elsewhere"},
-        "",
+        {0: "waits( elsewhere)?", 1: "waits( elsewhere)?"},
+        "reduce",
         variables={"WAIT": "mismatch"},
     ),
     "group-left": Fault(
         "leaves the group and sleeps",
         "Rank 1 stands still in `skips`.",
         ("arrives after last", "skips after last"),
-        {1: "stands still"},
-        "skips",
+        names="skips",
     ),
     # ways to wait
     "handle": _waiting("rank 0 waits for the handle of an asynchronous call", "handle"),
@@ -218,26 +218,31 @@ FAULTS: dict[str, Fault] = {
         "rank 0, which hears all reports, is stopped",
         "Rank 0 is stopped (SIGSTOP), rank 1 waits for it: end both.",
         ("stops after", "arrives after"),
+        names="rank 0 .*stopped by a signal",
     ),
     "thread-at-exit": Fault(
         "a thread keeps rank 1 from ending",
         "Rank 1 waits at its end for that thread: end it.",
         ("arrives end", "does_not_end end"),
+        names="which waits for thread",
     ),
     "handler-at-exit": Fault(
         "a handler of rank 1 at exit does not return",
         "Rank 1 is at its end, in that handler: end it.",
         ("arrives end", "hangs_in_a_late_handler end"),
+        names="in <lambda>",
     ),
     "process-at-exit": Fault(
         "a process of rank 1 does not end",
         "Rank 1 waits at its end for that process: end it.",
         ("arrives end", "joins_a_process end"),
+        names="multiprocessing",
     ),
     "after-rank-0": Fault(
         "rank 1 hangs in a teardown, rank 0 has left",
         "Rank 1 stands still in `act`, and all others have ended: end it.",
         ("arrives end", "sleeps end"),
+        names="in act",
     ),
     # honest work
     "regular-expression": _honest("a regular expression that never ends, and computes", "regular_expression"),
@@ -300,8 +305,8 @@ def seen(name: str, ended: Ended, reports: list[dict[str, Any]]) -> dict[str, An
 def is_right(fault: Fault, report: dict[str, Any]) -> bool:
     """Whether a report blames whom it has to, for what it is."""
     ranks = {rank["rank"]: rank for rank in report["ranks"]}
-    if not fault.kinds:
-        return bool(report["verdict"])  # made without rank zero: it has no ranks
+    if not fault.kinds:  # made without rank zero: it has no ranks
+        return not report["ranks"] and bool(re.search(fault.names, report["text"]))
     if not all(number in ranks and re.fullmatch(kind, ranks[number]["kind"]) for number, kind in fault.kinds.items()):
         return False
     blamed = ranks[next(iter(fault.kinds))]

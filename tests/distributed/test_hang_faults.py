@@ -160,6 +160,20 @@ def test_a_rank_that_was_killed_is_told_although_what_it_had_started_keeps_its_s
     assert "rank 1 died (it was killed by signal 9 (SIGKILL))" in ended.outputs[0], ended
 
 
+@pytest.mark.parametrize(
+    ("action", "cause"),
+    [
+        ("exits_at_once_with_7", "it exited with status 7"),
+        ("is_asked_to_end", r"it was killed by signal 15 \(SIGTERM\)"),
+    ],
+)
+def test_when_rank_zero_fails_it_is_told_how_another_rank_has_ended(action: str, cause: str) -> None:
+    """Gloo's error in rank zero says no more than that a connection was closed."""
+    ended = run("60", "arrives after", f"{action} after")
+    assert re.search(rf"rank 1 died \({cause}\): the job cannot finish", ended.outputs[0]), ended
+    assert ended.statuses[0] == 1, ended
+
+
 def test_a_rank_that_has_replaced_itself_is_ended_too() -> None:
     ended = run("3:abort", "arrives after last", "replaces_itself after last")
     assert "rank 1 does not answer (it has replaced itself by sleep)" in verdict(ended), ended

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 from pathlib import Path
 
 import pytest
@@ -78,3 +79,21 @@ def test_hang_show_begins_with_the_job_of_this_session(tmp_path: Path, monkeypat
 def test_without_the_variable_reports_are_kept_in_a_directory_of_this_user(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(_files.VARIABLE, raising=False)
     assert os.path.dirname(_files.place()) == _node.directory(_node.REPORTS)
+
+
+def test_a_report_never_takes_more_lines_of_the_terminal_than_it_may() -> None:
+    """With any ranks, kinds, stacks and children; the last line names the file."""
+    drawn = random.Random(1)
+    kinds = (_report.WAITS, _report.STILL, _report.WORKS, _report.SILENT, _report.DIED, _report.FAILED, _report.LEFT)
+    most = 0
+    for _ in range(1000):
+        states = []
+        for rank in range(drawn.choice([1, 2, 3, 5, 8, 64])):
+            state = _report.State(f"rank {rank}", rank, "host vm", drawn.choice(kinds), _report.Call("barrier", 3))
+            state.frames = [f"train.py:{drawn.randrange(3)}"] * drawn.choice([0, 1, 5, 16])
+            state.detail, state.children = "\n".join(state.frames), ["child\n" + 20 * "a line\n"] * drawn.choice([0, 8])
+            states.append(state)
+        call = drawn.choice([None, _report.Call("barrier", 3)])
+        report = _report.Report(states, call, 4.0, ["GPU"] * 8, _report.Next(_report.GOES_ON, 8.0))
+        most = max(most, len(report.in_short().split("\n")) + 1)
+    assert most == _report.MOST_LINES

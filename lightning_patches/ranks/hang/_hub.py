@@ -235,7 +235,7 @@ class Hub:
             try:
                 self._serve(_settings.pause(self._owner.timeout))
                 hurries = self._hurries.is_set()
-                self._check()
+                self._check(hurries)
                 self._show()
                 if hurries:
                     self._hurries.clear()
@@ -374,19 +374,21 @@ class Hub:
         assert identity is not None  # a rank that is not known has no hub
         return identity
 
-    def _check(self) -> None:
+    def _check(self, hurries: bool = False) -> None:
         self._count()
         timeout, abort = self._owner.timeout, self._owner.abort
         self._look_at_the_lost()
         alive = [peer for peer in self._ranks.values() if peer.alive]
         died = [peer for peer in self._ranks.values() if peer.outside is not None and peer.outside.crashed]
-        new = [peer for peer in died if peer.key not in self._told]
+        # Rank zero ends with an error: what others have ended with may be why.
+        causes = [peer for peer in self._ranks.values() if hurries and peer.outside is not None and peer.outside.failed]
+        new = [peer for peer in died or causes if peer.key not in self._told]
         over = [peer for peer in died if time.monotonic() - peer.ended_at > min(timeout, _PATIENCE_AFTER_DEATH)]
         waits = max((peer.waits for peer in alive), default=0.0)
         seconds = self._standstill(alive, timeout)
         mismatch = not seconds and not self._reported_at and self._mismatch(alive)
         if new or mismatch or (seconds and seconds >= self._next_report(timeout)):
-            self._report(waits if mismatch else seconds, at_once=mismatch)
+            self._report(waits if mismatch else seconds, at_once=mismatch or bool(new and not died))
             self._told |= {peer.key for peer in new}
         elif not seconds and waits < self._reported_at:
             _report.say_in_short(f"no rank waits any more. The wait lasted {self._reported_at:.0f} s or longer.")

@@ -117,6 +117,7 @@ TO_HUB: dict[str, dict[str, Check]] = {
         "unclear": flag,
         "gone": flag,
         "crashed": flag,
+        "failed": flag,
         "seen": flag,
         "children": _children,
     },

@@ -68,6 +68,7 @@ class Outside:
         unclear: whether it works can't be told.
         gone: it has ended.
         crashed: it was killed by a signal that is not a request to end.
+        failed: it was killed by any signal, or has ended with a status that tells of an error.
         seen: its process could be looked at.
         children: see :meth:`Job.children`.
     """
@@ -79,6 +80,7 @@ class Outside:
     unclear: bool = False
     gone: bool = False
     crashed: bool = False
+    failed: bool = False
     seen: bool = True
     children: list[str] = field(default_factory=list)
 
@@ -149,7 +151,7 @@ class Job:
             elif status == signal.SIGKILL and ooms > 0:
                 many = f"{ooms} process{'es' if ooms > 1 else ''}"
                 cause += f", perhaps by the kernel's OOM killer: it has killed {many} here since the watch began"
-            return Outside(cause, gone=True, crashed=_processes.crashed(status))
+            return Outside(cause, gone=True, crashed=_processes.crashed(status), failed=bool(status))
         if record.program and (program := _processes.program(record.pid)) not in ("", record.program):
             condition = _processes.Condition(f"it has replaced itself by {os.path.basename(program)}")
         found = _processes.works(record.pid, self._others(record.pid), watchers=[record.thread])
