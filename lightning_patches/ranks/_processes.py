@@ -353,7 +353,7 @@ class Dump:
     """
 
     def __init__(self) -> None:
-        self.signal, self.file = 0, -1
+        self._signal, self.file = 0, -1
         if not sys.platform.startswith("linux"):
             return
         used = _signals(os.getpid(), "SigCgt", "SigIgn", "SigBlk")
@@ -361,8 +361,13 @@ class Dump:
             if not used >> (number - 1) & 1:
                 self.file = os.memfd_create("lightning_patches stacks")
                 faulthandler.register(number, file=self.file, all_threads=True)
-                self.signal = number  # for good: without the handler it would kill, and one may be on its way
+                self._signal = number  # for good: without the handler it would kill, and one may be on its way
                 return
+
+    @property
+    def signal(self) -> int:
+        """0 where the program has given it a handler of its own since, which is not to be called."""
+        return self._signal if self._signal and signal.getsignal(self._signal) == signal.SIG_DFL else 0
 
 
 def _signals(pid: int, *kinds: str) -> int:

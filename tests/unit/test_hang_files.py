@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import faulthandler
 import json
 import os
 import random
+import signal
 from pathlib import Path
 
 import pytest
 
-from lightning_patches.ranks import _node
+from lightning_patches.ranks import _node, _processes
 from lightning_patches.ranks.hang import _files, _report, _viewer
 
 
@@ -97,3 +99,16 @@ def test_a_report_never_takes_more_lines_of_the_terminal_than_it_may() -> None:
         report = _report.Report(states, call, 4.0, ["GPU"] * 8, _report.Next(_report.GOES_ON, 8.0))
         most = max(most, len(report.in_short().split("\n")) + 1)
     assert most == _report.MOST_LINES
+
+
+def test_a_signal_that_the_program_has_taken_since_is_not_sent() -> None:
+    """It would call the user's handler, as soon as the rank lets the GIL go."""
+    dump = _processes.Dump()
+    number = dump.signal
+    assert number
+    signal.signal(number, lambda *_: None)
+    try:
+        assert dump.signal == 0
+    finally:
+        faulthandler.unregister(number)
+        signal.signal(number, signal.SIG_DFL)

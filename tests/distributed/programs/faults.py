@@ -246,6 +246,7 @@ def own_handlers():
     """Every signal has a handler of the user's, and C code holds the GIL."""
     for number in (signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2, *range(signal.SIGRTMIN + 1, signal.SIGRTMAX)):
         signal.signal(number, lambda *_: print("a handler of the user's", flush=True))
+    time.sleep(2)
     ctypes.PyDLL(None).sleep(60)
 
 
