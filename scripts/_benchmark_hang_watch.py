@@ -20,36 +20,12 @@ import subprocess
 import threading
 import time
 from pathlib import Path
-from typing import Any, Optional
+from typing import Any
 
+from tests.distributed.hang_faults import FAULTS
 from tests.distributed.processes import Ended, run_ranks
 
 Rows = list[dict[str, Any]]
-FAULTS: dict[str, tuple[list[Optional[str]], dict[str, str]]] = {
-    "sleep": (["arrives after", "sleeps after"], {}),
-    "sigstop": (["arrives after", "stops after"], {}),
-    "sigstop-rank-0": (["stops after", "arrives after"], {}),
-    "gil": (["arrives after", "holds_the_gil after"], {}),
-    "mismatch": (["arrives after", "arrives after"], {"WAIT": "mismatch"}),
-    "killed": (["works_on after", "dies after"], {}),
-    "killed-waited-for": (["arrives after", "dies after"], {}),
-    "handle": (["arrives after", "sleeps after"], {"WAIT": "handle"}),
-    "functional": (["arrives after", "sleeps after"], {"WAIT": "functional"}),
-    "store": (["arrives after", "sleeps after"], {"WAIT": "store"}),
-    "monitored": (["arrives after", "sleeps after"], {"WAIT": "monitored"}),
-    "subgroups": (["arrives after"] * 3 + ["sleeps after"], {"WAIT": "subgroup"}),
-    "all-sleep": (["sleeps after", "sleeps after"], {}),
-    "all-lock": (["locks after", "locks after"], {}),
-    "all-poll": (["polls after", "polls after"], {}),
-    "before-group": (["arrives before", "sleeps before"], {}),
-    "raises": (["arrives before", "raises before"], {}),
-    "never-began": (["arrives before", None], {}),
-    "worker": (["arrives after", "waits_for_a_worker after"], {}),
-    "child": (["arrives after", "waits_for_a_stopped_child after"], {}),
-    "exit-thread": (["arrives end", "does_not_end end"], {}),
-    "exit-handler": (["arrives end", "hangs_in_a_late_handler end"], {}),
-    "pause-child": (["arrives after", "waits_for_a_child after"], {}),
-}
 MODES: dict[str, dict[str, str]] = {
     "watch": {"LIGHTNING_PATCHES_HANG_TIMEOUT": "3:abort"},
     "torch": {"PG_TIMEOUT": "10"},
@@ -89,16 +65,16 @@ for window in range(int(sys.argv[1])):
 def faults(args: argparse.Namespace) -> Rows:
     rows = []
     for name in args.names or FAULTS:
-        actions, variables = FAULTS[name]
+        fault = FAULTS[name]
         for mode, own in ((mode, MODES[mode]) for mode in args.modes):
             spied: list[str] = []
             mark = f"{os.getpid()}-{name}-{mode}"
             if args.py_spy and mode == "torch":
                 threading.Thread(target=spy, args=(args.py_spy, mark, spied, args.limit - 10), daemon=True).start()
             leave = "Error: " if mode != "watch" and not args.py_spy else None  # torch has ended a rank
-            split = [None if action is None else action.split() for action in actions]
+            split = [None if action is None else action.split() for action in fault.actions]
             ended = run_ranks(
-                "hang_ranks", split, {**variables, **own, "MARK": mark}, timeout=args.limit, leave_when=leave
+                "hang_ranks", split, {**fault.variables, **own, "MARK": mark}, timeout=args.limit, leave_when=leave
             )
             write(args, {"fault": name, "mode": mode, **as_dict(ended), "py_spy": spied})
             rows.append({"fault": name, "mode": mode, "seconds": ended.seconds, "statuses": str(ended.statuses)})

@@ -5,7 +5,8 @@ shows the ranks of all their nodes. Nothing is attached to a process, and no ran
 
 With --json, one object; keys are only ever added:
   schema  1
-  jobs    [{verdict, seconds, ranks [{name, rank, where, kind, call, seconds, place, text, detail, ...}], gpus, text}]
+  jobs    [{job {program, directory, pid, session}, verdict, seconds,
+          ranks [{name, rank, where, kind, call, seconds, place, text, detail, ...}], gpus, text}]
   ok      the exit status is 0
 
 exit status: 0 a job was found, 1 none.

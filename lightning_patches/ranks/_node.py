@@ -16,7 +16,10 @@ from typing import Optional, Sequence
 
 from lightning_patches import notices
 
-BASES = ("/dev/shm", f"/run/user/{os.getuid()}", "/tmp")
+BASES = tuple(filter(None, ("/dev/shm", os.environ.get("XDG_RUNTIME_DIR"), f"/run/user/{os.getuid()}", "/tmp")))
+_HANDED_OVER = "_LIGHTNING_PATCHES_DIRECTORY"
+"""Names a directory that nobody could take before us, to the processes that this one starts."""
+REPORTS = "reports"
 _LEAST_FREE = 1 << 16
 """Bytes."""
 _told: set[str] = set()
@@ -27,7 +30,8 @@ def directory(*below: str) -> str:
     """A directory that belongs to this user alone, made if it is not there: what stands in it is trusted.
 
     Where somebody else has taken its name, or no room is left, the next place is taken, and that is said once. All
-    ranks of the node find the same.
+    ranks of the node find the same; only where every name is taken, a new one is made up, which no others know than the
+    processes that this one starts.
 
     Args:
         below: directories within it.
@@ -37,11 +41,10 @@ def directory(*below: str) -> str:
         PermissionError: in each place it is somebody else's, or others can write to it.
     """
     refused: Optional[OSError] = None
-    for base in (*BASES, tempfile.gettempdir()):
-        if not os.path.isdir(base) or not os.access(base, os.W_OK):
-            continue
+    bases = [base for base in (*BASES, tempfile.gettempdir()) if os.path.isdir(base) and os.access(base, os.W_OK)]
+    for place in (*(os.path.join(base, f"lightning_patches-{os.getuid()}") for base in bases), ""):
         try:
-            path = _own(base, below)
+            path = _own(place or _made_up(bases), below)
         except OSError as error:
             refused = refused or error
             continue
@@ -52,11 +55,24 @@ def directory(*below: str) -> str:
     raise refused or FileNotFoundError(f"no directory can be made in any of {', '.join(BASES)}")
 
 
-def _own(base: str, below: Sequence[str]) -> str:
+def _made_up(bases: Sequence[str]) -> str:
+    """A directory under a name that nobody could guess."""
+    if not os.environ.get(_HANDED_OVER):
+        roomy = next((base for base in bases if _has_room(base)), None)
+        if roomy is None:
+            raise OSError(f"there is no room in any of {', '.join(BASES)}.")
+        os.environ[_HANDED_OVER] = tempfile.mkdtemp(prefix="lightning_patches-", dir=roomy)
+    return os.environ[_HANDED_OVER]
+
+
+def _has_room(base: str) -> bool:
     space = os.statvfs(base)
-    if space.f_bavail * space.f_frsize < _LEAST_FREE:
-        raise OSError(f"{base} is full.")
-    path = os.path.join(base, f"lightning_patches-{os.getuid()}")
+    return space.f_bavail * space.f_frsize >= _LEAST_FREE
+
+
+def _own(path: str, below: Sequence[str]) -> str:
+    if not _has_room(os.path.dirname(path)):
+        raise OSError(f"{os.path.dirname(path)} is full.")
     for name in ("", *below):
         path = os.path.join(path, name) if name else path
         with contextlib.suppress(FileExistsError):

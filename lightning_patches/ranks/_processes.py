@@ -19,15 +19,18 @@ _STATES = {
     "R": "running",
     "S": "sleeping",
     "D": "in uninterruptible sleep: it waits for a disk, a network filesystem or a driver",
-    "T": "stopped by a signal (SIGSTOP or SIGTSTP; `kill -CONT` lets it go on)",
+    "T": "stopped by a signal",
     "t": "stopped by a debugger",
     "Z": "dead, not yet collected by its parent",
 }
+_HINTS = {"T": "SIGSTOP or SIGTSTP; `kill -CONT` lets it go on"}
 _ENDED_BY_SOMEBODY = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _TICKS = os.sysconf("SC_CLK_TCK")
 _MOST_RECORDS = 100_000
 _LEAST_MOVED = 10_000
 """Bytes a second. To look again and again at a small file is no work."""
+_LEAST_CARRIED = 100
+"""Bytes a second, of all connections. What says no more than that it is still there moves no data."""
 
 
 # ---------------------------------------------------------------- one process
@@ -51,15 +54,31 @@ def is_gone(pid: int, started: Optional[int]) -> bool:
     return not fields or fields[0] in "ZX" or (started is not None and int(fields[19]) != started)
 
 
-def state(pid: int, started: Optional[int]) -> str:
-    """What the system says of a process, in words."""
+@dataclass(frozen=True)
+class Condition:
+    """What the system says of a process.
+
+    Args:
+        words: ``"the process is stopped by a signal"``.
+        hint: what is to be known of that, or done about it.
+    """
+
+    words: str
+    hint: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.words} ({self.hint})" if self.hint else self.words
+
+
+def condition(pid: int, started: Optional[int]) -> Condition:
+    """What the system says of a process."""
     status = wait_status(pid, started)
     if status is not None:
-        return describe_status(status)
+        return Condition(describe_status(status))
     fields = _stat(pid)
     if not fields or (started is not None and int(fields[19]) != started):
-        return "it is gone"
-    return f"the process is {_STATES.get(fields[0], fields[0])}"
+        return Condition("it is gone")
+    return Condition(f"the process is {_STATES.get(fields[0], fields[0])}", _HINTS.get(fields[0], ""))
 
 
 def wait_status(pid: int, started: Optional[int]) -> Optional[int]:
@@ -161,6 +180,13 @@ def name(pid: int) -> str:
     return ""
 
 
+def program(pid: int) -> str:
+    """The file that a process executes, which changes where it replaces itself; "" if that can't be seen."""
+    with contextlib.suppress(OSError):
+        return os.readlink(f"/proc/{pid}/exe")
+    return ""
+
+
 def thread_beside(pid: int) -> int:
     """A thread of a process besides its main one, if it has any."""
     with contextlib.suppress(OSError):
@@ -232,9 +258,8 @@ class Work:
 
     def since(self, before: Work) -> bool:
         """Whether it has worked since then, as far as can be seen from outside. To wake up is no work."""
-        return self.is_busy_since(before) or any(
-            count > before.carried.get(inode, 0) for inode, count in self.carried.items()
-        )
+        carried = sum(max(0, count - before.carried.get(inode, 0)) for inode, count in self.carried.items())
+        return self.is_busy_since(before) or carried >= _LEAST_CARRIED * (self.at - before.at)
 
     def is_busy_since(self, before: Work) -> bool:
         """Whether it has computed, read or written. One that asks again and again whether to go on has not."""
@@ -328,7 +353,7 @@ class Dump:
     """
 
     def __init__(self) -> None:
-        self.signal, self.file = 0, -1
+        self._signal, self.file = 0, -1
         if not sys.platform.startswith("linux"):
             return
         used = _signals(os.getpid(), "SigCgt", "SigIgn", "SigBlk")
@@ -336,8 +361,13 @@ class Dump:
             if not used >> (number - 1) & 1:
                 self.file = os.memfd_create("lightning_patches stacks")
                 faulthandler.register(number, file=self.file, all_threads=True)
-                self.signal = number  # for good: without the handler it would kill, and one may be on its way
+                self._signal = number  # for good: without the handler it would kill, and one may be on its way
                 return
+
+    @property
+    def signal(self) -> int:
+        """0 where the program has given it a handler of its own since, which is not to be called."""
+        return self._signal if self._signal and signal.getsignal(self._signal) == signal.SIG_DFL else 0
 
 
 def _signals(pid: int, *kinds: str) -> int:

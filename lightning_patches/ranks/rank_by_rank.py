@@ -209,7 +209,7 @@ class _Turns:
     def _refuse_the_dead(self, record: Record, free: bool) -> None:
         inside = record.get("inside")
         if inside and self._is_of_this_job(inside) and (free or self._is_gone(inside)):
-            state = _processes.state(inside["pid"], inside["started"])
+            state = _processes.condition(inside["pid"], inside["started"])
             raise RankByRankError(
                 f"[{_name(self._me)}] {_name(inside)} (host {inside['host']}, pid {inside['pid']}) died during its turn"
                 f": {state}. This rank goes no further, since the job can no longer complete."
@@ -253,7 +253,7 @@ class _Turns:
     def _holder(self, record: Record) -> str:
         if not record:
             return "a rank that has just come or gone"
-        state = _processes.state(record["pid"], record["started"])
+        state = _processes.condition(record["pid"], record["started"])
         return f"{_name(record)} (pid {record['pid']}) for {_now() - record['since']:.0f} s, {state}"
 
 

@@ -17,8 +17,10 @@ from typing import Any
 import pytest
 
 from lightning_patches.ranks import _processes
+from lightning_patches.ranks.hang import _report
 from tests.distributed.processes import ROOT, Ended, run_ranks
 from tests.support.nodes import two_containers, two_nodes
+from tests.support.ports import free_port
 
 pytestmark = pytest.mark.distributed
 
@@ -150,6 +152,75 @@ def test_a_rank_that_the_kernel_has_killed_for_lack_of_memory(log: str, little_m
     report = next(output for output in ended.outputs if "rank 1 died" in output)
     assert re.search(rf"rank 1 died \(it was killed by signal 9 \(SIGKILL\), {expected}", report), ended
     assert "the job cannot finish" in report, ended
+
+
+def test_a_rank_that_was_killed_is_told_although_what_it_had_started_keeps_its_sockets() -> None:
+    """With its signal, and long before the timeout, when nobody knows that any more."""
+    ended = run("100", "works_on after", "dies_with_a_helper after", leave_when="rank 1 died", limit=90)
+    assert "rank 1 died (it was killed by signal 9 (SIGKILL))" in ended.outputs[0], ended
+
+
+@pytest.mark.parametrize(
+    ("action", "cause"),
+    [
+        ("exits_at_once_with_7", "it exited with status 7"),
+        ("is_asked_to_end", r"it was killed by signal 15 \(SIGTERM\)"),
+    ],
+)
+def test_when_rank_zero_fails_it_is_told_how_another_rank_has_ended(action: str, cause: str) -> None:
+    """Gloo's error in rank zero says no more than that a connection was closed."""
+    ended = run("60", "arrives after", f"{action} after")
+    assert re.search(rf"rank 1 died \({cause}\): the job cannot finish", ended.outputs[0]), ended
+    assert ended.statuses[0] == 1, ended
+
+
+def test_a_rank_that_has_replaced_itself_is_ended_too() -> None:
+    ended = run("3:abort", "arrives after last", "replaces_itself after last")
+    assert "rank 1 does not answer (it has replaced itself by sleep)" in verdict(ended), ended
+    assert ended.statuses[1] == -9, ended
+
+
+def test_a_rank_that_hangs_when_all_others_have_left_is_ended() -> None:
+    """In a ``teardown``: nobody waits for it, and nobody would ever miss it."""
+    ended = run("3:abort", "arrives end", "sleeps end", limit=60)
+    assert ended.statuses == [0, 124], ended
+    assert re.search(r"rank 1 .*has not moved for \d+ s, at hang_ranks.py:\d+ in act", ended.outputs[1]), ended
+
+
+def test_a_rank_that_works_when_all_others_have_left_goes_on() -> None:
+    ended = run("2:abort", "arrives end", "packets end")
+    assert ended.statuses == [0, 0], ended
+
+
+def test_two_jobs_at_one_port_are_told() -> None:
+    """The second one waits for ranks that have joined the first, and would say nothing until torch's timeout."""
+    first = threading.Event()
+    port = {"MASTER_PORT": str(free_port())}
+    outcomes: list[Ended] = []
+
+    def be_first() -> None:
+        outcomes.append(run("60", "sleeps before", "sleeps before", leave_when="never", limit=45, **port))
+        first.set()
+
+    thread = threading.Thread(target=be_first)
+    thread.start()
+    time.sleep(10)
+    ended = run("60", "sleeps before", "sleeps before", leave_when="of a job with MASTER_PORT", limit=30, **port)
+    thread.join()
+    assert f"are both rank 0 of a job with MASTER_PORT={port['MASTER_PORT']}" in ended.outputs[0], ended
+    assert "are both" not in outcomes[0].outputs[0], outcomes[0]
+
+
+def test_a_report_takes_few_lines_and_is_printed_once(tmp_path: Path) -> None:
+    """Eight ranks in a deep stack: the terminal has who and where; the files have all of it, each time."""
+    actions = ["arrives after last", *["deep_stack after last"] * 7]
+    ended = run("3", *actions, leave_when="As before.", limit=200, LIGHTNING_PATCHES_HANG_DIR=str(tmp_path))
+    blocks = re.findall(r"^lightning_patches: .*ranks 1 to 7 .*\n(?: .*\n)*", ended.outputs[0], re.MULTILINE)
+    assert len(blocks) >= 2 and all(block.count("\n") <= _report.MOST_LINES for block in blocks), ended
+    assert "in call: return time.sleep(100)" in blocks[0] and "As before. The ranks go on" in blocks[-1], ended
+    assert blocks[-1].count("\n") <= 3
+    (text,) = tmp_path.glob("*.txt")
+    assert text.read_text().count("time.sleep(100)") >= 2
 
 
 def test_abort_leaves_no_child_behind() -> None:
@@ -288,6 +359,8 @@ def test_show_and_files(tmp_path: Path) -> None:
     ended = run("30:abort", "arrives after", "sleeps after", LIGHTNING_PATCHES_HANG_DIR=str(tmp_path / "hangs"))
     viewer.join()
     assert ended.statuses[1] == 124 and shown and "hang_ranks.py" in shown[0]["text"], (ended, shown)
+    head = shown[0]["text"].split("\n")[0]
+    assert re.match(r"Job \d+, `python\S* \S*hang_ranks.py arrives after` in /\S+:$", head), head
     (text,) = (tmp_path / "hangs").glob("*.txt")
     (data,) = (tmp_path / "hangs").glob("*.jsonl")
     assert "rank 1 has not moved" in text.read_text() and str(data) in ended.outputs[0]

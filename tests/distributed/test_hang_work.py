@@ -7,15 +7,19 @@ from tests.distributed.processes import run_ranks
 ENDED = [124, 124]
 
 
-def outcome(case):
-    return run_ranks("hang_work", [[case], [case]], {"LIGHTNING_PATCHES_HANG_TIMEOUT": "3:abort"}, timeout=90)
+def outcome(action, other="arrives"):
+    actions = [[other, "after", "last"], [action, "after", "last"]]
+    return run_ranks("hang_ranks", actions, {"LIGHTNING_PATCHES_HANG_TIMEOUT": "3:abort"}, timeout=120)
 
 
 @pytest.mark.distributed
-@pytest.mark.parametrize("case", ["packets", "thread_receives", "child_sends", "listener"])
-def test_a_rank_that_works_is_not_ended(case):
+@pytest.mark.parametrize(
+    ("case", "other"),
+    [("packets", "arrives"), ("thread_receives", "arrives"), ("child_sends", "arrives"), ("listens", "listens")],
+)
+def test_a_rank_that_works_is_not_ended(case, other):
     """Sent and received bytes are in no ``/proc/PID/io``, and a thread that listens on its own group is no hang."""
-    ended = outcome(case)
+    ended = outcome(case, other)
     assert ended.statuses == [0, 0], ended
     assert all("done" in text for text in ended.outputs), ended
 
@@ -28,8 +32,9 @@ def test_what_cannot_be_told_ends_nothing():
 
 
 @pytest.mark.distributed
-@pytest.mark.parametrize("case", ["file_lock", "heartbeat", "queue_timeout"])
+@pytest.mark.parametrize("case", ["file_lock", "heartbeat", "queue_timeout", "keep_alive"])
 def test_to_wake_up_is_no_work(case):
+    """Nor is a connection on which another tool says that it is there."""
     ended = outcome(case)
     assert ended.statuses == ENDED, ended
     assert "All ranks are ended now" in ended.outputs[0], ended

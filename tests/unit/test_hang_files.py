@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import faulthandler
 import json
 import os
+import random
+import signal
 from pathlib import Path
 
 import pytest
 
-from lightning_patches.ranks.hang import _files, _report
+from lightning_patches.ranks import _node, _processes
+from lightning_patches.ranks.hang import _files, _report, _viewer
 
 
 @pytest.fixture
@@ -19,7 +23,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_reports_are_appended_to_two_files(place: Path) -> None:
     for number in (1, 2):
-        assert _files.save(f"report {number}", {"verdict": f"report {number}", "ranks": []}) == ""
+        assert _files.save(str(place), f"report {number}", {"verdict": f"report {number}", "ranks": []}) == ""
     assert place.with_name(f"{place.name}.txt").read_text().split("\n\n")[:2] == [
         "lightning_patches: report 1",
         "lightning_patches: report 2",
@@ -41,9 +45,9 @@ def test_what_is_no_file_of_this_user_is_left_alone(kind: str, place: Path, capf
         os.mkfifo(path)
     else:
         path.mkdir()
-    _report.tell("rank 1 is missing", {"verdict": "rank 1 is missing", "ranks": []})
+    _report.tell_and_write("rank 1 is missing", "rank 1 is missing", {"verdict": "rank 1 is missing", "ranks": []})
     said = capfd.readouterr().err
-    assert said.index("rank 1 is missing") < said.index(f"the report is not in {_files.VARIABLE}="), said
+    assert said.index("rank 1 is missing") < said.index(f"the report is not in {place.parent}:"), said
     assert victim.read_text() == "as it was"
 
 
@@ -56,6 +60,55 @@ def test_a_directory_that_never_answers(
     stuck.chmod(0o755)
     monkeypatch.setattr(_files.sys, "executable", str(stuck))
     monkeypatch.setattr(_files, "_PATIENCE", 0.5)
-    _report.tell("rank 1 is missing", {"verdict": "rank 1 is missing", "ranks": []})
+    _report.tell_and_write("rank 1 is missing", "rank 1 is missing", {"verdict": "rank 1 is missing", "ranks": []})
     said = capfd.readouterr().err
     assert said.index("rank 1 is missing") < said.index("it has not answered for"), said
+
+
+def test_hang_show_begins_with_the_job_of_this_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    jobs = {
+        "a": {"session": 1, "pid": 1},
+        "b": {"session": os.getsid(0), "pid": os.getpid()},
+        "c": {"session": 1, "pid": 1},
+    }
+    for name in jobs:
+        (tmp_path / name).mkdir()
+    monkeypatch.setattr(_node, "directory", lambda *_: str(tmp_path))
+    monkeypatch.setattr(_viewer, "_ask", lambda path, seconds: {"job": jobs[os.path.basename(path)]})
+    assert [answer["job"]["pid"] for answer in _viewer.show()] == [os.getpid(), 1, 1]
+
+
+def test_without_the_variable_reports_are_kept_in_a_directory_of_this_user(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(_files.VARIABLE, raising=False)
+    assert os.path.dirname(_files.place()) == _node.directory(_node.REPORTS)
+
+
+def test_a_report_never_takes_more_lines_of_the_terminal_than_it_may() -> None:
+    """With any ranks, kinds, stacks and children; the last line names the file."""
+    drawn = random.Random(1)
+    kinds = (_report.WAITS, _report.STILL, _report.WORKS, _report.SILENT, _report.DIED, _report.FAILED, _report.LEFT)
+    most = 0
+    for _ in range(1000):
+        states = []
+        for rank in range(drawn.choice([1, 2, 3, 5, 8, 64])):
+            state = _report.State(f"rank {rank}", rank, "host vm", drawn.choice(kinds), _report.Call("barrier", 3))
+            state.frames = [f"train.py:{drawn.randrange(3)}"] * drawn.choice([0, 1, 5, 16])
+            state.detail, state.children = "\n".join(state.frames), ["child\n" + 20 * "a line\n"] * drawn.choice([0, 8])
+            states.append(state)
+        call = drawn.choice([None, _report.Call("barrier", 3)])
+        report = _report.Report(states, call, 4.0, ["GPU"] * 8, _report.Next(_report.GOES_ON, 8.0))
+        most = max(most, len(report.in_short().split("\n")) + 1)
+    assert most == _report.MOST_LINES
+
+
+def test_a_signal_that_the_program_has_taken_since_is_not_sent() -> None:
+    """It would call the user's handler, as soon as the rank lets the GIL go."""
+    dump = _processes.Dump()
+    number = dump.signal
+    assert number
+    signal.signal(number, lambda *_: None)
+    try:
+        assert dump.signal == 0
+    finally:
+        faulthandler.unregister(number)
+        signal.signal(number, signal.SIG_DFL)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Optional
 
 from lightning_patches.cli.diagnose.log import Text
+from lightning_patches.ranks.hang._settings import WATCHED
 
 _JOINS = re.compile(r"Initializing distributed: GLOBAL_RANK: (\d+), MEMBER: \d+/(\d+)")
 _BEYOND = re.compile(
@@ -19,8 +20,6 @@ _BEYOND = re.compile(
 )
 _ERROR = re.compile(r"\b(?!SignalException\b)\w*(?:Error|Exception)\b|terminated with code (?!-2\b|-15\b)|\bOOM\b")
 """What ended a rank, other than somebody who would not wait any longer."""
-_WATCHED = "ranks are watched for hangs"
-"""A line of the hang watch, whose own reports are in that log and say more."""
 _NAMED = 8
 """Missing ranks that are named one by one."""
 
@@ -70,7 +69,7 @@ def standing(logs: Sequence[tuple[str, Text]]) -> Optional[Start]:
     for name, text in logs:
         begun: dict[int, tuple[str, int, str, int]] = {}
         for number, line in enumerate(text.tail.split("\n"), text.tail_line):
-            if _ERROR.search(line) or _WATCHED in line:
+            if _ERROR.search(line) or WATCHED in line:  # the hang watch's own reports are in that log and say more
                 return None
             joins = _JOINS.search(line)
             if joins is not None:

@@ -10,12 +10,15 @@ import sys
 import time
 from typing import Any
 
+from lightning_patches.ranks import _node
+
 VARIABLE = "LIGHTNING_PATCHES_HANG_DIR"
 _PREFIX = "hang-"
 _FIRST = "lightning_patches: "
 
 _WRITER = """
-import json, os, stat, sys
+import json, os, signal, stat, sys
+signal.alarm(60)
 try:
     os.makedirs(sys.argv[1], exist_ok=True)
     for path, text in json.load(sys.stdin):
@@ -32,33 +35,35 @@ _PATIENCE = 5.0
 
 
 def place() -> str:
-    """Where this process's reports go, without the suffixes; "" if the variable names no directory."""
-    directory = os.environ.get(VARIABLE, "").strip()
-    return os.path.join(directory, f"{_PREFIX}{socket.gethostname()}-{os.getpid()}") if directory else ""
+    """Where this process's reports go, without the suffixes.
+
+    Raises:
+        OSError: the variable names no directory, and there is none for this user's files.
+    """
+    directory = os.environ.get(VARIABLE, "").strip() or _node.directory(_node.REPORTS)
+    return os.path.join(directory, f"{_PREFIX}{socket.gethostname()}-{os.getpid()}")
 
 
-def save(text: str, data: dict[str, Any]) -> str:
-    """Append a report to this process's two files, as text and as a line of JSON, if the variable names a directory.
+def save(path: str, text: str, data: dict[str, Any]) -> str:
+    """Append a report to this process's two files, as text and as a line of JSON.
 
-    Another process writes them: a dead network filesystem may never let go of it. No link is followed.
+    Another process writes them: a dead network filesystem may never let go of it. No link is followed. That process is
+    no child of this one, or its work would be taken for the program's.
 
     Returns:
-        Why they are not written; "" if they are, or without the variable.
+        Why they are not written; "" if they are.
     """
-    path = place()
-    if not path:
-        return ""
     line = json.dumps({"time": time.time(), **data}) + "\n"
     files = [(f"{path}.txt", f"{_FIRST}{text}\n\n"), (f"{path}.jsonl", line)]
-    command = [sys.executable, "-I", "-S", "-c", _WRITER, os.path.dirname(path)]
+    python = [sys.executable, "-I", "-S", "-c", _WRITER, os.path.dirname(path)]
+    command = ["/bin/sh", "-c", 'exec 3<&0; "$@" <&3 3<&- &', "sh", *python]
     try:
         writer = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True
         )
         try:
             said, _ = writer.communicate(json.dumps(files).encode(), _PATIENCE)
-        except subprocess.TimeoutExpired:
-            writer.kill()  # and not waited for: in the kernel it may never end
+        except subprocess.TimeoutExpired:  # not waited for any longer: in the kernel it may never end
             return f"it has not answered for {_PATIENCE:.0f} s"
     except OSError as error:
         return str(error.strerror)

@@ -10,17 +10,19 @@ import json
 import os
 import selectors
 import socket
+import sys
 import threading
 import time
+from collections import Counter
 from dataclasses import dataclass, field, fields
-from typing import Callable, Optional
+from typing import Callable, Optional, Protocol
 
 from lightning_patches.ranks import _node, _processes
-from lightning_patches.ranks.hang import _report, _wire
+from lightning_patches.ranks.hang import _messages, _report, _settings, _wire
 from lightning_patches.ranks.hang._identity import Identity
-from lightning_patches.ranks.hang._messages import LONGEST_STACK, Message
+from lightning_patches.ranks.hang._messages import FAILED, FINISHED, LONGEST_STACK, STOPPED, Message
 from lightning_patches.ranks.hang._registry import THREADS, Job, Outside
-from lightning_patches.ranks.hang._report import Report, State
+from lightning_patches.ranks.hang._report import Call, Next, Report, State
 from lightning_patches.ranks.hang._wire import Connection
 
 _PATIENCE = 3.0
@@ -38,6 +40,36 @@ _ERRORS = 5
 _LONGEST_ABSENCE = 30.0
 GRACE = 0.2
 """Seconds from the order to end until a rank obeys it."""
+LOST = "lost"
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How a rank has ended.
+
+    Args:
+        kind: what it has said itself, or ``LOST`` if nothing.
+        detail: the error that it ended with.
+    """
+
+    kind: str
+    detail: str = ""
+
+    @property
+    def cause(self) -> str:
+        """The error in one line."""
+        return self.detail.rstrip().rpartition("\n")[2]
+
+
+class Owner(Protocol):
+    """The watch of the process that the hub is in."""
+
+    timeout: float
+    abort: bool
+    identity: Optional[Identity]
+
+    def end(self) -> None:
+        """End this process, and what it has started."""
 
 
 @dataclass
@@ -47,30 +79,32 @@ class Peer:
     Args:
         connection: to it.
         descriptor: of its socket.
+        address: from which it has come.
         hello: who it is.
         beat: what it told last.
         heard_at: when that was.
         answer: its report, while one is collected.
         finished: its program has come to its end, and it may still hang in what runs then.
-        ended: why it is no longer there; ``None`` while it is.
+        ending: how it has ended; ``None`` while it is there.
         ended_at: when that was.
         outside: what its node found out about it.
     """
 
     connection: Connection
     descriptor: int
+    address: str = ""
     hello: Message = field(default_factory=dict)
     beat: Message = field(default_factory=dict)
     heard_at: float = 0.0
     answer: Optional[Message] = None
     finished: bool = False
-    ended: Optional[str] = None
+    ending: Optional[Ending] = None
     ended_at: float = 0.0
     outside: Optional[Outside] = None
 
     @property
     def alive(self) -> bool:
-        return self.ended is None and bool(self.hello)
+        return self.ending is None and bool(self.hello)
 
     @property
     def waits(self) -> float:
@@ -79,6 +113,13 @@ class Peer:
     @property
     def stands_still(self) -> float:
         return max(self.waits, float(self.beat["idle"])) if self.beat else 0.0
+
+    def end(self, kind: str, detail: str = "") -> None:
+        self.ending, self.ended_at = Ending(kind, detail), time.monotonic()
+
+    @property
+    def is_lost(self) -> bool:
+        return self.ending is not None and self.ending.kind == LOST
 
     @property
     def has_gone(self) -> bool:
@@ -99,12 +140,12 @@ class Peer:
         return f"host {self.hello['host']}, pid {self.hello['pid']}"
 
     @property
-    def call(self) -> str:
+    def call(self) -> Call:
         beat = self.beat
         pending = beat["pending"]
         if pending:
-            return _report.call(beat["what"], pending["number"], pending["group"])
-        return _report.call(beat["what"], max(beat["numbers"].values(), default=-1))
+            return Call(beat["what"], pending["number"], pending["group"])
+        return Call(beat["what"], max(beat["numbers"].values(), default=-1))
 
     def is_in_the_call_of(self, point: Peer) -> bool:
         """Whether this rank waits where ``point`` does."""
@@ -128,25 +169,19 @@ class Hub:
 
     Args:
         job: this node's files of it.
-        identity: returns who rank zero is, as it is known now.
-        settings: returns the timeout in seconds and whether to abort, as they are now.
-        end: ends this process.
+        owner: rank zero's watch.
     """
 
-    def __init__(
-        self,
-        job: Job,
-        identity: Callable[[], Identity],
-        settings: Callable[[], tuple[float, bool]],
-        end: Callable[[], None],
-    ) -> None:
-        self._job, self._identity, self._settings, self._end = job, identity, settings, end
+    def __init__(self, job: Job, owner: Owner) -> None:
+        self._job, self._owner = job, owner
         self._ranks: dict[tuple[str, int], Peer] = {}
         self._strangers: list[Peer] = []
         self._viewers: list[Peer] = []
         self._reported_at = 0.0
         """How long ranks had waited when they were reported last; 0 if nothing was reported."""
         self._reports = 0
+        self._reported: list[tuple[str, ...]] = []
+        """What was reported last."""
         self._told: set[tuple[str, int]] = set()
         self._began = time.monotonic()
         self._counted = 0
@@ -161,7 +196,7 @@ class Hub:
 
     def listen_on_port(self, ports: list[int], secret: bytes) -> bool:
         """Listen on a port, too; that of a job on one node is closed to other machines. False if none is free."""
-        listener = _wire.listen(ports, everywhere=not self._identity().one_node)
+        listener = _wire.listen(ports, everywhere=not self._identity.one_node)
         if listener is None:
             return False
         self._listeners.append(listener)
@@ -198,9 +233,9 @@ class Hub:
         errors = 0
         while errors < _ERRORS:
             try:
-                self._serve(_pause(self._settings()[0]))
+                self._serve(_settings.pause(self._owner.timeout))
                 hurries = self._hurries.is_set()
-                self._check()
+                self._check(hurries)
                 self._show()
                 if hurries:
                     self._hurries.clear()
@@ -211,7 +246,7 @@ class Hub:
                 said = f"{type(error).__name__}: {error}"
                 time.sleep(0.2)
         _report.say(
-            f"the hang watch of this job gave up in {self._identity().name}, which hears all ranks: a hang is no "
+            f"the hang watch of this job gave up in {self._identity.name}, which hears all ranks: a hang is no "
             f"longer reported. Please report this error: {said}"
         )
 
@@ -240,19 +275,26 @@ class Hub:
             self._serve(0.05)
 
     def _accept(self, listener: socket.socket) -> None:
-        """Let somebody in. No more than a few at a time who have not said who they are: the oldest has to go."""
+        """Let somebody in. No more than a few at a time who have not proved who they are."""
         try:
-            sock, _ = listener.accept()
+            sock, address = listener.accept()
         except OSError:  # too many open files in this process, for instance
             time.sleep(0.05)
             return
-        if len(self._strangers) >= min(self._world, _MOST_STRANGERS):
-            self._strangers[0].connection.close()
+        if len(self._strangers) >= _MOST_STRANGERS:
+            self._show_out_a_stranger()
         self._drop_closed()
         peer = Peer(Connection(sock, self._secrets[listener], as_hub=True), sock.fileno())
+        peer.address = str(address[0]) if address else ""
         if peer.connection.open:
             self._strangers.append(peer)
             self._selector.register(peer.descriptor, selectors.EVENT_READ, peer)
+
+    def _show_out_a_stranger(self) -> None:
+        """The oldest from the address that has the most of them: whoever comes from elsewhere keeps his place."""
+        unknown = [peer for peer in self._strangers if not peer.connection.known] or self._strangers
+        many = Counter(peer.address for peer in unknown)
+        min(unknown, key=lambda peer: (-many[peer.address], peer.connection.since)).connection.close()
 
     def _hear(self, peer: Peer) -> None:
         for message in peer.connection.receive():
@@ -269,8 +311,8 @@ class Hub:
                 self._strangers.remove(peer)
             elif peer in self._viewers:
                 self._viewers.remove(peer)
-            elif peer.ended is None:
-                peer.ended, peer.ended_at = "finished" if peer.finished else "lost", time.monotonic()
+            elif peer.ending is None:
+                peer.end(FINISHED if peer.finished else LOST)
 
     def _take(self, peer: Peer, message: Message) -> None:
         kind = message["t"]
@@ -290,10 +332,10 @@ class Hub:
             other = self._ranks.get((peer.key[0], message["local_rank"]))
             if other is not None:
                 other.outside = Outside(**{field.name: message[field.name] for field in fields(Outside)})
-        elif kind == "bye" and message["error"] == "finished":
+        elif kind == "bye" and message["kind"] == FINISHED:
             peer.finished = True
         elif kind == "bye":
-            peer.ended, peer.ended_at = message["error"], time.monotonic()
+            peer.end(message["kind"], message["detail"])
 
     def _welcome(self, peer: Peer, hello: Message) -> None:
         """Take somebody for the rank that it says to be, unless another living process is that."""
@@ -324,25 +366,34 @@ class Hub:
 
     @property
     def _world(self) -> int:
-        return self._identity().world_size
+        return self._identity.world_size
 
-    def _check(self) -> None:
+    @property
+    def _identity(self) -> Identity:
+        identity = self._owner.identity
+        assert identity is not None  # a rank that is not known has no hub
+        return identity
+
+    def _check(self, hurries: bool = False) -> None:
         self._count()
-        timeout, abort = self._settings()
+        timeout, abort = self._owner.timeout, self._owner.abort
         self._look_at_the_lost()
         alive = [peer for peer in self._ranks.values() if peer.alive]
         died = [peer for peer in self._ranks.values() if peer.outside is not None and peer.outside.crashed]
-        new = [peer for peer in died if peer.key not in self._told]
+        # Rank zero ends with an error: what others have ended with may be why.
+        causes = [peer for peer in self._ranks.values() if hurries and peer.outside is not None and peer.outside.failed]
+        new = [peer for peer in died or causes if peer.key not in self._told]
         over = [peer for peer in died if time.monotonic() - peer.ended_at > min(timeout, _PATIENCE_AFTER_DEATH)]
         waits = max((peer.waits for peer in alive), default=0.0)
         seconds = self._standstill(alive, timeout)
         mismatch = not seconds and not self._reported_at and self._mismatch(alive)
         if new or mismatch or (seconds and seconds >= self._next_report(timeout)):
-            self._report(waits if mismatch else seconds, at_once=mismatch)
+            self._report(waits if mismatch else seconds, at_once=mismatch or bool(new and not died))
             self._told |= {peer.key for peer in new}
         elif not seconds and waits < self._reported_at:
             _report.say_in_short(f"no rank waits any more. The wait lasted {self._reported_at:.0f} s or longer.")
             self._reported_at = self._reports = 0
+            self._reported = []
         if over and abort:
             _report.say_in_short(f"{over[0].name} has died: all ranks are ended now, with status {_report.STATUS}.")
             self._collect()
@@ -352,7 +403,7 @@ class Hub:
         """For how long ranks have waited for each other, or none has moved, if that is too long; else 0."""
         waits = [peer.waits for peer in alive]
         # One that has fallen silent may have waited for a moment when it was heard last: that is not to count for ever.
-        silent = time.monotonic() - max(_PATIENCE, 3 * _pause(timeout))
+        silent = time.monotonic() - max(_PATIENCE, 3 * _settings.pause(timeout))
         all_wait = len(alive) == self._world and all(waits) and all(peer.heard_at > silent for peer in alive)
         longest = min(waits) if all_wait else max(waits, default=0.0)  # since the last of them has come
         if longest >= self._patience(timeout):
@@ -369,7 +420,7 @@ class Hub:
     def _patience(self, timeout: float) -> float:
         """How long ranks may wait for each other: not for long if one of them is gone."""
         gone = any(
-            peer.ended not in (None, "finished", "stopped", "lost") or (peer.outside is not None and peer.outside.gone)
+            (peer.ending is not None and peer.ending.kind == FAILED) or (peer.outside is not None and peer.outside.gone)
             for peer in self._ranks.values()
         )
         return min(timeout, _PATIENCE_AFTER_DEATH) if gone else timeout
@@ -394,15 +445,15 @@ class Hub:
         waited = time.monotonic() - self._began
         zero = next((peer for peer in self._ranks.values() if peer.hello["rank"] == 0), None)
         has_group = zero is not None and bool(zero.beat.get("numbers"))
-        if len(self._ranks) < world and (not has_group or waited < min(self._settings()[0], _LONGEST_START)):
+        if len(self._ranks) < world and (not has_group or waited < min(self._owner.timeout, _LONGEST_START)):
             return
         self._counted = len(self._ranks)
         known = {peer.hello["rank"] for peer in self._ranks.values()}
-        text = f"{len(self._ranks)} of {world} ranks are watched for hangs."
+        text = f"{len(self._ranks)} of {world} {_settings.WATCHED}."
         if len(self._ranks) < world:
             absent = [rank for rank in range(world) if rank not in known][:8]
             text += f" Not rank {', '.join(map(str, absent))}: not started with the same LIGHTNING_PATCHES_HANG_TIMEOUT"
-            if self._identity().one_node:
+            if self._identity.one_node:
                 text += ", or in a container of its own"
             else:
                 text += (
@@ -413,23 +464,32 @@ class Hub:
         _report.say_in_short(text)
 
     def _look_at_the_lost(self) -> None:
-        """Find out at once how a rank has ended that is gone without a word: soon nobody knows any more."""
+        """Find out at once how a rank has ended that is gone without a word: soon nobody knows any more.
+
+        What it has started may hold on to its connection, so those of this node that are silent are looked for.
+        """
+        late = time.monotonic() - 2 * _settings.pause(self._owner.timeout)
         for peer in list(self._ranks.values()):
-            if peer.ended == "lost" and peer.outside is None:
+            if peer.alive and peer.heard_at < late and peer.key[0] == _node.node_id():
+                record = self._job.record(peer.key[1])
+                if record is not None and record.gone:
+                    peer.connection.close()
+                    peer.end(FINISHED if peer.finished else LOST)
+            if peer.is_lost and peer.outside is None:
                 peer.outside = _UNASKED
                 self._look_at([peer])
 
     # ---------------------------------------------------------------- reporting
 
     def _report(self, seconds: float, at_once: bool) -> None:
-        timeout, abort = self._settings()
+        timeout, abort = self._owner.timeout, self._owner.abort
         gpus = self._collect(children=True)
         alive = [peer for peer in self._ranks.values() if peer.alive]
         point = self._point()
         died = any(peer.outside is not None and peer.outside.crashed for peer in self._ranks.values())
         if not died and not at_once and not self._standstill(alive, timeout):
             return  # over in the meantime
-        report = Report(self._states(point), point.call if point is not None else "", seconds, gpus)
+        report = Report(self._states(point), point.call if point is not None else None, seconds, gpus)
         works = [state for state in report.missing if state.works]
         unseen = [state for state in report.missing if state.unseen]
         # Where nobody keeps the others waiting, there is nobody to blame: it takes a second report.
@@ -438,21 +498,19 @@ class Hub:
         )
         ends = abort and bool(seconds) and may_end
         if ends:
-            report.after = f"All ranks are ended now, with status {_report.STATUS}."
+            report.after = Next(_report.ENDS_NOW)
         elif abort and died:
-            report.after = f"All ranks are ended in {min(timeout, _PATIENCE_AFTER_DEATH):.0f} s."
+            report.after = Next(_report.ENDS_SOON, min(timeout, _PATIENCE_AFTER_DEATH))
         elif abort and works:
-            report.after = f"The job is not ended, since {works[0].name} works."
+            report.after = Next(_report.SPARES, who=works[0].name)
         elif abort and unseen and seconds:
-            report.after = f"The job is not ended, since it can't be seen whether {unseen[0].name} works."
+            report.after = Next(_report.CANNOT_SEE, who=unseen[0].name)
         elif abort and seconds and not at_once and not died:
-            report.after = f"All ranks are ended if nothing has changed after {2 * seconds:.0f} s."
+            report.after = Next(_report.ENDS_LATER, 2 * seconds)
         elif seconds:
-            report.after = (
-                f"The ranks go on waiting. If nothing changes, the next report comes after {2 * seconds:.0f} s."
-            )
-        _report.tell(report.text(), report.as_dict())
-        self._reported_at, self._reports = seconds, self._reports + 1
+            report.after = Next(_report.GOES_ON, 2 * seconds)
+        _report.tell(report, again=report.situation == self._reported)
+        self._reported_at, self._reports, self._reported = seconds, self._reports + 1, report.situation
         if ends:
             self._abort()
 
@@ -462,8 +520,11 @@ class Hub:
             return
         gpus = self._collect()
         point = self._point()
-        report = Report(self._states(point), point.call if point else "", point.waits if point else 0.0, gpus)
-        said = json.dumps({**report.as_dict(), "text": report.text()})
+        report = Report(self._states(point), point.call if point else None, point.waits if point else 0.0, gpus)
+        program = _messages.printable(" ".join([os.path.basename(sys.executable or "python"), *sys.argv]))
+        job = {"program": program, "directory": os.getcwd(), "pid": os.getpid(), "session": os.getsid(0)}
+        head = f"Job {job['pid']}, `{_report.cut(program)}` in {_messages.printable(os.getcwd())}:"
+        said = json.dumps({**report.as_dict(), "job": job, "text": f"{head}\n{report.text()}"})
         parts = [said[i : i + LONGEST_STACK] for i in range(0, len(said), LONGEST_STACK)]
         for viewer in list(self._viewers):
             for number, part in enumerate(parts, 1):
@@ -506,11 +567,11 @@ class Hub:
         for peer in silent:
             node, local_rank = peer.key
             if node == _node.node_id():
-                peer.outside = self._job.look(local_rank, peer.ended is None)
+                peer.outside = self._job.look(local_rank, peer.ending is None)
                 continue
             neighbour = next((p for p in self._ranks.values() if p.alive and p is not peer and p.key[0] == node), None)
             if neighbour is not None:
-                neighbour.connection.send({"t": "probe", "local_rank": local_rank, "lives": peer.ended is None})
+                neighbour.connection.send({"t": "probe", "local_rank": local_rank, "lives": peer.ending is None})
                 elsewhere.append((peer, peer.outside))
         self._serve_until(lambda: all(peer.outside is not before for peer, before in elsewhere), _PATIENCE_OUTSIDE)
 
@@ -530,13 +591,13 @@ class Hub:
         for rank, pid, began in _processes.ranks_by_environment(os.environ.get("MASTER_PORT", "")):
             started.setdefault(rank, (pid, began))
         states = []
-        host, sees_all = socket.gethostname(), self._identity().sees_all
+        host, sees_all = socket.gethostname(), self._identity.sees_all
         for rank in ranks:
             if rank in started:
                 pid, began = started[rank]
                 found = _processes.works(pid)
                 works = bool(found)
-                text = f"has not said hello to rank zero: {_processes.state(pid, began)}"
+                text = f"has not said hello to rank zero: {_processes.condition(pid, began)}"
                 text += ", and works." if works else "."
                 where = f"host {host}, pid {pid}"
                 kind = _report.WORKS if works else _report.UNWATCHED
@@ -558,24 +619,27 @@ class Hub:
         beat, answer = peer.beat or _NO_BEAT, peer.answer or {}
         state = State(peer.name, peer.hello["rank"], peer.where, _report.STILL, place=beat["place"])
         state.detail, state.collective = answer.get("stack", ""), answer.get("collective", "")
+        state.frames, outside = answer.get("frames", []), peer.outside or _UNASKED
         state.children, state.recorder = answer.get("children", []), answer.get("recorder", [])
         last = f" Last seen at {state.place}." if state.place else ""
-        if peer.ended == "lost":
-            outside = peer.outside or _UNASKED
+        if peer.is_lost:
+            state.cause = outside.cause
             state.kind, state.works = _report.DIED if outside.gone else _report.SILENT, outside.works
             state.unseen = (outside.unclear or not outside.seen) and not peer.has_gone
-            state.text = f"{'has ended' if outside.gone else 'was lost'} without a word: {outside.state}.{last}"
-        elif peer.ended == "finished":
+            state.text = f"{'has ended' if outside.gone else 'was lost'} without a word: {outside.condition}.{last}"
+        elif peer.ending is not None and peer.ending.kind == FINISHED:
             state.kind, state.text = _report.LEFT, f"has left: its program has ended.{last}"
-        elif peer.ended == "stopped":
+        elif peer.ending is not None and peer.ending.kind == STOPPED:
             state.kind, state.text, state.unseen = _report.UNWATCHED, f"is not watched any more.{last}", True
-        elif peer.ended is not None:
-            state.kind, state.text, state.detail = _report.FAILED, "has ended with an error:", peer.ended
+        elif peer.ending is not None:
+            state.kind, state.text = _report.FAILED, "has ended with an error:"
+            state.cause, state.detail = peer.ending.cause, peer.ending.detail
+            state.frames = state.detail.rstrip().split("\n")[-_messages.MOST_FRAMES :]
         elif not answer:
-            outside = peer.outside or _UNASKED
+            state.cause, state.frames = outside.cause, outside.frames
             state.kind, state.works, state.detail = _report.SILENT, outside.works, outside.stack
             state.unseen, state.children = outside.unclear or not outside.seen, outside.children
-            state.text = f"does not answer: {outside.state}{', and works' if outside.works else ''}.{last}"
+            state.text = f"does not answer: {outside.condition}{', and works' if outside.works else ''}.{last}"
             if outside.stack:
                 state.text += " It is in code that lets no other Python thread run:"
         elif peer.waits and point is not None and peer.is_in_the_call_of(point):
@@ -585,7 +649,7 @@ class Hub:
             state.text = f"waits in another call: {peer.call}, for {peer.waits:.0f} s, at {state.place}."
             if point is not None and peer.has_no_part_in(point):
                 state.text += " It is not in the group that the others wait in."
-        elif point is None and beat["idle"] >= self._settings()[0]:
+        elif point is None and beat["idle"] >= self._owner.timeout:
             state.seconds, state.works, state.unseen = beat["idle"], beat["works"], beat["unclear"]
             state.text = f"has made no progress for {beat['idle']:.0f} s."
         elif beat["works"]:
@@ -606,10 +670,11 @@ class Hub:
         """End all ranks at the same moment: one that sees others go first ends with an error of its own."""
         silent: dict[str, list[int]] = {}
         for peer in self._ranks.values():
-            if peer.ended is None and not peer.answer:
+            lives = peer.ending is None or (peer.is_lost and not (peer.outside or _UNASKED).gone)
+            if lives and not peer.answer:
                 silent.setdefault(peer.key[0], []).append(peer.key[1])
         for peer in self._ranks.values():
-            if peer.alive and peer.key != (_node.node_id(), self._identity().local_rank):
+            if peer.alive and peer.key != (_node.node_id(), self._identity.local_rank):
                 peer.connection.send({"t": "abort", "silent": silent.get(peer.key[0], [])})
         time.sleep(GRACE)
         for local_rank in silent.get(_node.node_id(), []):
@@ -617,12 +682,7 @@ class Hub:
         for rank, pid, began in _processes.ranks_by_environment(os.environ.get("MASTER_PORT", "")):
             if rank not in {peer.hello["rank"] for peer in self._ranks.values()}:
                 _processes.end(pid, began)
-        self._end()
-
-
-def _pause(timeout: float) -> float:
-    """Seconds from one look to the next; each rank tells as often what it does."""
-    return min(max(timeout / 15, 0.1), 5.0)
+        self._owner.end()
 
 
 _UNASKED = Outside("its node can't be asked", seen=False)

@@ -18,6 +18,9 @@ LONGEST_ERROR = 6_000
 LONGEST_CHILD = 8_000
 MOST_CHILDREN = 8
 MOST_COLLECTIVES = 32
+MOST_FRAMES = 16
+FINISHED, STOPPED, FAILED = "finished", "stopped", "failed"
+"""How a rank says that it ends: its program is over, its watch is, or an error ends it."""
 _MOST_RANKS = 1 << 20
 
 
@@ -43,6 +46,10 @@ def optional(check: Check) -> Check:
 
 def several(check: Check, most: int) -> Check:
     return lambda value: isinstance(value, list) and len(value) <= most and all(map(check, value))
+
+
+def one_of(*values: str) -> Check:
+    return lambda value: isinstance(value, str) and value in values
 
 
 def _numbers(value: Any) -> bool:
@@ -83,6 +90,7 @@ TO_HUB: dict[str, dict[str, Check]] = {
     },
     "beat": {
         "place": text(512),
+        "at_end": flag,
         "waits": seconds,
         "what": text(128),
         "numbers": _numbers,
@@ -94,6 +102,7 @@ TO_HUB: dict[str, dict[str, Check]] = {
     },
     "report": {
         "stack": text(LONGEST_STACK),
+        "frames": several(text(512), MOST_FRAMES),
         "collective": text(1024),
         "recorder": several(_form(_COLLECTIVE), MOST_COLLECTIVES),
         "children": _children,
@@ -101,16 +110,18 @@ TO_HUB: dict[str, dict[str, Check]] = {
     },
     "probed": {
         "local_rank": _rank,
-        "state": text(1024),
+        "cause": text(1024),
+        "hint": text(256),
         "stack": text(LONGEST_STACK),
         "works": flag,
         "unclear": flag,
         "gone": flag,
         "crashed": flag,
+        "failed": flag,
         "seen": flag,
         "children": _children,
     },
-    "bye": {"error": text(LONGEST_ERROR)},
+    "bye": {"kind": one_of(FINISHED, STOPPED, FAILED), "detail": text(LONGEST_ERROR)},
     "show": {},
 }
 TO_RANK: dict[str, dict[str, Check]] = {
@@ -122,6 +133,11 @@ TO_RANK: dict[str, dict[str, Check]] = {
     "probe": {"local_rank": _rank, "lives": flag},
     "abort": {"silent": several(_rank, 4096)},
 }
+
+
+def printable(text: str) -> str:
+    """A text in one line, without what would steer a terminal: it came from others, from a file's name for instance."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def parse(line: bytes, to_hub: bool) -> Optional[Message]:

@@ -24,7 +24,9 @@ from lightning_patches.ranks.hang._messages import LONGEST_CHILD, MOST_CHILDREN
 THREADS = "lightning_patches hang"
 """How the names of our threads begin."""
 _OLD = 3600.0
+_OLD_REPORT = 86400.0
 _PATIENCE_FOR_CHILDREN = 1.5
+_MOST_FRAMES_OUTSIDE = 8
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,7 @@ class Record:
         thread: the watch's thread in it.
         signal: makes it write its stack; 0 if nothing does.
         file: the descriptor that it writes to.
+        program: the file that it executes.
     """
 
     rank: Optional[int]
@@ -46,6 +49,7 @@ class Record:
     thread: int
     signal: int
     file: int
+    program: str = ""
 
     @property
     def gone(self) -> bool:
@@ -57,24 +61,38 @@ class Outside:
     """What is seen of a rank from another process of its node.
 
     Args:
-        state: in words.
+        cause: why it is as it is, in words.
+        hint: what is to be known of that, or done about it.
         stack: if it wrote one.
         works: it uses the CPU, reads, writes, sends or receives.
         unclear: whether it works can't be told.
         gone: it has ended.
         crashed: it was killed by a signal that is not a request to end.
+        failed: it was killed by any signal, or has ended with a status that tells of an error.
         seen: its process could be looked at.
         children: see :meth:`Job.children`.
     """
 
-    state: str
+    cause: str
+    hint: str = ""
     stack: str = ""
     works: bool = False
     unclear: bool = False
     gone: bool = False
     crashed: bool = False
+    failed: bool = False
     seen: bool = True
     children: list[str] = field(default_factory=list)
+
+    @property
+    def condition(self) -> _processes.Condition:
+        return _processes.Condition(self.cause, self.hint)
+
+    @property
+    def frames(self) -> list[str]:
+        """The innermost ones of its main thread, which :mod:`faulthandler` writes last; the innermost comes last."""
+        lines = self.stack.rpartition("\n\n")[2].split("\n")
+        return [line.strip() for line in lines if line.startswith("  File")][:_MOST_FRAMES_OUTSIDE][::-1]
 
 
 class Job:
@@ -123,22 +141,26 @@ class Job:
         record = self.record(local_rank)
         if record is None:
             return Outside("its process is not known", seen=False)
-        state = _processes.state(record.pid, record.started)
+        condition = _processes.condition(record.pid, record.started)
         if record.gone:
+            cause = condition.words
             status = _processes.wait_status(record.pid, record.started)
             ooms = _processes.killed_for_memory() - self.ooms
             if status == signal.SIGKILL and _processes.is_victim(record.pid, record.started):
-                state += ", by the kernel's OOM killer"
+                cause += ", by the kernel's OOM killer"
             elif status == signal.SIGKILL and ooms > 0:
                 many = f"{ooms} process{'es' if ooms > 1 else ''}"
-                state += f", perhaps by the kernel's OOM killer: it has killed {many} here since the watch began"
-            return Outside(state, gone=True, crashed=_processes.crashed(status))
+                cause += f", perhaps by the kernel's OOM killer: it has killed {many} here since the watch began"
+            return Outside(cause, gone=True, crashed=_processes.crashed(status), failed=bool(status))
+        if record.program and (program := _processes.program(record.pid)) not in ("", record.program):
+            condition = _processes.Condition(f"it has replaced itself by {os.path.basename(program)}")
         found = _processes.works(record.pid, self._others(record.pid), watchers=[record.thread])
         works, unclear = bool(found), found is None
         if not lives:
-            return Outside(state, works=works, unclear=unclear)
+            return Outside(condition.words, condition.hint, works=works, unclear=unclear)
         stack = _processes.stack_from_outside(record.pid, record.started, record.thread, record.signal, record.file)
-        return Outside(state, stack, works, unclear, children=self.children(local_rank))
+        children = self.children(local_rank)
+        return Outside(condition.words, condition.hint, stack, works, unclear, children=children)
 
     def children(self, local_rank: int) -> list[str]:
         """What the processes do that a rank of this node has started, such as a DataLoader's workers.
@@ -152,7 +174,7 @@ class Job:
         for pid in _processes.descendants(record.pid, self._others(record.pid)) if record is not None else []:
             if len(found) == MOST_CHILDREN or time.monotonic() > end:
                 break
-            said = f"child process {pid} ({_processes.name(pid)}): {_processes.state(pid, None)}."
+            said = f"child process {pid} ({_processes.name(pid)}): {_processes.condition(pid, None)}."
             started, thread = _processes.start_time(pid), _processes.thread_beside(pid)
             assert record is not None
             stack = _processes.stack_from_outside(pid, started, thread, record.signal, record.file)
@@ -176,7 +198,7 @@ class Job:
         return _processes.work(os.getpid(), [one for one in watchers if one], self._others(os.getpid()), _wire.inodes())
 
     def sweep(self) -> None:
-        """Remove what is left here of jobs of which no process lives."""
+        """Remove what is left here of jobs of which no process lives, and reports of another day."""
         jobs = os.path.dirname(self.path)
         for name in os.listdir(jobs):
             path = os.path.join(jobs, name)
@@ -184,6 +206,12 @@ class Job:
                 is_old = path != self.path and time.time() - os.stat(path).st_mtime > _OLD
                 if is_old and all(record.gone for record in _records(path)):
                     shutil.rmtree(path)
+        reports = _node.directory(_node.REPORTS)
+        for name in os.listdir(reports):
+            path = os.path.join(reports, name)
+            with contextlib.suppress(OSError):
+                if time.time() - os.stat(path).st_mtime > _OLD_REPORT:
+                    os.unlink(path)
 
     def _others(self, pid: int) -> list[int]:
         """Processes that are other ranks. Lightning's launcher makes them children of rank zero."""

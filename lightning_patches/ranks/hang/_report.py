@@ -6,17 +6,21 @@ import os
 import sys
 import tempfile
 import threading
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Optional, Sequence
 
 from lightning_patches import notices
 from lightning_patches.ranks.hang import _files
+from lightning_patches.ranks.hang._messages import printable
 from lightning_patches.ranks.hang._registry import THREADS
 
 STATUS = 124
+MOST_LINES = 25
+"""Of a report on the terminal; all of it is in the file."""
+MOST_OF_A_STACK = 90
 _MOST_STACKS = 8
-_MOST_LINES = 90
-_MOST_CHILDREN = 4
+_MOST_NAMED = 4
+_MOST_GPUS = 2
 
 WAITS, ELSEWHERE, STILL, WORKS, SILENT, DIED, FAILED, LEFT, UNWATCHED, ABSENT = (
     "waits", "waits elsewhere", "stands still", "works", "does not answer", "died", "failed", "has left",
@@ -24,6 +28,65 @@ WAITS, ELSEWHERE, STILL, WORKS, SILENT, DIED, FAILED, LEFT, UNWATCHED, ABSENT = 
 )  # fmt: skip
 FINAL = (DIED, FAILED)
 """Kinds of ranks without which the job cannot finish."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """What ranks wait in.
+
+    Args:
+        what: ``"barrier"``.
+        number: of the collective; negative if there is no process group yet.
+        group: name of the process group, if it is not the default one.
+    """
+
+    what: str
+    number: int
+    group: str = ""
+
+    def __str__(self) -> str:
+        if self.number < 0:
+            return f"{self.what} (there is no process group yet)"
+        return f"{self.what}, collective number {self.number}{self._of_group}"
+
+    @property
+    def short(self) -> str:
+        return str(self) if self.number < 0 else f"{self.what} {self.number}{self._of_group}"
+
+    @property
+    def _of_group(self) -> str:
+        return f" of group {self.group}" if self.group not in ("", "0") else ""
+
+
+@dataclass(frozen=True)
+class Next:
+    """What comes after a report.
+
+    Args:
+        kind: one of those in ``_NEXT``.
+        seconds: until then.
+        who: the rank that is the reason.
+    """
+
+    kind: str
+    seconds: float = 0.0
+    who: str = ""
+
+    def __str__(self) -> str:
+        return _NEXT[self.kind].format(status=STATUS, seconds=self.seconds, who=self.who)
+
+
+ENDS_NOW, ENDS_SOON, SPARES, CANNOT_SEE, ENDS_LATER, GOES_ON = (
+    "ends now", "ends soon", "spares", "cannot see", "ends later", "goes on",
+)  # fmt: skip
+_NEXT = {
+    ENDS_NOW: "All ranks are ended now, with status {status}.",
+    ENDS_SOON: "All ranks are ended in {seconds:.0f} s.",
+    SPARES: "The job is not ended, since {who} works.",
+    CANNOT_SEE: "The job is not ended, since it can't be seen whether {who} works.",
+    ENDS_LATER: "All ranks are ended if nothing has changed after {seconds:.0f} s.",
+    GOES_ON: "The ranks go on waiting. If nothing changes, the next report comes after {seconds:.0f} s.",
+}
 
 
 @dataclass
@@ -35,11 +98,13 @@ class State:
         rank: its number, ``None`` if it is not known.
         where: ``"host vm, pid 123"``.
         kind: one of the constants of this module.
-        call: where it waits, ``"barrier, collective number 3"``.
+        call: where it waits.
         seconds: for how long it has waited, or stood still.
         place: ``"train.py:12 in training_step"``.
+        cause: why it does not answer, died or failed: what the system says of its process, or its error.
         text: what it does, in words.
         detail: its stack, or the error it ended with.
+        frames: its stack in short, a line each.
         collective: its last collective, as the flight recorder knows it.
         children: of the processes that it has started, what each does, with its stack if it is Python.
         recorder: its last collectives, as the flight recorder knows them.
@@ -51,11 +116,13 @@ class State:
     rank: Optional[int]
     where: str
     kind: str
-    call: str = ""
+    call: Optional[Call] = None
     seconds: float = 0.0
     place: str = ""
+    cause: str = ""
     text: str = ""
     detail: str = ""
+    frames: list[str] = field(default_factory=list)
     collective: str = ""
     works: bool = False
     unseen: bool = False
@@ -66,6 +133,31 @@ class State:
     def whole_name(self) -> str:
         return f"{self.name} ({self.where})" if self.where else self.name
 
+    @property
+    def situation(self) -> tuple[str, ...]:
+        """Equal for ranks that do the same, and for one that still does; where one is that works does not matter."""
+        if self.kind in (WAITS, ELSEWHERE):
+            return self.kind, str(self.call)
+        return self.kind, self.place if self.kind == STILL else "", self.cause
+
+    def in_short(self, several: bool = False) -> str:
+        """Words to follow its name, or the names of several of which the same is said."""
+        has, does, is_ = ("have", "do", "are") if several else ("has", "does", "is")
+        if self.kind in (WAITS, ELSEWHERE):
+            return f"in {self.call.short if self.call is not None else ''}"
+        if self.kind == STILL:
+            did = "made no progress" if self.works else "not moved"
+            return f"{has} {did} for {self.seconds:.0f} s, at {self.place}"
+        if self.kind == WORKS:
+            return f"{'work' if several else 'works'}, at {self.place}"
+        if self.kind == FAILED:
+            return f"ended with an error: {cut(self.cause)}"
+        if self.kind == DIED:
+            return f"died ({self.cause or 'it is gone'})"
+        if self.kind == SILENT:
+            return f"{does} not answer ({self.cause})"
+        return {LEFT: f"{has} left", UNWATCHED: f"{is_} not watched", ABSENT: "never began"}[self.kind]
+
 
 @dataclass
 class Report:
@@ -73,17 +165,17 @@ class Report:
 
     Args:
         states: of the ranks.
-        call: the call in which ranks wait; "" if none does.
+        call: the call in which ranks wait, if any does.
         seconds: for how long the one that has waited longest has done so, or all have stood still.
         gpus: a line for each GPU.
-        after: what comes next, in a sentence.
+        after: what comes next.
     """
 
     states: list[State]
-    call: str
+    call: Optional[Call]
     seconds: float
     gpus: Sequence[str] = ()
-    after: str = ""
+    after: Optional[Next] = None
 
     @property
     def arrived(self) -> list[State]:
@@ -93,46 +185,67 @@ class Report:
     def missing(self) -> list[State]:
         return [state for state in self.states if state.kind != WAITS]
 
+    @property
+    def situation(self) -> list[tuple[str, ...]]:
+        """Equal for reports that say the same, but for the time that has gone by."""
+        return [(state.name, *state.situation) for state in self.states]
+
     def verdict(self) -> str:
         """The whole in one line: the ranks that keep the others from going on, and those that wait for them."""
-        parts: dict[tuple[str, str], list[State]] = {}
+        parts: dict[tuple[str, ...], list[State]] = {}
         order = (DIED, FAILED, ABSENT, SILENT, LEFT, UNWATCHED, STILL, ELSEWHERE, WORKS, WAITS)
         for state in sorted(self.states, key=lambda state: order.index(state.kind)):
-            same = state.place if state.kind in (STILL, WORKS) else _in_short(state)
-            parts.setdefault((state.kind, same), []).append(state)
+            place = (state.place,) if state.kind == WORKS else ()
+            parts.setdefault((*state.situation, *place), []).append(state)
         said = []
         for states in parts.values():
-            text = _in_short(max(states, key=lambda state: state.seconds))
-            said.append(f"{_names(states)} {text if len(states) == 1 else _plural(text)}")
+            longest = max(states, key=lambda state: state.seconds)
+            said.append(f"{_names(states)} {longest.in_short(len(states) > 1)}")
         if self.call and not self.missing:
             said.append("nobody is missing, the communication itself does not go on")
         if any(state.kind in FINAL for state in self.states):
             said[0] += ": the job cannot finish"
-        return "; ".join(said)
+        return printable("; ".join(said))
 
     def text(self) -> str:
-        """For a terminal or a file."""
-        verdict = self.verdict()
-        end = "" if verdict.endswith("...") else "."
-        lines = [f"{verdict}{end}", *self._head(), *self._arrived(), *self._missing()]
-        lines += [f"  {gpu}" for gpu in self.gpus]
-        if any(state.kind in (STILL, WORKS, SILENT) for state in self.missing):
-            lines.append("  A rank that is only slow (data, a download, a checkpoint) looks like this, too.")
-        lines += [f"  {self.after}"] if self.after else []
-        return printable("\n".join(lines))
+        """The whole, for a file."""
+        lines = [self._first(), *self._head(), *self._arrived(), *self._missing(), *(f"  {gpu}" for gpu in self.gpus)]
+        return in_lines([*lines, *self._end()])
+
+    def in_short(self) -> str:
+        """For a terminal: with the line that names the file, at most ``MOST_LINES``."""
+        head = [self._first(), *self._head()]
+        end = [*(f"  {gpu}" for gpu in self.gpus[:_MOST_GPUS]), *self._end()]
+        arrived = [f"  arrived: {state.whole_name}, at {state.place}" for state in self.arrived[:_MOST_NAMED]]
+        if len(self.arrived) > _MOST_NAMED:
+            arrived.append(f"  arrived: {len(self.arrived) - _MOST_NAMED} more")
+        arrived += next(filter(None, map(_recorded, self.arrived)), [])
+        missing = self._missing_in_short(MOST_LINES - 1 - len(head) - len(arrived) - len(end))
+        return in_lines([*head, *arrived, *missing, *end])
+
+    def again(self) -> str:
+        """For a terminal that has it already."""
+        return in_lines([self._first(), f"  As before. {self.after or ''}".rstrip()])
 
     def as_dict(self) -> dict[str, Any]:
         """For a program."""
+        after = self.after
         return {
             "schema": 1,
-            "verdict": printable(self.verdict()),
+            "verdict": self.verdict(),
             "seconds": round(self.seconds, 1),
-            "ranks": [vars(state) for state in self.states],
+            "call": asdict(self.call) if self.call is not None else None,
+            "ranks": [{**vars(state), "call": str(state.call or "")} for state in self.states],
             "gpus": list(self.gpus),
-            "after": self.after,
+            "after": str(after or ""),
+            "next": asdict(after) if after is not None else None,
         }
 
     # ---------------------------------------------------------------- parts of the text
+
+    def _first(self) -> str:
+        verdict = self.verdict()
+        return f"{verdict}{'' if verdict.endswith('...') else '.'}"
 
     def _head(self) -> list[str]:
         count = len(self.states)
@@ -145,67 +258,71 @@ class Report:
 
     def _arrived(self) -> list[str]:
         here = self.arrived
-        places = len({state.place for state in here}) > 1  # perhaps not the same call, although it has the same number
-        lines = [f"  arrived: {state.whole_name}{f', at {state.place}' * places}" for state in here[:16]]
-        lines += [f"  arrived: {len(here) - 16} more"] if len(here) > 16 else []
+        lines = [f"  arrived: {state.whole_name}, at {state.place}" for state in here]
         shown = next((state for state in here if state.detail), None)
         if shown is not None:
-            lines += [f"    flight recorder: {shown.collective}"] if shown.collective else []
+            lines += _recorded(shown)
             lines.append(f"    stack of {shown.name}:" if self.missing else "    stack of one of them:")
-            lines += indented(shown.detail, 20 if self.missing else _MOST_LINES)
+            lines += indented(shown.detail, MOST_OF_A_STACK)
         return lines
 
     def _missing(self) -> list[str]:
         lines: list[str] = []
         shown: dict[str, str] = {}
         for state in self.missing:
-            lines.append(f"  {'missing: ' if self.call else ''}{state.whole_name} {state.text}")
-            lines += [f"    flight recorder: {state.collective}"] if state.collective else []
+            lines += [self._named(state), *_recorded(state)]
             if state.detail in shown:
                 lines.append(f"    same stack as {shown[state.detail]}")
             elif state.detail and len(shown) < _MOST_STACKS:
                 shown[state.detail] = state.name
-                lines += indented(state.detail, _MOST_LINES)
-            for child in state.children[:_MOST_CHILDREN]:
-                lines += indented(child, 20)
+                lines += indented(state.detail, MOST_OF_A_STACK)
+            for child in state.children:
+                lines += indented(child, MOST_OF_A_STACK)
         return lines
 
+    def _missing_in_short(self, most: int) -> list[str]:
+        """Who is missing, each with an equal part of the lines that are left, in which the innermost frames stand."""
+        blamed = self.missing or self.arrived[:1]
+        named = blamed[: max(1, min(len(blamed), most // 4))]
+        more = [f"  and {len(blamed) - len(named)} more"] if len(blamed) > len(named) else []
+        lines: list[str] = []
+        shown: dict[tuple[str, ...], str] = {}
+        for number, state in enumerate(named):
+            rest = (most - len(more) - len(lines)) // (len(named) - number) - 1
+            lines.append(self._named(state) if self.missing else f"  stack of {state.name}:")
+            frames = tuple(state.frames)
+            said = _recorded(state)[: max(0, rest - 1)]
+            if frames and frames in shown:
+                said.append(f"    same stack as {shown[frames]}")
+            elif frames:
+                shown[frames] = state.name
+                children = [line for child in state.children for line in child.rstrip().split("\n")]
+                for_children = min(len(children), max(0, rest // 2))
+                said += indented("\n".join(frames), max(2, rest - len(said) - for_children) - 1)
+                said += [f"    {line}" for line in children[: max(0, rest - len(said))]]
+            lines += said[: max(0, rest)]
+        return [*lines, *more]
 
-def call(what: str, number: int, group: str = "") -> str:
-    """``"barrier, collective number 3"``"""
-    if number < 0:
-        return f"{what} (there is no process group yet)"
-    return f"{what}, collective number {number}{f' of group {group}' if group not in ('', '0') else ''}"
+    def _named(self, state: State) -> str:
+        return f"  {'missing: ' if self.call else ''}{state.whole_name} {state.text}"
+
+    def _end(self) -> list[str]:
+        lines = []
+        if any(state.kind in (STILL, WORKS, SILENT) for state in self.missing):
+            lines.append("  A rank that is only slow (data, a download, a checkpoint) looks like this, too.")
+        return [*lines, f"  {self.after}"] if self.after is not None else lines
 
 
-def _in_short(state: State) -> str:
-    if state.kind in (WAITS, ELSEWHERE):
-        return f"in {state.call.replace(', collective number', '')}"
-    if state.kind == STILL:
-        does = "has made no progress" if state.works else "has not moved"
-        return f"{does} for {state.seconds:.0f} s, at {state.place}"
-    if state.kind == WORKS:
-        return f"works, at {state.place}"
-    if state.kind == FAILED:
-        return f"ended with an error: {_cut(state.detail.rstrip().rpartition(chr(10))[2])}"
-    if state.kind == DIED:
-        return f"died ({state.text.rstrip('.').partition(': ')[2].partition('. ')[0] or 'it is gone'})"
-    if state.kind == SILENT:
-        return f"does not answer ({state.text.partition(': ')[2].partition('. ')[0].partition(' (')[0].rstrip('.')})"
-    return state.kind
+def _recorded(state: State) -> list[str]:
+    return [f"    flight recorder: {state.collective}"] if state.collective else []
 
 
-def _cut(text: str, most: int = 200) -> str:
+def cut(text: str, most: int = 200) -> str:
     """Of a longer text its beginning, up to a word's end, and "..."; of a word that takes most of it, a part."""
     if len(text) <= most:
         return text
     kept, space, _ = text[: most - 3].rpartition(" ")
     return f"{kept}{space}..." if len(kept) > most // 2 else f"{text[: most - 3]}..."
-
-
-def _plural(text: str) -> str:
-    first, _, rest = text.partition(" ")
-    return f"{ {'has': 'have', 'does': 'do', 'is': 'are', 'works,': 'work,'}.get(first, first) } {rest}"
 
 
 def _names(states: list[State]) -> str:
@@ -253,13 +370,28 @@ def say(text: str) -> None:
     thread.join(5.0)
 
 
-def tell(text: str, data: dict[str, Any]) -> None:
-    """A report: to the terminal first, then into files, if the user wants any."""
-    path = _files.place()
-    say(f"{text}\n  With all stacks in {path}.jsonl." if path else text)
-    trouble = _files.save(text, data)
+def tell(report: Report, again: bool = False) -> None:
+    """A report: to the terminal in short, then as a whole into files.
+
+    Args:
+        report: what is said.
+        again: the terminal has it already.
+    """
+    in_short = report.again() if again else report.in_short()
+    tell_and_write(in_short, report.text(), report.as_dict())
+
+
+def tell_and_write(in_short: str, text: str, data: dict[str, Any]) -> None:
+    """A text to the terminal, and another one into files, of which the terminal is told."""
+    try:
+        path = _files.place()
+    except OSError:
+        say(in_short)
+        return
+    say(f"{in_short}\n  All of it, with the whole stacks: {printable(path)}.txt and .jsonl")
+    trouble = _files.save(path, text, data)
     if trouble:
-        say(f"the report is not in {_files.VARIABLE}={os.path.dirname(path)}: {printable(trouble)}.")
+        say(f"the report is not in {printable(os.path.dirname(path))}: {printable(trouble)}.")
 
 
 def say_in_short(text: str) -> None:
@@ -291,6 +423,6 @@ def indented(text: str, most: int) -> list[str]:
     return [f"    {line}" for line in lines]
 
 
-def printable(text: str) -> str:
-    """Without what would steer a terminal: it came from other processes."""
-    return "".join(c if c == "\n" or c.isprintable() else " " for c in text)
+def in_lines(lines: Sequence[str]) -> str:
+    """Each in one line."""
+    return "\n".join(map(printable, lines))

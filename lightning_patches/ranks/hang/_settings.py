@@ -13,6 +13,10 @@ FORMS = "`300`, `300s`, `5m` or `1h`, each with or without `:abort`, or `off`"
 _OFF = ("", "0", "off", "no", "none", "false", "disable", "disabled")
 _UNITS = {"": 1.0, "s": 1.0, "sec": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 LONGEST = 30 * 86400.0
+LOOKS = 15
+"""As often a rank is looked at within one timeout, at least."""
+WATCHED = "ranks are watched for hangs"
+"""Every watched job says so once."""
 
 
 def parse(text: str) -> Optional[tuple[float, bool]]:
@@ -28,6 +32,11 @@ def parse(text: str) -> Optional[tuple[float, bool]]:
     if found is not None and found[2] in _UNITS and 0 < float(found[1]) * _UNITS[found[2]] <= LONGEST:
         return float(found[1]) * _UNITS[found[2]], found[3] is not None
     raise ValueError(f"{VARIABLE}={text} is not understood, and nothing is watched. Use {FORMS}.")
+
+
+def pause(timeout: float) -> float:
+    """Seconds from one look to the next; each rank tells as often what it does."""
+    return min(max(timeout / LOOKS, 0.1), 5.0)
 
 
 def problems(environment: Mapping[str, str] = os.environ) -> list[str]:

@@ -17,8 +17,9 @@ from types import CodeType, FrameType
 from typing import Any, Callable, Optional
 
 from lightning_patches.ranks._processes import Work
-from lightning_patches.ranks.hang import _collectives
+from lightning_patches.ranks.hang import _collectives, _settings
 from lightning_patches.ranks.hang._collectives import Collective
+from lightning_patches.ranks.hang._messages import MOST_FRAMES, printable
 from lightning_patches.ranks.hang._registry import THREADS
 
 _COMMUNICATION = (
@@ -39,7 +40,7 @@ _LIBRARIES = tuple(
     path.replace("\\", "/") + "/" for name in ("stdlib", "platstdlib") if (path := sysconfig.get_paths().get(name))
 )
 _MOST_FRAMES = 40
-AT_END = "the program's end"
+_AT_END = "the program's end"
 _SOON = 3.0
 """Seconds after which a rank that stands still is looked at more closely. Healthy ones hardly ever do for so long."""
 
@@ -54,6 +55,7 @@ class View:
 
     Args:
         place: where the main thread is in the user's code, ``"train.py:12 in training_step"``.
+        at_end: whether its program has come to its end.
         waits: how long the rank has waited for others in one call, in seconds; 0 if it does not wait.
         what: the call it waits in, ``"barrier"``.
         numbers: how many collectives it has begun in each of its process groups; empty as long as there is none.
@@ -65,6 +67,7 @@ class View:
     """
 
     place: str
+    at_end: bool
     waits: float
     what: str
     numbers: dict[str, int]
@@ -105,7 +108,7 @@ class Sampler:
 
     def look(self, torch: bool = True) -> View:
         """What this rank does now; without what torch knows of it if ``torch`` is false."""
-        now = self._clock.now(2 * self.timeout / 15 + 2.0)
+        now = self._clock.now(2 * self.timeout / _settings.LOOKS + 2.0)
         numbers = _collectives.numbers() if torch else {}
         frames = sys._current_frames()
         main = frames.get(threading.main_thread().ident or 0)
@@ -124,7 +127,8 @@ class Sampler:
             self._progress = (self._progress[0], now)
         place = _place(main) if main is not None else ""
         return View(
-            place=place if torch else f"{AT_END}, {place}"[:512],
+            place=place if torch else f"{_AT_END}, {place}"[:512],
+            at_end=not torch or _is_at_end(),
             waits=waits,
             what=what,
             numbers=numbers,
@@ -262,7 +266,7 @@ def describe() -> str:
         others = thread != main and thread not in waited_for and _communication(frame, False) is None
         if thread in ours or others:
             continue
-        lines = [line for entry in traceback.format_stack(frame) for line in entry.rstrip().split("\n")]
+        lines = [line for entry in traceback.extract_stack(frame) for line in _in_lines(entry)]
         if len(lines) > 2 * _MOST_FRAMES:
             lines = [*lines[:8], "  ...", *lines[-2 * _MOST_FRAMES + 8 :]]
         if thread == main:
@@ -273,15 +277,47 @@ def describe() -> str:
     return "\n".join(parts)
 
 
+def _in_lines(entry: traceback.FrameSummary) -> list[str]:
+    """A frame, as a traceback has it; nothing that a file or function is called begins a line of its own."""
+    at = f'  File "{printable(entry.filename)}", line {entry.lineno}, in {printable(entry.name)}'
+    return [at, f"    {printable(entry.line)}"] if entry.line else [at]
+
+
+def main_lines() -> list[str]:
+    """The main thread's stack in short: a line for each frame of the user's code and for the innermost one, and one for
+    all that lie between two of them."""
+    frames = main_frames()
+    lines: list[str] = []
+    left_out = 0
+    for number, frame in enumerate(frames):  # innermost first
+        if number and not _is_of_user(frame):
+            left_out += 1
+            continue
+        if left_out:
+            lines.append(f"... {left_out} frame{'s' * (left_out > 1)} of libraries")
+            left_out = 0
+        (entry,) = traceback.extract_stack(frame, 1)
+        source = f": {entry.line}" if entry.line else ""
+        lines.append(printable(f"{entry.filename}:{entry.lineno} in {entry.name}{source}")[:512])
+    if len(lines) > MOST_FRAMES:
+        lines = [*lines[: MOST_FRAMES - 2], "...", lines[-1]]
+    return lines[::-1]
+
+
 def _waits_for_a_thread(main: Optional[FrameType]) -> bool:
     """Whether the main thread is in a lock, a queue, a future or the end of a thread."""
     return main is None or main.f_globals.get("__name__") in _WAITING_MODULES
 
 
+def _is_at_end() -> bool:
+    """Whether the main thread waits for the others to end, as the last thing that it does in Python."""
+    frames = main_frames()
+    return bool(frames) and frames[-1].f_code.co_name == "_shutdown" and _is_module(frames[-1], "threading")
+
+
 def _waited_for_at_exit() -> list[threading.Thread]:
     """The threads that the interpreter waits for, if the main thread is at its end."""
-    frames = main_frames()
-    if not frames or frames[-1].f_code.co_name != "_shutdown" or not _is_module(frames[-1], "threading"):
+    if not _is_at_end():
         return []
     return [one for one in threading.enumerate() if not one.daemon and one is not threading.main_thread()]
 
@@ -308,9 +344,9 @@ def _place(frame: FrameType) -> str:
     if own is None:  # at the program's end the interpreter calls nothing of the user's
         waited_for = ", ".join(repr(thread.name) for thread in _waited_for_at_exit()[:4])
         if waited_for:
-            return f"{AT_END}, which waits for thread {waited_for}"[:512]
+            return f"{_AT_END}, which waits for thread {waited_for}"[:512]
         own = frame
-    return f"{os.path.basename(own.f_code.co_filename)}:{own.f_lineno} in {own.f_code.co_name}"[:512]
+    return printable(f"{os.path.basename(own.f_code.co_filename)}:{own.f_lineno} in {own.f_code.co_name}")[:512]
 
 
 def _is_of_user(frame: FrameType) -> bool:

@@ -7,12 +7,14 @@ import os
 import time
 from typing import Any, Optional
 
-from lightning_patches.ranks import _node
+from lightning_patches.ranks import _node, _processes
 from lightning_patches.ranks.hang import _wire
 
 
 def show(seconds: float = 30.0) -> list[dict[str, Any]]:
     """What each watched job of this user whose rank zero is on this node is doing, see ``Report.as_dict``.
+
+    Those of this terminal's session come first, then those that began last.
 
     Args:
         seconds: for each job to answer.
@@ -22,7 +24,13 @@ def show(seconds: float = 30.0) -> list[dict[str, Any]]:
     """
     jobs = _node.directory("jobs")
     answers = [_ask(os.path.join(jobs, name), seconds) for name in sorted(os.listdir(jobs))]
-    return [answer for answer in answers if answer is not None]
+    found = [answer for answer in answers if answer is not None]
+    return sorted(found, key=_order)
+
+
+def _order(answer: dict[str, Any]) -> tuple[bool, int]:
+    job = answer["job"]
+    return job["session"] != os.getsid(0), -(_processes.start_time(job["pid"]) or 0)
 
 
 def _ask(job: str, seconds: float) -> Optional[dict[str, Any]]:

@@ -24,11 +24,12 @@ from lightning_patches.ranks.hang import (
     _messages,
     _report,
     _secret,
+    _settings,
     _stacks,
     _wire,
 )
 from lightning_patches.ranks.hang._identity import Identity
-from lightning_patches.ranks.hang._messages import Message
+from lightning_patches.ranks.hang._messages import FAILED, FINISHED, STOPPED, Message
 from lightning_patches.ranks.hang._registry import THREADS, Job, Record
 from lightning_patches.ranks.hang._report import STATUS
 
@@ -37,6 +38,8 @@ __all__ = ["STATUS", "Watch"]
 _ATTEMPTS_AS_CHILD = 20
 """A process of :mod:`multiprocessing` that is not a rank by then never is (a DataLoader worker), and is left alone."""
 _LONGEST_LOOK = 5.0
+_LONGEST_PAUSE = 2.0
+"""Seconds until rank zero is looked for again: it may have been busy, or have had too many at its door."""
 _LATE = 10.0
 """Seconds until a rank of this node is looked for in a container of its own."""
 _ERRORS = 5
@@ -60,7 +63,7 @@ class Watch:
         self._stopped = threading.Event()
         self._leaving = threading.Event()
         self._looking = threading.Lock()
-        self._identity: Optional[Identity] = None
+        self.identity: Optional[Identity] = None
         self._job: Optional[Job] = None
         self._exchange: Optional[_secret.Exchange] = None
         self._exchanges: list[_secret.Exchange] = []
@@ -68,6 +71,7 @@ class Watch:
         self._hub: Optional[_hub.Hub] = None
         self._connection: Optional[_wire.Connection] = None
         self._said: Optional[Identity] = None
+        self._has_met_zero = False
         self._heard = self._next_try = time.monotonic()
         self._complained = 0.0
         self._port_is_taken = False
@@ -98,7 +102,7 @@ class Watch:
 
     def stop(self) -> None:
         """Watch no longer. The other ranks are told."""
-        self._leave("stopped")
+        self._leave(STOPPED)
 
     # ---------------------------------------------------------------- the thread
 
@@ -109,21 +113,21 @@ class Watch:
                 with self._looking:
                     view = self._sampler.look(torch=not self._leaving.is_set())
                     if not self._leaving.is_set():
-                        self._identity = _identity.find(_stacks.main_frames()) or self._identity
-                if self._identity is None and notices.is_child():
+                        self.identity = _identity.find(_stacks.main_frames()) or self.identity
+                if self.identity is None and notices.is_child():
                     attempts += 1
                     if attempts > _ATTEMPTS_AS_CHILD:
                         return
                 leaving = self._leaving.is_set()
-                if self._identity is not None and (leaving or self._is_that_rank(self._identity)):
-                    self._tell(self._identity, view)
-                    self._check_alone(self._identity, view)
+                if self.identity is not None and (leaving or self._is_that_rank(self.identity)):
+                    self._tell(self.identity, view)
+                    self._check_alone(self.identity, view)
                 self._pause()
                 errors = 0
             except Exception as error:  # a bug in here must not be what a training dies of
                 errors += 1
                 if errors == _ERRORS:
-                    who = self._identity.name if self._identity is not None else "this process"
+                    who = self.identity.name if self.identity is not None else "this process"
                     _report.say(
                         f"the hang watch gave up in {who}, which is no longer watched. Please report this error: "
                         f"{type(error).__name__}: {error}"
@@ -132,8 +136,7 @@ class Watch:
                 self._stopped.wait(0.2)
 
     def _pause(self) -> None:
-        interval = min(max(self.timeout / 15, 0.1), 5.0) * random.uniform(0.8, 1.2)
-        end = time.monotonic() + interval
+        end = time.monotonic() + _settings.pause(self.timeout) * random.uniform(0.8, 1.2)
         while not self._stopped.is_set():
             rest = end - time.monotonic()
             connection = self._connection
@@ -160,11 +163,24 @@ class Watch:
         pid = os.getpid()
         thread = threading.get_native_id()
         started = _processes.start_time(pid)
-        record = Record(identity.rank, pid, started, thread, self._dump.signal, self._dump.file)
+        program = _processes.program(pid)
+        record = Record(identity.rank, pid, started, thread, self._dump.signal, self._dump.file, program)
         if not self._job.register(identity.local_rank, record):
             self._stopped.set()
+            self._tell_of_another_job(identity)
             return False
         return True
+
+    def _tell_of_another_job(self, identity: Identity) -> None:
+        """Another process is that rank. Unless it has started this one, two jobs have the same port."""
+        other = self._job.record(identity.local_rank) if self._job is not None else None
+        if other is None or other.pid in _processes.ancestors(os.getpid()) or identity.local_rank != 0:
+            return
+        _report.say(
+            f"this process and {other.pid}, which lives, are both {identity.name} of a job with "
+            f"MASTER_PORT={os.environ.get('MASTER_PORT')}. Two jobs at one port wait for each other: give this "
+            "job another MASTER_PORT, or end the other one. This process is not watched for hangs."
+        )
 
     def _tell(self, identity: Identity, view: _stacks.View) -> None:
         now = time.monotonic()
@@ -176,7 +192,7 @@ class Watch:
             if now < self._next_try:
                 return
             self._connection = self._said = None
-            self._next_try = now + min(self.timeout / 5, 10.0)
+            self._next_try = now + min(self.timeout / 5, _LONGEST_PAUSE)
             self._connection = self._find_hub(identity)
         self._open_port(identity)
         connection = self._connection
@@ -184,7 +200,7 @@ class Watch:
             return
         if self._said != identity:
             connection.send(self._hello(identity))
-            self._said, self._heard = identity, time.monotonic()
+            self._said, self._heard, self._has_met_zero = identity, time.monotonic(), True
         connection.send({"t": "beat", **dataclasses.asdict(view)})
 
     def _find_hub(self, identity: Identity) -> Optional[_wire.Connection]:
@@ -192,7 +208,7 @@ class Watch:
         job = self._job
         assert job is not None
         if identity.rank == 0 and self._hub is None:
-            self._hub = _hub.Hub(job, lambda: self._identity or identity, self._settings, self._end)
+            self._hub = _hub.Hub(job, self)
         connection = _wire.connect(job.socket, job.secret()) if os.path.exists(job.socket) else None
         if connection is not None and identity.rank != 0:
             self._need_no_secret()
@@ -244,9 +260,6 @@ class Watch:
                 f"{_secret.PORT_VARIABLE} sets another one, the same in all ranks."
             )
 
-    def _settings(self) -> tuple[float, bool]:
-        return self.timeout, self.abort
-
     def _hello(self, identity: Identity) -> Message:
         return {
             "t": "hello",
@@ -264,7 +277,7 @@ class Watch:
         if kind == "taken":
             self._stopped.set()  # another process is that rank
         elif kind == "report":
-            rank = self._identity.local_rank if message["children"] and self._identity is not None else None
+            rank = self.identity.local_rank if message["children"] and self.identity is not None else None
             with self._looking:
                 torch = not self._leaving.is_set()
                 # What it says now is what the report is about, not what it said a while ago.
@@ -273,6 +286,7 @@ class Watch:
                     {
                         "t": "report",
                         "stack": _stacks.describe()[-_messages.LONGEST_STACK :],
+                        "frames": _stacks.main_lines(),
                         "collective": str(torch and _collectives.last() or "")[:1024],
                         "recorder": [dataclasses.asdict(one) for one in _collectives.recorded()] if torch else [],
                         "children": job.children(rank) if rank is not None and job is not None else [],
@@ -288,9 +302,9 @@ class Watch:
             time.sleep(_hub.GRACE)
             for local_rank in message["silent"]:
                 job.end(local_rank)
-            self._end()
+            self.end()
 
-    def _end(self) -> None:
+    def end(self) -> None:
         """End this rank, and what it has started."""
         if self._job is not None:
             with contextlib.suppress(OSError):
@@ -310,17 +324,27 @@ class Watch:
             return
         if stands < 2 * self._complained:
             return
-        at_end = view.place.startswith(_stacks.AT_END) and self._complained > 0
+        at_end = view.at_end and self._complained > 0
         self._complained = stands
+        if self._complained > 0 and view.idle >= self.timeout and not (view.waits or view.works or view.unclear):
+            at_end = at_end or self._is_left(identity)
         ends = self.abort and (at_end or (view.waits > 0 and self._nobody_works(identity)))
         if self._is_speaker(identity):
-            text = self._alone(identity, view, ends)
-            data = {"schema": 1, "verdict": text.partition("\n")[0].rstrip("."), "ranks": [], "text": text}
-            _report.tell(text, data)
+            verdict, lines = self._alone(identity, view, ends)
+            text = _report.in_lines([f"{verdict}.", *lines])
+            whole = f"{text}\n{_report.in_lines(_report.indented(_stacks.describe(), _report.MOST_OF_A_STACK))}"
+            data = {"schema": 1, "verdict": _messages.printable(verdict), "ranks": [], "text": whole}
+            _report.tell_and_write(text, whole, data)
         if ends:
             if not at_end:
                 self._end_silent_zero()
-            self._end()
+            self.end()
+
+    def _is_left(self, identity: Identity) -> bool:
+        """Whether all other ranks have come to their end, rank zero among them: nobody waits for this one any more."""
+        assert self._job is not None
+        others = [record for record in self._job.records() if record.pid != os.getpid()]
+        return identity.one_node and self._has_met_zero and all(record.gone for record in others)
 
     def _is_speaker(self, identity: Identity) -> bool:
         """Whether this is the first rank of its node that still lives, rank zero left aside: one of them speaks."""
@@ -363,26 +387,27 @@ class Watch:
         if zero is not None and self._job is not None:
             _processes.end(zero.pid, zero.started, [record.pid for record in self._job.records()])
 
-    def _alone(self, identity: Identity, view: _stacks.View, ends: bool) -> str:
+    def _alone(self, identity: Identity, view: _stacks.View, ends: bool) -> tuple[str, list[str]]:
+        """The whole in one line, and the lines after it."""
         assert self._job is not None
         me = f"{identity.name} (host {socket.gethostname()}, pid {os.getpid()})"
-        call = _report.call(view.what, max(view.numbers.values(), default=-1))
+        call = _report.Call(view.what, max(view.numbers.values(), default=-1))
         does = f"has waited {view.waits:.0f} s, in {call}"
         if not view.waits:
             does = f"has not moved for {view.idle:.0f} s, at {view.place}"
-        lines = [f"{me} {does}, and the watch of rank 0, which would know more, can't be reached."]
+        verdict, lines = f"{me} {does}, and the watch of rank 0, which would know more, can't be reached", []
         zero = self._zero()
         if zero is not None:
             outside = self._job.look(0, lives=True)
-            lines.append(f"  rank 0 (pid {zero.pid}): {outside.state}.")
-            lines += _report.indented(outside.stack, 60) if outside.stack else []
-        elif self._said is not None:
+            lines.append(f"  rank 0 (pid {zero.pid}): {outside.condition}.")
+            lines += _report.indented("\n".join(outside.frames), 8) if outside.stack else []
+        elif self._has_met_zero:
             lines.append("  rank 0 was there before.")
         else:
             lines.append(f"  It was never there: {self._advice(identity)}")
-        lines += [f"  stack of {identity.name}:", *_report.indented(_stacks.describe(), 60)]
+        lines += [f"  stack of {identity.name}:", *_report.indented("\n".join(_stacks.main_lines()), 12)]
         lines.append(f"  Ranks are ended now, with status {STATUS}." if ends else "  The rank goes on.")
-        return _report.printable("\n".join(lines))
+        return verdict, lines
 
     def _advice(self, identity: Identity) -> str:
         if identity.one_node:
@@ -400,14 +425,14 @@ class Watch:
 
     # ---------------------------------------------------------------- ends and forks
 
-    def _leave(self, why: str) -> None:
+    def _leave(self, kind: str, detail: str = "") -> None:
         """Say how this rank ends. One that has finished is still watched: what else runs at exit may hang, too."""
-        if why != "finished":
+        if kind != FINISHED:
             self._stopped.set()
         connection = self._connection
         if connection is not None and connection.open:
-            connection.send({"t": "bye", "error": why[-_messages.LONGEST_ERROR :]})
-            if self._hub is None and why != "finished":
+            connection.send({"t": "bye", "kind": kind, "detail": detail[-_messages.LONGEST_ERROR :]})
+            if self._hub is None and kind != FINISHED:
                 connection.close()
         for exchange in (*self._exchanges, *filter(None, [self._exchange])):
             exchange.stop()
@@ -425,11 +450,11 @@ class Watch:
         watch._leaving.set()
         if watch._looking.acquire(timeout=_LONGEST_LOOK):
             watch._looking.release()
-        watch._leave(text or "finished")
+        watch._leave(FAILED if text else FINISHED, text)
         if error is not None and watch._hub is not None:
             watch._hub.settle(_LONGEST_LOOK)
-        if watch._job is not None and watch._identity is not None and error is None and watch._said is not None:
-            watch._job.forget(watch._identity.local_rank)
+        if watch._job is not None and watch.identity is not None and error is None and watch._said is not None:
+            watch._job.forget(watch.identity.local_rank)
 
     @classmethod
     def _after_fork(cls) -> None:

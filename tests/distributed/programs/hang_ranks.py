@@ -24,6 +24,8 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import faults
+
 if sys.argv[1] == "hangs_in_a_late_handler":  # registered before the watch's own, and so called after it
     atexit.register(lambda: time.sleep(100))
 if os.environ.get("LATE") == os.environ["RANK"]:
@@ -123,6 +125,8 @@ def act() -> None:
     if "last" in sys.argv[3:]:
         wait_until(lambda: all(Path(f"come{rank}").exists() for rank in range(WORLD)), "the coming of all ranks")
     began = time.monotonic()
+    if "TELL_TIME" in os.environ:
+        print(f"@{time.time():.2f}", flush=True)
     if ACTION == "sleeps":
         time.sleep(100)
     elif ACTION == "sleeps_a_while":
@@ -209,6 +213,8 @@ def act() -> None:
         wait_until_known()  # before its child takes itself for this rank
         subprocess.run([sys.executable, "-c", NESTED], check=True)
         wait_until_counted(WORLD)
+    elif ACTION not in ("arrives", "hangs_in_a_late_handler"):
+        getattr(faults, ACTION)()
 
 
 if PLACE == "before":

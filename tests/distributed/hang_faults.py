@@ -1,0 +1,383 @@
+"""Faults of jobs with several ranks: what a perfect tool would say of each, and whether the hang watch does.
+
+``scripts/prove hang_faults`` runs them all and writes ``upstream/evidence/hang_faults.json``, of which
+``upstream/HANG_FAULTS.md`` is made.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Optional
+
+from tests.distributed.processes import Ended, run_ranks
+from tests.equivalence import evidence
+
+RECORD = evidence.DIRECTORY / "hang_faults.json"
+TIMEOUT = 3
+_LIMIT = 75.0
+ENDED, SPARED, ITSELF = "all ranks are ended", "nobody is ended, and all finish", "the ranks end by themselves"
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One thing that happens to a job.
+
+    Args:
+        title: for readers.
+        perfect: what a perfect tool would say.
+        actions: of each rank, see ``programs/hang_ranks.py``; ``None`` for one that never begins.
+        kinds: of the ranks in a right report, by rank, see ``lightning_patches.ranks.hang._report``; none if it can
+            only be made by another rank than zero.
+        names: a pattern of what a right report has of the rank that is to be blamed, the first in ``kinds``.
+        outcome: how it has to end.
+        variables: of the environment.
+    """
+
+    title: str
+    perfect: str
+    actions: tuple[Optional[str], ...]
+    kinds: dict[int, str] = field(default_factory=dict)
+    names: str = ""
+    outcome: str = ENDED
+    variables: dict[str, str] = field(default_factory=dict)
+
+
+def _stuck(title: str, action: str, names: str = "", kind: str = "stands still", perfect: str = "") -> Fault:
+    """Rank one does something that never ends, while rank zero waits for it."""
+    perfect = perfect or f"Rank 1 stands still in `{action}`, and rank 0 waits for it: end both."
+    return Fault(title, perfect, ("arrives after last", f"{action} after last"), {1: kind}, names or action)
+
+
+def _honest(title: str, action: str, perfect: str = "") -> Fault:
+    perfect = perfect or "Nothing that ends a rank: rank 1 works."
+    return Fault(title, perfect, ("arrives after last", f"{action} after"), outcome=SPARED)
+
+
+def _dies(title: str, action: str, names: str, kind: str = "died", outcome: str = ENDED) -> Fault:
+    perfect = f"Rank 1 is gone ({names.replace('.*', ' ... ')}): the job can't finish, end it."
+    return Fault(title, perfect, ("arrives after", f"{action} after"), {1: kind}, names, outcome)
+
+
+def _other_call(title: str, action: str, names: str) -> Fault:
+    return Fault(
+        title,
+        "The ranks are in two different calls: which rank is in which, and where.",
+        ("arrives after last", f"{action} after last"),
+        {1: "waits( elsewhere)?", 0: "waits( elsewhere)?"},
+        names,
+    )
+
+
+def _waiting(title: str, wait: str) -> Fault:
+    actions = ("arrives after last watched", "sleeps after")
+    perfect = "Rank 1 stands still in `act`, rank 0 waits for it in that call: end both."
+    return Fault(title, perfect, actions, {1: "stands still", 0: "waits"}, "act", variables={"WAIT": wait})
+
+
+FAULTS: dict[str, Fault] = {
+    # one rank stands still
+    "sleep": _stuck("sleeps for ever", "sleeps", "act"),
+    "lock": _stuck("takes a lock twice", "locks", "act"),
+    "two-locks": _stuck("two threads, two locks, in opposite order", "two_locks"),
+    "fifo": _stuck("opens a pipe that nobody writes to", "fifo"),
+    "file-lock": _stuck("waits for the lock of a file", "lock_of_a_file"),
+    "prompt": _stuck("asks for a password, and nobody is there", "prompt"),
+    "full-pipe": _stuck("writes to a program that reads no more", "full_pipe"),
+    "deep-stack": _stuck("sleeps 900 calls deep", "deep_stack", "call"),
+    "many-threads": _stuck("sleeps, beside 300 threads", "many_threads"),
+    "own-handlers": _stuck("C code with the GIL, every signal has a handler", "own_handlers", kind="does not answer"),
+    "default-handlers": _stuck("C code with the GIL, all signals kill", "default_handlers", ".", "does not answer"),
+    "gil": _stuck("C code that holds the GIL", "holds_the_gil", "act", "does not answer"),
+    "sigstop": _stuck("is stopped (SIGSTOP)", "stops", "stopped by a signal", "does not answer"),
+    "hostile-name": _stuck("sleeps in a file whose name steers terminals", "hostile_name", "died.py"),
+    "name-no-text": _stuck("sleeps in a file whose name is no text", "name_that_is_no_text", "bad.py"),
+    "worker-deadlock": _stuck("its DataLoader's worker waits for a lock", "worker_deadlock"),
+    "worker-sleeps": _stuck("its DataLoader's worker sleeps", "waits_for_a_worker", "__getitem__"),
+    "worker-stopped": _stuck("its DataLoader's worker is stopped", "worker_stopped", "stopped by a signal"),
+    "child-stopped": _stuck("the program that it has started is stopped", "waits_for_a_stopped_child", "stopped by"),
+    # one rank asks again and again
+    "poll": _stuck("looks again and again for a file", "polls", "act"),
+    "poll-file-lock": _stuck("asks every 50 ms for the lock of a file", "file_lock"),
+    "poll-asyncio": _stuck("asyncio: a heartbeat, and a future that never comes", "heartbeat", "heartbeat|beat"),
+    "poll-queue": _stuck("a queue with a timeout, again and again", "queue_timeout"),
+    "poll-connect": _stuck("connects again and again to a server that is gone", "retries"),
+    "keep-alive": _stuck("a connection that carries 10 bytes a second", "keep_alive", "receive"),
+    # ranks that end
+    "killed": _dies("is killed (SIGKILL), while rank 0 waits for it", "dies", "SIGKILL", outcome=ITSELF),
+    "killed-helper": _dies("is killed, and its helper keeps its sockets", "dies_with_a_helper", "SIGKILL"),
+    "segmentation-fault": _dies("a segmentation fault", "segmentation_fault", "SIGSEGV", outcome=ITSELF),
+    "sigterm": _dies("is asked to end (SIGTERM)", "is_asked_to_end", "SIGTERM", outcome=ITSELF),
+    "exec": _dies(
+        "replaces itself by another program", "replaces_itself", "replaced itself by sleep", "does not answer"
+    ),
+    "exit-0": _dies("`os._exit(0)`", "exits_at_once", "exited with status 0", outcome=ITSELF),
+    "exit-7": _dies("`os._exit(7)`", "exits_at_once_with_7", "exited with status 7", outcome=ITSELF),
+    "exit": _dies("`sys.exit(0)` in the midst", "exits", "", "has left", ITSELF),
+    "raises": Fault(
+        "raises before there is a group",
+        "Rank 1 ended with that error: the job can't finish, end it.",
+        ("arrives before watched", "raises before"),
+        {1: "failed"},
+        "no such file: train.csv",
+    ),
+    "worker-killed": Fault(
+        "its DataLoader's worker is killed",
+        "Rank 1 ended with that error.",
+        ("arrives after", "worker_killed after"),
+        {1: "failed"},
+        "killed by signal",
+        ITSELF,
+    ),
+    "killed-works": Fault(
+        "is killed while rank 0 computes",
+        "Rank 1 was killed (SIGKILL): the job can't finish, end it although rank 0 works.",
+        ("works_on after", "dies after"),
+        {1: "died"},
+        "SIGKILL",
+    ),
+    "never-began": Fault(
+        "rank 1 is never started",
+        "No process was started for rank 1: end rank 0.",
+        ("arrives before", None),
+        {1: "never began"},
+    ),
+    # calls that do not match
+    "broadcast": _other_call("broadcasts, the others are in a barrier", "broadcasts", "broadcast"),
+    "reduces-alone": _other_call("a value is reduced by one rank only", "reduces_for_itself", "all_?reduce"),
+    "gathers-alone": _other_call("objects are gathered by one rank only", "gathers_objects", "gather"),
+    "shape": _other_call("reduces a tensor, the others are in a barrier", "reduces_another_shape", "all_?reduce"),
+    "barrier-alone": Fault(
+        "one barrier more than the others",
+        "Rank 0 has left, and rank 1 waits for it in a second barrier.",
+        ("arrives after last", "waits_alone after last"),
+        {0: "has left"},
+        "",
+        ITSELF,
+    ),
+    "mismatch": Fault(
+        "rank 0 reduces, rank 1 is in a barrier",
+        "The ranks are in two different calls: which rank is in which, and where.",
+        ("arrives after", "arrives after"),
+        {0: "waits( elsewhere)?", 1: "waits( elsewhere)?"},
+        "reduce",
+        variables={"WAIT": "mismatch"},
+    ),
+    "group-left": Fault(
+        "leaves the group and sleeps",
+        "Rank 1 stands still in `skips`.",
+        ("arrives after last", "skips after last"),
+        names="skips",
+    ),
+    # ways to wait
+    "handle": _waiting("rank 0 waits for the handle of an asynchronous call", "handle"),
+    "functional": _waiting("rank 0 waits in a functional collective", "functional"),
+    "store": _waiting("rank 0 waits for a key of the store", "store"),
+    "monitored": _waiting("rank 0 waits in a monitored barrier", "monitored"),
+    "subgroups": Fault(
+        "four ranks, groups that were used unequally",
+        "Rank 3 stands still, ranks 0 to 2 wait for it.",
+        (*["arrives after last"] * 3, "sleeps after"),
+        {3: "stands still", 0: "waits", 1: "waits", 2: "waits"},
+        "act",
+        variables={"WAIT": "subgroup"},
+    ),
+    "before-group": Fault(
+        "before there is a group",
+        "Rank 1 stands still in `act`, rank 0 waits in init_process_group.",
+        ("arrives before watched", "sleeps before"),
+        {1: "stands still", 0: "waits"},
+        "act",
+    ),
+    # nobody waits
+    "all-sleep": Fault(
+        "all ranks sleep",
+        "No rank waits, none moves: where each stands.",
+        ("sleeps after", "sleeps after"),
+        {0: "stands still", 1: "stands still"},
+        "act",
+    ),
+    "all-lock": Fault(
+        "all ranks take a lock twice",
+        "No rank waits, none moves: where each stands.",
+        ("locks after", "locks after"),
+        {0: "stands still", 1: "stands still"},
+        "act",
+    ),
+    "all-poll": Fault(
+        "all ranks look for a file",
+        "No rank waits, none gets on: where each stands.",
+        ("polls after", "polls after"),
+        {0: "stands still", 1: "stands still"},
+        "act",
+    ),
+    "rank-0-stopped": Fault(
+        "rank 0, which hears all reports, is stopped",
+        "Rank 0 is stopped (SIGSTOP), rank 1 waits for it: end both.",
+        ("stops after", "arrives after"),
+        names="rank 0 .*stopped by a signal",
+    ),
+    "thread-at-exit": Fault(
+        "a thread keeps rank 1 from ending",
+        "Rank 1 waits at its end for that thread: end it.",
+        ("arrives end", "does_not_end end"),
+        names="which waits for thread",
+    ),
+    "handler-at-exit": Fault(
+        "a handler of rank 1 at exit does not return",
+        "Rank 1 is at its end, in that handler: end it.",
+        ("arrives end", "hangs_in_a_late_handler end"),
+        names="in <lambda>",
+    ),
+    "process-at-exit": Fault(
+        "a process of rank 1 does not end",
+        "Rank 1 waits at its end for that process: end it.",
+        ("arrives end", "joins_a_process end"),
+        names="multiprocessing",
+    ),
+    "after-rank-0": Fault(
+        "rank 1 hangs in a teardown, rank 0 has left",
+        "Rank 1 stands still in `act`, and all others have ended: end it.",
+        ("arrives end", "sleeps end"),
+        names="in act",
+    ),
+    # honest work
+    "regular-expression": _honest("a regular expression that never ends, and computes", "regular_expression"),
+    "computes": _honest("computes in Python", "works_a_while"),
+    "computes-in-c": _honest("computes in one call into C", "computes_in_c"),
+    "computes-with-gil": _honest("computes with the GIL", "computes_a_while_with_the_gil"),
+    "child-computes": _honest("a process that it has started computes", "waits_for_a_child"),
+    "tokenizes": _honest("a pool of processes computes", "tokenizes"),
+    "writes-slowly": _honest("one write that takes long", "writes_slowly"),
+    "saves": _honest("a checkpoint onto a slow disk", "saves"),
+    "packets": _honest("receives a packet a second", "packets"),
+    "small-packets": _honest("receives 7 KB a second", "small_packets"),
+    "thread-receives": _honest("a thread receives 1 MB a second", "thread_receives"),
+    "child-receives": _honest("a process receives 28 KB a second", "child_receives"),
+    "child-sends": _honest("a process sends 1 MB a second", "child_sends"),
+    "child-writes": _honest("a process writes 40 KB a second", "child_writes"),
+    "datagrams": _honest("receives datagrams", "datagrams", "Whether rank 1 works can't be seen: end nobody."),
+    "listener": Fault(
+        "a thread of each rank listens, the others compute",
+        "Nothing that ends a rank: both work.",
+        ("listens after", "listens after"),
+        outcome=SPARED,
+    ),
+}
+# What computes for ever is not told from what computes for long: it is spared, and that is what a user has to know.
+FOR_EVER = ("regular-expression",)
+
+
+def run(name: str) -> dict[str, Any]:
+    """What was seen of a fault."""
+    fault = FAULTS[name]
+    with tempfile.TemporaryDirectory(prefix="hangs-") as directory:
+        actions = [None if action is None else action.split() for action in fault.actions]
+        variables = {"LIGHTNING_PATCHES_HANG_TIMEOUT": f"{TIMEOUT}:abort", "LIGHTNING_PATCHES_HANG_DIR": directory}
+        limit = 40.0 if name in FOR_EVER else _LIMIT
+        ended = run_ranks("hang_ranks", actions, {**variables, "TELL_TIME": "1", **fault.variables}, timeout=limit)
+        lines = [line for path in sorted(Path(directory).glob("*.jsonl")) for line in path.read_text().splitlines()]
+    reports = sorted((json.loads(line) for line in lines), key=lambda report: report["time"])
+    return seen(name, ended, reports)
+
+
+def seen(name: str, ended: Ended, reports: list[dict[str, Any]]) -> dict[str, Any]:
+    fault = FAULTS[name]
+    right = next((report for report in reversed(reports) if is_right(fault, report)), None)
+    first = next((report for report in reports if is_right(fault, report)), None)
+    shown = right or (reports[-1] if reports else None)
+    begun = [float(at) for output in ended.outputs for at in re.findall(r"^@(\d+\.\d+)$", output, re.MULTILINE)]
+    return {
+        "name": name,
+        "says": shown["verdict"] if shown else "",
+        "named": first is not None if fault.outcome != SPARED else None,
+        "after": round(first["time"] - max(begun), 1) if first and begun else None,
+        "statuses": ended.statuses,
+        "seconds": round(ended.seconds, 1),
+        "outcome": outcome(name, ended, reports),
+        "lines": max((len(text.split("\n")) for text in _blocks(ended)), default=0),
+    }
+
+
+def is_right(fault: Fault, report: dict[str, Any]) -> bool:
+    """Whether a report blames whom it has to, for what it is."""
+    ranks = {rank["rank"]: rank for rank in report["ranks"]}
+    if not fault.kinds:  # made without rank zero: it has no ranks
+        return not report["ranks"] and bool(re.search(fault.names, report["text"]))
+    if not all(number in ranks and re.fullmatch(kind, ranks[number]["kind"]) for number, kind in fault.kinds.items()):
+        return False
+    blamed = ranks[next(iter(fault.kinds))]
+    said = [blamed["place"], blamed["cause"], blamed["call"], blamed["detail"], *blamed["children"]]
+    return bool(re.search(fault.names, "\n".join(said)))
+
+
+def outcome(name: str, ended: Ended, reports: list[dict[str, Any]]) -> str:
+    """How the job has ended, in the words of ``Fault.outcome``, or in others where it is none of these."""
+    statuses = [status for status, action in zip(ended.statuses, FAULTS[name].actions) if action is not None]
+    if all(status == 0 for status in statuses) or (name in FOR_EVER and statuses == [None, None]):
+        return SPARED
+    if None in statuses:
+        return "ranks are left"
+    if any(report.get("next") and report["next"]["kind"].startswith("ends") for report in reports) or 124 in statuses:
+        return ENDED
+    return ITSELF
+
+
+def is_as_it_has_to_be(row: dict[str, Any]) -> bool:
+    fault = FAULTS[row["name"]]
+    ends = row["outcome"] == fault.outcome or (fault.outcome == ITSELF and row["outcome"] == ENDED)
+    return ends and row["named"] is not False
+
+
+def page() -> str:
+    data = json.loads(RECORD.read_text(encoding="utf-8"))
+    rows = {row["name"]: row for row in data["faults"]}
+    right = sum(map(is_as_it_has_to_be, data["faults"]))
+    most = max(row["lines"] for row in data["faults"])
+    times = sorted(row["after"] for row in data["faults"] if row["after"] is not None)
+    lines = [
+        "# What the hang watch says of a fault",
+        "",
+        f"**{len(rows)} faults: {right} are as a perfect tool would have them, {len(rows) - right} are not.**",
+        "",
+        f"Made of `evidence/hang_faults.json`, which `scripts/prove hang_faults` writes: real ranks over gloo, two but "
+        f"where it says otherwise, with `LIGHTNING_PATCHES_HANG_TIMEOUT={TIMEOUT}:abort` ({data['date']}, torch "
+        f"{data['torch']}, Python {data['python']}, {data['processors']} processors that other programs used as well). "
+        f"*After* is the time from the moment at which the ranks come to the fault to the report: {times[0]:.0f} to "
+        f"{times[-1]:.0f} s, the middle one {times[len(times) // 2]:.0f} s. A report took at most "
+        f"{most} lines of the terminal.",
+        "",
+        "| | fault | what a perfect tool would say | what it says | after | what becomes of the job | exit statuses |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    for name, fault in FAULTS.items():
+        if name not in rows:
+            continue
+        row = rows[name]
+        says = row["says"].replace("|", "\\|") or "nothing"
+        mark = "✓" if is_as_it_has_to_be(row) else "✗"
+        after = f"{row['after']:.0f} s" if row["after"] is not None else ""
+        statuses = ", ".join("-" if status is None else str(status) for status in row["statuses"])
+        cells = (mark, fault.title, fault.perfect, says, after, row["outcome"], statuses)
+        lines.append(f"| {' | '.join(cells)} |")
+    lines += [
+        "",
+        "✗: who is to blame is not named, or the job does not end as it has to. `-` is a rank that was never started, "
+        "or was left when the run was over.",
+        "",
+        "Where gloo, which closes a connection as soon as the process at its other end is gone, ends rank 0 with an "
+        "error of its own, that is how the job ends; with NCCL the others would wait.",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _blocks(ended: Ended) -> list[str]:
+    """What the watch has written on the terminal, each piece with the indented lines that follow it."""
+    return [
+        found[0].rstrip("\n")
+        for output in ended.outputs
+        for found in re.finditer(r"^lightning_patches: .*\n(?: .*\n)*", output, re.MULTILINE)
+    ]

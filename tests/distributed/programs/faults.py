@@ -1,0 +1,410 @@
+"""What ranks of hang_ranks.py do: honest work, which has to be let go on, and what comes to nothing."""
+
+import asyncio
+import ctypes
+import fcntl
+import functools
+import multiprocessing
+import os
+import queue
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+SECONDS = 14
+_SERVER = """
+import socket, sys, time
+listener = socket.create_server(("127.0.0.1", 0))
+print(listener.getsockname()[1], flush=True)
+peer, _ = listener.accept()
+size, pause = int(sys.argv[1]), float(sys.argv[2])
+end = time.time() + float(sys.argv[3])
+while time.time() < end:
+    peer.send(b"x" * size) if sys.argv[4] == "sends" else peer.recv(1 << 16)
+    time.sleep(pause)
+"""
+_CLIENT = """
+import socket, sys, time
+peer = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
+end = time.time() + float(sys.argv[2])
+while time.time() < end:
+    peer.send(b"x" * 50_000)
+    time.sleep(0.05)
+"""
+_RECEIVER = "import socket, sys\npeer = socket.create_connection(('127.0.0.1', int(sys.argv[1])))\n"
+_RECEIVER += "while peer.recv(1 << 16): pass"
+
+
+def serve(size, pause, does="sends", seconds=SECONDS):
+    """A server that is nobody's child; the port that it listens on."""
+    command = [sys.executable, "-c", _SERVER, str(size), str(pause), str(seconds), does]
+    shell = subprocess.Popen(["sh", "-c", '"$@" &', "sh", *command], stdout=subprocess.PIPE, start_new_session=True)
+    return int(shell.stdout.readline())
+
+
+def receive(port):
+    with socket.create_connection(("127.0.0.1", port)) as peer:
+        while peer.recv(1 << 16):
+            pass
+
+
+# ---------------------------------------------------------------- honest work
+
+
+def packets():
+    receive(serve(1400, 1.0))
+
+
+def small_packets():
+    receive(serve(1400, 0.2))
+
+
+def thread_receives():
+    port = serve(50_000, 0.05)
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(receive, port).result()
+
+
+def child_receives():
+    subprocess.run([sys.executable, "-c", _RECEIVER, str(serve(1400, 0.05))])
+
+
+def child_sends():
+    subprocess.run([sys.executable, "-c", _CLIENT, str(serve(0, 0.0, "receives")), str(SECONDS)])
+
+
+def child_writes():
+    """40 KB a second, as a copy to object storage does."""
+    program = f"import os, time\nfor _ in range({10 * SECONDS}): os.write(1, b'x' * 4000); time.sleep(.1)"
+    subprocess.run([sys.executable, "-c", program], stdout=subprocess.DEVNULL)
+
+
+def saves():
+    """A checkpoint onto a slow disk: 64 KiB at a time, each flushed."""
+    with open("checkpoint", "wb") as file:
+        for _ in range(2 * SECONDS):
+            file.write(os.urandom(1 << 16))
+            file.flush()
+            os.fsync(file.fileno())
+            time.sleep(0.5)
+
+
+def tokenizes():
+    """In two processes, as ``datasets.map(num_proc=2)``."""
+    with multiprocessing.get_context("fork").Pool(2) as pool:
+        pool.map(_burn, [SECONDS, SECONDS])
+
+
+def _burn(seconds):
+    end = time.time() + seconds
+    while time.time() < end:
+        sum(range(1000))
+
+
+def listens():
+    """A thread of each rank listens to the other one, on a group of its own, while the main threads compute."""
+    import torch
+
+    group = torch.distributed.new_group(backend="gloo")
+    what = {"src": 1 - torch.distributed.get_rank(), "group": group}
+    threading.Thread(target=torch.distributed.recv, args=(torch.zeros(1),), kwargs=what, daemon=True).start()
+    end = time.time() + SECONDS
+    while time.time() < end:
+        torch.randn(200, 200) @ torch.randn(200, 200)
+    torch.distributed.all_reduce(torch.ones(1))
+    print("done", flush=True)
+    time.sleep(0.5)
+    os._exit(0)
+
+
+def datagrams():
+    """Of UDP nothing can be told."""
+    here, there = (socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(2))
+    here.bind(("127.0.0.1", 0))
+    there.connect(here.getsockname())
+    sender = [sys.executable, "-c", "import socket,sys,time\ns=socket.socket(fileno=int(sys.argv[1]))\n"]
+    sender[2] += f"for _ in range({5 * SECONDS}): s.send(b'x'); time.sleep(.2)\ns.send(b'end')"
+    subprocess.Popen([*sender, str(there.fileno())], pass_fds=[there.fileno()])
+    while here.recv(10) != b"end":
+        pass
+
+
+# ---------------------------------------------------------------- asks again and again, and gets nowhere
+
+
+def keep_alive():
+    """Another tool's connection says that it is there, and no more."""
+    receive(serve(10, 1.0, seconds=100))
+
+
+def file_lock():
+    """Held by somebody who has gone; asked for every 50 ms, as huggingface_hub and datasets do."""
+    with open("lock", "w") as holder, open("lock") as file:
+        fcntl.flock(holder, fcntl.LOCK_EX)
+        while True:
+            try:
+                return fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                time.sleep(0.05)
+
+
+def heartbeat():
+    async def beat():
+        while True:
+            await asyncio.sleep(0.1)
+
+    async def wait():
+        task = asyncio.create_task(beat())
+        await asyncio.get_running_loop().create_future()
+        task.cancel()
+
+    asyncio.run(wait())
+
+
+def queue_timeout():
+    waited_for = queue.Queue()
+    while True:
+        try:
+            return waited_for.get(timeout=0.1)
+        except queue.Empty:
+            pass
+
+
+def retries():
+    """A download whose server is gone."""
+    while True:
+        try:
+            return socket.create_connection(("127.0.0.1", 9), timeout=1)
+        except OSError:
+            time.sleep(1)
+
+
+# ---------------------------------------------------------------- stands still
+
+
+def fifo():
+    os.mkfifo("fifo")
+    open("fifo").close()
+
+
+def two_locks():
+    """Taken by two threads in opposite order."""
+    one, other, both = threading.Lock(), threading.Lock(), threading.Barrier(2)
+
+    def thread():
+        with other:
+            both.wait()
+            one.acquire()
+
+    threading.Thread(target=thread, daemon=True).start()
+    with one:
+        both.wait()
+        other.acquire()
+
+
+def lock_of_a_file():
+    with open("lock", "w") as holder, open("lock") as file:
+        fcntl.flock(holder, fcntl.LOCK_EX)
+        fcntl.flock(file, fcntl.LOCK_EX)
+
+
+def prompt():
+    """Nobody sits at the terminal."""
+    read, _ = os.pipe()
+    os.dup2(read, 0)
+    input("password? ")
+
+
+def full_pipe():
+    """Of a program that no longer reads what this one writes."""
+    _, write = os.pipe()
+    while True:
+        os.write(write, b"x" * 4096)
+
+
+def deep_stack():
+    sys.setrecursionlimit(20_000)
+
+    def call(depth):
+        return time.sleep(100) if depth == 0 else call(depth - 1)
+
+    call(900)
+
+
+def many_threads():
+    for _ in range(300):
+        threading.Thread(target=time.sleep, args=(90,), daemon=True).start()
+    time.sleep(100)
+
+
+def own_handlers():
+    """Every signal has a handler of the user's, and C code holds the GIL."""
+    for number in (signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2, *range(signal.SIGRTMIN + 1, signal.SIGRTMAX)):
+        signal.signal(number, lambda *_: print("a handler of the user's", flush=True))
+    time.sleep(2)
+    ctypes.PyDLL(None).sleep(60)
+
+
+def default_handlers():
+    """The signal that the watch uses kills, if it is sent."""
+    for number in range(signal.SIGRTMIN + 1, signal.SIGRTMAX):
+        signal.signal(number, signal.SIG_DFL)
+    ctypes.PyDLL(None).sleep(60)
+
+
+def regular_expression():
+    """It takes longer than the universe is old, and looks like work."""
+    re.match(r"(a+)+$", "a" * 60 + "b")
+
+
+def hostile_name():
+    """A file's name with what steers a terminal, and with a line that looks like one of the watch's."""
+    name = "/x/\x1b]0;PWNED\x07\x1b[2J\x1b[31mrm -rf\x9b31m\u202e\r\nlightning_patches: rank 0 died.py"
+    exec(compile("import time\ndef f():\n    time.sleep(100)\nf()", name, "exec"), {"__name__": "x"})
+
+
+def name_that_is_no_text():
+    exec(compile("import time\ntime.sleep(100)", "/x/\udcff\udc80bad.py", "exec"), {"__name__": "x"})
+
+
+def _worker(does):
+    import torch
+
+    next(iter(torch.utils.data.DataLoader(_Data(does), num_workers=1)))
+
+
+class _Data:
+    def __init__(self, does):
+        self.does = does
+
+    def __len__(self):
+        return 4
+
+    def __getitem__(self, index):
+        self.does()
+        return index
+
+
+def worker_deadlock():
+    """The worker was forked while another thread held a lock."""
+    lock = threading.Lock()
+    threading.Thread(target=lambda: lock.acquire() and time.sleep(1000), daemon=True).start()
+    time.sleep(0.2)
+    _worker(lock.acquire)
+
+
+def _signals_itself(number):
+    os.kill(os.getpid(), number)
+
+
+def worker_killed():
+    _worker(functools.partial(_signals_itself, signal.SIGKILL))
+
+
+def worker_stopped():
+    _worker(functools.partial(_signals_itself, signal.SIGSTOP))
+
+
+# ---------------------------------------------------------------- ends
+
+
+def dies_with_a_helper():
+    """Killed; what a library of it had forked keeps its sockets."""
+    _wait_until_known()
+    library = ctypes.PyDLL(None)
+    if library.fork() == 0:
+        library.sleep(100)
+        library._exit(0)
+    _signals_itself(signal.SIGKILL)
+
+
+def replaces_itself():
+    _wait_until_known()
+    os.execv("/bin/sleep", ["sleep", "100"])
+
+
+def segmentation_fault():
+    _wait_until_known()
+    ctypes.string_at(0)
+
+
+def is_asked_to_end():
+    _wait_until_known()
+    _signals_itself(signal.SIGTERM)
+
+
+def exits_at_once():
+    _wait_until_known()
+    os._exit(0)
+
+
+def exits_at_once_with_7():
+    _wait_until_known()
+    os._exit(7)
+
+
+def exits():
+    _wait_until_known()
+    sys.exit(0)
+
+
+def joins_a_process():
+    """At its end, one of multiprocessing that does not."""
+    multiprocessing.get_context("fork").Process(target=time.sleep, args=(100,)).start()
+
+
+def _wait_until_known():
+    from __main__ import wait_until_known
+
+    wait_until_known()
+
+
+# ---------------------------------------------------------------- another call than the others
+
+
+def skips():
+    """An error that was caught: the rank goes on with the next collective."""
+    import torch
+
+    try:
+        raise RuntimeError("a bad batch")
+    except RuntimeError:
+        torch.distributed.destroy_process_group()
+        time.sleep(100)
+
+
+def broadcasts():
+    import torch
+
+    torch.distributed.broadcast(torch.ones(3), 1)
+
+
+def reduces_another_shape():
+    import torch
+
+    torch.distributed.all_reduce(torch.ones(1000))
+
+
+def reduces_for_itself():
+    """One rank logs a value that is reduced over all of them."""
+    import torch
+
+    for _ in range(2):
+        torch.distributed.all_reduce(torch.ones(1))
+
+
+def gathers_objects():
+    import torch
+
+    torch.distributed.all_gather_object([None] * torch.distributed.get_world_size(), "x")
+
+
+def waits_alone():
+    import torch
+
+    torch.distributed.barrier()
