@@ -7,7 +7,12 @@ import pytest
 from tests.equivalence.proof import Proof, observes
 from tests.support.arms import Arm, run
 
-DENIED = {"error": "PermissionError: [Errno 13] Access Denied: 'guarded://run/model.ckpt'", "written": False}
+DENIED = {
+    "error": "PermissionError: [Errno 13] Access Denied: 'guarded://run/model.ckpt'",
+    "written": False,
+    "piped": [],
+}
+WRITTEN = {"error": None, "written": True, "piped": []}
 
 
 @cache
@@ -23,16 +28,15 @@ def test_release_before_the_bug_is_left_alone():
 
 @pytest.mark.parametrize(("version", "case"), [("2.5.2", "permitted"), ("2.6.6", "permitted"), ("2.6.6", "local")])
 def test_what_may_be_written_is_written(version, case):
-    assert seen(version, case) == seen(version, case, shim=True) == {"error": None, "written": True}
+    assert seen(version, case) == seen(version, case, shim=True) == WRITTEN
 
 
 @pytest.mark.parametrize("version", ["2.6.4", "2.6.6"])
 def test_a_class_that_derives_from_azures_is_written_as_azure(version):
-    right = {"error": None, "written": True, "piped": []}
-    assert seen(version, "azure") == seen(version, "azure", shim=True) == right
+    assert seen(version, "azure") == seen(version, "azure", shim=True) == WRITTEN
 
 
-LOST = {"error": None, "written": False}
+LOST = {"error": None, "written": False, "piped": []}
 PROOFS = tuple(
     Proof("checkpoint-permission-error", observes(LOST), case=case, recommended="by-hand", right=observes(DENIED))
     for case in ("save", "callback")

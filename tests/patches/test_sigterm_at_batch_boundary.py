@@ -49,25 +49,22 @@ def test_signals_to_both_ranks_some_batches_apart():
     assert_left_together(observed(Arm("pytorch-lightning", "2.5.2", shim=True), "all"))
 
 
-@pytest.mark.parametrize("case", ["validation", "sanity"])
-def test_during_evaluation(case, stock_hangs):
+@pytest.mark.parametrize(
+    ("case", "evaluated"), [("validation", [500, 500]), ("sanity", [300, 300]), ("uneven", [200, 60])]
+)
+def test_a_validation_is_brought_to_its_end(case, evaluated, stock_hangs):
     seen = observed(Arm("lightning", "2.6.6", shim=True), case)
-    assert_left_together(seen)
-    assert 0 < seen["places"][0][1] < (300 if case == "sanity" else 500), seen
-
-
-def test_validation_of_unequal_length_is_brought_to_its_end(stock_hangs):
-    seen = observed(Arm("lightning", "2.6.6", shim=True), "uneven")
     assert seen["statuses"] == [143, 143] and seen["received"] == [True, True], seen
-    assert [evaluated for _, evaluated in seen["places"]] == [200, 60], seen
+    assert [rank[1] for rank in seen["places"]] == evaluated and len({rank[0] for rank in seen["places"]}) == 1, seen
     assert seen["checkpoint"] == ["preempted.ckpt"], seen
 
 
-def test_signal_after_the_last_batch_ends_the_test_that_follows(stock_hangs):
-    seen = observed(Arm("lightning", "2.6.6", shim=True), "late")
-    assert seen["statuses"] == [143, 143] and seen["received"] == [True, True], seen
-    batches, evaluated = seen["places"][0]
-    assert seen["together"] and batches == 8 and evaluated < 500, seen
+@pytest.mark.parametrize(("case", "batches"), [("testing", 0), ("epoch", 8)])
+def test_an_evaluation_by_itself_is_left_as_in_one_process(case, batches):
+    """By the rank that got the signal: in the evaluation, or in the last batch of the fit before it."""
+    seen = observed(Arm("lightning", "2.6.6", shim=True), case)
+    assert "hangs" not in seen["statuses"] and seen["received"][1], seen
+    assert seen["places"][1][0] == batches and seen["places"][1][1] < 10, seen
 
 
 def test_rank_whose_peer_failed_does_not_wait_for_it(stock_hangs):
@@ -90,19 +87,15 @@ class StoreOfOldTorch:
 
 
 def where_a_rank_leaves(agreement, pace, chance):
-    """A training with validations, in small: the batch, and the batch of the validation, ``None`` at its end."""
+    """A training in small: the batch."""
     for batch in range(4000):
         if agreement.before_batch():
-            return batch, None
+            return batch
         time.sleep(chance.random() * pace)
-        for index in range(3 if batch % 4 == 3 else 0):
-            if agreement.after_evaluation_batch(index == 2):
-                return batch, index
     return None
 
 
-@pytest.mark.parametrize("sizes", [[3], []], ids=["known length", "unknown length"])
-def test_ranks_that_nothing_keeps_in_step_leave_at_the_same_place(sizes, monkeypatch):
+def test_ranks_that_nothing_keeps_in_step_leave_at_the_same_place(monkeypatch):
     """The agreement by itself: threads as ranks, of very different pace, and any of them is asked at any time."""
     torch = pytest.importorskip("torch")
     from lightning_patches.patches.distributed.sigterm_at_batch_boundary import StopAgreement
@@ -111,11 +104,11 @@ def test_ranks_that_nothing_keeps_in_step_leave_at_the_same_place(sizes, monkeyp
     for trial in range(8):
         chance = random.Random(trial)
         store, left = StoreOfOldTorch(torch.distributed.HashStore()), {}
-        agreements = [StopAgreement(store, rank, 4, trial, lambda: sizes) for rank in range(4)]
+        agreements = [StopAgreement(store, rank, 4, trial) for rank in range(4)]
 
         def work(rank, pace, agreement, left=left):
             left[rank] = where_a_rank_leaves(agreement, pace, random.Random(rank))
-            agreement.end(interrupted=False)
+            agreement.end()
 
         threads = [
             threading.Thread(target=work, args=(rank, 0.001 * (1 + rank), agreements[rank])) for rank in range(4)
@@ -128,7 +121,6 @@ def test_ranks_that_nothing_keeps_in_step_leave_at_the_same_place(sizes, monkeyp
         for thread in threads:
             thread.join(30)
         assert len(left) == 4 and len(set(left.values())) == 1 and left[0] is not None, (trial, left)
-        assert sizes or left[0][1] is None, (trial, left)
 
 
 def test_rank_that_is_left_without_an_answer_leaves(monkeypatch):
@@ -137,12 +129,12 @@ def test_rank_that_is_left_without_an_answer_leaves(monkeypatch):
 
     monkeypatch.setattr(StopAgreement, "patience", 0.3)
     monkeypatch.setattr(StopAgreement, "poll_every", 0.01)
-    agreement = StopAgreement(torch.distributed.HashStore(), 0, 2, 0, list)
+    agreement = StopAgreement(torch.distributed.HashStore(), 0, 2, 0)
     agreement.request()
     with pytest.warns(UserWarning, match="leaves without them"):
         while not agreement.before_batch():
             time.sleep(0.01)
-    agreement.end(interrupted=True)
+    agreement.end()
 
 
 PROOFS = (

@@ -1,8 +1,8 @@
 """Issue 20276: accelerate's hooks move a model's inputs to the device where it was loaded, in every rank.
 
 Cases: ``ddp``, ``fsdp`` and ``peft`` (Trainer), ``fabric``, each on two devices and also as
-``<case>_without_hooks``, the recommended usage; ``spread`` and ``offloaded`` (Trainer, two devices), which cannot
-train; ``one_device``, several trainings one after the other. Needs two CUDA devices, simulated or real, and accelerate;
+``<case>_without_hooks``, the recommended usage; ``spread`` and ``offloaded`` (Trainer, two devices), which cannot be
+moved; ``one_device``, several trainings one after the other. Needs two CUDA devices, simulated or real, and accelerate;
 ``peft`` needs transformers and peft as well.
 
 ``ACCELERATE_FIRST=1`` imports accelerate before Lightning. ``SCENARIO_PACKAGES`` names folders where these packages

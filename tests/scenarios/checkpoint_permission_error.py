@@ -14,6 +14,8 @@ import fsspec
 from fsspec.implementations.memory import MemoryFileSystem
 
 pl = scenario.pytorch()
+PIPED: list = []
+"""The paths whose content the stand-in for Azure is given in one piece."""
 
 
 class Guarded(MemoryFileSystem):
@@ -30,11 +32,7 @@ class Guarded(MemoryFileSystem):
 
 
 def azure():
-    """A stand-in for adlfs, and a file system that derives from its class.
-
-    Returns:
-        The paths whose content it is given in one piece.
-    """
+    """A stand-in for adlfs, and a file system that derives from its class."""
     directory = Path(os.environ.get("SCENARIO_OUT", "."))
     base = "from fsspec.implementations.memory import MemoryFileSystem"
     directory.joinpath("adlfs.py").write_text(f"{base}\nclass AzureBlobFileSystem(MemoryFileSystem): pass\n")
@@ -43,25 +41,24 @@ def azure():
 
     class Lake(adlfs.AzureBlobFileSystem):
         protocol, store, pseudo_dirs = "lake", {}, [""]
-        piped: list = []
 
         def pipe(self, path, value=None, **options):
-            self.piped.append(path)
+            PIPED.append(path)
             return super().pipe(path, value, **options)
 
     fsspec.register_implementation("lake", Lake, clobber=True)
-    return Lake.piped
+    return "lake://run"
 
 
 if __name__ == "__main__":
     fsspec.register_implementation("guarded", Guarded, clobber=True)
     model = scenario.pytorch("demos.boring_classes").BoringModel()
-    directory = "memory://run" if scenario.CASE == "permitted" else "guarded://run"
-    if scenario.CASE == "local":
-        directory = os.environ.get("SCENARIO_OUT", ".")
-    piped = azure() if scenario.CASE == "azure" else []
-    if scenario.CASE == "azure":
-        directory = "lake://run"
+    directories = {
+        "permitted": lambda: "memory://run",
+        "local": lambda: os.environ.get("SCENARIO_OUT", "."),
+        "azure": azure,
+    }
+    directory = directories.get(scenario.CASE, lambda: "guarded://run")()
     path = f"{directory}/model.ckpt"
     options = {"accelerator": "cpu", "max_steps": 2, "limit_val_batches": 0}
     error = None
@@ -79,4 +76,4 @@ if __name__ == "__main__":
     except Exception as caught:
         error = f"{type(caught).__name__}: {caught}"
     fs, place = fsspec.core.url_to_fs(path)
-    scenario.observe(error=error, written=fs.exists(place), **({"piped": piped} if scenario.CASE == "azure" else {}))
+    scenario.observe(error=error, written=fs.exists(place), piped=PIPED)

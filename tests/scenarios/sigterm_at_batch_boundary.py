@@ -5,8 +5,8 @@ sends the signal to itself, so that it always arrives in the same batch.
 
 Cases: ``one`` (rank 1 gets SIGTERM, in training), ``plain`` (likewise, without a checkpoint on preemption), ``first``
 (rank 0), ``all`` (both, some batches apart), ``validation``, ``sanity``, ``uneven`` (in a validation that is longer
-on rank 0), ``epoch`` (in the training's last batch; a test follows), ``late`` (after it), ``failed`` (rank 0 fails
-after rank 1 got the signal), ``testing`` (in trainer.test), ``single`` (one process), ``callback`` (the recommended
+on rank 0), ``epoch`` (in the training's last batch; a test follows), ``failed`` (rank 0 fails after rank 1 got the
+signal), ``testing`` (in trainer.test), ``single`` (one process), ``callback`` (the recommended
 usage: SIGUSR1, and a callback that all-reduces a flag).
 """
 
@@ -70,9 +70,6 @@ def train():
             time.sleep(0.01)
             signal_once(case == "testing" and batch_idx == 3)
 
-        def on_train_end(self):
-            signal_once(case == "late")
-
         def configure_optimizers(self):
             return torch.optim.SGD(self.parameters(), lr=0.1)
 
@@ -103,7 +100,7 @@ def train():
         return DataLoader(TensorDataset(torch.ones(WORLD * size, 2)), batch_size=1)
 
     pl.seed_everything(1)
-    length = {"epoch": 8, "late": 8, "validation": 4, "uneven": 4}.get(case, 500)
+    length = {"epoch": 8, "validation": 4, "uneven": 4}.get(case, 500)
     preemption = scenario.pytorch("callbacks").OnExceptionCheckpoint(str(OUT), filename="preempted")
     callbacks = [
         Witness(),
@@ -116,7 +113,7 @@ def train():
     trainer = scenario.trainer(
         accelerator="cpu",
         enable_checkpointing=True,
-        max_epochs=1 if case in ("epoch", "late") else 3,
+        max_epochs=1 if case == "epoch" else 3,
         callbacks=callbacks,
         num_sanity_val_steps=300 if case == "sanity" else 0,
         **{"devices": 1, **options},

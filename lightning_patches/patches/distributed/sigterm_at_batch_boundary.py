@@ -4,20 +4,19 @@ A signal handler must not run a collective, and a broadcast before every batch i
 happens once. Here the handler sets a flag. A thread beside the training looks at the process group's key-value store
 twice a second; once a rank has asked there, the ranks agree on a batch and all of them leave before it:
 
-1. Each rank's thread publishes a *limit*, a batch ahead of where its training is, and the training promises to go no
-   further before the stop is known. The thread does this also for a training that waits in a collective, so nobody
-   waits for a rank that cannot answer.
+1. Each rank's thread publishes a *limit*, the next batch after the one where its training is, and the training promises
+   to go no further before the stop is known. The thread does this also for a training that waits in a collective, so
+   nobody waits for a rank that cannot answer.
 2. When all limits are there, rank zero publishes the largest: nobody has passed it, and everybody reaches it.
 3. Each rank says that it knows, waits until all do, and raises ``SIGTERMException``. So the store, which may live in
    one of the ranks, is there for as long as somebody needs it.
-
-A position is ``(t, e)``: before the ``t``-th training batch, after ``e`` evaluation batches since.
 """
 
 from __future__ import annotations
 
 import itertools
 import logging
+import math
 import os
 import signal
 import threading
@@ -34,22 +33,15 @@ _TRAINING_LOOP = "pytorch.loops.training_epoch_loop"
 
 _FIT_LOOP = "pytorch.loops.fit_loop"
 
-_EVALUATION_LOOP = "pytorch.loops.evaluation_loop"
-
 _AGREEMENT = "_lightning_patches_agreement"
 
 _STATUS = 128 + signal.SIGTERM
 
-
 _runs = itertools.count()
 
 
-_unheard: list[int] = []
-"""Not empty: this process got SIGTERM too late for the ranks to agree on a batch. Its next run begins with that."""
-
-
 class StopAgreement:
-    """The batch before which all ranks leave, once one of them was asked to. One per ``fit``, ``validate``, ...
+    """The batch before which all ranks leave, once one of them was asked to. One per ``fit``.
 
     Args:
         store: the process group's store, of which ``set``, ``get`` and ``add`` are used: below torch 2.3 it has no
@@ -57,10 +49,10 @@ class StopAgreement:
         rank: this rank.
         world_size: number of ranks.
         run: which run of the Trainer this is, the same number in all ranks.
-        sizes: number of evaluation batches of each loader as far as it is known, asked for when it matters.
 
     Attributes:
         requested: set by the signal handler of this rank.
+        left: this rank was told to leave.
         broken: the store is gone, and no agreement is possible any more.
     """
 
@@ -68,17 +60,14 @@ class StopAgreement:
     patience = 15.0
     """Seconds that a rank waits for the others, at most. What sends SIGTERM often sends SIGKILL 30 s later."""
 
-    def __init__(self, store: Any, rank: int, world_size: int, run: int, sizes: Callable[[], list[float]]) -> None:
-        self.requested = False
-        self.broken = False
-        self._at = (0.0, 0)
-        self._limit: Optional[tuple[float, int]] = None
-        self._stop: Optional[tuple[float, int]] = None
+    def __init__(self, store: Any, rank: int, world_size: int, run: int) -> None:
+        self.requested = self.left = self.broken = False
+        self._at = 0
+        self._limit = math.inf
+        self._stop: Optional[float] = None
         self._all_know = False
-        self._left = False
-        self._store, self._rank, self._world_size, self._sizes = store, rank, world_size, sizes
+        self._store, self._rank, self._world_size = store, rank, world_size
         self._prefix = f"lightning_patches/sigterm/{run}/"
-        self._last_word = "never"
         self._ended = threading.Event()
         self._process = os.getpid()
         self._thread = threading.Thread(target=self._serve, name="sigterm-agreement", daemon=True)
@@ -95,45 +84,33 @@ class StopAgreement:
         return not self.broken and os.getpid() == self._process
 
     def before_batch(self) -> bool:
-        """A training batch or the next epoch is about to begin. ``True``: leave now, as all ranks do."""
-        self._at = (self._at[0] + 1, 0)
-        return self._limit is not None and self._settle()
+        """A batch or the next epoch is about to begin. ``True``: leave now, as all ranks do."""
+        self._at += 1
+        self.left = self._limit < math.inf and self._settle()
+        return self.left
 
-    def after_evaluation_batch(self, is_last: bool) -> bool:
-        """An evaluation batch is over. ``True``: leave now. After the last one the evaluation is brought to its end."""
-        self._at = (self._at[0], self._at[1] + 1)
-        return self._limit is not None and not is_last and self._settle()
-
-    def end(self, interrupted: bool) -> None:
+    def end(self) -> None:
         """The run is over in this rank: by an error, or because everything is done."""
-        self._last_word = "now" if interrupted else "never"
         self._ended.set()
         if os.getpid() == self._process:
             self._thread.join(2)
-            if self.requested and not self._left:
-                _unheard.append(self._process)
 
     def _settle(self) -> bool:
         deadline = time.monotonic() + self.patience
-        while self._stop is None and self._limit is not None and self._at >= self._limit:
+        while self._stop is None and self._at >= self._limit:
             if time.monotonic() > deadline:
-                return self._leave_alone()
+                notices.warn_once(
+                    "sigterm-alone",
+                    f"[rank {self._rank}] SIGTERM: not all of the other ranks answered within {self.patience:.0f} s, so"
+                    " this rank leaves without them. If they stay, end them with SIGKILL.",
+                    all_ranks=True,
+                )
+                return True
             time.sleep(0.01)
         if self._stop is None or self._at < self._stop:
             return False
         while not self._all_know and time.monotonic() < deadline:
             time.sleep(0.01)
-        self._left = True
-        return True
-
-    def _leave_alone(self) -> bool:
-        notices.warn_once(
-            "sigterm-alone",
-            f"[rank {self._rank}] SIGTERM: not all of the other ranks answered within {self.patience:.0f} s, so this"
-            " rank leaves without them. If they stay, end them with SIGKILL.",
-            all_ranks=True,
-        )
-        self._left = True
         return True
 
     # ------------------------------------------------------------ the thread's side
@@ -143,35 +120,24 @@ class StopAgreement:
             self._agree()
         except Exception:  # the store's rank is gone: what is left to do is to leave as well, if that was asked for
             self.broken = True
-            if self.requested or self._limit is not None:
-                self._stop, self._all_know = (0, 0), True
-                self._limit = (0, 0)
+            if self.requested or self._limit < math.inf:
+                self._stop, self._all_know = 0, True
+                self._limit = 0
 
     def _agree(self) -> None:
         store, prefix = self._store, self._prefix
         while not (self.requested or store.add(prefix + "requests", 0)):
             if self._ended.wait(self.poll_every):
-                break
-        if not self._ended.is_set():
-            store.add(prefix + "requests", 1)
-            self._publish_limit()
+                return self._publish_stop(math.inf)  # nobody will hear from this rank again
+        store.add(prefix + "requests", 1)
+        self._publish_limit()
         while not store.add(prefix + "stops", 0):
-            if self._ended.is_set():
-                # Nobody will hear from this rank again: if the others still count on it, this is what they go by.
-                if self._limit is None or self._rank == 0:
-                    self._publish_stop(self._last_word)
-                return
-            if self._rank == 0:
-                self._decide()
-            self._ended.wait(0.02)
-        if self._limit is None:
-            return
-        stop = store.get(prefix + "stop").decode()
-        if stop in ("now", "never"):
-            self._all_know = True
-            self._stop = (0, 0) if stop == "now" else (float("inf"), 0)
-            return
-        self._stop = _position(stop)
+            if self._ended.wait(0.02):
+                return self._publish_stop(math.inf)
+            if self._rank == 0 and store.add(prefix + "limits", 0) == self._world_size:
+                limits = [float(store.get(f"{prefix}limit/{rank}")) for rank in range(self._world_size)]
+                self._publish_stop(max(limits))
+        self._stop = float(store.get(prefix + "stop"))
         known = store.add(prefix + "known", 1)
         while known < self._world_size and not self._ended.wait(0.02):
             known = store.add(prefix + "known", 0)
@@ -181,42 +147,24 @@ class StopAgreement:
         while True:
             # The training writes where it is and then reads the limit; here it is the other way round. So one of the
             # two notices, and a limit that the training may have passed unnoticed is replaced before it is published.
-            training, evaluated = self._at
-            limit = (training, evaluated + 1)
-            self._limit = limit
-            if self._at < limit:
+            self._limit = self._at + 1
+            if self._at < self._limit:
                 break
-        self._store.set(f"{self._prefix}limit/{self._rank}", f"{limit[0]} {limit[1]} {self._sizes()}")
+        self._store.set(f"{self._prefix}limit/{self._rank}", str(self._limit))
         self._store.add(self._prefix + "limits", 1)
 
-    def _decide(self) -> None:
-        if self._store.add(self._prefix + "limits", 0) < self._world_size:
-            return
-        limits = [self._store.get(f"{self._prefix}limit/{rank}").decode() for rank in range(self._world_size)]
-        training, evaluated = max(map(_position, limits))
-        sizes = {limit.split(" ", 2)[2] for limit in limits}
-        if len(sizes) > 1 or "[]" in sizes or "inf" in "".join(sizes):
-            # An evaluation that may be longer on some ranks has no batch to which all of them come.
-            training, evaluated = training + 1, 0
-        self._publish_stop(f"{training} {evaluated}")
-
-    def _publish_stop(self, stop: str) -> None:
+    def _publish_stop(self, stop: float) -> None:
         """The first rank that comes by decides."""
         if self._store.add(self._prefix + "stops", 1) == 1:
-            self._store.set(self._prefix + "stop", stop)
-
-
-def _position(text: str) -> tuple[float, int]:
-    training, evaluated = text.split(" ")[:2]
-    return float(training), int(evaluated)
+            self._store.set(self._prefix + "stop", str(stop))
 
 
 def _begin(trainer: Any) -> Optional[StopAgreement]:
-    """An agreement for the run that begins, where there are several ranks with a store that they share. Without one
+    """An agreement for the fit that begins, where there are several ranks with a store that they share. Without one
     Lightning does what it did."""
     import torch.distributed as dist
 
-    if not (dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1):
+    if trainer.state.fn != "fit" or not (dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1):
         return None
     run, size = next(_runs), trainer.world_size
     if dist.get_world_size() != size:
@@ -226,17 +174,7 @@ def _begin(trainer: Any) -> Optional[StopAgreement]:
         store.add("lightning_patches/sigterm", 0)
     except Exception:  # a backend without a store, such as MPI
         return None
-
-    def sizes() -> list[float]:
-        is_fit = trainer.state.fn == "fit"
-        loop = trainer.fit_loop.epoch_loop.val_loop if is_fit else trainer._active_loop
-        return list(getattr(loop, "_max_batches", []))
-
-    agreement = StopAgreement(store, dist.get_rank(), size, run, sizes)
-    if os.getpid() in _unheard:
-        agreement.request()
-    _unheard.clear()
-    return agreement
+    return StopAgreement(store, dist.get_rank(), size, run)
 
 
 def _of(trainer: Any) -> Optional[StopAgreement]:
@@ -244,9 +182,11 @@ def _of(trainer: Any) -> Optional[StopAgreement]:
     return agreement
 
 
-def _leave(trainer: Any, namespace: str) -> None:
-    trainer._signal_connector.received_sigterm = True
-    raise upstream_module(namespace, "pytorch.utilities.exceptions").SIGTERMException(_STATUS)
+def _leave_together(trainer: Any, namespace: str) -> None:
+    agreement = _of(trainer)
+    if agreement is not None and agreement.before_batch():
+        trainer._signal_connector.received_sigterm = True
+        raise upstream_module(namespace, "pytorch.utilities.exceptions").SIGTERMException(_STATUS)
 
 
 # ---------------------------------------------------------------- where Lightning comes by
@@ -254,9 +194,11 @@ def _leave(trainer: Any, namespace: str) -> None:
 
 def _register(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def register_signal_handlers(self: Any) -> None:
-        _end(self, interrupted=True)  # of a run whose teardown failed
-        vars(self)[_AGREEMENT] = _begin(self.trainer)
+        before = _end(self.trainer)  # there is none in a first run
+        vars(self)[_AGREEMENT] = agreement = _begin(self.trainer)
         original(self)
+        if before is not None and before.requested and not before.left:  # too late for the ranks to agree on a batch
+            self.received_sigterm = agreement is None or not agreement.request()
 
     return register_signal_handlers
 
@@ -264,16 +206,16 @@ def _register(original: Callable[..., None], namespace: str) -> Callable[..., No
 def _teardown(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def teardown(self: Any) -> None:
         original(self)
-        _end(self, interrupted=self.trainer.state.status == "interrupted")
+        _end(self.trainer)
 
     return teardown
 
 
-def _end(connector: Any, interrupted: bool) -> None:
-    agreement: Optional[StopAgreement] = vars(connector).get(_AGREEMENT)
+def _end(trainer: Any) -> Optional[StopAgreement]:
+    agreement = _of(trainer)
     if agreement is not None:
-        del vars(connector)[_AGREEMENT]
-        agreement.end(interrupted)
+        agreement.end()
+    return agreement
 
 
 def _notify(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -282,7 +224,7 @@ def _notify(original: Callable[..., None], namespace: str) -> Callable[..., None
     def _sigterm_notifier_fn(self: Any, signum: int, _: Any) -> None:
         trainer = self.trainer
         agreement = _of(trainer)
-        if agreement is None and trainer.world_size != 1:
+        if agreement is None and trainer.state.fn == "fit":
             return original(self, signum, _)
         log.info(f"[rank: {trainer.local_rank}] Received SIGTERM: {signum}")
         is_first = not (self.received_sigterm or (agreement is not None and agreement.requested))
@@ -290,18 +232,17 @@ def _notify(original: Callable[..., None], namespace: str) -> Callable[..., None
         if is_first and launcher is not None:
             launcher.kill(signum)
         if agreement is None or not agreement.request():
-            self.received_sigterm = True
+            self.received_sigterm = True  # an evaluation by itself looks at it before each batch
 
     return _sigterm_notifier_fn
 
 
 def _before_batch(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def _broadcast_sigterm_tensor(self: Any) -> None:
-        agreement = _of(self.trainer)
-        if agreement is None:
+        if _of(self.trainer) is None:
             original(self)
-        elif agreement.before_batch():
-            _leave(self.trainer, namespace)
+        else:
+            _leave_together(self.trainer, namespace)
 
     return _broadcast_sigterm_tensor
 
@@ -309,21 +250,9 @@ def _before_batch(original: Callable[..., None], namespace: str) -> Callable[...
 def _after_epoch(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def on_advance_end(self: Any) -> None:
         original(self)
-        agreement = _of(self.trainer)
-        if agreement is not None and agreement.before_batch():
-            _leave(self.trainer, namespace)
+        _leave_together(self.trainer, namespace)
 
     return on_advance_end
-
-
-def _after_evaluation_batch(original: Callable[..., None], namespace: str) -> Callable[..., None]:
-    def _evaluation_step(self: Any, *args: Any, **kwargs: Any) -> None:
-        original(self, *args, **kwargs)
-        agreement = _of(self.trainer)
-        if agreement is not None and agreement.after_evaluation_batch(self.batch_progress.is_last_batch):
-            _leave(self.trainer, namespace)
-
-    return _evaluation_step
 
 
 PATCH = Patch(
@@ -338,7 +267,6 @@ PATCH = Patch(
         Target(f"{_CONNECTOR}:_SignalConnector._sigterm_notifier_fn", _notify),
         Target(f"{_TRAINING_LOOP}:_TrainingEpochLoop._broadcast_sigterm_tensor", _before_batch),
         Target(f"{_FIT_LOOP}:_FitLoop.on_advance_end", _after_epoch),
-        Target(f"{_EVALUATION_LOOP}:_EvaluationLoop._evaluation_step", _after_evaluation_batch),
     ),
     calls=(
         "pytorch.strategies.launchers.subprocess_script:_SubprocessScriptLauncher.kill()",
@@ -363,8 +291,8 @@ PATCH = Patch(
     "the handler sets a flag, and the ranks agree through the process group's store.",
     equivalent_to="a custom signal that a callback all-reduces at every batch",
     note="trainer.received_sigterm becomes true at the batch before which all ranks leave, up to a second after "
-    "the signal. A validation whose length is unknown or differs between ranks is brought to its end first. A "
-    "signal after the last batch is kept for the next fit or test of the process. With one device nothing changes.",
+    "the signal. A validation within fit is brought to its end first, as upstream does. In validate, test and predict "
+    "each rank that got the signal leaves at its next batch. With one device nothing changes.",
     relied_on="Training in one process is as before. With several ranks, code that polls "
     "trainer.received_sigterm sees it when all ranks leave, up to a second after the signal, not at once.",
     relied_on_tests=("tests/patches/test_sigterm_at_batch_boundary.py::test_one_process_is_as_before",),
