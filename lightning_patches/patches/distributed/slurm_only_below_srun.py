@@ -74,6 +74,7 @@ PATCH = Patch(
             "this variable is not supported. HINT: Use `--ntasks-per-node",
             "waits for other ranks in a SLURM allocation without srun",
             "The `srun` command is available on your system but is not used",
+            "SLURMEnvironment.detect, _validate_srun_used and _validate_srun_variables are replaced by hand",
         ),
     ),
     default=False,
