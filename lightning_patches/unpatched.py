@@ -240,4 +240,34 @@ FEATURES = (
         "module, since the Trainer's has to go",
         frames=("lightning/pytorch/trainer/configuration_validator.py",),
     ),
+    Feature(
+        name="batch-size-of-a-log",
+        title="self.log asks the batch for its size",
+        upstream=Upstream(issues=(10349, 10093)),
+        impact=Impact(
+            "For a mean over the epoch the first self.log of each step walks through the batch, and warns, once for "
+            "each size, where its tensors differ in the first dimension.",
+            (
+                "Trying to infer the `batch_size` from an ambiguous collection",
+                "_extract_batch_size is replaced by hand",
+            ),
+        ),
+        way_round="self.log(name, value, batch_size=len(batch[0])) says the size: the batch is not looked at then, and "
+        "the mean is weighted right",
+    ),
+    Feature(
+        name="mps-in-a-python-for-intel",
+        title="Apple's GPU in a Python that runs under Rosetta",
+        upstream=Upstream(issues=(14634, 16124, 17707)),
+        impact=Impact(
+            "On a Mac with Apple's chip Lightning does not take the GPU where Python is one for Intel's: "
+            "platform.processor() says i386. Upstream refuses it on purpose: it was slow, and lacked most operations.",
+            (
+                "`MPSAccelerator` can not run on your system since the accelerator is not available",
+                "MPSAccelerator.is_available is replaced by hand, under Rosetta",
+            ),
+        ),
+        way_round="a Python for arm64 has it, of which platform.machine() says arm64; conda makes such an environment "
+        "with CONDA_SUBDIR=osx-arm64",
+    ),
 )

@@ -13,9 +13,31 @@ from pathlib import Path
 
 from lightning_patches import patches as catalogue
 from lightning_patches.cli import _coverage, _records
-from lightning_patches.unpatched import UNPATCHED
+from lightning_patches.unpatched import FEATURES, UNPATCHED
 
 NUMBERS = Path(__file__).resolve().parents[1] / "upstream" / "changelog_fixes.txt"
+BY_HAND = {
+    "`cloud_io._load`, `pl_load`, `torch.load`": "trusted-checkpoint-load",
+    "`SLURMEnvironment.detect`": "slurm-only-below-srun",
+    "`SLURMEnvironment._validate_srun_used`, `_validate_srun_variables`": "slurm-only-below-srun",
+    "`SLURMEnvironment.resolve_root_node_address`": "slurm-master-addr",
+    "`_check_cuda_matmul_precision`": "tf32-advice",
+    "`_is_ampere_or_later`": "tf32-advice",
+    "the epoch loop, for no validation on resume": "validation-on-resume",
+    "`restore`, for no optimizer state": "fit-on-weights-alone",
+    "the names in a state dict, for `_orig_mod.`": "compiled-names",
+    "`from lightning.pytorch.loggers import NeptuneLogger`": "neptune-logger-name",
+    "`LightningModule.log`, for torch.compile": "compiled-log",
+    "the logger connector, for metrics without the progress bar": "progress-bar-without-wait",
+    "`_atomic_save`": "checkpoint-written-once",
+    "the epoch loop, for validation on the last batch": "validation-after-short-epoch",
+    "`MPSAccelerator.is_available`": "mps-in-a-python-for-intel",
+    "`_extract_batch_size`": "batch-size-of-a-log",
+    "the epoch loop, for validation by optimizer steps": "validation-by-optimizer-steps",
+    "`LightningModule.log`, for a dict of metrics": "log-of-a-dict",
+    "the check of `gradient_clip_val` in manual optimization": "clipping-in-manual-optimization",
+}
+"""What public code that uses 2.x was found to replace in Lightning, and the patch or feature that makes it needless."""
 CHANGELOGS = ("src/lightning/pytorch/CHANGELOG.md", "src/lightning/fabric/CHANGELOG.md")
 
 
@@ -104,4 +126,27 @@ def page() -> str:
         names = ", ".join(f"`{name}`" for name in fix.patches)
         verdict = f"{fix.verdict}: {names or fix.reason}" if names or fix.reason else fix.verdict
         lines.append(f"| {fix.release} | {numbers} | {bug} | {verdict} |")
-    return "\n".join([*lines, ""])
+    return "\n".join([*lines, "", *by_hand(), ""])
+
+
+def by_hand() -> list[str]:
+    """What people replace in Lightning by hand, and what they can do instead."""
+    patches = {patch.name: patch for patch in catalogue.all_patches()}
+    features = {feature.name: feature for feature in FEATURES}
+    mended = sum(name in patches for name in BY_HAND.values())
+    lines = [
+        "## What people replace in Lightning by hand",
+        "",
+        f"{len(BY_HAND)} things that public code was found to replace: {mended} are mended by a patch, for the others "
+        "`diagnose` tells how it is had without.",
+        "",
+        "| replaced | here |",
+        "| --- | --- |",
+    ]
+    for replaced, name in BY_HAND.items():
+        patch = patches.get(name)
+        if patch is None:
+            lines.append(f"| {replaced} | no patch: {features[name].way_round} |")
+        else:
+            lines.append(f"| {replaced} | `{name}`{'' if patch.default else ' (opt-in)'}: {patch.title} |")
+    return lines

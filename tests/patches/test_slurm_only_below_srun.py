@@ -1,11 +1,32 @@
 """Issues 20056 and 20776: Trainer and Fabric in an allocation of SLURM."""
 
+import os
+import shlex
+import subprocess
+import sys
+
 import pytest
 
 from tests.equivalence.proof import Proof, ends_with, observes
-from tests.support.arms import Arm, run
+from tests.support import slurm
+from tests.support.arms import Arm, environment_of, run
 
 NAME = "slurm-only-below-srun"
+LAUNCHER = """
+import lightning_patches
+from lightning_fabric import Fabric
+print("by", type(Fabric(accelerator="cpu", devices=1)._connector.cluster_environment).__name__, flush=True)
+"""
+WAYS = {
+    "srun -n1 {python}": ["SLURMEnvironment"],
+    "srun --ntasks-per-node=2 {python}": ["SLURMEnvironment"] * 2,
+    "srun --ntasks-per-node=2 bash -c '{python}; true'": ["SLURMEnvironment"] * 2,
+    "salloc --ntasks-per-node=2 srun {python}": ["SLURMEnvironment"] * 2,
+    "salloc --ntasks-per-node=2 {python}": ["LightningEnvironment"],
+    "srun -n1 -J train --pty bash -ic '{python}; true'": ["LightningEnvironment"],
+    "sbatch --wait -n2 -o batch.txt --wrap '{python}'; cat batch.txt": ["LightningEnvironment"],
+    "sbatch --wait --ntasks-per-node=2 -o batch.txt --wrap 'srun {python}'; cat batch.txt": ["SLURMEnvironment"] * 2,
+}
 
 
 @pytest.mark.parametrize(
@@ -15,6 +36,10 @@ NAME = "slurm-only-below-srun"
         ("per-node", "LightningEnvironment"),
         ("special", "LightningEnvironment"),
         ("mpirun", "LightningEnvironment"),
+        ("salloc", "SLURMEnvironment"),
+        ("pty", "LightningEnvironment"),
+        ("pty+named", "LightningEnvironment"),
+        ("srun+named", "LightningEnvironment"),
         ("none", "LightningEnvironment"),
     ],
 )
@@ -23,7 +48,33 @@ def test_who_starts_the_ranks(version, case, launcher):
     result = run("slurm_only_below_srun", Arm("pytorch-lightning", version, shim=True), case, toggle=NAME)
     assert result.ok and result.observations[0]["launcher"] == launcher, result
     said = result.output.count("Lightning starts its ranks by itself")
-    assert said == (case in ("per-node", "special", "mpirun")), result
+    assert said == (case in ("per-node", "special", "mpirun", "pty")), result
+    assert result.output.count("SLURM is the launcher") == (case == "salloc"), result
+
+
+@slurm.needed
+@pytest.mark.distributed
+@pytest.mark.xdist_group("slurm")
+@pytest.mark.timeout(600)
+def test_by_slurm_itself(tmp_path):
+    tmp_path.joinpath("launcher.py").write_text(LAUNCHER)
+    python = shlex.join([sys.executable, str(tmp_path / "launcher.py")])
+    variables = environment_of(Arm("pytorch-lightning", "2.6.6", shim=True), toggle=NAME)
+    with slurm.cluster() as cluster:
+        for way, launchers in WAYS.items():
+            terminal = ["script", "-qec", way.format(python=python), os.devnull]
+            done = subprocess.run(
+                terminal if "--pty" in way else ["bash", "-c", way.format(python=python)],
+                env={**variables, **cluster, "SLURM_OVERCOMMIT": "1"},
+                cwd=tmp_path,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                timeout=120,
+            )
+            by = [line.split()[1] for line in done.stdout.splitlines() if line.startswith("by ")]
+            assert by == launchers, (way, done.stdout)
 
 
 def test_it_is_opt_in():
@@ -40,6 +91,20 @@ PROOFS = (
         observes({"launcher": "SLURMEnvironment", "ranks": 1}),
         case="per-node",
         recommended="per-node+named",
+        right=observes({"launcher": "LightningEnvironment", "ranks": 1}),
+    ),
+    Proof(
+        NAME,
+        observes({"launcher": "LightningEnvironment", "ranks": 1}),
+        case="salloc",
+        recommended="salloc+train",
+        right=observes({"launcher": "SLURMEnvironment", "ranks": 2}),
+    ),
+    Proof(
+        NAME,
+        observes({"launcher": "SLURMEnvironment", "ranks": 1}),
+        case="pty",
+        recommended="pty+named",
         right=observes({"launcher": "LightningEnvironment", "ranks": 1}),
     ),
 )

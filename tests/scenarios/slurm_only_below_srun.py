@@ -2,11 +2,15 @@
 
 Cases: ``batch`` (a batch script with --ntasks=4 and no srun), ``per-node`` (and --ntasks-per-node: it would wait for
 ranks), ``special`` (the shell of salloc, whose step has a number of its own kind), ``mpirun`` (which inherits the step
-of its daemon), ``srun`` (one task that srun has started), ``none`` (no SLURM). With ``+fabric`` behind it,
-Fabric; with ``+named``, the job's name is interactive.
+of its daemon), ``srun`` (one task that srun has started), ``salloc`` (one of two that srun has started in a shell of
+salloc), ``pty`` (a command in the shell of ``srun --pty bash``), ``none`` (no SLURM). With ``+fabric`` behind it,
+Fabric; with ``+named``, the job's name is interactive; with ``+train``, it is not.
 """
 
 import os
+import pty
+import subprocess
+import sys
 
 import _scenario as scenario
 
@@ -21,11 +25,38 @@ VARIABLES = {
     "srun": {**JOB, **TASK, "SLURM_NTASKS": "1", "SLURM_NTASKS_PER_NODE": "1", "SLURM_STEP_ID": "0"},
     "none": {},
 }
+VARIABLES["salloc"] = {**VARIABLES["srun"], "SLURM_NTASKS": "2", "SLURM_NTASKS_PER_NODE": "2"}
+VARIABLES["salloc"].update(SLURM_JOB_NAME="interactive", SLURM_STEP_NUM_TASKS="2")
+VARIABLES["pty"] = {**VARIABLES["srun"], "SLURM_STEP_NUM_TASKS": "1"}
+
+
+def below_a_shell():
+    """This program once more, started as a shell at a terminal starts it."""
+    shell, terminal = pty.fork()
+    if shell == 0:
+        os.environ["SLURM_TASK_PID"] = str(os.getpid())
+        command = [sys.executable, __file__]
+        os._exit(subprocess.run(command, preexec_fn=os.setpgrp, stdout=subprocess.DEVNULL).returncode)
+    while True:
+        try:
+            said = os.read(terminal, 4096)
+        except OSError:  # the terminal is gone
+            said = b""
+        if not said:
+            break
+        print(said.decode(errors="replace"), end="")
+    raise SystemExit(os.waitstatus_to_exitcode(os.waitpid(shell, 0)[1]))
+
 
 if __name__ == "__main__":
+    if CASE == "pty" and "SLURM_TASK_PID" not in os.environ:
+        below_a_shell()
     for name in [name for name in os.environ if name.startswith(("SLURM_", "OMPI_", "PMI"))]:
-        del os.environ[name]
+        if name != "SLURM_TASK_PID" or CASE != "pty":
+            del os.environ[name]
     os.environ.update(VARIABLES[CASE])
+    if "train" in OPTIONS:
+        os.environ["SLURM_JOB_NAME"] = "train"
     if "named" in OPTIONS:
         os.environ["SLURM_JOB_NAME"] = "interactive"
     with scenario.observing_errors():

@@ -158,6 +158,8 @@ def test_bugs_without_a_patch(tmp_path: Path, capsys: pytest.CaptureFixture[str]
         ("validate every n optimizer steps with gradient accumulation", "validation-by-optimizer-steps"),
         ("log a dict of metrics with self.log", "log-of-a-dict"),
         ("gradient clipping in manual optimization", "clipping-in-manual-optimization"),
+        ("MPSAccelerator is not available under Rosetta", "mps-in-a-python-for-intel"),
+        ("_extract_batch_size replaced by hand", "batch-size-of-a-log"),
     ],
 )
 def test_what_is_no_bug_is_answered_with_the_way_round(

@@ -81,7 +81,12 @@ PATCH = Patch(
     impact=Impact(
         "With torch 2.6 and later a checkpoint whose hyperparameters hold objects of your own classes cannot be "
         "loaded, neither to resume nor with load_from_checkpoint.",
-        ("Weights only load failed", "Unsupported global", "weights_only"),
+        (
+            "Weights only load failed",
+            "Unsupported global",
+            "weights_only",
+            "cloud_io._load, pl_load or torch.load is replaced by hand",
+        ),
         error="_pickle.UnpicklingError: Weights only load failed.",
     ),
     equivalent_to="the same program with weights_only=False, or with TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD=1",

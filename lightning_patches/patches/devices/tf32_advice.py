@@ -32,6 +32,7 @@ PATCH = Patch(
         (
             "PyTorch is checking the matmul precision without a specific backend name",
             "mix of the legacy and new APIs to set the matmul precision",
+            "_check_cuda_matmul_precision and _is_ampere_or_later are replaced by hand",
         ),
         error="RuntimeError: PyTorch is checking the matmul precision without a specific backend name",
     ),

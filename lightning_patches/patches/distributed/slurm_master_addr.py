@@ -26,7 +26,7 @@ PATCH = Patch(
     impact=Impact(
         "Under SLURM the ranks meet at the first node of the whole job, whatever MASTER_ADDR says: where its name is "
         "not that of the fast network, or where the step does not run there, they wait for each other.",
-        ("MASTER_ADDR is ignored under SLURM",),
+        ("MASTER_ADDR is ignored under SLURM", "resolve_root_node_address is replaced by hand"),
     ),
     default=False,
     for_whom="who sets MASTER_ADDR in a job script of SLURM",

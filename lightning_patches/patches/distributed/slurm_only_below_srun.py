@@ -16,12 +16,19 @@ _OTHER_LAUNCHERS = ("OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK")
 
 def _is_srun_used(original: Callable[[], bool], namespace: str) -> Callable[[], bool]:
     def _is_srun_used() -> bool:
-        if not original():
-            return False
+        by_name = original()  # which takes jobs that are called bash or interactive for jobs without srun
+        if "SLURM_NTASKS" not in os.environ:
+            return by_name
         reason = _not_below_srun()
         if reason:
-            notices.notice_once("slurm-only-below-srun", f"{reason}: Lightning starts its ranks by itself")
-        return not reason
+            if by_name:
+                notices.notice_once("slurm-only-below-srun", f"{reason}: Lightning starts its ranks by itself")
+            return False
+        if not by_name and int(os.environ.get("SLURM_STEP_NUM_TASKS", "1")) > 1:
+            what = f"srun has started this process as one of {os.environ['SLURM_STEP_NUM_TASKS']}"
+            notices.notice_once("slurm-only-below-srun", f"{what}: SLURM is the launcher, whatever the job is called")
+            return True
+        return by_name
 
     return _is_srun_used
 
@@ -35,7 +42,20 @@ def _not_below_srun() -> str:
         return "this process is in a batch script or an interactive shell of SLURM, and srun has not started it"
     if any(os.environ.get(name, task) != task for name in _OTHER_LAUNCHERS):
         return "another launcher than srun has started this process"
+    if _in_shell(os.environ.get("SLURM_TASK_PID", "")):
+        return "this process was started in an interactive shell, which srun has started"
     return ""
+
+
+def _in_shell(task: str) -> bool:
+    """Whether srun's task is a shell at a terminal (``srun --pty bash``), which gives each command a process group of
+    its own. What a script starts stays in the group of srun's tasks."""
+    try:
+        with open(f"/proc/{int(task)}/stat") as file:
+            terminal = file.read().rpartition(")")[2].split()[4]
+        return terminal != "0" and os.getpgid(int(task)) != os.getpgrp()
+    except (OSError, ValueError):  # no such number, not on this machine, or hidden by a container
+        return False
 
 
 PATCH = Patch(
@@ -48,19 +68,23 @@ PATCH = Patch(
     upstream=Upstream(issues=(20056, 20776, 15709, 6389), pull_requests=(18618,)),
     impact=Impact(
         "In an allocation of SLURM (salloc, a notebook, a batch script whose tasks are for something else) Trainer and "
-        "Fabric raise an error about --ntasks, or wait for ranks that nobody starts.",
+        "Fabric raise an error about --ntasks, or wait for ranks that nobody starts. Below srun in salloc, each task "
+        "trains by itself.",
         (
             "this variable is not supported. HINT: Use `--ntasks-per-node",
             "waits for other ranks in a SLURM allocation without srun",
+            "The `srun` command is available on your system but is not used",
+            "SLURMEnvironment.detect, _validate_srun_used and _validate_srun_variables are replaced by hand",
         ),
         error="RuntimeError: You set `--ntasks=...` in your SLURM bash script, but this variable is not "
         "supported. HINT: Use `--ntasks-per-node=...` instead.",
     ),
     default=False,
-    for_whom="who trains in salloc, in a notebook or in a batch script of SLURM without srun",
+    for_whom="who trains in salloc, with and without srun, in srun --pty bash, in a notebook, or in a batch script of "
+    "SLURM without srun",
     signs=("SLURM_JOB_ID -SLURM_STEP_ID",),
-    equivalent_to="a job that is named interactive, which Lightning does not take for one of srun's",
-    note="Opt-in, as a batch script "
-    "that forgets srun then trains with the devices of one node, and a requeued job without srun is not resumed. A "
-    "process that a task of srun starts in turn has that task's variables, and counts as started by srun.",
+    equivalent_to="a job that is named interactive without srun, and is not with it",
+    note="Opt-in, as a batch script that forgets srun then trains with the devices of one node, a requeued job without "
+    "srun is not resumed, and tasks of srun in salloc that train each by itself become ranks. What a task of srun "
+    "starts, but for a shell at a terminal, has that task's variables, and counts as started by srun.",
 )

@@ -43,7 +43,11 @@ PATCH = Patch(
     impact=Impact(
         "A run that is resumed from a checkpoint which was saved at the end of a validation validates one batch before "
         "it trains: the metric of that batch is logged, and may be called the best.",
-        ("validation runs first after resuming from a checkpoint", "validation metric is wrong after resuming"),
+        (
+            "validation runs first after resuming from a checkpoint",
+            "validation metric is wrong after resuming",
+            "SkipResumeTrainingValidationLoop, NoValOnRestartTrainingLoop: an epoch loop of one's own",
+        ),
     ),
     note="A validation that was not over when the checkpoint was saved is gone on with, as without the patch.",
     after=("validation-own-randomness",),
