@@ -47,5 +47,5 @@ def test_what_is_only_warned_of_is_found(version):
     assert result.ok and result.observations[0] == {"seen": [2], "logged": {"mean": ((3 * 32 + 5 * 96) / 8).hex()}}, (
         result
     )
-    (match,) = diagnose.find(diagnose.prepare(result.output))
+    (match,) = find.find(prepare(result.output))
     assert match.record.name == "batch-size-of-a-log"
