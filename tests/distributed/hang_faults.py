@@ -19,7 +19,7 @@ from tests.equivalence import evidence
 RECORD = evidence.DIRECTORY / "hang_faults.json"
 TIMEOUT = 3
 _LIMIT = 75.0
-ENDED, SPARED, ITSELF = "all ranks are ended", "nobody is ended, and all finish", "the ranks end by themselves"
+ENDED, SPARED, ITSELF = "all ranks are ended", "nobody is ended", "the ranks end by themselves"
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,8 @@ class Fault:
 
 def _stuck(title: str, action: str, names: str = "", kind: str = "stands still", perfect: str = "") -> Fault:
     """Rank one does something that never ends, while rank zero waits for it."""
-    perfect = perfect or f"Rank 1 stands still in `{action}`, and rank 0 waits for it: end both."
+    where = names if names.isidentifier() else action
+    perfect = perfect or f"Rank 1 stands still in `{where}`, and rank 0 waits for it: end both."
     return Fault(title, perfect, ("arrives after last", f"{action} after last"), {1: kind}, names or action)
 
 
@@ -58,7 +59,7 @@ def _honest(title: str, action: str, perfect: str = "") -> Fault:
 
 
 def _dies(title: str, action: str, names: str, kind: str = "died", outcome: str = ENDED) -> Fault:
-    perfect = f"Rank 1 is gone ({names.replace('.*', ' ... ')}): the job can't finish, end it."
+    perfect = f"Rank 1 {f'is gone ({names})' if names else 'has left'}: the job can't finish, end it."
     return Fault(title, perfect, ("arrives after", f"{action} after"), {1: kind}, names, outcome)
 
 
@@ -90,7 +91,7 @@ FAULTS: dict[str, Fault] = {
     "deep-stack": _stuck("sleeps 900 calls deep", "deep_stack", "call"),
     "many-threads": _stuck("sleeps, beside 300 threads", "many_threads"),
     "own-handlers": _stuck("C code with the GIL, every signal has a handler", "own_handlers", kind="does not answer"),
-    "default-handlers": _stuck("C code with the GIL, all signals kill", "default_handlers", ".", "does not answer"),
+    "default-handlers": _stuck("C code with the GIL, all signals kill", "default_handlers", "", "does not answer"),
     "gil": _stuck("C code that holds the GIL", "holds_the_gil", "act", "does not answer"),
     "sigstop": _stuck("is stopped (SIGSTOP)", "stops", "stopped by a signal", "does not answer"),
     "hostile-name": _stuck("sleeps in a file whose name steers terminals", "hostile_name", "died.py"),
@@ -245,7 +246,11 @@ FAULTS: dict[str, Fault] = {
         names="in act",
     ),
     # honest work
-    "regular-expression": _honest("a regular expression that never ends, and computes", "regular_expression"),
+    "regular-expression": _honest(
+        "a regular expression that never ends, and computes",
+        "regular_expression",
+        "Where rank 1 is. It computes, which can't be told from work: end nobody.",
+    ),
     "computes": _honest("computes in Python", "works_a_while"),
     "computes-in-c": _honest("computes in one call into C", "computes_in_c"),
     "computes-with-gil": _honest("computes with the GIL", "computes_a_while_with_the_gil"),

@@ -363,7 +363,7 @@ def test_show_and_files(tmp_path: Path) -> None:
     assert re.match(r"Job \d+, `python\S* \S*hang_ranks.py arrives after` in /\S+:$", head), head
     (text,) = (tmp_path / "hangs").glob("*.txt")
     (data,) = (tmp_path / "hangs").glob("*.jsonl")
-    assert "rank 1 has not moved" in text.read_text() and str(data) in ended.outputs[0]
+    assert "rank 1 has not moved" in text.read_text() and str(text) in ended.outputs[0]
     (report,) = [json.loads(line) for line in data.read_text().splitlines()]
     assert [rank["kind"] for rank in report["ranks"]] == ["waits", "stands still"]
     assert all("hang_ranks.py" in rank["detail"] for rank in report["ranks"])

@@ -283,10 +283,17 @@ def _in_lines(entry: traceback.FrameSummary) -> list[str]:
     return [at, f"    {printable(entry.line)}"] if entry.line else [at]
 
 
-def main_lines() -> list[str]:
-    """The main thread's stack in short: a line for each frame of the user's code and for the innermost one, and one for
-    all that lie between two of them."""
-    frames = main_frames()
+def describe_in_short() -> list[str]:
+    """The main thread's stack, and those of threads that keep the program from its end, outermost frames first."""
+    lines = _in_short(main_frames(), MOST_FRAMES)
+    for thread in _waited_for_at_exit()[:2]:
+        frames = _frames(sys._current_frames().get(thread.ident or 0))
+        lines += [printable(f"thread {thread.name!r}, which has to end first:"), *_in_short(frames, MOST_FRAMES // 4)]
+    return lines[-MOST_FRAMES:]
+
+
+def _in_short(frames: list[FrameType], most: int) -> list[str]:
+    """A line for each frame of the user's code and for the innermost one, and one for all between two of them."""
     lines: list[str] = []
     left_out = 0
     for number, frame in enumerate(frames):  # innermost first
@@ -299,8 +306,8 @@ def main_lines() -> list[str]:
         (entry,) = traceback.extract_stack(frame, 1)
         source = f": {entry.line}" if entry.line else ""
         lines.append(printable(f"{entry.filename}:{entry.lineno} in {entry.name}{source}")[:512])
-    if len(lines) > MOST_FRAMES:
-        lines = [*lines[: MOST_FRAMES - 2], "...", lines[-1]]
+    if len(lines) > most:
+        lines = [*lines[: most - 2], "...", lines[-1]]
     return lines[::-1]
 
 

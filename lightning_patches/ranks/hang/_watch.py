@@ -286,7 +286,7 @@ class Watch:
                     {
                         "t": "report",
                         "stack": _stacks.describe()[-_messages.LONGEST_STACK :],
-                        "frames": _stacks.main_lines(),
+                        "frames": _stacks.describe_in_short(),
                         "collective": str(torch and _collectives.last() or "")[:1024],
                         "recorder": [dataclasses.asdict(one) for one in _collectives.recorded()] if torch else [],
                         "children": job.children(rank) if rank is not None and job is not None else [],
@@ -405,7 +405,7 @@ class Watch:
             lines.append("  rank 0 was there before.")
         else:
             lines.append(f"  It was never there: {self._advice(identity)}")
-        lines += [f"  stack of {identity.name}:", *_report.indented("\n".join(_stacks.main_lines()), 12)]
+        lines += [f"  stack of {identity.name}:", *_report.indented("\n".join(_stacks.describe_in_short()), 12)]
         lines.append(f"  Ranks are ended now, with status {STATUS}." if ends else "  The rank goes on.")
         return verdict, lines
 

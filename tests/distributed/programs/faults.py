@@ -254,6 +254,7 @@ def default_handlers():
     """The signal that the watch uses kills, if it is sent."""
     for number in range(signal.SIGRTMIN + 1, signal.SIGRTMAX):
         signal.signal(number, signal.SIG_DFL)
+    time.sleep(2)
     ctypes.PyDLL(None).sleep(60)
 
 
