@@ -18,6 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--releases", default=",".join(judge.RELEASES))
     parser.add_argument("--only", default=",".join(judge.SITUATIONS), help="situations")
     parser.add_argument("--kinds", default="", help="kinds of extensions (default: all)")
+    parser.add_argument("--times", type=int, default=judge.TIMES, help="fits of a program that is repeated")
     parser.add_argument("--without", default="", help="patches to leave out")
     parser.add_argument("--minutes", type=float, default=1e6, help="for each release; what was tried by then is kept")
     parser.add_argument("--try", action="store_true", dest="tried", help="write no record")
@@ -39,6 +40,8 @@ def run(options: argparse.Namespace) -> int:
                     break
                 if options.kinds and spec["kind"] not in words(options.kinds):
                     continue
+                if "times" in spec:
+                    spec["times"] = options.times
                 finding = tries(spec)
                 known.take(finding)
                 tell(finding)

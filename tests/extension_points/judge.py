@@ -7,7 +7,9 @@ them a patch comes near from watching it (`reached`), which functions are wrappe
 from __future__ import annotations
 
 import json
+import random
 import re
+import sys
 import tempfile
 from collections import Counter
 from dataclasses import dataclass, field
@@ -21,7 +23,7 @@ from lightning_patches import patches as catalogue
 from lightning_patches.engine import gate
 from tests.healthy import programs, trial
 from tests.healthy.trial import Change, Trace, change, default_patches
-from tests.support.arms import Arm, environment_of
+from tests.support.arms import Arm, environment_of, execute
 from tests.support.effects import declared
 
 PROGRAM = Path(__file__).with_name("program.py")
@@ -65,7 +67,11 @@ class Arms(trial.Arms):
             variables.update(HEALTHY_OUT=str(out), TMPDIR=str(out), HOME=str(out), EXTENSION=json.dumps(spec))
             if toggle is not None:
                 variables["TOGGLE"] = toggle
-            status, trace.output = parent.execute(PROGRAM, dict(variables), self.limit, str(cwd))
+            if spec["kind"] == "optimized":
+                command = [sys.executable, "-O", str(PROGRAM)]
+                status, trace.output = execute(command, variables, self.limit, str(cwd))
+            else:
+                status, trace.output = parent.execute(PROGRAM, dict(variables), self.limit, str(cwd))
             trace.status["program"] = status
             for path in out.glob("*.[0-9]*"):
                 if path.is_file() and path.suffix[1:].isdigit():
@@ -122,7 +128,6 @@ class Judge:
         self._suspects: Counter[str] = Counter()
         self._spied: dict[str, tuple[Trace, Trace, set[str]]] = {}
         self._varied: set[str] = set()
-        self._found: dict[str, list[Spec]] = {}
 
     def spied(self, situation: str) -> tuple[Trace, Trace, set[str]]:
         """The situation with every method of every part overridden: on stock, with the patches, and what they reach."""
@@ -136,7 +141,7 @@ class Judge:
     def specs(self, situation: str) -> Iterator[Spec]:
         """Every program of a situation."""
         stock, _, reached = self.spied(situation)
-        for kind in ("documented", "args", "plain", "properties"):
+        for kind in ("args", "plain", "properties"):
             yield {"situation": situation, "kind": kind}
         silent = [re.match(r"warning (\w+) (.*)", line) for lines in stock.lines.values() for line in lines]
         but = sorted({re.escape(found[2][:40].split("<")[0]) for found in silent if found})
@@ -146,7 +151,7 @@ class Judge:
             if method in self._varied:  # in another situation
                 continue
             self._varied.add(method)
-            for kind in ("raises", "never", "instance"):
+            for kind in ("raises", "never", "fewer", "instance"):
                 yield {"situation": situation, "kind": kind, "part": part, "method": name}
         calls = Counter(re.findall(r"call (\w+)\.(\w+)\(", "\n".join(stock.all_lines())))
         for part in sorted({part for part, _ in calls}):
@@ -156,25 +161,21 @@ class Judge:
         for how in ("mock", "wrapt", "checker", "plain"):
             for location in ("torch:save", "torch:load"):
                 yield {"situation": situation, "kind": "wrapper", "of": location, "how": how}
-        yield {"situation": situation, "kind": "registered", "scheme": "file"}
+        for scheme in ("file", "memory"):
+            yield {"situation": situation, "kind": "registered", "scheme": scheme}
         yield {"situation": situation, "kind": "full", "bytes": 3000}
-        yield {"situation": situation, "kind": "spawn"}
+        for kind in ("read-only", "spawn", "optimized"):
+            yield {"situation": situation, "kind": kind}
         yield {"situation": situation, "kind": "repeated", "times": TIMES}
 
     def programs(self, situations: tuple[str, ...]) -> Iterator[Spec]:
-        """Every program, the telling ones first."""
-        first = (("documented", "plain"), ("errors", "bracket", "registered", "full", "spawn", "args"))
-        for kinds in first:
-            for situation in situations:
-                yield from (spec for spec in self._specs(situation) if spec["kind"] in kinds)
-        yield from self.wrappers(situations)
-        for situation in situations:
-            yield from (spec for spec in self._specs(situation) if spec["kind"] not in sum(first, ()))
-
-    def _specs(self, situation: str) -> list[Spec]:
-        if situation not in self._found:
-            self._found[situation] = list(self.specs(situation))
-        return self._found[situation]
+        """Every program: first those that tell what else there is to try, the others in no order, so that the first
+        are a sample of all."""
+        yield from ({"situation": situation, "kind": "documented"} for situation in situations)
+        rest = [spec for situation in situations for spec in self.specs(situation)]
+        rest += self.wrappers(situations)
+        random.Random(0).shuffle(rest)
+        yield from rest
 
     def wrappers(self, situations: tuple[str, ...]) -> Iterator[Spec]:
         """Wrappers of what the default patches replace or call, each in the first situation that executes it."""
@@ -266,7 +267,9 @@ class Judge:
             return ALONE_SAME
         if _declared(patch, spec, difference):
             return "declared"
-        if trial.lives_longer(stock, alone):
+        if spec["kind"] == "properties" and not difference.gone and set(difference.come) <= set(stock.all_lines()):
+            return "reads more often what stock reads"
+        if trial.lives_longer(stock, alone) or (_dies(stock) and not _dies(alone)):
             return trial.MENDED
         fixed_in = catalogue.find(patch)[0].fixed_in
         if fixed_in is None:
@@ -284,6 +287,11 @@ class Judge:
         return ""
 
 
+def _dies(trace: Trace) -> bool:
+    """Whether the program ends with an error that it does not raise on purpose."""
+    return any(re.search(": end raises (?!.*on purpose)", line) for line in trace.all_lines())
+
+
 MODULES = ("Model",)
 ALONE_SAME = "only beside another"
 
@@ -298,3 +306,10 @@ def _declared(patch: str, spec: Spec, difference: Change) -> bool:
     return bool(patterns) and all(
         any(re.search(pattern, line) for pattern in patterns) for line in (*difference.gone, *difference.come)
     )
+
+
+def difference(situation: str, version: str, patch: str) -> Change:
+    """What one patch alone changes in a situation as it stands."""
+    spec = {"situation": situation, "kind": "plain"}
+    with Arms(version) as arms:
+        return change(arms.extended(spec, False)[0], arms.extended(spec, True, patch)[0])

@@ -39,11 +39,11 @@ def arrange() -> None:
         multiprocessing.set_start_method("spawn", force=True)
     elif kind == "registered":
         import fsspec
-        from fsspec.implementations.local import LocalFileSystem
 
         x = situations.EXTENSION
         x.kind = "documented"
-        fsspec.register_implementation(extension["scheme"], x.derived(LocalFileSystem), clobber=True)
+        known = fsspec.get_filesystem_class(extension["scheme"])
+        fsspec.register_implementation(extension["scheme"], x.derived(known), clobber=True)
         x.kind = kind
     elif kind == "read-only":
         os.makedirs("best")

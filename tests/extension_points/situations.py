@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from typing import Any, Callable
 
 import torch
@@ -685,3 +686,216 @@ def merged(x: Extension) -> None:
     model = x.make(Merges)
     tr.fit(model, loader(x), loader(x, 4))
     told(model, tr)
+
+
+@situation
+def replaced_freeze(x: Extension) -> None:
+    """A freeze of the program's own, put in the place of Lightning's, that takes the modules only."""
+    base = pl.callbacks.BaseFinetuning
+
+    def freeze(modules: Any) -> None:
+        for name, parameter in modules.named_parameters():
+            parameter.requires_grad = name.endswith("bias")
+
+    base.freeze = staticmethod(freeze)
+    model = x.make(Model)
+    callback = x.make(pl.callbacks.BackboneFinetuning, unfreeze_backbone_at_epoch=9, train_bn=False)
+    trainer(x, callbacks=[callback]).fit(model, loader(x))
+    saw("trained", [name for name, p in torch.nn.Module.named_parameters(model) if p.requires_grad])
+
+
+class Halfway(torch.nn.Module):
+    """An average of the program's own, which counts nothing."""
+
+    def __init__(self, model: Any) -> None:
+        super().__init__()
+        self.module = Net()
+
+    def update_parameters(self, model: Any) -> None:
+        note("call", "Halfway.update_parameters()")
+
+
+@situation
+def other_average(x: Extension) -> None:
+    """WeightAveraging with an average of another class."""
+    if not hasattr(pl.callbacks, "WeightAveraging"):
+        return
+
+    class Other(pl.callbacks.WeightAveraging):
+        def setup(self, trainer: Any, pl_module: Any, stage: str) -> None:
+            self._average_model = Halfway(pl_module)
+
+        def _swap_models(self, pl_module: Any) -> None:
+            note("call", "Other._swap_models()")
+
+        def _copy_average_to_current(self, pl_module: Any) -> None:
+            note("call", "Other._copy_average_to_current()")
+
+    Other.__module__ = __name__
+    model, tr = x.make(Model), trainer(x, callbacks=[x.make(Other)], enable_checkpointing=False)
+    tr.fit(model, loader(x), loader(x, 4))
+    told(model, tr)
+
+
+@situation
+def own_executor(x: Extension) -> None:
+    """AsyncCheckpointIO with an executor of the program's own, which outlives the training."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    class Shared(ThreadPoolExecutor):
+        def shutdown(self, *arguments: Any, **named: Any) -> None:
+            pass
+
+    plugin = x.make(module("pytorch.plugins.io").AsyncCheckpointIO, module("pytorch.plugins.io").TorchCheckpointIO())
+    plugin._executor = shared = Shared(max_workers=1)
+    for _ in range(2):
+        trainer(x, plugins=[plugin], max_epochs=1).fit(x.make(Model), loader(x))
+        saw("kept", plugin._executor is shared)
+    ThreadPoolExecutor.shutdown(shared)
+
+
+@situation
+def asked_rate(x: Extension) -> None:
+    """A learning rate that is a property with a setter, beside one that is not to be asked for."""
+
+    class Asked(Model):
+        @property
+        def lr(self) -> float:
+            return float(vars(self).get("own_rate", 0.125))
+
+        @lr.setter
+        def lr(self, value: float) -> None:
+            note("call", f"Asked.lr = {value:g}")
+            vars(self)["own_rate"] = value
+
+        @property
+        def learning_rate(self) -> float:
+            raise ValueError("on purpose: it is not known yet")
+
+    Asked.__module__ = __name__
+    model, tr = x.make(Asked), trainer(x, logger=False)
+    x.make(module("pytorch.tuner").Tuner, tr).lr_find(
+        model, loader(x, 32), num_training=14, early_stop_threshold=None, update_attr=True
+    )
+    tr.fit(model, loader(x))
+    told(model, tr)
+
+
+@situation
+def remote(x: Extension) -> None:
+    """Checkpoints on a file system of fsspec's, resumed, and in another place than their directory."""
+
+    class Elsewhere(pl.callbacks.ModelCheckpoint):
+        def format_checkpoint_name(self, *arguments: Any, **named: Any) -> str:
+            return "memory://elsewhere/" + os.path.basename(super().format_checkpoint_name(*arguments, **named))
+
+    Elsewhere.__module__ = __name__
+    import fsspec
+
+    found = ""
+    for cls in (pl.callbacks.ModelCheckpoint, Elsewhere, Elsewhere):
+        best = x.make(cls, dirpath="memory://best", monitor="val_loss", mode="max", save_top_k=1)
+        tr = trainer(x, callbacks=[best], max_epochs=5 if found else 2)
+        tr.fit(x.make(Model), loader(x), loader(x, 4), ckpt_path=found or None)
+        found = best.best_model_path
+        saw("remote", sorted(fsspec.filesystem("memory").find("/")))
+
+
+@situation
+def synced(x: Extension) -> None:
+    """Two ranks, and a strategy that reduces in a way of its own."""
+    spies.only_ranks = True
+
+    class Reduces(module("pytorch.strategies").DDPStrategy):  # type: ignore[misc]
+        def reduce(self, tensor: Any, group: Any = None, reduce_op: Any = "mean") -> Any:
+            note("call", f"Reduces.reduce({getattr(tensor, 'dtype', None)}, {reduce_op})")
+            return super().reduce(tensor, group, reduce_op)
+
+    class Synced(Model):
+        def validation_step(self, batch: Any, batch_idx: int) -> None:
+            self.log("val_loss", self(batch[0]).pow(2).mean(), sync_dist=True)
+
+    for cls in (Reduces, Synced):
+        cls.__module__ = __name__
+    strategy = x.make(Reduces, start_method="fork")
+    tr = trainer(x, strategy=strategy, devices=2, max_epochs=1)
+    tr.fit(x.make(Synced), loader(x), loader(x, 4))
+
+
+@situation
+def registries(x: Extension) -> None:
+    """A strategy and an accelerator that the program has registered, by their names."""
+    strategies, accelerators = module("pytorch.strategies"), module("pytorch.accelerators")
+    own = x.derived(strategies.SingleDeviceStrategy)
+    strategies.StrategyRegistry.register("own", own, description="own", override=True, device=torch.device("cpu"))
+    kind = x.derived(accelerators.CPUAccelerator)
+    accelerators.AcceleratorRegistry.register("own", kind, description="own", override=True)
+    model = x.make(Model)
+    tr = x.make(
+        pl.Trainer,
+        strategy="own",
+        accelerator=x.make(accelerators.CPUAccelerator),
+        max_epochs=1,
+        logger=False,
+        enable_progress_bar=False,
+        default_root_dir="root",
+    )
+    saw("strategy", type(tr.strategy).__name__)
+    tr.fit(model, loader(x), loader(x, 4))
+    told(model, tr)
+
+
+@situation
+def entry_points(x: Extension) -> None:
+    """A callback that comes by an entry point of an installed package."""
+    group = f"{pl.__name__}.callbacks_factory"
+    os.makedirs("site/own-1.0.dist-info")
+    with open("site/own-1.0.dist-info/METADATA", "w") as file:
+        file.write("Name: own\nVersion: 1.0\n")
+    with open("site/own-1.0.dist-info/entry_points.txt", "w") as file:
+        file.write(f"[{group}]\nown = {__name__}:own_callbacks\n")
+    sys.path.insert(0, os.path.abspath("site"))
+    model, tr = x.make(Model), trainer(x, max_epochs=1)
+    tr.fit(model, loader(x))
+    told(model, tr)
+
+
+def own_callbacks() -> list[Any]:
+    note("call", "own_callbacks()")
+    return [EXTENSION.make(pl.callbacks.LambdaCallback, on_train_end=lambda *_: note("call", "own on_train_end"))]
+
+
+@situation
+def callers(x: Extension) -> None:
+    """Hooks that look at who calls them."""
+
+    class Looks(pl.Callback):
+        def on_train_start(self, *_: Any) -> None:
+            saw("caller", sys._getframe(1).f_code.co_name)
+
+    class Looked(Model):
+        def on_train_start(self) -> None:
+            saw("caller", sys._getframe(1).f_code.co_name)
+
+    for cls in (Looks, Looked):
+        cls.__module__ = __name__
+    trainer(x, callbacks=[x.make(Looks)], max_epochs=1).fit(x.make(Looked), loader(x))
+
+
+@situation
+def own_check(x: Extension) -> None:
+    """Training that is resumed where a validation ended, with a check of the program's own on the loop."""
+    for epochs in (1, 2):
+        best = x.make(pl.callbacks.ModelCheckpoint, dirpath="best", monitor="val_loss", save_top_k=-1)
+        model, tr = x.make(Model), trainer(x, callbacks=[best], max_epochs=epochs, val_check_interval=2)
+        epoch_loop = tr.fit_loop.epoch_loop
+        check = epoch_loop._should_check_val_fx
+
+        def own(*arguments: Any, check: Any = check) -> Any:
+            note("call", "own check")
+            return check(*arguments)
+
+        epoch_loop._should_check_val_fx = own
+        path = os.path.join("best", sorted(os.listdir("best"))[0]) if epochs > 1 else None
+        tr.fit(model, loader(x), loader(x, 4), ckpt_path=path)
+        saw("still there", vars(epoch_loop).get("_should_check_val_fx") is own)

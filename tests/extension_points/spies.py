@@ -183,7 +183,7 @@ class Extension:
             found = {name: self._spy(cls, part, name, value) for name, value in methods(cls)}
         elif self.kind == "properties":
             found = {name: _property(part, name, value) for name, value in methods(cls, properties=True)}
-        elif self.kind in ("raises", "never") and self.part == part:
+        elif self.kind in ("raises", "never", "fewer") and self.part == part:
             found = {name: self._spy(cls, part, name, value) for name, value in methods(cls) if name == self.method}
         elif self.kind == "bracket" and self.part == part:
             known = dict(methods(cls))
@@ -226,7 +226,13 @@ class Extension:
             return around(value.__get__(self), *arguments, **named)
 
         of_object.__name__ = name
-        return of_object if kind == "args" else _documented(name, inspect.signature(value), of_object)
+        if kind == "args":
+            return of_object
+        signature = inspect.signature(value)
+        if kind == "fewer":
+            required = [p for p in signature.parameters.values() if p.default is p.empty]
+            signature = signature.replace(parameters=required)
+        return _documented(name, signature, of_object)
 
     def _bracket(self, name: str, value: Any, sign: float) -> Any:
         """One end of a pair: weights that the program lends itself from here to there."""

@@ -8,11 +8,13 @@ import pytest
 
 from lightning_patches import patches as catalogue
 from tests.extension_points import judge, record
+from tests.healthy import record as healthy
+from tests.support.effects import declared
 
 SAMPLE = {"2.2.5": ("manual", "precision"), "2.6.6": ("checkpoints", "tuner", "interrupted")}
 OWN = {
-    "2.2.5": ("own_freeze", "own_set_epoch", "merged", "asynchronous"),
-    "2.6.6": ("own_freeze", "own_set_epoch", "merged", "progress", "own_average"),
+    "2.2.5": ("own_freeze", "own_set_epoch", "merged", "asynchronous", "asked_rate", "own_check", "remote"),
+    "2.6.6": ("own_freeze", "own_set_epoch", "merged", "progress", "own_average", "registries", "entry_points"),
 }
 """Programs with classes of their own that a patch once did harm to."""
 HARMFUL = ("calls_a_hook_twice", "loses_a_checkpoint", "other_weights_in_the_checkpoint")
@@ -63,5 +65,17 @@ def test_a_harmful_patch_is_caught(harm: str, arms: judge.Arms, monkeypatch: pyt
 
 
 def test_a_patch_that_was_seen_to_change_results_says_so() -> None:
+    """Here, and by the random programs: what a program has looked at, but for the names that an object has."""
     seen = {patch for finding in record.load().findings for patch in finding.results}
+    for trial in healthy.load().findings:
+        lines = [line for line in (*trial.gone, *trial.come) if judge.RESULTS.match(line) and " saw dir = " not in line]
+        if trial.verdict == "explained" and len(trial.patches) == 1 and lines:
+            seen.update(trial.patches)
+    assert len(seen) > 10
     assert {patch for patch in seen if not catalogue.find(patch)[0].changes_results} == set()
+
+
+def test_a_patch_that_declares_an_effect_says_so() -> None:
+    """But for those that only say something."""
+    silent = {name for name, _ in declared() if not catalogue.find(name)[0].changes_results}
+    assert silent == {"trusted-checkpoint-load", "warn-mid-epoch-resume", "warn-removed-hooks"}

@@ -1,6 +1,7 @@
 """PR 20952: "cannot schedule new futures after shutdown" in the second run of a Trainer with AsyncCheckpointIO."""
 
 from tests.equivalence.proof import Proof, observes, sees
+from tests.extension_points.judge import difference
 from tests.support.arms import Arm, run
 
 ERROR = "RuntimeError: cannot schedule new futures after shutdown"
@@ -15,6 +16,10 @@ def test_second_validation_saves():
     official = run("async_checkpoint_reuse", Arm("lightning", "2.5.4"), "validate")
     assert shim.observations == official.observations, (shim, official)
     assert shim.observations[0]["files"] == ["epoch=0.ckpt"]
+
+
+def test_an_executor_of_a_program_is_kept():
+    assert not difference("own_executor", "2.5.2", "async-checkpoint-reuse")
 
 
 PROOFS = (

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.equivalence.proof import Proof, sees
+from tests.extension_points.judge import difference
 from tests.support.arms import Arm, run
 from tests.support.effects import Effect
 
@@ -23,6 +24,10 @@ def test_everybody_else_trains_as_before(case):
 def test_unfrozen_it_counts_again():
     shim = seen("lightning", "2.6.6", "unfrozen", shim=True)
     assert shim["mean"] != UNTOUCHED["mean"] and shim["weight"] == UNTOUCHED["weight"]
+
+
+def test_a_freeze_that_a_program_has_put_in_is_called_as_on_stock():
+    assert not difference("replaced_freeze", "2.6.6", "frozen-batch-norm")
 
 
 PROOFS = (Proof("frozen-batch-norm", sees(lambda seen: seen["learns"]), recommended="by-hand"),)

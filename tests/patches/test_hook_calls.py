@@ -3,6 +3,7 @@
 import pytest
 
 from tests.equivalence.proof import Proof, sees
+from tests.extension_points.judge import difference
 from tests.support.arms import Arm, run
 
 NEWEST = ("lightning", "2.6.6")
@@ -37,6 +38,10 @@ def test_what_sets_attributes_in_its_own_way_sees_each(case):
 @pytest.mark.distributed
 def test_on_two_ranks():
     _observes_the_same(NEWEST, "ddp")
+
+
+def test_a_hook_that_looks_who_calls_it_sees_the_names_of_stock():
+    assert not difference("callers", "2.6.6", "hook-calls")
 
 
 def _is_named_slowly(ranks):

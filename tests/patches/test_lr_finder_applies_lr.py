@@ -3,6 +3,7 @@
 import pytest
 
 from tests.equivalence.proof import Proof, sees
+from tests.extension_points.judge import difference
 from tests.support.arms import Arm, run
 from tests.support.effects import Effect
 
@@ -10,6 +11,12 @@ SCENARIO = "lr_finder_applies_lr"
 TOGETHER = "lr-finder-restarting-flag,lr-finder-val-loader,lr-finder-train-loader,lr-finder-applies-lr"
 INITIAL = (1e-3).hex()
 OLD_RATES = [[INITIAL, (5e-4).hex()]]
+
+
+def test_a_rate_that_is_a_property_is_set_once():
+    assert not difference("asked_rate", "2.5.2", "lr-finder-applies-lr")
+
+
 PROOFS = (
     Proof(
         "lr-finder-applies-lr",

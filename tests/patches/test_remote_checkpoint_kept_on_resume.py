@@ -3,6 +3,7 @@
 import pytest
 
 from tests.equivalence.proof import Proof, only, sees
+from tests.extension_points.judge import difference
 from tests.support.arms import Arm, run
 
 
@@ -34,6 +35,10 @@ def test_a_place_that_only_the_checkpoint_io_knows(distribution, version):
     stock, shim = (observed(Arm(distribution, version, shim=on), "own-scheme") for on in (False, True))
     assert stock["same_directory"] == shim["same_directory"] == ["epoch=2.ckpt"]
     assert shim["old"] == ["epoch=0.ckpt"] and shim["new"] == stock["new"] == ["epoch=2.ckpt"]
+
+
+def test_a_class_that_saves_elsewhere_removes_there_as_on_stock():
+    assert not difference("remote", "2.6.6", "remote-checkpoint-kept-on-resume")
 
 
 PROOFS = (

@@ -6,6 +6,7 @@ from typing import Callable
 import pytest
 
 from tests.equivalence.proof import Proof
+from tests.extension_points.judge import difference
 from tests.support.arms import Arm, Result, run
 
 
@@ -25,6 +26,11 @@ def test_as_torchmetrics_has_it():
 
 def test_equal_numbers_stay_as_they_are():
     assert means("lightning", "2.6.6", "equal") == means("lightning", "2.6.6", "equal", shim=True)
+
+
+@pytest.mark.distributed
+def test_a_strategy_that_reduces_by_itself_gets_what_it_gets_on_stock():
+    assert not difference("synced", "2.6.6", "synced-mean-batch-sizes")
 
 
 def _logged(ones: float, numbers: float) -> Callable[[Result], bool]:

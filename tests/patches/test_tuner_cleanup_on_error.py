@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from tests.equivalence.proof import Observations, Proof, sees
+from tests.extension_points.judge import difference
 from tests.support.arms import Arm, run
 from tests.support.effects import Effect
 
@@ -116,6 +117,10 @@ def _as_before(observations: Observations) -> Any:
     """Nothing, and the error of the user's own step. What each search is compared with is the state before it."""
     nothing: dict[str, Any] = {"changed": {}, "weights_changed": [], "files": []}
     return [{"error": "ValueError: the step broke", **nothing} for _ in observations]
+
+
+def test_an_attribute_that_the_finder_does_not_ask_for_is_not_asked_for():
+    assert not difference("asked_rate", "2.6.6", "tuner-cleanup-on-error")
 
 
 PROOFS = (

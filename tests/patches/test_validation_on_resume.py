@@ -3,6 +3,7 @@
 import pytest
 
 from tests.equivalence.proof import Proof, sees
+from tests.extension_points.judge import difference
 from tests.support.arms import Arm, run
 from tests.support.effects import Effect
 
@@ -28,6 +29,10 @@ def is_right(observed):
     """What the resumed run does is the end of what the whole one did, to the bit of the weights."""
     whole, resumed = observed["whole"], observed["resumed"]
     return resumed["seen"] == whole["seen"][-len(resumed["seen"]) :] and resumed["weights"] == whole["weights"]
+
+
+def test_a_check_of_the_programs_own_on_the_loop_stays():
+    assert not difference("own_check", "2.2.5", "validation-on-resume")
 
 
 PROOFS = (

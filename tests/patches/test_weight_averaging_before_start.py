@@ -5,6 +5,7 @@ from functools import cache
 import pytest
 
 from tests.equivalence.proof import Proof, observes
+from tests.extension_points.judge import difference
 from tests.support.arms import Arm, run
 
 TRAINED = [1 - step / 8 for step in range(1, 7)]
@@ -45,6 +46,10 @@ def test_a_subclass_with_more_of_its_own_is_left_alone():
     """It may average by itself. Upstream's own ``test_swa`` counts the calls of such a one."""
     stock, shim = (seen("2.6.6", "subclass", on) for on in (False, True))
     assert stock == shim and stock["calls"] == [12, 1]
+
+
+def test_an_average_of_another_class_is_left_alone():
+    assert not difference("other_average", "2.6.6", "weight-averaging-before-start")
 
 
 def _weights(steps):

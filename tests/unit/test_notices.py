@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import warnings
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -147,3 +149,11 @@ def test_misuse_is_an_error_under_strict_each_time(monkeypatch: pytest.MonkeyPat
     for _ in range(2):
         with pytest.raises(PatchError, match=r"\[rank 0\] this cannot work"):
             notices.report_misuse("key", "this cannot work")
+
+
+def test_a_patch_says_nothing_past_what_never_raises() -> None:
+    """Two of them say what the release says at the same place, in the release's own way."""
+    patches = Path(notices.__file__).with_name("patches")
+    speaks = re.compile(r"warnings\.warn\(|rank_zero_warn\(|\.warn\(")
+    found = {path.stem for path in patches.rglob("*.py") if speaks.search(path.read_text(encoding="utf-8"))}
+    assert found == {"interval_without_validation", "logged_tensor_precision"}

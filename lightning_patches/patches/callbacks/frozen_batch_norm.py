@@ -10,8 +10,9 @@ from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 def _freeze_before_training(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def freeze_before_training(self: Any, pl_module: Any) -> None:
-        known = upstream_module(namespace, "pytorch.callbacks.finetuning").BackboneFinetuning
-        if self.train_bn or type(self) is not known or "freeze" in vars(self):
+        module = upstream_module(namespace, "pytorch.callbacks.finetuning")
+        freezes_as_lightning = getattr(self.freeze, "__globals__", None) is vars(module)
+        if self.train_bn or type(self) is not module.BackboneFinetuning or not freezes_as_lightning:
             original(self, pl_module)
         else:
             self.freeze(pl_module.backbone, train_bn=False)

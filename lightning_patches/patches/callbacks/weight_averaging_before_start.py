@@ -15,12 +15,12 @@ def _is_unused(callback: Any, namespace: str) -> bool:
 
     A class that overrides more than when to average may average by itself, which nothing counts.
     """
-    average = callback._average_model
-    if average is None or int(average.n_averaged) > 0:
-        return False
     base = upstream_module(namespace, "pytorch.callbacks.weight_averaging").WeightAveraging
     names = {name for name in dir(base) if not name.startswith("__")} - {"should_update"}
-    return names.isdisjoint(vars(callback)) and all(getattr(type(callback), n) is getattr(base, n) for n in names)
+    if any(name in vars(callback) or getattr(type(callback), name) is not getattr(base, name) for name in names):
+        return False
+    average = callback._average_model
+    return average is not None and int(getattr(average, "n_averaged", 1)) == 0
 
 
 def _only_with_an_average(original: Callable[..., None], namespace: str) -> Callable[..., None]:

@@ -15,8 +15,9 @@ def _teardown(original: Callable[..., None], namespace: str) -> Callable[..., No
         try:
             original(self)
         finally:
-            # For the next run of the Trainer. A thread is started only when there is something to save.
-            self._executor = ThreadPoolExecutor(max_workers=1)
+            if type(self._executor) is ThreadPoolExecutor:  # one of the program's own may not end with the run
+                # For the next run of the Trainer. A thread is started only when there is something to save.
+                self._executor = ThreadPoolExecutor(max_workers=self._executor._max_workers)
 
     return teardown
 

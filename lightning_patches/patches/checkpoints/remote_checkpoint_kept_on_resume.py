@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
+from lightning_patches.engine.distributions import upstream_module
 from lightning_patches.patch import Impact, Patch, Target, Upstream
 from lightning_patches.patches.checkpoints._places import place_of, protocol_of
 
@@ -12,7 +13,10 @@ _CALLBACK = "pytorch.callbacks.model_checkpoint:ModelCheckpoint"
 
 def _remove_remote(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def remove_checkpoint(self: Any, trainer: Any, filepath: Any) -> None:
-        if not _has_to_stay_there(str(filepath), trainer.ckpt_path, self.dirpath):
+        known = upstream_module(namespace, "pytorch.callbacks.model_checkpoint").ModelCheckpoint
+        # A class derived from it may have its files elsewhere than in its directory.
+        directory = self.dirpath if type(self) is known else None
+        if not _has_to_stay_there(str(filepath), trainer.ckpt_path, directory):
             original(self, trainer, filepath)
 
     return remove_checkpoint
@@ -45,7 +49,8 @@ PATCH = Patch(
         ("the checkpoint I resumed from was deleted from the bucket", "previous run's checkpoint is deleted"),
     ),
     equivalent_to="save_top_k=-1 in the resumed run, as far as the files of the earlier run are concerned",
-    note="Files of the run itself are removed as before, so that save_top_k keeps its meaning.",
+    note="Files of the run itself are removed as before, so that save_top_k keeps its meaning. A class "
+    "derived from ModelCheckpoint, which may have a place of its own for them, keeps only what it was resumed from.",
     relied_on="Where nothing is to be removed, the same files remain as before. A program that counts on a resumed "
     "run to remove the remote checkpoint that it began with has to delete it itself: it stays.",
     relied_on_tests=(

@@ -26,7 +26,9 @@ def _apply_suggestion(original: Callable[..., Any], namespace: str) -> Callable[
         learning_rate = finder.results["lr"][finder._optimal_idx]
         attribute = upstream_module(namespace, _LR_FINDER)._determine_lr_attr_name(model, options.get("attr_name", ""))
         parsing = upstream_module(namespace, "pytorch.utilities.parsing")
-        parsing.lightning_setattr(model, attribute, learning_rate)
+        current = parsing.lightning_getattr(model, attribute)
+        if not isinstance(current, float) or current != learning_rate:  # it may be a property, with a setter
+            parsing.lightning_setattr(model, attribute, learning_rate)
         groups = [group for optimizer in trainer.optimizers for group in optimizer.param_groups]
         rates = {float(group["lr"]) for group in groups}
         for group in groups:
@@ -55,6 +57,7 @@ PATCH = Patch(
     calls=(
         "pytorch.trainer.trainer:Trainer.optimizers()",
         "pytorch.tuner.lr_finder:_determine_lr_attr_name()",
+        "pytorch.utilities.parsing:lightning_getattr()",
         "pytorch.utilities.parsing:lightning_setattr()",
     ),
     upstream=Upstream(

@@ -79,11 +79,10 @@ class _Before:
         model = trainer.lightning_module
         self.modes = [(module, module.training) for module in _modules(model)]
         parsing = upstream_module(namespace, "pytorch.utilities.parsing")
-        self.hyperparameters = [
-            (holder, name, _get(holder, name))
-            for name in attributes
-            for holder in parsing._lightning_get_all_attr_holders(model, name)
-        ]
+        # The first that there is, as the finder takes it: another may be a property that is not to be asked yet.
+        held = ((name, parsing._lightning_get_all_attr_holders(model, name)) for name in attributes)
+        name, holders = next(((name, found) for name, found in held if found), ("", []))
+        self.hyperparameters = [(holder, name, _get(holder, name)) for holder in holders]
 
     def put_back(self, known: dict[str, Any]) -> None:
         """Undo what the finder did, without talking to other ranks: they may be anywhere, or gone.

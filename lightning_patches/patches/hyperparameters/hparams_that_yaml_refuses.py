@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from argparse import Namespace
 from enum import Enum
 from typing import Any, Callable
 
+from lightning_patches import notices
 from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 
@@ -20,7 +20,7 @@ def _save_hparams_to_yaml(original: Callable[..., None], namespace: str) -> Call
             if not refused:
                 raise
             for name, kind in refused.items():
-                warnings.warn(f"Skipping {name!r}, a {kind}: YAML cannot hold it.", stacklevel=2)
+                notices.warn_once(f"hparams {name} {kind}", f"Skipping {name!r}, a {kind}: YAML cannot hold it.")
             rest = {name: value for name, value in values.items() if name not in refused}
             original(config_yaml, rest, *args, **kwargs)
             if type(values) is dict:  # of other kinds the original made a copy

@@ -11,7 +11,7 @@ _RESULT = "pytorch.trainer.connectors.logger_connector.result"
 
 def _compute(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
     def compute(self: Any) -> Any:
-        if not (self.is_tensor and self.meta.is_mean_reduction):
+        if not (self.is_tensor and self.meta.is_mean_reduction and _is_lightnings(self.meta.sync.fn, namespace)):
             return original(self)
         # The mean of the ranks' batch sizes is taken in place, and in whole numbers if the sizes are whole.
         sizes = self.cumulated_batch_size
@@ -24,6 +24,11 @@ def _compute(original: Callable[..., Any], namespace: str) -> Callable[..., Any]
     return compute
 
 
+def _is_lightnings(reduce: Any, namespace: str) -> bool:
+    """Whether it is no strategy of the program's own that is about to get the sizes: it would get other ones."""
+    return str(getattr(reduce, "__globals__", {}).get("__name__")).startswith(f"{namespace}.")
+
+
 PATCH = Patch(
     name="synced-mean-batch-sizes",
     title="The mean that sync_dist logs is right where ranks have unequal numbers of samples",
@@ -33,6 +38,7 @@ PATCH = Patch(
     targets=(Target(f"{_RESULT}:_ResultMetric.compute", _compute),),
     calls=(
         "pytorch.trainer.connectors.logger_connector.result:_Metadata.is_mean_reduction()",
+        "pytorch.trainer.connectors.logger_connector.result:_Metadata.sync()",
         "pytorch.trainer.connectors.logger_connector.result:_ResultMetric.__setattr__()",
     ),
     upstream=Upstream(issues=(21838, 12354), pull_requests=(21839,)),
@@ -43,7 +49,7 @@ PATCH = Patch(
     ),
     equivalent_to="logging a torchmetrics.MeanMetric that is updated with the batch sizes as weights",
     note="The ranks' numbers of samples are averaged before they divide; the average of whole numbers was "
-    "truncated to a whole number.",
+    "truncated to a whole number. A strategy with a reduce of its own gets what it gets without the patch.",
     relied_on="Ranks with equal numbers of samples log the same means as before. With unequal ones the mean "
     "changes to the right one, and with it what monitors it: a threshold that was tuned to the wrong one has to "
     "be set anew.",

@@ -53,7 +53,7 @@ class _Around:
 def _call_lightning_module_hook(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
     around = _Around(original, namespace)
 
-    def call_lightning_module_hook(
+    def _call_lightning_module_hook(
         trainer: Any, hook_name: str, *args: Any, pl_module: Any = None, **kwargs: Any
     ) -> Any:
         around.debug(trainer, "lightning module", hook_name)
@@ -70,13 +70,13 @@ def _call_lightning_module_hook(original: Callable[..., Any], namespace: str) ->
         set_name(_NAME, before)
         return output
 
-    return call_lightning_module_hook
+    return _call_lightning_module_hook
 
 
 def _call_callback_hooks(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     around = _Around(original, namespace)
 
-    def call_callback_hooks(
+    def _call_callback_hooks(
         trainer: Any, hook_name: str, *args: Any, monitoring_callbacks: Any = None, **kwargs: Any
     ) -> None:
         around.debug(trainer, "callback", hook_name)
@@ -96,13 +96,13 @@ def _call_callback_hooks(original: Callable[..., None], namespace: str) -> Calla
         if module:
             set_name(_NAME, before)
 
-    return call_callback_hooks
+    return _call_callback_hooks
 
 
 def _call_strategy_hook(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
     around = _Around(original, namespace)
 
-    def call_strategy_hook(trainer: Any, hook_name: str, *args: Any, **kwargs: Any) -> Any:
+    def _call_strategy_hook(trainer: Any, hook_name: str, *args: Any, **kwargs: Any) -> Any:
         around.debug(trainer, "strategy", hook_name)
         module = trainer.lightning_module
         before, set_name = module._current_fx_name, around.setter(module)
@@ -115,7 +115,7 @@ def _call_strategy_hook(original: Callable[..., Any], namespace: str) -> Callabl
         set_name(_NAME, before)
         return output
 
-    return call_strategy_hook
+    return _call_strategy_hook
 
 
 PATCH = Patch(

@@ -15,7 +15,7 @@ def _on_advance_end(original: Callable[..., None], namespace: str) -> Callable[.
         progress = validation.batch_progress
         ended = progress.is_last_batch and progress.current.completed == progress.current.ready
         # The validation is still restarting only where no batch was trained before it.
-        if not (self._restarting and validation._restarting and ended):
+        if not (self._restarting and validation._restarting and ended) or "_should_check_val_fx" in vars(self):
             original(self, *args)
             return
         self._should_check_val_fx = lambda *args: False
