@@ -116,9 +116,9 @@ def test_simulated_cuda() -> None:
     assert not any("error" in rank for rank in seen(stock, "fsdp"))
 
 
-def test_torch_without_hooks_after_accumulation() -> None:
-    stock = arm(NEWEST, shim=False, cases="older_torch")
-    assert_mended("hooks_on_accumulators", stock, arm(NEWEST, shim=True, cases="older_torch"))
+def test_torch_without_hooks_after_accumulation_is_left_alone() -> None:
+    stock, shim = (arm(NEWEST, shim=shim, cases="older_torch") for shim in (False, True))
+    assert seen(shim, "hooks_on_accumulators") == seen(stock, "hooks_on_accumulators")
 
 
 def test_methods_on_one_device() -> None:
@@ -182,29 +182,12 @@ def test_a_backward_that_only_one_rank_runs_is_noticed_at_the_next_one() -> None
         assert "1 in rank 0, 0 in rank 1" in said[0] and "`.module`" in said[0]
 
 
-def test_a_rank_that_waits_says_for_whom() -> None:
+def test_a_rank_that_waits_says_so() -> None:
     shim = arm(NEWEST, shim=True, cases="late")
     first, second = warnings_of(shim, "one_rank_comes_late")
-    assert len(first) == 1 and first[0].startswith("[rank 0] has waited 1") and "not there: rank 1." in first[0]
+    assert len(first) == 1 and first[0].startswith("[rank 0] has waited 1")
     assert not second
     assert len({str(rank) for rank in seen(shim, "one_rank_comes_late")}) == 1, "and then they are averaged"
-
-
-MISUSE = {
-    "unfrozen_after_setup": "teacher.encoder.0.weight, teacher.encoder.0.bias, teacher.head.weight and 1 more",
-    "unfinished_reduction": "The optimizer steps with gradients that differ between ranks: models.a.weight",
-    "wrapper_thrown_away": "Keep a reference to it.",
-}
-
-
-@pytest.mark.parametrize("part", MISUSE)
-def test_what_escapes_is_said(part: str) -> None:
-    assert warnings_of(arm(NEWEST, shim=False), part) == [[], []]
-    for rank, said in enumerate(warnings_of(arm(NEWEST, shim=True), part)):
-        assert len(said) == 1 and said[0].startswith(f"[rank {rank}]") and MISUSE[part] in said[0]
-    strict = arm(NEWEST, shim=True, cases="misuse", toggle="fabric-submodule-sync,strict")
-    for rank, found in enumerate(seen(strict, part)):
-        assert found["error"].startswith(f"PatchError: [rank {rank}]") and MISUSE[part] in found["error"]
 
 
 def test_lightnings_refusal_stays_where_autocast_would_be_missed() -> None:

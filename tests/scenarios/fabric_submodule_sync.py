@@ -726,45 +726,6 @@ def one_rank_comes_late():
 
 
 @part("misuse")
-def unfrozen_after_setup():
-    models = pair()
-    wrapped = fabric.setup_module(models)
-    models["teacher"].requires_grad_(True)
-    fabric.backward(mean_square(wrapped.student(data()) - wrapped.teacher(data())))
-    return gradients(models["student"])
-
-
-@part("misuse")
-def unfinished_reduction():
-    torch.manual_seed(1)
-    models = nn.ModuleDict({"a": nn.Linear(4, 2), "b": nn.Linear(4, 2)})
-
-    class Chain(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.models = models
-
-        def forward(self, x):
-            return self.models["a"](x) + self.models["b"](x)
-
-    wrapped = fabric.setup_module(Chain())
-    optimizer = torch.optim.SGD(models.parameters(), lr=0.1)
-    wrapped(data(3))  # under gradients, and never trained on
-    fabric.backward(mean_square(wrapped.models["a"](data())))
-    optimizer.step()
-    return {}
-
-
-@part("misuse")
-def wrapper_thrown_away():
-    models = pair()
-    student = fabric.setup_module(models).student
-    gc.collect()
-    fabric.backward(mean_square(student(data())))
-    return {}
-
-
-@part("misuse")
 def methods_under_autocast():
     """Lightning's own refusal stays: a bare method would run without autocast."""
     mixed = Fabric(accelerator=ACCELERATOR, devices=2, strategy="ddp", precision="bf16-mixed")

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-import itertools
 import threading
 import time
 import weakref
@@ -28,7 +27,6 @@ WARN_AFTER = 10.0
 _NONE, _DENSE, _SPARSE = 0, 1, 2
 _SIGNATURE = 171
 """First number of what ranks agree by: tells when another collective of the program was met in its place."""
-_numbers = itertools.count()
 _live: weakref.WeakSet[GradientSync] = weakref.WeakSet()
 
 
@@ -39,14 +37,16 @@ def watch(module: Any) -> Optional[GradientSync]:
         module: what a strategy made of the user's module; a ``torch.compile`` wrapper around it is looked through.
 
     Returns:
-        ``None`` where gradients are not DDP's business (FSDP, DeepSpeed, no strategy), or torch is older than 2.0,
-        whose autograd engine does not tell one backward from the next.
+        ``None`` where gradients are not DDP's business (FSDP, DeepSpeed, no strategy), or torch is older than 2.1,
+        which does not tell when a parameter has its gradient.
     """
     import torch
     from torch.nn.parallel import DistributedDataParallel
 
     module = uncompiled(module)
-    if not isinstance(module, DistributedDataParallel) or not hasattr(torch._C, "_current_graph_task_id"):
+    if not isinstance(module, DistributedDataParallel) or not hasattr(
+        torch.Tensor, "register_post_accumulate_grad_hook"
+    ):
         return None
     return None if getattr(module, "_use_python_reducer", False) else GradientSync(module)
 
@@ -70,13 +70,11 @@ class GradientSync:
         if torch.distributed.get_world_size(ddp.process_group) == 1:
             named = []
         self._torch = torch
-        self._number = next(_numbers)  # the same in every rank, where modules are set up in the same order
         self._module_name = type(uncompiled(ddp.module)).__name__
         self._names = [name.replace("_orig_mod.", "") for name, _ in named]
         self._children = {name.partition(".")[0] for name in self._names if "." in name}
         self._parameters = [weakref.ref(parameter) for _, parameter in named]
         self._index = {id(parameter): index for index, (_, parameter) in enumerate(named)}
-        self._ignored = {id(p) for n, p in ddp.module.named_parameters() if n in ignored}
         self._ddp = weakref.ref(ddp, _forgetter(self))
 
         self._parts: dict[int, weakref.ref[Any]] = {}  # modules and parameters that were reached through the wrapper
@@ -86,20 +84,17 @@ class GradientSync:
         self._unsynced: set[int] = set()  # parameters that backwards under no_backward_sync have reached
         self._armed = False  # DDP's forward ran: its reducer answers for the next backward
         self._resting = 0  # while such a backward runs: its number plus one
-        self._backwards = 0
-        self._step_hook: Any = None
         self._steps_hook: Any = None
         self._since_step = 0  # backwards that were averaged since an optimizer stepped
         self._uneven: set[int] = set()  # parameters of which it was said that only some ranks have a gradient
         self._waiting: Optional[float] = None  # since when, while other ranks are waited for
         self._watched = self._warned = False
+        self._handles: list[Any] = []
         self._shared = False
         for other in list(_live):
             if any(other._has(parameter) is not None for _, parameter in named):
                 self._shared = other._shared = True
         _live.add(self)
-        self._accumulators: list[Any] = []
-        self._handles: list[Any] = []
 
     def __reduce__(self) -> Any:
         # A copy or a pickle of the wrapper comes without: its parameters have no hooks.
@@ -141,7 +136,7 @@ class GradientSync:
         current_task = self._torch._C._current_graph_task_id
         touch = self._touched.append
 
-        def on_gradient(_: Any, __: Any = None) -> None:
+        def on_gradient(_: Any) -> None:
             if self._resting:
                 return
             task = current_task()
@@ -149,12 +144,7 @@ class GradientSync:
                 self._begin(task)
             touch(index)
 
-        register = getattr(parameter, "register_post_accumulate_grad_hook", None)
-        if register is None:  # torch 2.0
-            accumulator = parameter.expand_as(parameter).grad_fn.next_functions[0][0]
-            self._accumulators.append(accumulator)  # the parameter itself does not keep it
-            register = accumulator.register_hook
-        return register(on_gradient)
+        return parameter.register_post_accumulate_grad_hook(on_gradient)
 
     def _begin(self, task: int) -> None:
         """The first parameter that a backward reaches."""
@@ -203,9 +193,6 @@ class GradientSync:
         if _has_reduced(ddp):
             self._armed = False
             self._unsynced.clear()
-            self._look_closely(ddp)
-        else:
-            self._await_reduction()
 
     def _settle(self) -> None:
         """Last thing at the end of any other backward: reduce what DDP does not."""
@@ -215,17 +202,14 @@ class GradientSync:
         if not self._torch.distributed.is_initialized() or not touched <= self._reached:
             return
         ddp = self._ddp()
-        if ddp is None:
-            self._report_dropped()
-        elif not _has_reduced(ddp):
-            self._await_reduction()
-        elif not ddp.require_backward_grad_sync:
+        if ddp is None or not _has_reduced(ddp):
+            return
+        if not ddp.require_backward_grad_sync:
             self._unsynced |= touched
         elif touched:
             with self._torch.no_grad():
                 self._synchronize(ddp, touched | self._unsynced)
             self._unsynced.clear()
-            self._look_closely(ddp)
 
     # ---------------------------------------------------------------- the collectives
 
@@ -301,19 +285,10 @@ class GradientSync:
                 parameter.grad = self._average_sparse(group, parameter, world_size)
 
     def _average_sparse(self, group: Any, parameter: Any, world_size: int) -> Any:
-        torch = self._torch
-        gradient = parameter.grad
-        if gradient is None:
-            gradient = torch.zeros_like(parameter).to_sparse(1)
-        elif gradient.layout is torch.strided:
-            gradient = gradient.to_sparse(1)
-        if torch.distributed.get_backend(group) == "gloo":
-            gradient = gradient.div(world_size).coalesce()
-            torch.distributed.all_reduce(gradient, group=group)
-            return gradient
-        dense = gradient.to_dense().div_(world_size)  # NCCL has no sparse collective to rely on
-        torch.distributed.all_reduce(dense, group=group)
-        return dense.to_sparse(gradient.sparse_dim())
+        gradient = parameter.grad  # NCCL has no sparse collective to rely on
+        dense = self._torch.zeros_like(parameter) if gradient is None else gradient.to_dense()
+        self._torch.distributed.all_reduce(dense.div_(world_size), group=group)
+        return dense.to_sparse(1)
 
     def _buckets(self, agreed: list[int]) -> Iterator[list[Any]]:
         """Parameters with a dense gradient, by type and device, in portions that are the same in every rank."""
@@ -350,57 +325,6 @@ class GradientSync:
             self._torch.distributed._broadcast_coalesced(ddp.process_group, buffers, size, 0)
 
     # ---------------------------------------------------------------- what is left
-
-    def _await_reduction(self) -> None:
-        """DDP's forward ran, but its reducer waits for more gradients than this backward had. More backwards may
-        follow and complete it; an optimizer step before that would use gradients that differ between ranks."""
-        optimizers = importlib.import_module("torch.optim.optimizer")
-        register = getattr(optimizers, "register_optimizer_step_pre_hook", None)
-        if self._step_hook is None and register is not None:
-            me = weakref.ref(self)
-
-            def before_step(optimizer: Any, args: Any, kwargs: Any) -> None:
-                sync = me()
-                if sync is not None:
-                    sync._before_step(optimizer)
-
-            self._step_hook = register(before_step)
-
-    def _before_step(self, optimizer: Any) -> None:
-        ddp = self._ddp()
-        finished = ddp is None or _has_reduced(ddp)
-        indices = {i for i in self._indices_of(optimizer) if getattr(self._parameters[i](), "grad", None) is not None}
-        if not finished and not indices:
-            return
-        self._step_hook.remove()
-        self._step_hook = None
-        if not finished:
-            notices.report_misuse(
-                f"fabric-submodule-sync:unfinished:{self._module_name}",
-                f"The optimizer steps with gradients that differ between ranks: {self._list(indices)}. The forward of "
-                "the module that was set up with Fabric ran with gradients enabled, but the backward did not reach all "
-                "of its parameters. Call it under `torch.no_grad()` where its output is not trained on, or set "
-                "`find_unused_parameters=True`.",
-            )
-
-    def _look_closely(self, ddp: Any) -> None:
-        """After backward number 1, 2, 4, 8, ...: are there parameters that train now and that DDP was not told of?"""
-        self._backwards += 1
-        if self._backwards & (self._backwards - 1):
-            return
-        unknown = []
-        for name, parameter in ddp.module.named_parameters():
-            if parameter.grad is None or not parameter.requires_grad or id(parameter) in self._ignored:
-                continue
-            if all(sync._has(parameter) is None for sync in list(_live)):
-                unknown.append(name.replace("_orig_mod.", ""))
-        if unknown:
-            notices.report_misuse(
-                f"fabric-submodule-sync:unknown:{self._module_name}:{unknown[0]}",
-                f"These gradients are not synchronized between ranks: {self._enumerate(unknown)}. The parameters "
-                "were frozen, or not there, when the module was set up with Fabric. Set it up (again) after unfreezing "
-                "or adding parameters.",
-            )
 
     def _report_uneven(self, uneven: set[int], numbers: list[list[int]]) -> None:
         with_gradient = [rank for rank, of_rank in enumerate(numbers) if any(of_rank[2 + i] for i in uneven)]
@@ -460,49 +384,26 @@ class GradientSync:
         since = self._waiting
         if since is None or self._warned:
             return
-        distributed = self._torch.distributed
-        number = f"lightning_patches/fabric-submodule-sync/{self._number}/{self._backwards}"
         waited = time.monotonic() - since
-        store = distributed.distributed_c10d._get_default_store()
-        if waited > WARN_AFTER / 4:
-            store.set(f"{number}/{distributed.get_rank()}", "waits")
         if waited > WARN_AFTER:
             self._warned = True
-            absent = [r for r in range(distributed.get_world_size()) if not store.check([f"{number}/{r}"])]
-            ranks = f"{'ranks' if len(absent) > 1 else 'rank'} {', '.join(map(str, absent[:8]))}" if absent else "all"
             notices.warn_once(
                 f"fabric-submodule-sync:waiting:{self._module_name}",
-                f"[rank {distributed.get_rank()}] has waited {waited:.0f} seconds to average the gradients of "
-                f"{self._list(self._reached)}; not there: {ranks}. {_EVERY_RANK}",
+                f"[rank {notices.rank()}] has waited {waited:.0f} seconds for other ranks, to average the gradients of "
+                f"{self._list(self._reached)}. {_EVERY_RANK}",
                 all_ranks=True,
-            )
-
-    def _report_dropped(self) -> None:
-        """Only for a wrapper that was thrown away before it saw a backward."""
-        parameters = [(index, ref()) for index, ref in enumerate(self._parameters)]
-        others = [sync for sync in _live if sync is not self and sync._ddp() is not None]
-        alone = {i for i, p in parameters if p is not None and all(sync._has(p) is None for sync in others)}
-        self._remove_hooks()
-        if alone:
-            notices.report_misuse(
-                f"fabric-submodule-sync:dropped:{self._module_name}",
-                f"These gradients are not synchronized between ranks: {self._list(alone)}. What `fabric.setup` or "
-                "`fabric.setup_module` returned for this module has been thrown away. Keep a reference to it.",
             )
 
     def _remove_hooks(self) -> None:
         for handle in self._handles:
             handle.remove()
         self._handles.clear()
-        self._accumulators.clear()
         _live.discard(self)
 
     def _on_dropped(self) -> None:
-        for hook in (self._step_hook, self._steps_hook):
-            if hook is not None:
-                hook.remove()
-        if self._backwards or self._unsynced or self._accumulators:
-            self._remove_hooks()
+        if self._steps_hook is not None:
+            self._steps_hook.remove()
+        self._remove_hooks()
 
     def _has(self, parameter: Any) -> Optional[int]:
         index = self._index.get(id(parameter))
@@ -513,9 +414,7 @@ class GradientSync:
         return {index for index in mine if index is not None}
 
     def _list(self, indices: set[int]) -> str:
-        return self._enumerate([self._names[index] for index in sorted(indices)])
-
-    def _enumerate(self, names: list[str]) -> str:
+        names = [self._names[index] for index in sorted(indices)]
         more = f" and {len(names) - 3} more" if len(names) > 3 else ""
         return f"{', '.join(names[:3])}{more} of {self._module_name}"
 

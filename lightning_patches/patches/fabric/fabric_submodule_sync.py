@@ -186,7 +186,7 @@ PATCH = Patch(
     "through `torch.autograd.grad`): a rank that waits for others for 10 seconds says so. Gradients that only some "
     "ranks have stay as they are, with a warning. Gradients are averaged after the backward, not during it. With "
     "mixed precision a part that is called on its own still runs without autocast: put the call under "
-    "`fabric.autocast()`. With torch older than 2.0 nothing is averaged.",
+    "`fabric.autocast()`. With torch older than 2.1 nothing is averaged.",
     relied_on="Programs that go past DDP on purpose, through `.module`, a reference from before the wrapping or "
     "fabric.no_backward_sync, still bypass it, to the last bit. With a head for each rank that is called through "
     "the wrapper, gradients are not divided, and a warning names ranks and parts.",
