@@ -63,9 +63,10 @@ PATCH = Patch(
     # Opt-in: it calls a method of the program's own that stock does not call. One that counts its calls, or moves the
     # sampler on, and is called by the script as well, would be at another place.
     default=False,
+    for_whom="who trains on several devices with a sampler whose set_epoch(epoch) the script does not call itself",
+    signs=("set_epoch",),
     further_than_upstream="The official fix (2.6.1) leaves out the wrapper that predict uses. On one device the "
     "sampler is told the epoch in predict as well, in every release.",
     equivalent_to="the same sampler on one device",
-    note="Switch it on if your sampler has a set_epoch(epoch) that your script does not call itself. A sampler without "
-    "set_epoch, or with one that wants more than the epoch, is left alone.",
+    note="A sampler without set_epoch, or with one that wants more than the epoch, is left alone.",
 )
