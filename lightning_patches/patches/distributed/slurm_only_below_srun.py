@@ -57,7 +57,7 @@ PATCH = Patch(
         "supported. HINT: Use `--ntasks-per-node=...` instead.",
     ),
     default=False,
-    for_whom="who trains in salloc, in a notebook or in a batch script of SLURM without srun",
+    for_whom="whoever trains in salloc, in a notebook or in a batch script of SLURM without srun",
     signs=("SLURM_JOB_ID -SLURM_STEP_ID",),
     equivalent_to="a job that is named interactive, which Lightning does not take for one of srun's",
     note="Opt-in, as a batch script "
