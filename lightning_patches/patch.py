@@ -121,7 +121,7 @@ class Patch(NamedTuple):
         witnesses: further locations that tell a fixed source from an affected one, where the official fix changed
             other functions than our targets.
         default: part of the default set; otherwise opt-in.
-        for_whom: of an opt-in patch, who should switch it on: "who trains in salloc", without a full stop.
+        for_whom: of an opt-in patch, who should switch it on: "whoever trains in salloc", without a full stop.
         signs: of an opt-in patch, what calls for it. Each is some names, all of which have to be there: environment
             variables that are set (in capitals), and names that a script uses; with ``-`` in front, one that must not
             be there.

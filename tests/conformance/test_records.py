@@ -121,7 +121,7 @@ def test_the_history(patch: Patch) -> None:
 def test_an_opt_in_patch_says_for_whom_it_is(patch: Patch) -> None:
     """In a clause, which `status`, `show` and the page put into their own sentences; a default one has none."""
     assert bool(patch.for_whom) is not patch.default
-    assert patch.default or re.fullmatch(r"who [^\n]*[^.\s]", patch.for_whom)
+    assert patch.default or re.fullmatch(r"whoever [^\n]*[^.\s]", patch.for_whom)
     assert not (patch.default and patch.signs)
     for name in (name for sign in patch.signs for name in sign.split()):
         assert name.lstrip("-").isidentifier(), name

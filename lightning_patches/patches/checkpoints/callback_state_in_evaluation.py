@@ -36,7 +36,7 @@ PATCH = Patch(
         ("callback state is not loaded from checkpoint during trainer.test", "load_state_dict is not called"),
     ),
     default=False,
-    for_whom="who evaluates a checkpoint with callbacks that hold a state of their own",
+    for_whom="whoever evaluates a checkpoint with callbacks that hold a state of their own",
     signs=("load_state_dict ckpt_path",),
     note="Opt-in: after a fit, trainer.test(ckpt_path='best') takes the callbacks back to the state of that "
     "checkpoint, too, and ModelCheckpoint warns where its dirpath has changed. Scripts that go on with the "

@@ -73,7 +73,7 @@ PATCH = Patch(
     group="correctness",
     changes_results="files: which checkpoints are saved, when, and what they hold",
     default=False,
-    for_whom="who saves every so many steps, and chooses the best checkpoint by a metric of the validation",
+    for_whom="whoever saves every so many steps, and chooses the best checkpoint by a metric of the validation",
     signs=("every_n_train_steps monitor",),
     affected=(">=2.0.0,<2.5.5",),
     targets=(

@@ -149,7 +149,7 @@ PATCH = Patch(
     "the script or on the command line",
     # Every official release loads them, and a script that evaluates need not import what it trained with.
     default=False,
-    for_whom="who loads checkpoints of others with LightningCLI, or checkpoints that it has written",
+    for_whom="whoever loads checkpoints of others with LightningCLI, or checkpoints that it has written",
     signs=("LightningCLI",),
     note="Opt-in: the group `security` switches it on (LIGHTNING_PATCHES=default,security). A class that the "
     "hyperparameters name must then be imported before the file is loaded, as 2.6.6 asks of the model's own "

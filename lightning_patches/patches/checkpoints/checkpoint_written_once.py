@@ -40,7 +40,7 @@ PATCH = Patch(
         ),
     ),
     default=False,
-    for_whom="who runs out of memory, or of space in TMPDIR, while a large checkpoint is saved to a local disk",
+    for_whom="whoever runs out of memory, or of space in TMPDIR, while a large checkpoint is saved to a local disk",
     further_than_upstream="The official fix avoids the copy in memory. Here the file is also written in its own "
     "directory, and takes its name when it is complete, so that nothing is left for another device to copy.",
     note="For whoever runs out of memory, or out of space in TMPDIR, while a large checkpoint is saved. Opt-in, as "

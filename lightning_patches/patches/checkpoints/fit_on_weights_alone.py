@@ -40,7 +40,7 @@ PATCH = Patch(
         "probably due to `ModelCheckpoint.save_weights_only` being set to `True`.'",
     ),
     default=False,
-    for_whom="who goes on from a checkpoint without optimizer states where it stopped counting",
+    for_whom="whoever goes on from a checkpoint without optimizer states where it stopped counting",
     signs=("save_weights_only",),
     equivalent_to="loading the weights into the model, and giving the loops their progress, before fit",
     note="Opt-in, as the "

@@ -79,7 +79,7 @@ PATCH = Patch(
     ),
     equivalent_to="a DataLoader that is given the sampler, batch_size and drop_last themselves",
     default=False,
-    for_whom="who gives a DataLoader torch's own BatchSampler, and trains on several devices",
+    for_whom="whoever gives a DataLoader torch's own BatchSampler, and trains on several devices",
     signs=("BatchSampler",),
     note="Opt-in: upstream closed the report as won't fix, so no release does this, and it changes the batch size "
     "of a run that works. Concerns torch's own BatchSampler: Lightning knows what to do with a class derived "

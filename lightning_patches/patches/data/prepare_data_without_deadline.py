@@ -120,7 +120,7 @@ PATCH = Patch(
         "timing out.",
     ),
     default=False,
-    for_whom="who downloads or prepares data for longer than the process group's timeout",
+    for_whom="whoever downloads or prepares data for longer than the process group's timeout",
     signs=(
         "prepare_data",
         "rank_zero_first",

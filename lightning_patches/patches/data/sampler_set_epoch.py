@@ -63,7 +63,7 @@ PATCH = Patch(
     # Opt-in: it calls a method of the program's own that stock does not call. One that counts its calls, or moves the
     # sampler on, and is called by the script as well, would be at another place.
     default=False,
-    for_whom="who trains on several devices with a sampler whose set_epoch(epoch) the script does not call itself",
+    for_whom="whoever trains on several devices with a sampler whose set_epoch(epoch) the script does not call",
     signs=("set_epoch",),
     further_than_upstream="The official fix (2.6.1) leaves out the wrapper that predict uses. On one device the "
     "sampler is told the epoch in predict as well, in every release.",

@@ -47,6 +47,6 @@ PATCH = Patch(
         ("every rank has a process on GPU 0", "out of memory on GPU 0 only", "Duplicate GPU detected"),
     ),
     default=False,
-    for_whom="who trains on several GPUs of a node, and misses memory on the first of them",
+    for_whom="whoever trains on several GPUs of a node, and misses memory on the first of them",
     note="Opt-in: code of your own that counts on GPU 0 being the current device at start-up sees another one.",
 )

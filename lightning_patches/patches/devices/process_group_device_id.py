@@ -66,7 +66,7 @@ PATCH = Patch(
         ),
     ),
     default=False,
-    for_whom="who trains with NCCL on GPUs that are not numbered as the ranks are, or sees torch's warning about it",
+    for_whom="whoever trains with NCCL, and has GPUs in another order than ranks or sees torch's warning",
     note="Opt-in: with a device id torch sets up the NCCL communicator at once rather than in the first "
     "collective, which takes GPU memory and time at another moment, and fails earlier where it fails. Needs torch "
     "2.3. DeepSpeed and XLA, which create the group themselves, are left alone.",

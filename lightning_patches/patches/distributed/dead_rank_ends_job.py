@@ -104,7 +104,7 @@ PATCH = Patch(
         ("training hangs after an exception in one rank", "zombie processes after a rank has crashed"),
     ),
     default=False,
-    for_whom="who trains with strategy='ddp' on one node without torchrun, SLURM or another launcher that would end "
+    for_whom="whoever trains with strategy='ddp' on one node, without torchrun, SLURM or another launcher to end "
     "what is left of a job",
     note="Opt-in: rank zero is killed (SIGKILL, as in the fixed releases) whenever another rank ends with a status "
     "that is not 0, also after the training: a script whose rank zero has work left then, such as an upload, loses "

@@ -50,7 +50,7 @@ PATCH = Patch(
     # Which learning rate is a good one is a matter of taste, and tuned configurations depend on what this release
     # suggests. The attribute that 2.5.3 renames at the same time keeps its name.
     default=False,
-    for_whom="who takes the suggestion of the learning rate finder as it is, and finds it too high",
+    for_whom="whoever takes the suggestion of the learning rate finder as it is, and finds it too high",
     signs=(
         "lr_find",
         "LearningRateFinder",

@@ -67,7 +67,7 @@ PATCH = Patch(
     "that the user has to pass. Here nothing has to be passed, and the batch size finder works as well.",
     equivalent_to="the same search with a model whose hyperparameters are plain values",
     default=False,
-    for_whom="who searches a learning rate or batch size with default_root_dir on a remote file system, or in "
+    for_whom="whoever searches a learning rate or batch size with default_root_dir on a remote file system, or in "
     "ranks that torchrun or SLURM has started",
     signs=(
         "SLURM_STEP_ID lr_find",

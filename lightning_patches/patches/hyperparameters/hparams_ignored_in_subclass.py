@@ -41,7 +41,7 @@ PATCH = Patch(
     # Opt-in: a subclass may go on using self.hparams.<name> of an ignored argument, and checkpoints without it
     # need the argument when they are loaded.
     default=False,
-    for_whom="who leaves an argument out with save_hyperparameters(ignore=...) in a class whose base class saves it",
+    for_whom="whoever leaves an argument out by save_hyperparameters(ignore=...), and has a base class that saves it",
     signs=("save_hyperparameters ignore",),
     upstream=Upstream(
         pull_requests=(21490,),

@@ -32,7 +32,7 @@ PATCH = Patch(
         error="ImportError: cannot import name 'NeptuneLogger' from 'lightning.pytorch.loggers' (...)",
     ),
     default=False,
-    for_whom="who cannot import a package because it imports NeptuneLogger and does not use it",
+    for_whom="whoever cannot import a package because it imports NeptuneLogger and does not use it",
     signs=("NeptuneLogger",),
     equivalent_to="importing it from lightning.pytorch.loggers.neptune",
     note="Opt-in, as a program that asks by ImportError whether there is one would find it.",

@@ -47,7 +47,7 @@ PATCH = Patch(
     title="A metric for the progress bar is read from the GPU when it is shown, not at each step",
     group="performance",
     default=False,
-    for_whom="who logs with prog_bar=True in fast steps on a GPU",
+    for_whom="whoever logs with prog_bar=True in fast steps on a GPU",
     signs=("prog_bar",),
     affected=(">=2.0.0,<=2.6.6",),
     targets=(

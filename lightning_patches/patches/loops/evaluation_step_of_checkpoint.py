@@ -72,7 +72,7 @@ PATCH = Patch(
     ),
     equivalent_to="epoch and global_step as they stand in the checkpoint",
     default=False,
-    for_whom="who compares the test results of several checkpoints in one logger",
+    for_whom="whoever compares the test results of several checkpoints in one logger",
     note="Opt-in: scripts that look up their test results at step 0, or at the last step, find them elsewhere. "
     "Afterwards the Trainer is where it was before, so that fit() goes on from there.",
 )

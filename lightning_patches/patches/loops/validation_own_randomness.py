@@ -49,7 +49,7 @@ PATCH = Patch(
     ),
     equivalent_to="a validation DataLoader with a generator of its own",
     default=False,
-    for_whom="who compares runs with one seed that validate more or less often",
+    for_whom="whoever compares runs with one seed that validate more or less often",
     signs=(
         "seed_everything val_check_interval",
         "seed_everything check_val_every_n_epoch",
