@@ -80,8 +80,7 @@ PATCH = Patch(
         "supported. HINT: Use `--ntasks-per-node=...` instead.",
     ),
     default=False,
-    for_whom="whoever trains in salloc, with and without srun, in srun --pty bash, in a notebook, or in a batch script of "
-    "SLURM without srun",
+    for_whom="whoever trains in salloc, in srun --pty bash, in a notebook, or in a batch script of SLURM without srun",
     signs=("SLURM_JOB_ID -SLURM_STEP_ID",),
     equivalent_to="a job that is named interactive without srun, and is not with it",
     note="Opt-in, as a batch script that forgets srun then trains with the devices of one node, a requeued job without "
