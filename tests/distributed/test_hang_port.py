@@ -653,7 +653,7 @@ def test_a_hub_that_gives_up_says_what_is_lost(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     target = Target(timeout=1.0)
-    monkeypatch.setattr(target.hub, "_check", lambda: {}["no such rank"])
+    monkeypatch.setattr(target.hub, "_check", lambda hurries: {}["no such rank"])
     target.hub._thread.join(60)
     target.hub.close()
     assert not target.hub._thread.is_alive() and not target.ended
