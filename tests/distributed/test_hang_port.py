@@ -287,7 +287,7 @@ def test_an_impostor_who_listens_first_learns_nothing() -> None:
 
     def play() -> None:
         sock, _ = listener.accept()
-        sock.sendall(b"lightning_patches 1 " + b"0" * 32 + b"\n")
+        sock.sendall(b"lightning_patches 2 " + b"0" * 32 + b"\n")
         heard.append(sock.recv(4096))
         sock.sendall(b"0" * 64 + b"\n" + b"0" * 32 + b' {"t": "abort", "silent": [0]}\n')
         heard.append(sock.recv(4096))
@@ -304,7 +304,7 @@ def test_a_mirror_is_no_hub() -> None:
     """It sends back what it gets."""
     one, other = socket.socketpair(socket.AF_UNIX)
     rank = _wire.Connection(one, SECRET, as_hub=False)
-    other.sendall(b"lightning_patches 1 " + rank._nonce + b"\n")
+    other.sendall(b"lightning_patches 2 " + rank._nonce + b"\n")
     rank.receive()
     proof = other.recv(200).split(b" ")[1]
     other.sendall(proof)

@@ -5,7 +5,7 @@ fixed form are compared, and the connection is closed if they differ. Afterwards
 number and its text, so that nobody in between can add, repeat, change or leave out one. What a line says is checked
 against the form of its kind (:mod:`~lightning_patches.ranks.hang._messages`). Lines are not encrypted.
 
-    hub:   lightning_patches 1 NONCE
+    hub:   lightning_patches 2 NONCE
     rank:  NONCE PROOF
     hub:   PROOF
     both:  SIGNATURE {"t": ...}
@@ -32,7 +32,7 @@ from lightning_patches.ranks.hang._messages import Message
 
 LONGEST_LINE = 1 << 20
 _LONGEST_GREETING = 160
-_BANNER = b"lightning_patches 1 "
+_BANNER = b"lightning_patches 2 "
 LOOPBACK = ("127.0.0.1", "::1")
 HELLO_DEADLINE = 5.0
 """Seconds for the other end to prove that it knows the secret."""
