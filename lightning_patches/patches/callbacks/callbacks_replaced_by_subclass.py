@@ -1,0 +1,56 @@
+"""A callback of configure_callbacks replaces the Trainer's callback that it is a subclass of."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from lightning_patches.engine.distributions import upstream_module
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+
+def _attach_model_callbacks(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def _attach_model_callbacks(self: Any) -> None:
+        before = list(self.trainer.callbacks)
+        original(self)
+        of_model = tuple(type(one) for one in self.trainer.callbacks if all(one is not other for other in before))
+        plain = upstream_module(namespace, "pytorch.callbacks.callback").Callback
+        self.trainer.callbacks = [
+            one
+            for one in self.trainer.callbacks
+            if type(one) is plain
+            or all(one is not other for other in before)
+            or not any(issubclass(kind, type(one)) for kind in of_model)
+        ]
+
+    return _attach_model_callbacks
+
+
+PATCH = Patch(
+    name="callbacks-replaced-by-subclass",
+    title="A callback of configure_callbacks replaces the Trainer's that it is a subclass of",
+    group="correctness",
+    changes_results="files: the replaced callback does nothing",
+    affected=(">=2.0.0,<2.1.0",),
+    targets=(
+        Target(
+            "pytorch.trainer.connectors.callback_connector:_CallbackConnector._attach_model_callbacks",
+            _attach_model_callbacks,
+        ),
+    ),
+    calls=("pytorch.callbacks.callback:Callback()",),
+    upstream=Upstream(
+        pull_requests=(18508,),
+        commit="3bfd7b2558",
+        fixed_in="2.1.0",
+        tests=("tests/tests_pytorch/trainer/connectors/test_callback_connector.py::test_attach_model_callbacks",),
+    ),
+    impact=Impact(
+        "A callback that the model's configure_callbacks returns in place of the Trainer's, say a ModelCheckpoint of "
+        "one's own, is added instead: both run, and both write.",
+        ("configure_callbacks does not replace ModelCheckpoint",),
+    ),
+    default=False,
+    added="0.2.0",
+    note="Switch it on where configure_callbacks returns subclasses of callbacks that the Trainer has. Opt-in, as a "
+    "program may rely on both.",
+)

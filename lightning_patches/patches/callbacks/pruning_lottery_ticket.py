@@ -1,0 +1,43 @@
+"""ModelPruning with the lottery ticket hypothesis puts the first weights back."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+
+def _copy_param(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def _copy_param(new: Any, old: Any, name: str) -> None:
+        pruned = getattr(new, f"{name}_orig", None)
+        first = getattr(old, name)
+        if pruned is None or first is None:
+            original(new, old, name)
+        else:  # of a pruned parameter, `name` is what its mask leaves, made anew by each forward
+            pruned.data = first.data.to(pruned.device)
+
+    return _copy_param
+
+
+PATCH = Patch(
+    name="pruning-lottery-ticket",
+    title="ModelPruning with the lottery ticket hypothesis puts the first weights back",
+    group="correctness",
+    changes_results="numbers: the weights that are left begin again",
+    affected=(">=2.0.0,<2.6.0",),
+    targets=(Target("pytorch.callbacks.pruning:ModelPruning._copy_param", _copy_param),),
+    upstream=Upstream(
+        pull_requests=(21191,),
+        commit="d73c50d264",
+        fixed_in="2.6.0",
+        tests=("tests/tests_pytorch/callbacks/test_pruning.py::test_lottery_ticket_hypothesis_correctly_reset",),
+    ),
+    impact=Impact(
+        "ModelPruning(use_lottery_ticket_hypothesis=True) prunes, and trains on with the weights as they are: nothing "
+        "is put back, and the experiment is another one than it says.",
+        ("lottery ticket hypothesis does not reset the weights",),
+    ),
+    default=False,
+    added="0.2.0",
+    note="Switch it on for experiments on lottery tickets. Opt-in, as runs of today end with other weights.",
+)

@@ -1,0 +1,43 @@
+"""ModelPruning prunes parameters, and no other attributes of their names."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+
+def _sanitize(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
+    def sanitize_parameters_to_prune(pl_module: Any, parameters_to_prune: Any = (), *args: Any, **kwargs: Any) -> Any:
+        found = original(pl_module, parameters_to_prune, *args, **kwargs)
+        if parameters_to_prune:
+            return found
+        from torch import Tensor
+
+        # A tensor that is no parameter is pruned as before.
+        return [(module, name) for module, name in found if isinstance(getattr(module, name), Tensor)]
+
+    return sanitize_parameters_to_prune
+
+
+PATCH = Patch(
+    name="pruning-of-attributes",
+    title="ModelPruning passes over an attribute called weight or bias that is no tensor",
+    group="crash",
+    affected=(">=2.0.0,<2.5.2",),
+    targets=(Target("pytorch.callbacks.pruning:ModelPruning.sanitize_parameters_to_prune", _sanitize),),
+    upstream=Upstream(
+        issues=(10835,),
+        pull_requests=(20783,),
+        commit="cb1afbe377",
+        fixed_in="2.5.2",
+        tests=("tests/tests_pytorch/callbacks/test_pruning.py::test_original_issue_reproduction",),
+    ),
+    impact=Impact(
+        "ModelPruning ends in an AttributeError if a module has an attribute called weight or bias that is a flag or "
+        "a number.",
+        ("AttributeError: 'bool' object has no attribute 'data'", "ModelPruning AttributeError is_cuda"),
+    ),
+    added="0.2.0",
+    note="The official fix passes over tensors that are no parameters as well, which are pruned today, and here still.",
+)

@@ -1,0 +1,44 @@
+"""RichProgressBar survives a sanity check that has nothing to check."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+
+def _on_sanity_check_end(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def on_sanity_check_end(self: Any, trainer: Any, pl_module: Any) -> None:
+        if self.progress is not None and self.val_sanity_progress_bar_id is None:
+            self.refresh()  # no bar was begun
+        else:
+            original(self, trainer, pl_module)
+
+    return on_sanity_check_end
+
+
+PATCH = Patch(
+    name="rich-empty-sanity-check",
+    title="RichProgressBar survives a sanity check without validation data",
+    group="crash",
+    affected=(">=2.0.0,<2.5.4",),
+    targets=(
+        Target("pytorch.callbacks.progress.rich_progress:RichProgressBar.on_sanity_check_end", _on_sanity_check_end),
+    ),
+    calls=("pytorch.callbacks.progress.rich_progress:RichProgressBar.refresh()",),
+    upstream=Upstream(
+        pull_requests=(21108,),
+        commit="7e9cea4b63",
+        fixed_in="2.5.4",
+        tests=(
+            "tests/tests_pytorch/callbacks/progress/test_rich_progress_bar.py"
+            "::test_rich_progress_bar_empty_val_dataloader_model",
+        ),
+    ),
+    impact=Impact(
+        "With RichProgressBar, fit ends in an AssertionError without a message where val_dataloader returns an empty "
+        "list.",
+        ("assert self.val_sanity_progress_bar_id is not None",),
+    ),
+    added="0.2.0",
+)

@@ -1,0 +1,36 @@
+"""The state of SpikeDetection can be loaded."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+
+def _load_state_dict(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def load_state_dict(self: Any, state_dict: Any) -> None:
+        for name in ("last_val", "mode", "warmup", "atol", "rtol", "bad_batches"):
+            setattr(self, name, state_dict.pop(name))
+        self.exclude_batches_path = state_dict.pop("bad_batches_path")
+        self.running_mean.load_state_dict(state_dict.pop("running"))
+        self.running_mean.base_metric.load_state_dict(state_dict.pop("mean"))
+
+    return load_state_dict
+
+
+PATCH = Patch(
+    name="spike-detection-state",
+    title="The state of SpikeDetection can be loaded",
+    group="crash",
+    affected=(">=2.1.0,<=2.6.6",),
+    targets=(Target("fabric.utilities.spike:SpikeDetection.load_state_dict", _load_state_dict),),
+    upstream=Upstream(pull_requests=(19282,), others=((19282, "2.1.4"),)),
+    impact=Impact(
+        "A run with SpikeDetection cannot go on from its checkpoint: load_state_dict ends in an error.",
+        ("KeyError: 'bad_bachtes'", "'SpikeDetection' object has no attribute 'running'"),
+    ),
+    added="0.2.0",
+    further_than_upstream="The official fix mends the name of one key, behind which the next line fails.",
+    equivalent_to="setting the attributes of a new SpikeDetection to those of the old one",
+    relied_on="Every call ended in an error, after it had taken some of the keys: no program gets by on it.",
+)

@@ -1,0 +1,45 @@
+"""save_last=True leaves a checkpoint where no validation has come."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+
+def _on_train_end(original: None, namespace: str) -> Callable[..., None]:
+    def on_train_end(self: Any, trainer: Any, pl_module: Any) -> None:
+        saved = getattr(self, "_last_checkpoint_saved", self.last_model_path or self.best_model_path)
+        if self.save_last and not saved:
+            self._save_last_checkpoint(trainer, self._monitor_candidates(trainer))
+
+    return on_train_end
+
+
+_CALLBACK = "pytorch.callbacks.model_checkpoint:ModelCheckpoint"
+
+PATCH = Patch(
+    name="last-checkpoint-at-end",
+    title="save_last=True leaves a checkpoint where a run ends before its first validation",
+    group="correctness",
+    changes_results="files: last.ckpt",
+    affected=(">=2.0.0,<2.5.3",),
+    targets=(Target(f"{_CALLBACK}.on_train_end", _on_train_end, adds=True),),
+    calls=(f"{_CALLBACK}._save_last_checkpoint()", f"{_CALLBACK}._monitor_candidates()"),
+    upstream=Upstream(
+        pull_requests=(20960,),
+        commit="72bb751d12",
+        fixed_in="2.5.3",
+        tests=(
+            "tests/tests_pytorch/checkpointing/test_model_checkpoint.py::test_save_last_without_save_on_train_epoch_and_without_val",
+        ),
+    ),
+    impact=Impact(
+        "A run with ModelCheckpoint(save_last=True) that ends before its first validation, as with "
+        "check_val_every_n_epoch=10 and nine epochs, leaves no checkpoint at all.",
+        ("no last.ckpt at the end of training",),
+    ),
+    default=False,
+    added="0.2.0",
+    note="Switch it on where validation is rare. Opt-in: a checkpoint is saved, with all its hooks, where none was.",
+)

@@ -1,0 +1,41 @@
+"""ckpt_path='last' takes checkpoints, and no other files with "last" in their name."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+
+def _find_last_checkpoints(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
+    def find_last_checkpoints(self: Any, trainer: Any) -> Any:
+        found = original(self, trainer)
+        # Where none has it they were named by hand, and are taken as before.
+        return {path for path in found if path.endswith(self.FILE_EXTENSION)} or found
+
+    return find_last_checkpoints
+
+
+PATCH = Patch(
+    name="last-checkpoint-by-extension",
+    title="ckpt_path='last' takes a checkpoint where other files have last in their name",
+    group="crash",
+    affected=(">=2.0.0,<2.1.3",),
+    targets=(
+        Target("pytorch.callbacks.model_checkpoint:ModelCheckpoint._find_last_checkpoints", _find_last_checkpoints),
+    ),
+    upstream=Upstream(
+        pull_requests=(17072,),
+        commit="67d3844818",
+        fixed_in="2.1.3",
+        tests=("tests/tests_pytorch/checkpointing/test_model_checkpoint.py::test_find_last_checkpoints",),
+    ),
+    impact=Impact(
+        "fit(ckpt_path='last') takes the newest file with last in its name for the checkpoint, also a log or a figure "
+        "that lies beside it, and ends in an error.",
+        ("invalid load key", "ckpt_path='last' takes another file"),
+    ),
+    added="0.2.0",
+    note="The official fix asks for a name that begins with last, too. Here a name that holds it, and has the "
+    "extension, counts as before.",
+)

@@ -1,0 +1,44 @@
+"""The link last.ckpt stays right when the folder is moved."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Callable
+
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+
+def _link_checkpoint(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def link_checkpoint(trainer: Any, filepath: str, linkpath: str) -> None:
+        if os.name != "nt":  # which may copy instead, and from this very path
+            filepath = os.path.relpath(filepath, os.path.dirname(linkpath))
+        original(trainer, filepath, linkpath)
+
+    return link_checkpoint
+
+
+PATCH = Patch(
+    name="last-checkpoint-link-relative",
+    title="The link last.ckpt stays right when its folder is moved or copied",
+    group="correctness",
+    changes_results="files: last.ckpt is a relative link",
+    affected=(">=2.1.0,<2.1.4",),
+    targets=(Target("pytorch.callbacks.model_checkpoint:ModelCheckpoint._link_checkpoint", _link_checkpoint),),
+    upstream=Upstream(
+        pull_requests=(19303,),
+        commit="d02009af76",
+        fixed_in="2.1.4",
+        tests=(
+            "tests/tests_pytorch/checkpointing/test_model_checkpoint.py::test_model_checkpoint_link_checkpoint_relative_path",
+        ),
+    ),
+    impact=Impact(
+        "After the folder of a run was moved, or mounted elsewhere, last.ckpt points to where it was: resuming from it "
+        "ends in FileNotFoundError, or takes another run's checkpoint.",
+        ("last.ckpt is a broken link", "last.ckpt points to the old folder"),
+    ),
+    default=False,
+    added="0.2.0",
+    note="Switch it on where folders of runs are moved, or mounted under another path. Opt-in, as a program that moves "
+    "the link by itself would break a relative one.",
+)

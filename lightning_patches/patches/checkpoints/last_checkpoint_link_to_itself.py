@@ -1,0 +1,46 @@
+"""last.ckpt does not become a link to itself."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+
+def _save_last_checkpoint(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def save_last_checkpoint(self: Any, trainer: Any, monitor_candidates: Any) -> None:
+        if self._last_checkpoint_saved == self.last_model_path:
+            self._last_checkpoint_saved = ""  # last.ckpt is all that there is: saved anew, not linked
+        original(self, trainer, monitor_candidates)
+
+    return save_last_checkpoint
+
+
+PATCH = Patch(
+    name="last-checkpoint-link-to-itself",
+    title="last.ckpt does not become a link to itself",
+    group="correctness",
+    changes_results="files: last.ckpt is a checkpoint where it was a broken link",
+    affected=(">=2.1.0,<2.6.0",),
+    targets=(
+        Target("pytorch.callbacks.model_checkpoint:ModelCheckpoint._save_last_checkpoint", _save_last_checkpoint),
+    ),
+    upstream=Upstream(
+        pull_requests=(21186,),
+        commit="9eb3740339",
+        fixed_in="2.6.0",
+        tests=(
+            "tests/tests_pytorch/callbacks/test_model_checkpoint_additional_cases.py::test_model_checkpoint_save_last_link_symlink_bug",
+        ),
+    ),
+    impact=Impact(
+        "With save_last='link' (2.1: save_last=True), and every_n_epochs of three or more, last.ckpt is deleted and "
+        "replaced by a link to itself: until the first other checkpoint, the run has none, and cannot be resumed.",
+        ("last.ckpt is a link to itself", "OSError: [Errno 40] Too many levels of symbolic links"),
+    ),
+    added="0.2.0",
+    further_than_upstream="The official fix leaves last.ckpt as it was. Here it is saved again, with the newest state.",
+    relied_on="Where last.ckpt is linked to another checkpoint, or is a copy, it is made as before. A link to itself "
+    "cannot be read by any program.",
+    relied_on_tests=("tests/patches/test_last_checkpoint_link_to_itself.py::test_a_link_to_another_stays_a_link",),
+)

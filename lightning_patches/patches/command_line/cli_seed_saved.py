@@ -1,0 +1,40 @@
+"""LightningCLI saves the seed that it has drawn."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+
+def _set_seed(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def _set_seed(self: Any) -> None:
+        original(self)
+        if self.subcommand and self.config[self.subcommand].get("seed_everything") is True:
+            # The seed that was drawn stands beside the subcommand's part, which is what is saved.
+            self.config[self.subcommand]["seed_everything"] = self.config.pop("seed_everything")
+
+    return _set_seed
+
+
+PATCH = Patch(
+    name="cli-seed-saved",
+    title="LightningCLI saves the seed that it has drawn, and not seed_everything: true",
+    group="correctness",
+    changes_results="files: the seed in config.yaml",
+    affected=(">=2.0.0,<2.0.6",),
+    targets=(Target("pytorch.cli:LightningCLI._set_seed", _set_seed),),
+    upstream=Upstream(
+        pull_requests=(18056,),
+        commit="e38c71b828",
+        fixed_in="2.0.6",
+        tests=("tests/tests_pytorch/test_cli.py::test_lightning_cli_save_config_seed_everything",),
+    ),
+    impact=Impact(
+        "With --seed_everything=true the seed is drawn at random, and config.yaml says true: the run cannot be "
+        "repeated.",
+        ("config.yaml has seed_everything: true",),
+    ),
+    added="0.2.0",
+    note="A seed that was given is saved as before.",
+)

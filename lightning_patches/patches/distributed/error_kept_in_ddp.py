@@ -1,0 +1,38 @@
+"""An error in a rank is shown as it is, whatever it was made of."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+
+def _augment_message(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def _augment_message(exception: BaseException, *args: Any, **kwargs: Any) -> None:
+        # A hint replaces a text, and an error that was made of other things has none.
+        if all(isinstance(argument, str) for argument in exception.args):
+            original(exception, *args, **kwargs)
+
+    return _augment_message
+
+
+PATCH = Patch(
+    name="error-kept-in-ddp",
+    title="An error under DDP is shown as it is, whatever it was made of",
+    group="crash",
+    affected=(">=2.0.0,<2.0.5",),
+    targets=(Target("pytorch.utilities.exceptions:_augment_message", _augment_message),),
+    upstream=Upstream(
+        pull_requests=(17948,),
+        commit="28beb8a478",
+        fixed_in="2.0.5",
+        tests=("tests/tests_pytorch/utilities/test_exceptions.py::test_augment_message",),
+    ),
+    impact=Impact(
+        "Under DDP, an error that was not made of one text, as KeyError(3), is replaced by a TypeError from inside of "
+        "Lightning, and what has gone wrong is further up, if anybody looks.",
+        ("TypeError: expected string or bytes-like object",),
+    ),
+    added="0.2.0",
+    note="Where one of several arguments is the text for which Lightning has a hint, the error goes without the hint.",
+)

@@ -1,0 +1,57 @@
+"""After Ctrl+C in one rank, no other is left behind."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from typing import Any, Callable
+
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+
+def _call_and_handle_interrupt(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
+    def _call_and_handle_interrupt(trainer: Any, *args: Any, **kwargs: Any) -> Any:
+        result = original(trainer, *args, **kwargs)
+        if trainer.interrupted:  # by Ctrl+C: any other exception has been raised again
+            trainer._teardown()
+            for rank in getattr(trainer.strategy.launcher, "procs", ()):
+                if hasattr(rank, "send_signal"):  # a script of its own; spawned ranks end with this process
+                    rank.send_signal(signal.SIGKILL if hasattr(signal, "SIGKILL") else signal.SIGTERM)
+            sys.exit(1)
+        return result
+
+    return _call_and_handle_interrupt
+
+
+PATCH = Patch(
+    name="interrupt-ends-all-ranks",
+    title="Ctrl+C ends the program in all ranks",
+    group="hang",
+    changes_results="how it ends: Ctrl+C ends the program, with status 1",
+    affected=(">=2.0.0,<2.4.0",),
+    targets=(Target("pytorch.trainer.call:_call_and_handle_interrupt", _call_and_handle_interrupt),),
+    calls=(
+        "pytorch.strategies.strategy:Strategy.launcher()",
+        "pytorch.trainer.trainer:Trainer._teardown()",
+        "pytorch.trainer.trainer:Trainer.interrupted()",
+        "pytorch.trainer.trainer:Trainer.strategy()",
+    ),
+    upstream=Upstream(
+        pull_requests=(19976,),
+        commit="c1af4d0527",
+        fixed_in="2.4.0",
+        tests=(
+            "tests/tests_pytorch/trainer/test_trainer.py::test_keyboard_interrupt",
+            "tests/tests_pytorch/trainer/test_states.py::test_interrupt_state_on_keyboard_interrupt",
+        ),
+    ),
+    impact=Impact(
+        "After Ctrl+C, the program goes on behind fit in the rank that was interrupted, as if training were done, "
+        "while others stay in the middle of theirs and hold their GPUs.",
+        ("Detected KeyboardInterrupt, attempting graceful shutdown", "Ctrl+C leaves processes on the GPU"),
+    ),
+    default=False,
+    added="0.2.0",
+    note="Switch it on for runs with several ranks that are stopped by Ctrl+C. Opt-in: a program that "
+    "counts on going on after Ctrl+C, to save or to test, ends instead, as it does from 2.4.0 on.",
+)

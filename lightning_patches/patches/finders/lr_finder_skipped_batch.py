@@ -1,0 +1,38 @@
+"""The learning rate finder goes on where training_step skips a batch."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+
+def _on_train_batch_end(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def on_train_batch_end(self: Any, trainer: Any, pl_module: Any, outputs: Any, *args: Any, **kwargs: Any) -> None:
+        if outputs is not None and not (isinstance(outputs, dict) and not outputs):
+            original(self, trainer, pl_module, outputs, *args, **kwargs)
+        elif (trainer.fit_loop.batch_idx + 1) % trainer.accumulate_grad_batches == 0:
+            self.losses.append(float("nan"))  # for the learning rate that was noted when the batch began
+
+    return on_train_batch_end
+
+
+PATCH = Patch(
+    name="lr-finder-skipped-batch",
+    title="The learning rate finder goes on where training_step returns None",
+    group="crash",
+    affected=(">=2.0.0,<2.0.7",),
+    targets=(Target("pytorch.tuner.lr_finder:_LRCallback.on_train_batch_end", _on_train_batch_end),),
+    calls=("pytorch.loops.fit_loop:_FitLoop.batch_idx()",),
+    upstream=Upstream(
+        pull_requests=(18129,),
+        commit="28c401ca8e",
+        fixed_in="2.0.7",
+        tests=("tests/tests_pytorch/tuner/test_lr_finder.py::test_lr_finder_training_step_none_output",),
+    ),
+    impact=Impact(
+        "Tuner.lr_find ends in a KeyError if training_step returns None to skip a batch, which fit allows.",
+        ("KeyError: 'loss'", "in on_train_batch_end lr_finder"),
+    ),
+    added="0.2.0",
+)

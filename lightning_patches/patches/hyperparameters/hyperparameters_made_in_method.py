@@ -1,0 +1,42 @@
+"""A module that is made in a method of another one can save its hyperparameters."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+
+def _get_init_args(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
+    def _get_init_args(frame: Any) -> Any:
+        try:
+            return original(frame)
+        except KeyError:  # it looks for the arguments of __init__ in a method that has others
+            if frame.f_code.co_name == "__init__":
+                raise
+            return None, {}
+
+    return _get_init_args
+
+
+PATCH = Patch(
+    name="hyperparameters-made-in-method",
+    title="save_hyperparameters works in a module that a method of another module makes",
+    group="crash",
+    affected=(">=2.0.0,<2.6.0",),
+    targets=(Target("pytorch.utilities.parsing:_get_init_args", _get_init_args),),
+    upstream=Upstream(
+        pull_requests=(21227,),
+        commit="e5a616f31a",
+        fixed_in="2.6.0",
+        tests=("tests/tests_pytorch/models/test_hparams.py::test_collect_init_arguments_in_other_methods",),
+    ),
+    impact=Impact(
+        "save_hyperparameters ends in a KeyError with the name of an argument of another module's __init__, if a "
+        "method of that one, which calls super(), makes this module.",
+        ("in _get_init_args", "KeyError: in save_hyperparameters"),
+    ),
+    added="0.2.0",
+    note="The official fix passes over all methods but __init__. Here one that has variables of the same names is read "
+    "as before: what a program saves today does not change.",
+)

@@ -1,0 +1,38 @@
+"""Hyperparameters that cannot be pickled are left out, whatever error says so."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+
+def _is_picklable(original: Callable[..., bool], namespace: str) -> Callable[..., bool]:
+    def is_picklable(obj: Any) -> bool:
+        try:
+            return original(obj)
+        except TypeError:  # as of a lock or a socket: what the original catches is of other objects
+            return False
+
+    return is_picklable
+
+
+PATCH = Patch(
+    name="unpicklable-hyperparameters",
+    title="A hyperparameter that cannot be pickled is left out, whatever error says so",
+    group="crash",
+    affected=(">=2.0.0,<2.0.1.post0",),
+    targets=(Target("pytorch.utilities.parsing:is_picklable", _is_picklable),),
+    upstream=Upstream(
+        pull_requests=(17270,),
+        commit="fd4697c62c",
+        fixed_in="2.0.1.post0",
+        tests=("tests/tests_pytorch/utilities/test_parsing.py::test_is_picklable",),
+    ),
+    impact=Impact(
+        "fit ends in a TypeError where a hyperparameter holds a lock, a socket or a connection, which is to be left "
+        "out with a warning.",
+        ("TypeError: cannot pickle '_thread.lock' object",),
+    ),
+    added="0.2.0",
+)

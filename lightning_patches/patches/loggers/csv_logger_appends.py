@@ -1,0 +1,66 @@
+"""CSVLogger adds its new rows to the file instead of writing the whole file again."""
+
+from __future__ import annotations
+
+import csv
+import os
+from typing import Any, Callable, NamedTuple
+
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+_WRITTEN = "_lightning_patches_written"
+
+
+class _Written(NamedTuple):
+    """What is in the file: which list's rows, how many, in which columns; and its size, by which a change shows."""
+
+    rows: list[dict[str, Any]]
+    length: int
+    columns: dict[str, None]
+    size: int
+
+
+def _save(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def save(self: Any) -> None:
+        if type(self._fs).__module__ != "fsspec.implementations.local":
+            return original(self)
+        path, rows, written = self.metrics_file_path, self.metrics, getattr(self, _WRITTEN, None)
+        new = rows[written.length :] if written and written.rows is rows and written.size == _size(path) else None
+        if written and new and len(rows) > written.length and all(row.keys() <= written.columns.keys() for row in new):
+            columns = written.columns
+            with self._fs.open(path, "a", newline="") as file:
+                csv.DictWriter(file, fieldnames=list(columns)).writerows(new)
+        else:
+            original(self)
+            columns = dict.fromkeys(name for row in rows for name in row)
+        setattr(self, _WRITTEN, _Written(rows, len(rows), columns, _size(path)))
+        return None
+
+    return save
+
+
+def _size(path: str) -> int:
+    return os.path.getsize(path) if os.path.isfile(path) else -1
+
+
+PATCH = Patch(
+    name="csv-logger-appends",
+    title="CSVLogger adds new rows to its file instead of writing the whole file again",
+    group="performance",
+    affected=(">=2.0.0,<2.1.0",),
+    targets=(Target("fabric.loggers.csv_logs:_ExperimentWriter.save", _save),),
+    upstream=Upstream(
+        pull_requests=(18567,),
+        commit="69119b068a",
+        fixed_in="2.1.0",
+        tests=("tests/tests_fabric/loggers/test_csv.py::test_append_metrics_file",),
+    ),
+    impact=Impact(
+        "With CSVLogger, each line that is logged writes all earlier ones again: the longer a run, the slower it gets.",
+        ("CSVLogger gets slower and slower", "metrics.csv is written again at every step"),
+    ),
+    added="0.2.0",
+    note="The rows stay in memory, as they do below 2.1.0, and are written as a whole where a new column comes in, "
+    "where the file was changed by others, and on file systems that are not local. A program that changes a row of "
+    "logger.experiment.metrics after it was written does not find that in the file.",
+)

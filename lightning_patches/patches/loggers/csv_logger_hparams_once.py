@@ -1,0 +1,60 @@
+"""CSVLogger writes hparams.yaml where hyperparameters have changed, and not with every line of metrics."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from lightning_patches.engine.distributions import upstream_module
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+_WRITTEN = "_lightning_patches_hparams"
+
+
+def _save(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def save(self: Any) -> None:
+        now = _frozen(self.hparams)
+        if now is not None and now == getattr(self, _WRITTEN, None):
+            super(upstream_module(namespace, "pytorch.loggers.csv_logs").ExperimentWriter, self).save()
+            return
+        original(self)
+        setattr(self, _WRITTEN, now)
+
+    return save
+
+
+def _frozen(value: Any) -> Any:
+    """The value as it cannot change any more, with its types; ``None`` where something is in it that is not plain."""
+    kind = type(value)
+    if value is None or kind in (bool, int, float, str):
+        return kind, value
+    if kind is dict:
+        value = [part for item in value.items() for part in item]
+    elif kind not in (list, tuple):
+        return None
+    parts = tuple(_frozen(part) for part in value)
+    return None if None in parts else (kind, parts)
+
+
+PATCH = Patch(
+    name="csv-logger-hparams-once",
+    title="CSVLogger writes hparams.yaml once, and not with every line of metrics",
+    group="performance",
+    affected=(">=2.0.0,<2.5.1",),
+    targets=(Target("pytorch.loggers.csv_logs:ExperimentWriter.save", _save),),
+    calls=("pytorch.loggers.csv_logs:ExperimentWriter()",),
+    upstream=Upstream(
+        pull_requests=(20594,),
+        commit="1f5add327f",
+        fixed_in="2.5.1",
+        tests=("tests/tests_pytorch/loggers/test_csv.py::test_log_hyperparams",),
+    ),
+    impact=Impact(
+        "With CSVLogger, each line of metrics writes hparams.yaml again, which takes longer the more hyperparameters "
+        "there are.",
+        ("CSVLogger is slow with many hyperparameters", "hparams.yaml is written at every step"),
+    ),
+    added="0.2.0",
+    note="The first line of metrics still writes it, and so does each change. Hyperparameters that are not made of "
+    "numbers, texts, lists and dicts alone are written as before, since nothing tells whether they have changed. A "
+    "file that was deleted meanwhile comes back with the next change.",
+)

@@ -1,0 +1,52 @@
+"""CSVLogger does not write over version_0 of an earlier run."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Callable
+
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+
+def _get_next_version(original: Callable[..., int], namespace: str) -> Callable[..., int]:
+    def get_next_version(self: Any) -> int:
+        version = original(self)
+        folder = os.path.join(self._root_dir, self.name)
+        if version == 0 and self._fs.isdir(folder):
+            # It cuts the directory's name off the front of paths that may begin otherwise, and Fabric's looks into the
+            # directory above: nothing was recognized.
+            found = (entry["name"].rstrip("/") for entry in self._fs.listdir(folder))
+            names = (path.rpartition("/")[2] for path in found if self._fs.isdir(path))
+            numbers = [name.split("_")[1] for name in names if name.startswith("version_")]
+            version = max((int(number) + 1 for number in numbers if number.isdigit()), default=0)
+        return version
+
+    return get_next_version
+
+
+PATCH = Patch(
+    name="csv-logger-relative-directory",
+    title="CSVLogger with a relative directory, and Fabric's, does not write over version_0",
+    group="correctness",
+    changes_results="files: each run has a folder of its own",
+    affected=(">=2.0.0,<2.0.6",),
+    targets=(Target("fabric.loggers.csv_logs:CSVLogger._get_next_version", _get_next_version),),
+    calls=("fabric.loggers.csv_logs:CSVLogger.name()",),
+    upstream=Upstream(
+        pull_requests=(17986, 17139),
+        commit="356f5d0c65",
+        fixed_in="2.0.6",
+        tests=("tests/tests_fabric/loggers/test_csv.py::test_file_logger_automatic_versioning_relative_root_dir",),
+        others=((17139, "2.0.3"),),
+    ),
+    impact=Impact(
+        "Fabric's CSVLogger, and below 2.0.3 the Trainer's with a relative or remote directory, as CSVLogger('logs'), "
+        "writes each run over version_0: the metrics of the run before are lost.",
+        ("metrics.csv of the last run is gone", "CSVLogger always writes to version_0"),
+    ),
+    default=False,
+    added="0.2.0",
+    after=("logger-version-folder-names",),
+    note="Switch it on with any CSVLogger of Fabric, or with a relative directory. Opt-in, as a script may "
+    "look for the newest run in version_0.",
+)

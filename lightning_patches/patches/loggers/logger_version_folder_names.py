@@ -1,0 +1,65 @@
+"""Loggers pass over folders whose name has no version in it."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Callable
+
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+
+def _next(folder: Callable[[Any], Any]) -> Callable[..., Any]:
+    def build(original: Callable[..., int], namespace: str) -> Callable[..., int]:
+        def get_next_version(self: Any) -> int:
+            try:
+                return original(self)
+            except ValueError:  # from a name such as version_x
+                found = (entry["name"].rstrip("/") for entry in self._fs.listdir(folder(self)))
+                names = (os.path.basename(path) for path in found if self._fs.isdir(path))
+                numbers = [name.split("_")[1] for name in names if name.startswith("version_")]
+                return max((int(number) + 1 for number in numbers if number.isdigit()), default=0)
+
+        return get_next_version
+
+    return build
+
+
+def _below_root(self: Any) -> Any:
+    return os.path.join(self._root_dir, self.name)
+
+
+def _root(self: Any) -> Any:
+    return self.root_dir
+
+
+PATCH = Patch(
+    name="logger-version-folder-names",
+    title="Loggers pass over a folder such as version_best when they look for the next version",
+    group="crash",
+    affected=(">=2.0.0,<2.1.1",),
+    targets=(
+        Target("fabric.loggers.csv_logs:CSVLogger._get_next_version", _next(_root), before="2.0.6"),
+        Target("fabric.loggers.csv_logs:CSVLogger._get_next_version", _next(_below_root), since="2.0.6"),
+        Target("fabric.loggers.tensorboard:TensorBoardLogger._get_next_version", _next(_below_root)),
+        Target("pytorch.loggers.tensorboard:TensorBoardLogger._get_next_version", _next(_root)),
+    ),
+    calls=(
+        "fabric.loggers.csv_logs:CSVLogger.name()",
+        "fabric.loggers.csv_logs:CSVLogger.root_dir()",
+        "pytorch.loggers.csv_logs:CSVLogger.root_dir()",
+        "fabric.loggers.tensorboard:TensorBoardLogger.name()",
+        "pytorch.loggers.tensorboard:TensorBoardLogger.root_dir()",
+    ),
+    upstream=Upstream(
+        pull_requests=(18897,),
+        commit="98685c332b",
+        fixed_in="2.1.1",
+        tests=("tests/tests_fabric/loggers/test_csv.py::test_automatic_versioning",),
+    ),
+    impact=Impact(
+        "A folder beside the runs whose name begins with version_, and goes on without a number, ends "
+        "TensorBoardLogger and CSVLogger, and with them the Trainer.",
+        ("ValueError: invalid literal for int() with base 10: 'best'", "in _get_next_version"),
+    ),
+    added="0.2.0",
+)

@@ -1,0 +1,49 @@
+"""A logger of one's own needs no experiment."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any, Callable
+
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+
+def _call_setup_hook(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def _call_setup_hook(trainer: Any) -> None:
+        # Those that make it by __getattr__, or have no room for it, are left to the original.
+        without = [
+            logger
+            for logger in trainer.loggers
+            if hasattr(logger, "__dict__")
+            and inspect.getattr_static(logger, "experiment", logger) is logger
+            and not hasattr(type(logger), "__getattr__")
+        ]
+        for logger in without:
+            vars(logger)["experiment"] = None  # for the original, which asks each for it
+        try:
+            original(trainer)
+        finally:
+            for logger in without:
+                vars(logger).pop("experiment", None)
+
+    return _call_setup_hook
+
+
+PATCH = Patch(
+    name="logger-without-experiment",
+    title="A logger of one's own needs no attribute experiment",
+    group="crash",
+    affected=(">=2.0.5,<2.0.8",),
+    targets=(Target("pytorch.trainer.call:_call_setup_hook", _call_setup_hook),),
+    calls=("pytorch.trainer.trainer:Trainer.loggers()",),
+    upstream=Upstream(
+        pull_requests=(18093,),
+        commit="281d6a27d1",
+        fixed_in="2.0.8",
+    ),
+    impact=Impact(
+        "A logger that subclasses Logger, and has no experiment, ends the run before it begins.",
+        ("object has no attribute 'experiment'",),
+    ),
+    added="0.2.0",
+)

@@ -1,0 +1,47 @@
+"""Loggers get a step that is a whole number as an int."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Optional
+
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+
+def _log_metrics(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def log_metrics(self: Any, metrics: Any, step: Optional[int] = None) -> None:
+        if step is not None or "step" not in metrics or not self.trainer.loggers:
+            return original(self, metrics, step)
+        self._logged_metrics.update(metrics)  # with the step, as before
+        return original(self, {name: metrics[name] for name in metrics if name != "step"}, int(metrics["step"]))
+
+    return log_metrics
+
+
+PATCH = Patch(
+    name="logged-step-whole",
+    title="Loggers get the step that was logged as step as an int",
+    group="crash",
+    changes_results="files: the step is written as a whole number",
+    affected=(">=2.0.0,<2.5.2",),
+    targets=(
+        Target(
+            "pytorch.trainer.connectors.logger_connector.logger_connector:_LoggerConnector.log_metrics", _log_metrics
+        ),
+    ),
+    calls=("pytorch.trainer.trainer:Trainer.loggers()",),
+    upstream=Upstream(
+        issues=(20692,),
+        pull_requests=(20830,),
+        commit="3d398240d2",
+        fixed_in="2.5.2",
+        tests=("tests/tests_pytorch/trainer/connectors/test_logger_connector.py::test_uses_step_metric",),
+    ),
+    impact=Impact(
+        "With self.log('step', ...), the step that a logger gets is a float, which loggers with a typed step refuse, "
+        "and CSVLogger writes as 3.0.",
+        ("step can be a float", "TypeError: 'float' object cannot be interpreted as an integer"),
+    ),
+    default=False,
+    added="0.2.0",
+    note="Switch it on where a logger refuses the step. Opt-in, as the files of others change.",
+)

@@ -1,0 +1,44 @@
+"""With manual optimization, training_step may return any mapping."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Callable
+
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+
+def _from_training_step_output(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
+    def from_training_step_output(cls: Any, training_step_output: Any) -> Any:
+        if isinstance(training_step_output, Mapping) and not isinstance(training_step_output, dict):
+            training_step_output = dict(training_step_output)
+        return original(cls, training_step_output)
+
+    return from_training_step_output
+
+
+PATCH = Patch(
+    name="manual-optimization-mapping",
+    title="With manual optimization, training_step may return any mapping",
+    group="crash",
+    affected=(">=2.0.0,<2.5.3",),
+    targets=(
+        Target("pytorch.loops.optimization.manual:ManualResult.from_training_step_output", _from_training_step_output),
+    ),
+    upstream=Upstream(
+        pull_requests=(21011,),
+        commit="791753b1c3",
+        fixed_in="2.5.3",
+        tests=("tests/tests_pytorch/trainer/optimization/test_manual_optimization.py::test_multiple_optimizers_step",),
+    ),
+    impact=Impact(
+        "With manual optimization, a training_step that returns a TensorDict, a ModelOutput of one's own, or another "
+        "mapping that is no dict ends the run.",
+        ("In manual optimization, `training_step` must either return a Tensor or have no return",),
+    ),
+    added="0.2.0",
+    further_than_upstream="A mapping needs no copy() of its own.",
+    relied_on="A mapping that is no dict ended the run: no program that ran to its end returns one. What a dict, a "
+    "tensor or None is made into stays.",
+    relied_on_tests=("tests/patches/test_manual_optimization_mapping.py::test_a_dict_is_taken_as_before",),
+)

@@ -1,0 +1,11 @@
+"""PR 21227: save_hyperparameters looks for the arguments of __init__ in a method that has others."""
+
+from tests.equivalence.proof import Proof, ends_with, observes
+
+PROOFS = (
+    Proof(
+        "hyperparameters-made-in-method",
+        ends_with("KeyError: 'depth'"),
+        right=observes({"teacher": {"depth": 2}, "student": {"width": 4}}),
+    ),
+)

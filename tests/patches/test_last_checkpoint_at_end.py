@@ -1,0 +1,11 @@
+"""PR 20960: a run that ends before its first validation leaves no checkpoint."""
+
+from tests.equivalence.proof import Proof, observes
+
+PROOFS = (
+    Proof(
+        "last-checkpoint-at-end",
+        observes({"files": [], "step": None}),
+        right=observes({"files": ["last.ckpt"], "step": 4}),
+    ),
+)

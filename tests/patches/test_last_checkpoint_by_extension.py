@@ -1,0 +1,19 @@
+"""PR 17072: ckpt_path="last" takes any file with "last" in its name."""
+
+from tests.equivalence.proof import Proof, ends_with, observes
+from tests.support.arms import Arm, run
+
+
+def test_a_checkpoint_that_was_renamed_is_found_as_before():
+    for shim in (False, True):
+        result = run("last_checkpoint_by_extension", Arm("pytorch-lightning", "2.1.2", shim), "byhand")
+        assert result.observations == [{"steps": 3}], result
+
+
+PROOFS = (
+    Proof(
+        "last-checkpoint-by-extension",
+        ends_with("UnpicklingError"),
+        right=observes({"steps": 3}),
+    ),
+)

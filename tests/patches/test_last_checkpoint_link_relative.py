@@ -1,0 +1,12 @@
+"""PR 19303: last.ckpt is an absolute link, and breaks when its folder is moved."""
+
+from tests.equivalence.proof import Proof, observes, only
+
+PROOFS = (
+    Proof(
+        "last-checkpoint-link-relative",
+        observes({"linked": True, "there": False}),
+        observed=only("there"),  # 2.1.4 links if it is asked to by save_last="link"
+        right=lambda result: result.observations[0]["there"],
+    ),
+)

@@ -1,0 +1,20 @@
+"""Issue 20692: the step that was logged as "step" comes to the loggers as a float."""
+
+from tests.equivalence.proof import Proof, observes
+from tests.support.arms import Arm, run
+
+
+def of(kind):
+    return observes({"seen": [[["index"], 5, kind], [["index"], 6, kind]], "logged": ["index", "step"]})
+
+
+def test_without_a_step_all_is_as_before():
+    stock, shim = (
+        run("logged_step_whole", Arm("pytorch-lightning", "2.5.1", s), "without", toggle="all" if s else None)
+        for s in (False, True)
+    )
+    assert stock.ok, stock
+    assert stock.observations == shim.observations
+
+
+PROOFS = (Proof("logged-step-whole", of("float"), right=of("int")),)

@@ -1,0 +1,11 @@
+"""PR 17270: a hyperparameter that pickle refuses with a TypeError ends the run instead of being left out."""
+
+from tests.equivalence.proof import Proof, ends_with, observes
+
+PROOFS = (
+    Proof(
+        "unpicklable-hyperparameters",
+        ends_with("TypeError: cannot pickle '_thread.lock' object"),
+        right=observes({"names": ["width"], "width": 3}),
+    ),
+)

@@ -1,0 +1,28 @@
+"""PR 18508: a callback of configure_callbacks that is a subclass of the Trainer's is added to it."""
+
+import _scenario as scenario
+
+pl = scenario.pytorch()
+
+
+class Base(pl.Callback):
+    pass
+
+
+class Own(Base):
+    pass
+
+
+class Other(pl.Callback):
+    pass
+
+
+class Model(scenario.pytorch("demos.boring_classes").BoringModel):
+    def configure_callbacks(self):
+        return [Own()]
+
+
+if __name__ == "__main__":
+    trainer = scenario.trainer(accelerator="cpu", max_steps=1, limit_val_batches=0, callbacks=[Base(), Other()])
+    trainer.fit(Model())
+    scenario.observe(callbacks=[type(one).__name__ for one in trainer.callbacks])

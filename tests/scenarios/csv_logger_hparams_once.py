@@ -1,0 +1,41 @@
+"""PR 20594: CSVLogger writes hparams.yaml with every line of metrics."""
+
+import os
+import time
+from pathlib import Path
+
+import _scenario as scenario
+
+pl = scenario.pytorch()
+
+
+class Seen(pl.Callback):
+    def __init__(self, file):
+        self.file, self.times = file, set()
+
+    def on_train_batch_start(self, trainer, pl_module, batch, batch_idx):
+        time.sleep(0.02)
+        if self.file.exists():
+            self.times.add(self.file.stat().st_mtime_ns)
+        if scenario.CASE == "changed" and batch_idx == 4:
+            trainer.logger.experiment.hparams["widths"].append(3)
+
+
+class Model(scenario.pytorch("demos.boring_classes").BoringModel):
+    def __init__(self, rate, widths):
+        super().__init__()
+        self.save_hyperparameters()
+
+    def training_step(self, batch, batch_idx):
+        self.log("index", float(batch_idx))
+        return super().training_step(batch, batch_idx)
+
+
+if __name__ == "__main__":
+    out = os.environ.get("SCENARIO_OUT", ".")
+    logger = scenario.pytorch("loggers").CSVLogger(out, name="run", version=0)
+    seen = Seen(Path(out, "run", "version_0", "hparams.yaml"))
+    scenario.trainer(
+        accelerator="cpu", max_steps=8, limit_val_batches=0, log_every_n_steps=1, logger=logger, callbacks=seen
+    ).fit(Model(0.1, [1, 2]))
+    scenario.observe(often=len(seen.times) > 2, text=seen.file.read_text())

@@ -1,0 +1,16 @@
+"""PRs 17139 and 17986: CSVLogger takes version_0 for each run."""
+
+import os
+
+import _scenario as scenario
+
+if __name__ == "__main__":
+    os.chdir(os.environ.get("SCENARIO_OUT", "."))
+    loggers = scenario.fabric("loggers") if scenario.CASE == "fabric" else scenario.pytorch("loggers")
+    versions = []
+    for run in range(3):
+        logger = loggers.CSVLogger("logs")
+        logger.log_metrics({"run": float(run)}, step=0)
+        logger.save()
+        versions.append(logger.version)
+    scenario.observe(versions=versions, folders=sorted(os.listdir("logs/lightning_logs")))

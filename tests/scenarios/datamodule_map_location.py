@@ -1,0 +1,34 @@
+"""PR 17950: LightningDataModule.load_from_checkpoint refuses map_location."""
+
+import os
+from pathlib import Path
+
+import _scenario as scenario
+import torch
+
+pl = scenario.pytorch()
+mapped = []
+
+
+class Data(pl.LightningDataModule):
+    def __init__(self, scale=None):
+        super().__init__()
+        self.save_hyperparameters()
+
+    def train_dataloader(self):
+        return torch.utils.data.DataLoader(torch.zeros(2, 32))
+
+
+def note(storage, location):
+    mapped.append(location)
+    return storage
+
+
+if __name__ == "__main__":
+    path = Path(os.environ.get("SCENARIO_OUT", "."), "data.ckpt")
+    trainer = scenario.trainer(accelerator="cpu", max_steps=1, limit_val_batches=0)
+    trainer.fit(scenario.pytorch("demos.boring_classes").BoringModel(), datamodule=Data(scale=2.5))
+    trainer.save_checkpoint(path)
+    with scenario.observing_errors():
+        data = Data.load_from_checkpoint(path, **({} if scenario.CASE == "without" else {"map_location": note}))
+    scenario.observe(scale=data.hparams.scale, mapped=sorted(set(mapped)))

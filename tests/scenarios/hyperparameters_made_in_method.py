@@ -1,0 +1,28 @@
+"""PR 21227: save_hyperparameters looks for the arguments of __init__ in a method that has others."""
+
+import _scenario as scenario
+
+BoringModel = scenario.pytorch("demos.boring_classes").BoringModel
+
+
+class Student(BoringModel):
+    def __init__(self, width):
+        super().__init__()
+        self.save_hyperparameters()
+
+
+class Teacher(BoringModel):
+    def __init__(self, depth):
+        super().__init__()
+        self.save_hyperparameters()
+
+    def setup(self, stage):
+        super().setup(stage)
+        self.student = Student(width=4)
+
+
+if __name__ == "__main__":
+    model = Teacher(depth=2)
+    with scenario.observing_errors():
+        scenario.trainer(accelerator="cpu", max_steps=1, limit_val_batches=0).fit(model)
+    scenario.observe(teacher=dict(model.hparams), student=dict(model.student.hparams))

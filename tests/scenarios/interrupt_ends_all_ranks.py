@@ -1,0 +1,27 @@
+"""PR 19976: after Ctrl+C in one rank, it goes on behind fit, and the other waits."""
+
+import _scenario as scenario
+
+
+class Model(scenario.pytorch("demos.boring_classes").BoringModel):
+    def training_step(self, batch, batch_idx):
+        if batch_idx == 1 and self.global_rank == 0:
+            raise KeyboardInterrupt
+        return super().training_step(batch, batch_idx)
+
+
+if __name__ == "__main__":
+    trainer = scenario.trainer(
+        accelerator="cpu",
+        devices=2,
+        strategy="ddp",
+        max_steps=4,
+        limit_val_batches=0,
+        use_distributed_sampler=False,
+    )
+    scenario.observe(goes_on=False)
+    try:
+        trainer.fit(Model())
+        scenario.observe(goes_on=True)
+    except SystemExit as end:
+        scenario.observe(status=end.code)

@@ -1,0 +1,24 @@
+"""PR 20960: a run that ends before its first validation leaves no checkpoint."""
+
+import os
+from pathlib import Path
+
+import _scenario as scenario
+
+if __name__ == "__main__":
+    directory = Path(os.environ.get("SCENARIO_OUT", ".")) / "run"
+    callback = scenario.pytorch("callbacks").ModelCheckpoint(directory, save_last=True)
+    trainer = scenario.trainer(
+        accelerator="cpu",
+        max_epochs=2,
+        limit_train_batches=2,
+        limit_val_batches=1,
+        num_sanity_val_steps=0,
+        check_val_every_n_epoch=5,
+        enable_checkpointing=True,
+        callbacks=callback,
+    )
+    trainer.fit(scenario.pytorch("demos.boring_classes").BoringModel())
+    files = sorted(path.name for path in directory.glob("*")) if directory.exists() else []
+    step = scenario.torch.load(directory / "last.ckpt", weights_only=False)["global_step"] if files else None
+    scenario.observe(files=files, step=step)

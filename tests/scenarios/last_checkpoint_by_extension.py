@@ -1,0 +1,28 @@
+"""PR 17072: ckpt_path="last" takes any file with "last" in its name."""
+
+import os
+from pathlib import Path
+
+import _scenario as scenario
+
+
+def trainer(directory, steps):
+    callback = scenario.pytorch("callbacks").ModelCheckpoint(str(directory), save_last=True)
+    made = scenario.trainer(accelerator="cpu", max_steps=steps, limit_val_batches=0, enable_checkpointing=True)
+    made.callbacks.append(callback)
+    return made
+
+
+if __name__ == "__main__":
+    directory = Path(os.environ.get("SCENARIO_OUT", ".")) / "run"
+    model = scenario.pytorch("demos.boring_classes").BoringModel()
+    trainer(directory, 2).fit(model)
+    if scenario.CASE == "byhand":
+        (directory / "last.ckpt").rename(directory / "last.pt")
+    else:
+        (directory / "last.log").write_text("what was printed last")
+        os.utime(directory / "last.log", (2**32, 2**32))
+    again = trainer(directory, 3)
+    with scenario.observing_errors():
+        again.fit(model, ckpt_path="last")
+    scenario.observe(steps=again.global_step)

@@ -1,0 +1,20 @@
+"""PR 19303: last.ckpt is an absolute link, and breaks when its folder is moved."""
+
+import os
+from pathlib import Path
+
+import _scenario as scenario
+import fsspec.implementations.local
+
+# As in the fsspec of its time, without which 2.1.0 to 2.1.2 make no links at all.
+fsspec.implementations.local.LocalFileSystem.protocol = "file"
+
+if __name__ == "__main__":
+    directory = Path(os.environ.get("SCENARIO_OUT", "."))
+    callback = scenario.pytorch("callbacks").ModelCheckpoint(directory / "run", save_last=True)
+    trainer = scenario.trainer(accelerator="cpu", max_steps=2, limit_val_batches=0, enable_checkpointing=True)
+    trainer.callbacks.append(callback)
+    trainer.fit(scenario.pytorch("demos.boring_classes").BoringModel())
+    linked = (directory / "run" / "last.ckpt").is_symlink()
+    (directory / "run").rename(directory / "kept")
+    scenario.observe(linked=linked, there=(directory / "kept" / "last.ckpt").exists())

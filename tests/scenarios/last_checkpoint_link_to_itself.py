@@ -1,0 +1,29 @@
+"""PR 21186: last.ckpt, the only checkpoint yet, is replaced by a link to itself."""
+
+import os
+from pathlib import Path
+
+import _scenario as scenario
+import fsspec.implementations.local
+
+# As in the fsspec of its time, without which 2.1.0 to 2.1.2 make no links at all.
+fsspec.implementations.local.LocalFileSystem.protocol = "file"
+
+pl = scenario.pytorch()
+
+if __name__ == "__main__":
+    directory = Path(os.environ.get("SCENARIO_OUT", "."))
+    callback = scenario.pytorch("callbacks").ModelCheckpoint(
+        directory,
+        every_n_epochs=1 if scenario.CASE == "every" else 3,
+        save_top_k=-1,
+        save_last=True if pl.__version__.startswith("2.1.") else "link",
+    )
+    trainer = scenario.trainer(
+        accelerator="cpu", max_epochs=2, limit_train_batches=2, limit_val_batches=0, enable_checkpointing=True
+    )
+    trainer.callbacks.append(callback)
+    trainer.fit(scenario.pytorch("demos.boring_classes").BoringModel())
+    last = directory / "last.ckpt"
+    step = scenario.torch.load(last, weights_only=False)["global_step"] if last.exists() else None
+    scenario.observe(there=os.path.lexists(last), linked=last.is_symlink(), step=step)

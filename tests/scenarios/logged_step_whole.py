@@ -1,0 +1,29 @@
+"""Issue 20692: the step that was logged as "step" comes to the loggers as a float."""
+
+import os
+
+import _scenario as scenario
+
+
+class Logger(scenario.pytorch("loggers").CSVLogger):
+    seen = []
+
+    def log_metrics(self, metrics, step=None):
+        self.seen.append([sorted(metrics), step, type(step).__name__])
+
+
+class Model(scenario.pytorch("demos.boring_classes").BoringModel):
+    def training_step(self, batch, batch_idx):
+        if scenario.CASE != "without":
+            self.log("step", float(batch_idx + 5))
+        self.log("index", float(batch_idx))
+        return super().training_step(batch, batch_idx)
+
+
+if __name__ == "__main__":
+    logger = Logger(os.environ.get("SCENARIO_OUT", "."))
+    trainer = scenario.trainer(accelerator="cpu", max_steps=2, limit_val_batches=0, log_every_n_steps=1, logger=logger)
+    trainer.fit(Model())
+    scenario.observe(
+        seen=[[names, int(step), kind] for names, step, kind in logger.seen], logged=sorted(trainer.logged_metrics)
+    )

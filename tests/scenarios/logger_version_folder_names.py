@@ -1,0 +1,22 @@
+"""PR 18897: a folder such as version_best ends the loggers in a ValueError."""
+
+import importlib.machinery
+import os
+import sys
+import types
+from pathlib import Path
+
+import _scenario as scenario
+
+if __name__ == "__main__":
+    root = Path(os.environ.get("SCENARIO_OUT", ".")).resolve()
+    for name in ("version_0", "version_best"):
+        (root / "run" / name).mkdir(parents=True)
+    # Stands for the package, which is not needed to choose a folder.
+    sys.modules["tensorboard"] = types.ModuleType("tensorboard")
+    sys.modules["tensorboard"].__spec__ = importlib.machinery.ModuleSpec("tensorboard", None)
+    kind, _, what = scenario.CASE.partition("-")
+    loggers = scenario.fabric("loggers") if kind == "fabric" else scenario.pytorch("loggers")
+    logger = {"": loggers.CSVLogger, "tensorboard": loggers.TensorBoardLogger}[what](root, name="run")
+    with scenario.observing_errors():
+        scenario.observe(version=logger.version)

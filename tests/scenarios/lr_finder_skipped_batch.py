@@ -1,0 +1,30 @@
+"""PR 18129: the learning rate finder ends in an error where training_step skips a batch."""
+
+import math
+
+import _scenario as scenario
+
+pl = scenario.pytorch()
+
+
+class Model(scenario.pytorch("demos.boring_classes").BoringModel):
+    def __init__(self):
+        super().__init__()
+        self.lr = 0.1
+
+    def training_step(self, batch, batch_idx):
+        return None if batch_idx == 2 and scenario.CASE != "all" else super().training_step(batch, batch_idx)
+
+
+if __name__ == "__main__":
+    pl.seed_everything(1)
+    trainer = scenario.trainer(accelerator="cpu", max_epochs=1, limit_val_batches=0)
+    tuner = scenario.pytorch("tuner").Tuner(trainer)
+    with scenario.observing_errors():
+        found = tuner.lr_find(Model(), num_training=6, early_stop_threshold=None, update_attr=False)
+    losses = found.results["loss"]
+    scenario.observe(
+        skipped=[index for index, loss in enumerate(losses) if math.isnan(loss)],
+        losses=[loss for loss in losses if not math.isnan(loss)],
+        rates=found.results["lr"],
+    )

@@ -1,0 +1,22 @@
+"""PR 20484: predict without predictions to return, and with a step that takes the iterator, ends in an error."""
+
+import _scenario as scenario
+
+
+class Model(scenario.pytorch("demos.boring_classes").BoringModel):
+    seen = 0
+
+    def predict_step(self, dataloader_iter):
+        next(dataloader_iter)
+        self.seen += 1
+        if scenario.CASE == "own":
+            print(undefined)  # noqa: F821
+            undefined = 1  # noqa: F841
+        return self.seen
+
+
+if __name__ == "__main__":
+    model = Model()
+    with scenario.observing_errors():
+        returned = scenario.trainer(accelerator="cpu", limit_predict_batches=3).predict(model, return_predictions=False)
+    scenario.observe(returned=returned, seen=model.seen)

@@ -1,0 +1,18 @@
+"""PR 21191: with the lottery ticket hypothesis, the weights that are left are not put back."""
+
+import _scenario as scenario
+import torch
+
+if __name__ == "__main__":
+    scenario.pytorch().seed_everything(1)
+    model = scenario.pytorch("demos.boring_classes").BoringModel()
+    first = model.layer.weight.detach().clone()
+    pruning = scenario.pytorch("callbacks").ModelPruning(
+        "l1_unstructured", parameters_to_prune=[(model.layer, "weight")], amount=0.5, make_pruning_permanent=False
+    )
+    trainer = scenario.trainer(accelerator="cpu", max_epochs=1, limit_train_batches=2, limit_val_batches=0)
+    trainer.callbacks.append(pruning)
+    trainer.fit(model)
+    scenario.observe(
+        pruned=int((model.layer.weight_mask == 0).sum()), put_back=torch.equal(model.layer.weight_orig, first)
+    )

@@ -1,0 +1,33 @@
+"""PR 20783: ModelPruning takes an attribute of a parameter's name for one."""
+
+import _scenario as scenario
+import torch
+
+
+class Layer(torch.nn.Linear):
+    """Its bias is a flag, as in many modules that are written by hand."""
+
+    def __init__(self, *args):
+        super().__init__(*args, bias=False)
+        del self.bias
+        self.bias = False
+
+    def forward(self, batch):
+        return batch @ self.weight.T
+
+
+class Model(scenario.pytorch("demos.boring_classes").BoringModel):
+    def __init__(self):
+        super().__init__()
+        self.layer = Layer(32, 2)
+
+
+if __name__ == "__main__":
+    scenario.pytorch().seed_everything(1)
+    model = Model()
+    pruning = scenario.pytorch("callbacks").ModelPruning("l1_unstructured", amount=0.5)
+    trainer = scenario.trainer(accelerator="cpu", max_epochs=1, limit_train_batches=1, limit_val_batches=0)
+    trainer.callbacks.append(pruning)
+    with scenario.observing_errors():
+        trainer.fit(model)
+    scenario.observe(zeros=int((model.layer.weight == 0).sum()))

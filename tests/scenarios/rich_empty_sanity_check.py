@@ -1,0 +1,22 @@
+"""PR 21108: with RichProgressBar an empty list of validation loaders ends the run."""
+
+import _scenario as scenario
+import rich.console
+
+pl = scenario.pytorch()
+clear_live = rich.console.Console.clear_live
+# As in the rich of its time, for which rich-progress-bar is not needed.
+rich.console.Console.clear_live = lambda self: clear_live(self) if getattr(self, "_live_stack", True) else None
+
+
+class Model(scenario.pytorch("demos.boring_classes").BoringModel):
+    def val_dataloader(self):
+        return []
+
+
+if __name__ == "__main__":
+    bar = scenario.pytorch("callbacks").RichProgressBar()
+    trainer = scenario.trainer(accelerator="cpu", max_steps=2, enable_progress_bar=True, callbacks=bar)
+    with scenario.observing_errors():
+        trainer.fit(Model())
+    scenario.observe(steps=trainer.global_step)

@@ -1,0 +1,30 @@
+"""PR 17270: a hyperparameter that pickle refuses with a TypeError ends the run instead of being left out."""
+
+import threading
+
+import _scenario as scenario
+
+pl = scenario.pytorch()
+
+
+class Client:
+    """Can be copied, and not pickled."""
+
+    def __init__(self):
+        self.lock = threading.Lock()
+
+    def __deepcopy__(self, memo):
+        return Client()
+
+
+class Model(scenario.pytorch("demos.boring_classes").BoringModel):
+    def __init__(self, client, width):
+        super().__init__()
+        self.save_hyperparameters()
+
+
+if __name__ == "__main__":
+    model = Model(Client(), 3)
+    with scenario.observing_errors():
+        scenario.trainer(accelerator="cpu", max_steps=1, limit_val_batches=0).fit(model)
+    scenario.observe(names=sorted(model.hparams), width=model.hparams.width)
