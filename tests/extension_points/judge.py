@@ -269,7 +269,7 @@ class Judge:
             return "declared"
         if spec["kind"] == "properties" and not difference.gone and set(difference.come) <= set(stock.all_lines()):
             return "reads more often what stock reads"
-        if trial.lives_longer(stock, alone) or (_dies(stock) and not _dies(alone)):
+        if trial.lives_longer(stock, alone) or _errors(stock) - _errors(alone):
             return trial.MENDED
         fixed_in = catalogue.find(patch)[0].fixed_in
         if fixed_in is None:
@@ -287,9 +287,9 @@ class Judge:
         return ""
 
 
-def _dies(trace: Trace) -> bool:
-    """Whether the program ends with an error that it does not raise on purpose."""
-    return any(re.search(": end raises (?!.*on purpose)", line) for line in trace.all_lines())
+def _errors(trace: Trace) -> set[str]:
+    """What ends the program, in each rank, but for what it raises on purpose."""
+    return {line for line in trace.all_lines() if re.search(": end raises (?!.*on purpose)", line)}
 
 
 MODULES = ("Model",)

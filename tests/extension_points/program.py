@@ -5,8 +5,8 @@ import json
 import multiprocessing
 import os
 import resource
+import shutil
 import signal
-import tempfile
 import warnings
 from collections import Counter
 from typing import Any
@@ -69,10 +69,12 @@ def repeat(x: spies.Extension, situation: Any) -> None:
     """Note what is left of each repetition: objects that are kept, or of which there are more each time."""
     counts = []
     for turn in range(SPEC["times"] + WARM):
-        with tempfile.TemporaryDirectory(dir=watch.CWD) as directory:
-            os.chdir(directory)
-            situation(x)
-            os.chdir(watch.CWD)
+        directory = os.path.join(watch.CWD, f"turn-{turn}")
+        os.mkdir(directory)
+        os.chdir(directory)
+        situation(x)
+        os.chdir(watch.CWD)
+        shutil.rmtree(directory)
         gc.collect()
         if turn in (WARM - 1, SPEC["times"] + WARM - 1):
             counts.append(len(gc.get_objects()))

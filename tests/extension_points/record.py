@@ -100,7 +100,8 @@ def page(known: Record) -> str:
     lines += [
         "",
         "**Explained**: the first official release with the fix does the same, line by line, or",
-        "the patch declares the effect. **Mended**: it dies of an error on stock, and no longer.",
+        "the patch declares the effect, or reads once more a property that stock reads. **Mended**: it dies of an",
+        "error on stock, and no longer of that.",
         "**Unlike itself**: two runs of it on stock differ.",
         "",
         "| patch | because | programs | for instance |",
