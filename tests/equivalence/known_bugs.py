@@ -115,19 +115,20 @@ def table(facts: dict[str, Any], found: Found, only: tuple[str, ...] = ()) -> st
     """The table in Markdown: a row for each stretch of releases with the same bugs, or for each of some releases."""
     total = len({patch for arms in found.values() for patch in arms["stock"]})
     lines = [
-        "| release | stock | | with `lightning_patches` | | with `all` | |",
-        "| --- | ---: | --- | ---: | --- | ---: | --- |",
+        "| release | stock | | with `lightning_patches` | | `all` |",
+        "| --- | ---: | --- | ---: | --- | ---: |",
     ]
     chosen = sorted((v for v in found if v in only or not only), key=Version)
-    for cells, group in groupby(chosen, lambda v: " | ".join(_cells(found[v][arm]) for arm in ARMS)):
+    for counts, group in groupby(chosen, lambda v: tuple(_count(found[v][arm]) for arm in ARMS)):
+        stock, shim, everything = counts
+        cells = f"{stock} | {_bar(stock)} | {shim} | {_bar(shim)} | {'not run' if everything is None else everything}"
         lines.append(f"| {evidence.told(group)} | {cells} |")
     lines += [
         "",
-        f"How many of {total} known bugs show (a block for two), without a GPU: the scenarios in `tests/scenarios` run "
-        f"on {len(found)} releases of {DISTRIBUTION}, as released, with the default set, and with "
-        f"`LIGHTNING_PATCHES=all` (torch {facts['torch']}, Python {facts['python']}, {facts['date']}). `audit` counts "
-        f"more, {_audited(SHOWN[2])} in {SHOWN[2]}: also what only costs time, what no scenario shows, and what has no "
-        "patch.",
+        f"How many of {total} known bugs show (a block for three), without a GPU: the scenarios in `tests/scenarios` "
+        f"run on {len(found)} releases of {DISTRIBUTION}, stock, with the default set, and with all patches (torch "
+        f"{facts['torch']}, Python {facts['python']}, {facts['date']}). `audit` counts more, {_audited(SHOWN[2])} in "
+        f"{SHOWN[2]}: also what only costs time, what no scenario shows, and what has no patch.",
     ]
     return "\n".join(lines)
 
@@ -138,7 +139,10 @@ def _audited(version: str) -> int:
     return len(release.counted)
 
 
-def _cells(of_arm: dict[str, str]) -> str:
-    """The two cells of an arm: how many bugs, and a bar."""
-    bugs = sum(saw == "bug" for saw in of_arm.values())
-    return f"{bugs} | {'█' * (bugs // 2)}{'▌' * (bugs % 2)}" if of_arm else "not run | "
+def _bar(bugs: int | None) -> str:
+    return "█" * ((bugs or 0) // 3)
+
+
+def _count(of_arm: dict[str, str]) -> int | None:
+    """How many bugs show in an arm; ``None`` if it was not run."""
+    return sum(saw == "bug" for saw in of_arm.values()) if of_arm else None

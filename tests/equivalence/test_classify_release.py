@@ -26,7 +26,7 @@ def classify(source, *options, timeout=550):
 
 @pytest.mark.timeout(600)
 def test_the_records_are_found_again():
-    kinds, found = classify(_releases.wheel("lightning", NEW))
+    kinds, found = classify(_releases.wheel("lightning", NEW), "--no-trial")
     needed = [p for p in catalogue.all_patches() if NEWEST_KNOWN in gate.affected_releases(p) and not p.warns_of]
     assert set(kinds) == {patch.name for patch in needed}
     recorded = {p.name: "affected" if NEW in gate.affected_releases(p) else "fixed" for p in needed}
@@ -50,6 +50,24 @@ def test_a_checkout_by_its_code_alone(tmp_path):
     assert after.pop("swa-keeps-trained-weights") == "unclear", found
     del before["swa-keeps-trained-weights"]
     assert after == before
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("lost", [False, True])
+def test_a_patch_is_tried_on_code_that_nobody_knows(tmp_path, lost):
+    """Where its function has changed and the bug has not, the patch mends it as it is, or is said not to."""
+    _releases.unpack(_releases.wheel("lightning", NEW), tmp_path)
+    file = tmp_path / "lightning" / "pytorch" / "loops" / "fit_loop.py"
+    text = file.read_text().replace("def setup_data(self)", "def setup_data(self, new=None)")
+    if lost:  # what the patch calls does nothing any more
+        text = text.replace("self._combined_loader._load_state_dicts(self._combined_loader_states_to_load)", "pass")
+    assert "new=None" in text
+    file.write_text(text)
+    _, found = classify(tmp_path, "--only", "stateful-loader-restored")
+    (one,) = found.values()
+    assert one["kind"] == "changed here", found
+    assert ("the patch as it is mends it" in one["why"]) is not lost, found
+    assert ("does not mend" in one["why"]) is lost and "its diff applies" in one["why"], found
 
 
 def test_a_place_without_lightning(tmp_path):

@@ -165,10 +165,10 @@ def test_known_bugs_of_one_release_and_arm_leave_the_rest_of_the_record(monkeypa
         monkeypatch.setattr(module, "RECORD", tmp_path / "known_bugs.txt")
     known_bugs.measure(["2.1.0", "2.1.1"], 1, False, ("stock", "shim"))
     before = known_bugs.known_bugs.page()
-    assert "| 2.1.0 to 2.1.1 | 1 | ▌ | 0 |  | not run |  |" in before and "| none | not run |" in before
+    assert "| 2.1.0 to 2.1.1 | 1 |  | 0 |  | not run |" in before and "| none | not run |" in before
     known_bugs.measure(["2.1.1"], 1, True, ("all",))
     after = known_bugs.known_bugs.page()
-    assert "| 2.1.0 | 1 | ▌ | 0 |  | not run |  |\n| 2.1.1 | 1 | ▌ | 0 |  | 0 |  |" in after, after
+    assert "| 2.1.0 | 1 |  | 0 |  | not run |\n| 2.1.1 | 1 |  | 0 |  | 0 |" in after, after
     saw["all"] = "bug"
     known_bugs.measure(["2.1.0"], 1, True, ("all",))
     assert "| 2.1.0 | `resume-single-iteration` |" in known_bugs.known_bugs.page()

@@ -2,6 +2,7 @@
 
 import pytest
 
+from lightning_patches.patches.finders import tuner_temporary_checkpoint
 from tests.equivalence.proof import Proof, ends_with
 from tests.support.arms import Arm, run
 
@@ -52,6 +53,18 @@ def test_by_default_nothing_is_read_that_this_run_did_not_write(version, case):
 def test_by_default_a_local_file_is_read_since_this_run_wrote_it(version):
     result = run(SCENARIO, Arm("lightning", version, shim=True), "lr_callback")
     assert result.ok, result
+
+
+def test_weights_only_is_obeyed():
+    """It is an argument of lr_find on upstream's master, and of no release yet."""
+    asked = []
+    load = tuner_temporary_checkpoint._load(lambda *args, **kwargs: asked.append((args, kwargs)), "lightning")
+    finder = "def _lr_find(load, ckpt_path, *args, **kwargs):\n    load(ckpt_path, None, *args, **kwargs)\n"
+    module = {"__name__": "lightning.pytorch.tuner.lr_finder"}
+    exec(finder, module)
+    module["_lr_find"](load, ".lr_find_1.ckpt", True)
+    module["_lr_find"](load, ".lr_find_1.ckpt", weights_only=True)
+    assert asked == [((".lr_find_1.ckpt", None, True), {}), ((".lr_find_1.ckpt", None), {"weights_only": True})]
 
 
 PROOFS = (

@@ -20,7 +20,9 @@ def _load(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
     prefixes = (".lr_find_", ".scale_batch_size_")
 
     def _load(path_or_url: Any, map_location: Any = None, *args: Any, **kwargs: Any) -> Any:
-        if isinstance(path_or_url, (str, os.PathLike)) and os.path.basename(path_or_url).startswith(prefixes):
+        asked = args[0] if args else kwargs.get("weights_only")
+        is_path = asked is None and isinstance(path_or_url, (str, os.PathLike))
+        if is_path and os.path.basename(path_or_url).startswith(prefixes):
             finder = finder_above(sys._getframe(1), namespace)
             if finder is not None and finder.f_locals.get("ckpt_path") == path_or_url:
                 return _read(path_or_url, namespace, map_location)
