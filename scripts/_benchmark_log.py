@@ -9,29 +9,25 @@ the rounds.
 """
 
 import argparse
-import json
 import statistics
-import sys
-import tempfile
 import time
-from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[1]
+from _benchmark_arms import number, observed, scenario
+
 Rows = list[dict[str, Any]]
 BASE = "2.3.3"
 STEPS = 300
-METRICS = [f"metric_{number}" for number in range(10)]
+METRICS = [f"metric_{index}" for index in range(10)]
 
 
 def measure() -> None:
     """In an arm: train, and write the median time of a call, in seconds."""
-    sys.path.insert(0, str(ROOT / "tests" / "scenarios"))
-    import _scenario as scenario
+    arm = scenario()
     import torch
     from torch.utils.data import DataLoader, TensorDataset
 
-    class Model(scenario.pytorch().LightningModule):
+    class Model(arm.pytorch().LightningModule):
         def __init__(self) -> None:
             super().__init__()
             self.layer = torch.nn.Linear(1, 1)
@@ -49,8 +45,8 @@ def measure() -> None:
             return torch.optim.SGD(self.parameters(), lr=0.01)
 
     model = Model()
-    scenario.trainer(max_epochs=1).fit(model, DataLoader(TensorDataset(torch.ones(STEPS, 1)), batch_size=1))
-    scenario.observe(seconds=statistics.median(model.times[STEPS // 10 :]))
+    arm.trainer(max_epochs=1).fit(model, DataLoader(TensorDataset(torch.ones(STEPS, 1)), batch_size=1))
+    arm.observe(seconds=statistics.median(model.times[STEPS // 10 :]))
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -72,7 +68,7 @@ def run(options: argparse.Namespace) -> Rows:
     times: dict = {arm: [] for arm in arms}
     for _ in range(options.rounds):
         for arm in arms:
-            times[arm].append(one_run(arm))
+            times[arm].append(number(observed("log", arm)["seconds"]))
     medians = {arm: statistics.median(times[arm]) for arm in arms}
     return [
         {
@@ -84,16 +80,3 @@ def run(options: argparse.Namespace) -> Rows:
         }
         for arm in arms
     ]
-
-
-def one_run(arm) -> float:
-    """Seconds per call in a fresh process of the arm."""
-    from tests.support import arms
-
-    with tempfile.TemporaryDirectory() as out:
-        variables = {**arms.environment_of(arm), "SCENARIO_OUT": out, "SCENARIO_SHIM": str(int(arm.shim))}
-        command = [sys.executable, str(ROOT / "scripts" / "benchmark"), "log", "--in-arm"]
-        status, output = arms.execute(command, variables, 300, cwd=out)
-        if status:
-            sys.exit(f"{arm} ended with status {status}:\n{output[-3000:]}")
-        return float.fromhex(json.loads((Path(out) / "rank0.json").read_text())["seconds"])

@@ -76,6 +76,9 @@ class Model(pl.LightningModule):
         loss = self.layer(batch).pow(2).mean()
         if self.does == "tensor":
             self.log("loss", loss, on_step=True, on_epoch=True)
+        elif self.does == "ten":
+            for number in range(10):
+                self.log(f"loss {number}", loss, prog_bar=True, on_step=True, on_epoch=True)
         elif self.does == "largest":
             self.log("loss", loss, on_step=False, on_epoch=True, reduce_fx="max")
         elif self.does == "shown":
@@ -108,6 +111,6 @@ if __name__ == "__main__":
         scenario.observe(nothing=waits(devices=2, strategy="ddp"))
     else:
         found = {"clipped": waits(devices=1, gradient_clip_val=1.0)}
-        for does in ("nothing", "tensor", "largest", "shown", "tensor of the CPU", "number"):
+        for does in ("nothing", "tensor", "largest", "shown", "ten", "tensor of the CPU", "number"):
             found[does] = waits(does, devices=1)
         scenario.observe(**found)

@@ -1,4 +1,5 @@
-"""Issues 21232, 21487 and PR 17334: where a training step waits for the GPU, on stock and with the default set.
+"""Issues 21232, 21487 and PR 17334: where a training step waits for the GPU, on stock, and with the default set and
+progress-bar-without-wait.
 
 What is left with the shim stands in ``lightning_patches/cli/coverage.txt``.
 """
@@ -8,11 +9,12 @@ import pytest
 from tests.support.arms import Arm, run
 
 STEPS = 10
+TOGGLE = "default,progress-bar-without-wait"
 
 
 def waits(version, case, shim=False):
     arm = Arm("pytorch-lightning", version, shim)
-    result = run("gpu_waits", arm, case, simulated_cuda=True, toggle="default" if shim else None, timeout=300)
+    result = run("gpu_waits", arm, case, simulated_cuda=True, toggle=TOGGLE if shim else None, timeout=300)
     assert result.ok and result.observations, result
     return result.observations
 
@@ -24,6 +26,7 @@ def test_on_one_device(version, shim):
     (found,) = waits(version, "alone", shim)
     shown, cpu = found.pop("shown"), found.pop("tensor of the CPU")
     assert shown == ({} if shim else {"read": STEPS})
+    assert found.pop("ten") == ({} if shim else {"read": 10 * STEPS})
     assert cpu == ({"copied": STEPS} if version == "2.0.9" else {})
     assert found.pop("number") == {"made": STEPS}
     assert found == {"clipped": {}, "nothing": {}, "tensor": {}, "largest": {}}

@@ -20,6 +20,7 @@ PATCH = Patch(
     name="last-checkpoint-by-extension",
     title="ckpt_path='last' takes a checkpoint where other files have last in their name",
     group="crash",
+    changes_results="numbers: where a run is resumed from, if the newest file with last in its name has no extension",
     affected=(">=2.0.0,<2.1.3",),
     targets=(
         Target("pytorch.callbacks.model_checkpoint:ModelCheckpoint._find_last_checkpoints", _find_last_checkpoints),

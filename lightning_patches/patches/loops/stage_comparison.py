@@ -1,0 +1,35 @@
+"""Whether the Trainer trains is told without comparing texts."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+
+def _training(original: Any, namespace: str) -> Callable[..., bool]:
+    stages = original.__globals__.get("RunningStage")
+
+    def training(self: Any) -> bool:
+        return self.state.stage is stages.TRAINING or original(self)
+
+    return training
+
+
+PATCH = Patch(
+    name="stage-comparison",
+    added="0.2.0",
+    title="Whether the Trainer trains is told without comparing texts",
+    group="performance",
+    affected=(">=2.0.0,<=2.6.6",),
+    targets=(Target("pytorch.trainer.trainer:Trainer.training", _training),),
+    upstream=Upstream(issues=(20388,)),
+    impact=Impact(
+        "`trainer.training`, which is asked for 13 times a step and three times at each self.log, turns two texts to "
+        "lower case and compares them.",
+        ("lightning_utilities enums __eq__ is called many times at each step",),
+    ),
+    equivalent_to="the same training, with the stage compared by identity first",
+    relied_on="A stage that a program has set to a text, or to a member of another enum, is compared as before.",
+    relied_on_tests=("tests/patches/test_stage_comparison.py::test_other_stages_are_compared_as_before",),
+)

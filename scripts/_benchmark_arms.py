@@ -1,0 +1,44 @@
+"""Runs a part of a benchmark in an arm, in a fresh process, and reads what it has observed."""
+
+from __future__ import annotations
+
+import json
+import statistics
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def scenario() -> Any:
+    """In an arm: what a program of it begins with."""
+    sys.path.insert(0, str(ROOT / "tests" / "scenarios"))
+    import _scenario
+
+    return _scenario
+
+
+def observed(what: str, arm: Any, *arguments: str, timeout: float = 600) -> dict[str, Any]:
+    """What ``scripts/benchmark WHAT --in-arm ARGUMENTS`` observes in the arm. Numbers come as Python wrote them."""
+    from tests.support import arms
+
+    with tempfile.TemporaryDirectory() as out:
+        variables = {**arms.environment_of(arm), "SCENARIO_OUT": out, "SCENARIO_SHIM": str(int(arm.shim))}
+        command = [sys.executable, str(ROOT / "scripts" / "benchmark"), what, "--in-arm", *arguments]
+        status, output = arms.execute(command, variables, timeout, cwd=out)
+        if status:
+            sys.exit(f"{arm} ended with status {status}:\n{output[-3000:]}")
+        found: dict[str, Any] = json.loads((Path(out) / "rank0.json").read_text())
+        return found
+
+
+def number(value: Any) -> float:
+    """A number that was observed."""
+    return float.fromhex(value) if isinstance(value, str) else float(value)
+
+
+def spread(values: list[float]) -> dict[str, float]:
+    """Their median, the least and the greatest."""
+    return {"median": statistics.median(values), "least": min(values), "greatest": max(values)}

@@ -1,0 +1,42 @@
+"""Issue 20388: stages of the Trainer are compared as texts."""
+
+import pytest
+
+from tests.equivalence.proof import Proof, sees
+from tests.support.arms import Arm, run
+
+RELEASES = (("pytorch-lightning", "2.0.0"), ("lightning", "2.6.6"))
+
+
+def both(release, case):
+    """What is seen on stock and with the patch, which must be the same, and how often texts were compared."""
+    stock = run("stage_comparison", Arm(*release), case)
+    shim = run("stage_comparison", Arm(*release, shim=True), case, toggle="stage-comparison")
+    assert stock.ok and shim.ok, (stock, shim)
+    counts = [[rank.pop("counted") for rank in result.observations] for result in (stock, shim)]
+    assert shim.observations == stock.observations
+    assert shim.observations[0]["seen"]
+    return counts
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_each_hook_sees_the_stage_that_it_sees_on_stock(release):
+    (stock,), (shim,) = both(release, "plain")
+    assert stock > 50 and shim < 5
+
+
+@pytest.mark.parametrize("case", ["others", "compiled"])
+@pytest.mark.parametrize("release", RELEASES)
+def test_other_stages_are_compared_as_before(release, case):
+    both(release, case)
+
+
+PROOFS = (
+    Proof(
+        "stage-comparison",
+        sees(lambda seen: seen["counted"] > 50),
+        case="plain",
+        observed=lambda ranks: [{**rank, "counted": rank["counted"] > 50} for rank in ranks],
+        recommended_observed=lambda ranks: [{**rank, "counted": False} for rank in ranks],
+    ),
+)
