@@ -31,6 +31,7 @@ PATCH = Patch(
         ("cannot import name 'NeptuneLogger' from 'lightning.pytorch.loggers'",),
     ),
     default=False,
+    added="0.2.0",
     equivalent_to="importing it from lightning.pytorch.loggers.neptune",
     note="Switch it on where a package imports NeptuneLogger and does not use it. Opt-in, as a program that asks by "
     "ImportError whether there is one would find it.",
