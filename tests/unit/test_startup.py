@@ -319,12 +319,12 @@ def test_the_finder_is_taken_away_before_lightning_is_imported(tmp_path: Path) -
         + """
 before = list(sys.meta_path)
 startup.on_import()
-print(startup.alive(), *(e.verdict for e in lightning_patches.report()))
+print(startup.is_settled(), *(e.verdict for e in lightning_patches.report()))
 sys.meta_path[:] = before
-print(startup.alive(), *(e.verdict for e in lightning_patches.report()))
+print(startup.is_settled(), *(e.verdict for e in lightning_patches.report()))
 lightning_patches.activate()
 from lightning.pytorch.subject import compute
-print(startup.alive(), compute(3))
+print(startup.is_settled(), compute(3))
 """
     )
     assert check(program, tmp_path).splitlines() == ["True pending disabled", "False disabled disabled", "True 60"]
