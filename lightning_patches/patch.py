@@ -149,6 +149,7 @@ class Patch(NamedTuple):
             with the patch. They have no diffs and no place in the equivalence, but tests in ``tests/patches``.
         after: names of the patches around which this one is put. The order of patches that share a target is declared,
             directly or by way of others.
+        renamed_from: the patch's old name, which is understood for one minor version more, with a word about it.
         for_import: Lightning cannot be imported without the patch, wherever its bug shows. A toggle that selects other
             patches by name keeps it.
         frames: parts of frames (path and function), through one of which a traceback of the bug runs, where these are
@@ -181,6 +182,7 @@ class Patch(NamedTuple):
     warns_of: str = ""
     affected_1x: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
+    renamed_from: str = ""
     for_import: bool = False
     frames: tuple[str, ...] = ()
     would_tell: str = ""
@@ -212,6 +214,11 @@ class Patch(NamedTuple):
     def locations(self) -> tuple[str, ...]:
         """Every location whose source decides whether the patch may be applied."""
         return tuple(dict.fromkeys([*(t.location for t in self.targets), *self.witnesses]))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What the patch is called by, its old name included."""
+        return (self.name, self.renamed_from) if self.renamed_from else (self.name,)
 
     @property
     def numbers(self) -> tuple[int, ...]:

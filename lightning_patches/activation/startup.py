@@ -2,7 +2,7 @@
 
 The three ways in (the import, the launcher's ``sitecustomize``, the ``autostart`` line) all import the package, and
 that calls :func:`on_import`. As long as no Lightning is imported, all that stands in ``sys.meta_path`` is one small
-finder; wrapt, packaging and the catalogue are loaded by the loader of Lightning's first module.
+finder; packaging and the catalogue are loaded by the loader of Lightning's first module.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:  # typing itself is not imported at start-up
     from lightning_patches.engine.patcher import Patcher
     from lightning_patches.engine.toggle import Selection
 
-SLEEPING = "_LIGHTNING_PATCHES_IMPORT_ONLY"
+LOOKS_ONLY = "_LIGHTNING_PATCHES_IMPORT_ONLY"
 """Set by our own command line, which looks at patches and must not apply any to itself."""
 LAUNCHED_FOR = "_LIGHTNING_PATCHES_FOR"
 """Set by ``lightning-patches run``: version and prefix of the only Python in which its ``sitecustomize`` acts."""
@@ -43,7 +43,7 @@ def during_site() -> bool:
 
 def on_import() -> None:
     """What ``import lightning_patches`` does: activate, without endangering a Python that is still starting."""
-    if SLEEPING in os.environ or _is_own_command():
+    if LOOKS_ONLY in os.environ or _is_own_command():
         return
     if not during_site():
         activate(None)
@@ -51,8 +51,8 @@ def on_import() -> None:
         hooks.install(_Armed(None, tolerant=True))
 
 
-def alive() -> bool:
-    """Whether this process is patched, or will be when it imports Lightning, or was told not to be."""
+def is_settled() -> bool:
+    """Whether this process is as it was told to be: patched, or to be when it imports Lightning, or told not to be."""
     patched = _patcher is not None and _patcher.active
     return patched or _told_to_stop or hooks.in_force()
 

@@ -12,6 +12,7 @@ from typing import Any, Optional, Union
 from lightning_patches import patches as catalogue
 from lightning_patches.cli import UsageError
 from lightning_patches.engine import fingerprints, gate
+from lightning_patches.engine.toggle import tell_of_new_names
 from lightning_patches.patch import GROUPS, Patch
 from lightning_patches.unpatched import Unpatched
 
@@ -73,6 +74,7 @@ def find(key: str) -> tuple[Patch, ...]:
     )
     found = catalogue.find(number[1] if number else key.strip().lower())
     if found:
+        tell_of_new_names(found, [key.strip().lower()])
         return found
     patches = catalogue.all_patches()
     words = [*(patch.name for patch in patches), *{str(number) for patch in patches for number in patch.numbers}]

@@ -251,7 +251,7 @@ def _write(path: Path, content: bytes) -> None:
 
 def _works() -> bool:
     """Whether a fresh Python of this environment comes up with the package loaded. It is run in an empty directory."""
-    environment = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", startup.SLEEPING)}
+    environment = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", startup.LOOKS_ONLY)}
     environment[startup.VARIABLE] = "1"
     code = "import sys; sys.exit('lightning_patches.activation.startup' not in sys.modules)"
     with tempfile.TemporaryDirectory() as empty:

@@ -120,7 +120,7 @@ def child_environment(base: Mapping[str, str], directory: Path, patches: Optiona
         ToggleError: the patches that are asked for do not exist.
     """
     environment = dict(base)
-    environment.pop(startup.SLEEPING, None)
+    environment.pop(startup.LOOKS_ONLY, None)
     wanted = patches if patches is not None else environment.get(VARIABLE, "")
     environment[VARIABLE] = wanted.strip() or "1"
     parse(environment[VARIABLE], all_patches())

@@ -57,27 +57,23 @@ def source_of(part: Part, location: str) -> Source:
     """
     module, _, attribute = location.partition(":")
     path = part.file_of(module)
-    data = _data()
-    absent_in = _releases(data["functions"].get(location, {}).get(ABSENT, []))
+    absent_in = _with_function(location, ABSENT)
     try:
         state = os.stat(path)
     except FileNotFoundError:
         return Source(absent_in, False, frozenset())
     known_digest = _digest_of(path, state.st_mtime_ns, state.st_size)
-    known_as = data["files"].get(part.namespace, {}).get(module, {}).get(known_digest)
-    if known_as is not None:
-        releases = _releases(known_as)
+    releases = _with_file(part.namespace, module, known_digest)
+    if releases:
         return Source(releases, not (releases & absent_in), frozenset())
     if attribute.endswith("()"):
         signature = _signatures_in(path, state.st_mtime_ns, state.st_size).get(attribute[:-2])
-        known_in = data["functions"].get(location, {}).get(signature or ABSENT, [])
-        return Source(_releases(known_in), signature is not None, frozenset())
+        return Source(_with_function(location, signature or ABSENT), signature is not None, frozenset())
     with open(path, "rb") as file:
         text = file.read().decode("utf-8", errors="replace")
     diffs = frozenset(re.findall(re.escape(MARKER) + r"([a-z0-9-]+)", text))
     digest = function_digest(text, attribute)
-    known_in = data["functions"].get(location, {}).get(digest or ABSENT, [])
-    return Source(_releases(known_in), digest is not None, diffs)
+    return Source(_with_function(location, digest or ABSENT), digest is not None, diffs)
 
 
 def known_releases() -> tuple[str, ...]:
@@ -205,7 +201,19 @@ def _data() -> dict[str, Any]:
     return data
 
 
+def _with_file(namespace: str, module: str, digest: str) -> frozenset[str]:
+    """The releases that ship this file."""
+    return _releases(_data()["files"].get(namespace, {}).get(module, {}).get(digest, []))
+
+
+def _with_function(location: str, digest: str) -> frozenset[str]:
+    """The releases that have this code at a location."""
+    return _releases(_data()["functions"].get(location, {}).get(digest, []))
+
+
 def _releases(spans: list[list[int]]) -> frozenset[str]:
+    if not spans:
+        return frozenset()
     data = _data()
     releases = [*data["releases"], *data.get("releases_1x", [])]
     return frozenset(releases[i] for first, last in spans for i in range(first, last + 1))

@@ -118,6 +118,7 @@ def targets_in(patch: Patch, namespace: Namespace) -> tuple[Target, ...]:
     return tuple(wanted)
 
 
+@lru_cache(maxsize=None)
 def in_ranges(version: str, ranges: tuple[str, ...]) -> bool:
     """Whether a version lies in one of the ranges. A local label (``2.2.5+cu118``) is looked through; a development
     version or release candidate counts as the release that it leads to."""

@@ -17,7 +17,7 @@ def split(text: str) -> "list[str]":
 
 
 def asks_for_patches(text: "str | None") -> bool:
-    """Whether a value of the variable wakes what activates by itself: neither unset, nor blank, nor a word for nothing.
+    """Whether a value of the variable asks for patches: neither unset, nor blank, nor a word for nothing.
 
     An explicit import without a word applies the default set; see :func:`lightning_patches.engine.toggle.parse`.
     """

@@ -120,7 +120,7 @@ def test_armed_by_the_variable_only(autostarted: Environment, toggle: Any, armed
 def test_explicit_import_in_an_environment_where_autostart_sleeps(autostarted: Environment, tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(
-        "import lightning_patches\nfrom lightning_patches.activation import startup\nprint(startup.alive())\n"
+        "import lightning_patches\nfrom lightning_patches.activation import startup\nprint(startup.is_settled())\n"
     )
     assert autostarted.run("python", str(program)) == (0, "True\n")
 

@@ -172,7 +172,7 @@ def test_all_agree_on_whether_patches_are_asked_for(
     asked = _lightning_patches._wanted()
     assert words.asks_for_patches(value) is asked
     program = "import sys; sys.modules['site'].__spec__._initializing = True\n"
-    program += "from lightning_patches.activation import startup; print(startup.alive())"
+    program += "from lightning_patches.activation import startup; print(startup.is_settled())"
     assert environment.run("python", "-c", program, LIGHTNING_PATCHES=value) == (0, f"{asked}\n")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import hashlib
 import importlib
 import itertools
 import json
@@ -71,7 +72,14 @@ def affected(patch: Patch) -> list[str]:
 
 
 def test_names_are_unique() -> None:
-    assert [name for name, count in Counter(patch.name for patch in PATCHES).items() if count > 1] == []
+    every = Counter(name for patch in PATCHES for name in patch.names)
+    assert [name for name, count in every.items() if count > 1] == []
+
+
+def test_no_name_of_the_last_version_is_lost() -> None:
+    """A patch that is renamed declares its old name. The digest is that of the names of 0.1.0."""
+    names = sorted(patch.renamed_from or patch.name for patch in PATCHES if patch.added == "0.1.0")
+    assert (len(names), hashlib.sha256("\n".join(names).encode()).hexdigest()[:16]) == (107, "fa682756f08aa395")
 
 
 def test_the_catalogue_finds_by_name_and_number() -> None:

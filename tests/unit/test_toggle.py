@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from lightning_patches import notices
 from lightning_patches.engine.toggle import DEFAULT_WORDS, FLAG_WORDS, NOTHING_WORDS, parse
 from lightning_patches.errors import LightningPatchesError, ToggleError
 from lightning_patches.patch import Upstream
@@ -112,6 +113,16 @@ def test_groups(spec: str, expected: set[str]) -> None:
 )
 def test_exclusions(spec: str, expected: set[str]) -> None:
     assert names(spec) == expected
+
+
+@pytest.mark.parametrize("spec", ["was-zeta", "-was-zeta", "no-was-zeta", "was-zeta,quiet"])
+def test_a_renamed_patch_keeps_its_old_name_and_says_so_once(spec: str, capsys: pytest.CaptureFixture[str]) -> None:
+    notices._said.discard("renamed:zeta")
+    catalogue = (*CATALOGUE, toy(name="zeta", renamed_from="was-zeta"))
+    for _ in range(2):
+        assert ("zeta" in parse(spec, catalogue).names) is spec.startswith("was")
+    said = "lightning_patches: was-zeta is called zeta now, and soon only so\n"
+    assert capsys.readouterr().err == ("" if "quiet" in spec else said)
 
 
 @pytest.mark.parametrize(

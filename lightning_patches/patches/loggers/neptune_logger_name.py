@@ -32,6 +32,7 @@ PATCH = Patch(
         error="ImportError: cannot import name 'NeptuneLogger' from 'lightning.pytorch.loggers' (...)",
     ),
     default=False,
+    added="0.2.0",
     for_whom="whoever cannot import a package because it imports NeptuneLogger and does not use it",
     signs=("NeptuneLogger",),
     equivalent_to="importing it from lightning.pytorch.loggers.neptune",

@@ -40,7 +40,7 @@ def callbacks() -> list[Any]:
     if _told or not _wanted():
         return []
     startup: Any = sys.modules.get("lightning_patches.activation.startup")
-    if startup is None or not startup.alive():
+    if startup is None or not startup.is_settled():
         _told = True
         _say(startup is not None)
     return []
