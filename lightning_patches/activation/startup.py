@@ -2,7 +2,7 @@
 
 The three ways in (the import, the launcher's ``sitecustomize``, the ``autostart`` line) all import the package, and
 that calls :func:`on_import`. As long as no Lightning is imported, all that stands in ``sys.meta_path`` is one small
-finder; packaging and the catalogue are loaded by the loader of Lightning's first module.
+finder; wrapt, packaging and the catalogue are loaded by the loader of Lightning's first module.
 """
 
 from __future__ import annotations

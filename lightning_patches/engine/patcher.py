@@ -4,8 +4,9 @@ For each namespace there is one :class:`Plan`, made when its first module is abo
 loaded: which of the wanted patches the gate lets through, and which targets each module has. A plan is made on the side
 and put in place when it is whole, so that an interruption leaves either all of it or nothing.
 
-Targets are swapped after each execution of a module, which our loader tells of: ``importlib.reload``, an import after
-the module was taken out of ``sys.modules``, and the second try at an import that failed are executions like the first.
+Targets are swapped by wrapt's post-import hooks. wrapt drops a hook once it has called it; so our loader registers it
+anew after each execution of a module: ``importlib.reload``, an import after the module was taken out of
+``sys.modules``, and the second try at an import that failed are executions like the first.
 :mod:`lightning_patches.engine.slots` has what stands in each target.
 
 Nothing is imported, and no other thread is waited for, while the lock is held.
@@ -14,12 +15,15 @@ Nothing is imported, and no other thread is waited for, while the lock is held.
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import sys
 import threading
 import traceback
 from types import ModuleType
 from typing import Any, Callable, Iterable, Iterator, Literal, Optional
+
+import wrapt
 
 from lightning_patches import notices
 from lightning_patches.engine import distributions, gate, holders, hooks, looks, slots
@@ -117,7 +121,7 @@ class Patcher:
                 if sys.modules.get(module) is None:
                     continue
                 try:
-                    self._patch(sys.modules[module], stage="late")
+                    _call_after_import(module, functools.partial(self._patch, stage="late"))
                 except PatchError as error:
                     refused = refused or error
             if plan is not None and refused is None:
@@ -211,7 +215,7 @@ class Patcher:
         with self._reporting(module):
             plan = self._plan(_namespace_of(module.__name__))
             if plan is not None and module.__name__ in plan.targets:
-                self._patch(module, stage="after")
+                _call_after_import(module.__name__, functools.partial(self._patch, stage="after"))
 
     @contextlib.contextmanager
     def _reporting(self, module: ModuleType) -> Iterator[None]:
@@ -380,6 +384,15 @@ class Patcher:
                 f"{name} is not applied: {reason}. (Without 'strict' the program goes on without this patch.)"
             )
         return None
+
+
+def _call_after_import(module_name: str, hook: Callable[[ModuleType], None]) -> None:
+    """Have wrapt call ``hook(module)`` for a module that is imported, which it does at once.
+
+    wrapt below 1.15 does so under a lock of its own, for which its finder waits while it holds Python's: the hook must
+    not import what is not loaded yet, nor may the caller hold what the hook waits for.
+    """
+    wrapt.register_post_import_hook(hook, module_name)
 
 
 def _namespace_of(module: str) -> str:

@@ -105,12 +105,12 @@ def test_stderr_that_cannot_be_written(autostarted: Environment, stand_in: str, 
 
 
 def test_dependency_that_is_missing_or_broken(autostarted: Environment, stand_in: str) -> None:
-    (Path(stand_in) / "packaging.py").write_text("raise ImportError('packaging is broken here')\n")
+    (Path(stand_in) / "wrapt.py").write_text("raise ImportError('wrapt is broken here')\n")
     code = "import lightning; print('ran')"
     status, output = autostarted.run("python", "-c", code, PYTHONPATH=stand_in, LIGHTNING_PATCHES="1")
     said, ran = output.splitlines()
     assert (status, ran) == (0, "ran")
-    assert "packaging is broken here" in said
+    assert "wrapt is broken here" in said
 
 
 class TestHalfRemovedInstall:

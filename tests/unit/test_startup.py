@@ -59,8 +59,8 @@ def start_with_us(directory: Path) -> None:
     (directory / "sitecustomize.py").write_text("import lightning_patches\n")
 
 
-def broken_packaging(directory: Path) -> None:
-    (directory / "packaging.py").write_text("raise ImportError('packaging is broken here')\n")
+def broken_wrapt(directory: Path) -> None:
+    (directory / "wrapt.py").write_text("raise ImportError('wrapt is broken here')\n")
 
 
 # ---------------------------------------------------------------- armed
@@ -251,7 +251,7 @@ print(lightning_patches.report(), lightning_patches.report(), lightning_patches.
 
 def test_a_dependency_of_ours_is_broken(tmp_path: Path) -> None:
     write_lightning(tmp_path)
-    broken_packaging(tmp_path)
+    broken_wrapt(tmp_path)
     program = """
 import lightning_patches
 for _ in range(2):  # the second try must not go through unpatched
@@ -260,16 +260,16 @@ for _ in range(2):  # the second try must not go through unpatched
     except ImportError as error:
         print(error)
 """
-    assert check(program, tmp_path).splitlines() == ["packaging is broken here"] * 2
+    assert check(program, tmp_path).splitlines() == ["wrapt is broken here"] * 2
 
 
 def test_a_dependency_of_ours_is_broken_at_site_start_up(tmp_path: Path) -> None:
     start_with_us(tmp_path)
     write_lightning(tmp_path)
-    broken_packaging(tmp_path)
+    broken_wrapt(tmp_path)
     result = python(VALUES, tmp_path, LIGHTNING_PATCHES="1")
     assert (result.returncode, result.stdout) == (0, STOCK + "\n")
-    assert result.stderr == "lightning_patches: packaging is broken here Nothing is patched.\n"
+    assert result.stderr == "lightning_patches: wrapt is broken here Nothing is patched.\n"
 
 
 @pytest.mark.parametrize(
@@ -434,7 +434,7 @@ os._exit(0 if sys.stdout.flush() is None else 1)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("module", ["packaging.version", "importlib.metadata"])
+@pytest.mark.parametrize("module", ["wrapt", "packaging.version", "importlib.metadata"])
 @pytest.mark.parametrize("way", ["import", "site"])
 def test_another_thread_imports_what_we_need(tmp_path: Path, way: str, module: str) -> None:
     """What it holds is waited for by us, so we must hold nothing that it waits for: Python's import lock."""
