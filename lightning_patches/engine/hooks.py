@@ -8,7 +8,7 @@ finder finds, and that is all.
 Why not wrapt's finder: it forgets a hook that it has called (a module that is reloaded, or whose first import failed,
 would come back unpatched), it has no word before a module runs, and below wrapt 1.15 it waits for a lock of its own. So
 we watch, and wrapt's post-import hooks do the swapping as soon as the module is there
-(:mod:`lightning_patches.engine.patcher`). That takes 5 ms, to import wrapt, of the seconds that Lightning's import takes.
+(:mod:`lightning_patches.engine.patcher`). To import wrapt takes 5 ms.
 
 This module is loaded while Python starts: wrapt, and all else, are imported when a module of Lightning is loaded.
 """
