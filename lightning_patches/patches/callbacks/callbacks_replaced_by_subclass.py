@@ -50,7 +50,8 @@ PATCH = Patch(
         ("configure_callbacks does not replace ModelCheckpoint",),
     ),
     default=False,
+    for_whom="whoever returns from configure_callbacks a subclass of a callback that the Trainer has",
+    signs=("configure_callbacks",),
     added="0.2.0",
-    note="Switch it on where configure_callbacks returns subclasses of callbacks that the Trainer has. Opt-in, as a "
-    "program may rely on both.",
+    note="Opt-in, as a program may rely on both.",
 )

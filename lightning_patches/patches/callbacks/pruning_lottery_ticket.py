@@ -38,6 +38,8 @@ PATCH = Patch(
         ("lottery ticket hypothesis does not reset the weights",),
     ),
     default=False,
+    for_whom="whoever does experiments on lottery tickets",
+    signs=("use_lottery_ticket_hypothesis",),
     added="0.2.0",
-    note="Switch it on for experiments on lottery tickets. Opt-in, as runs of today end with other weights.",
+    note="Opt-in, as runs of today end with other weights.",
 )

@@ -40,6 +40,8 @@ PATCH = Patch(
         ("no last.ckpt at the end of training",),
     ),
     default=False,
+    for_whom="whoever relies on save_last=True in runs that may end before their first validation",
+    signs=("save_last",),
     added="0.2.0",
-    note="Switch it on where validation is rare. Opt-in: a checkpoint is saved, with all its hooks, where none was.",
+    note="Opt-in: a checkpoint is saved, with all its hooks, where none was.",
 )

@@ -38,7 +38,8 @@ PATCH = Patch(
         ("last.ckpt is a broken link", "last.ckpt points to the old folder"),
     ),
     default=False,
+    for_whom="whoever moves the folder of a run, or mounts it under another path",
+    signs=("save_last",),
     added="0.2.0",
-    note="Switch it on where folders of runs are moved, or mounted under another path. Opt-in, as a program that moves "
-    "the link by itself would break a relative one.",
+    note="Opt-in, as a program that moves the link by itself would break a relative one.",
 )

@@ -51,7 +51,9 @@ PATCH = Patch(
         ("Detected KeyboardInterrupt, attempting graceful shutdown", "Ctrl+C leaves processes on the GPU"),
     ),
     default=False,
+    for_whom="whoever stops runs with several ranks by Ctrl+C",
+    signs=("devices strategy",),
     added="0.2.0",
-    note="Switch it on for runs with several ranks that are stopped by Ctrl+C. Opt-in: a program that "
-    "counts on going on after Ctrl+C, to save or to test, ends instead, as it does from 2.4.0 on.",
+    note="Opt-in: a program that counts on going on after Ctrl+C, to save or to test, ends instead, as it does"
+    " from 2.4.0 on.",
 )

@@ -45,8 +45,9 @@ PATCH = Patch(
         ("metrics.csv of the last run is gone", "CSVLogger always writes to version_0"),
     ),
     default=False,
+    for_whom="whoever uses Fabric's CSVLogger, or one with a relative directory",
+    signs=("CSVLogger",),
     added="0.2.0",
     after=("logger-version-folder-names",),
-    note="Switch it on with any CSVLogger of Fabric, or with a relative directory. Opt-in, as a script may "
-    "look for the newest run in version_0.",
+    note="Opt-in, as a script may look for the newest run in version_0.",
 )

@@ -42,6 +42,7 @@ PATCH = Patch(
         ("step can be a float", "TypeError: 'float' object cannot be interpreted as an integer"),
     ),
     default=False,
+    for_whom="whoever logs a value named step, and has a logger that refuses it",
     added="0.2.0",
-    note="Switch it on where a logger refuses the step. Opt-in, as the files of others change.",
+    note="Opt-in, as the files of others change.",
 )
