@@ -143,8 +143,8 @@ class TestWithoutLightning:
 
     def test_armed_process_is_well(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
         monkeypatch.setenv("LIGHTNING_PATCHES", "1")
-        for alive, said in ((True, 0), (False, 1)):
-            stand_in = types.SimpleNamespace(alive=lambda alive=alive: alive)
+        for settled, said in ((True, 0), (False, 1)):
+            stand_in = types.SimpleNamespace(is_settled=lambda settled=settled: settled)
             monkeypatch.setitem(sys.modules, "lightning_patches.activation.startup", stand_in)
             _lightning_patches.callbacks()
             assert capsys.readouterr().err.count("not patched") == said
