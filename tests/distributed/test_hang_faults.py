@@ -223,6 +223,17 @@ def test_a_report_takes_few_lines_and_is_printed_once(tmp_path: Path) -> None:
     assert text.read_text().count("time.sleep(100)") >= 2
 
 
+def test_a_report_without_rank_zero_is_printed_once(tmp_path: Path) -> None:
+    directory = {"LIGHTNING_PATCHES_HANG_DIR": str(tmp_path)}
+    ended = run("2", "stops after", "arrives after", leave_when="As before.", limit=60, **directory)
+    said = ended.outputs[1]
+    assert said.count("can't be reached.\n") == 2 and said.count("  stack of rank 1:") == 1, ended
+    assert re.search(r"reached\.\n  As before\. The rank goes on\.\n  All of it, with the whole stacks: ", said), ended
+    (text,) = tmp_path.glob("*.txt")
+    assert text.read_text().count("  stack of rank 1:") >= 1
+    assert max(block.count("\n") for block in said.split("lightning_patches: ")) <= _report.MOST_LINES
+
+
 def test_abort_leaves_no_child_behind() -> None:
     ended = run("3:abort", "arrives after last", "has_workers after")
     assert ended.statuses[1] == 124, ended

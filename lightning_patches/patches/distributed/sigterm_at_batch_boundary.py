@@ -292,7 +292,9 @@ PATCH = Patch(
     equivalent_to="a custom signal that a callback all-reduces at every batch",
     note="trainer.received_sigterm becomes true at the batch before which all ranks leave, up to a second after "
     "the signal. A validation within fit is brought to its end first, as upstream does. In validate, test and predict "
-    "each rank that got the signal leaves at its next batch. With one device nothing changes.",
+    "each rank that got the signal leaves at its next batch. With one device nothing changes. As on stock, SIGTERM in "
+    "setup, on_fit_start, on_fit_end or teardown, where Lightning has no handler, ends the process at once, without a "
+    "checkpoint; and SLURM's requeue (SIGUSR1) by one rank alone hangs all: that rank saves within its signal handler.",
     relied_on="Training in one process is as before. With several ranks, code that polls "
     "trainer.received_sigterm sees it when all ranks leave, up to a second after the signal, not at once.",
     relied_on_tests=("tests/patches/test_sigterm_at_batch_boundary.py::test_one_process_is_as_before",),

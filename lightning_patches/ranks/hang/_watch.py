@@ -74,6 +74,8 @@ class Watch:
         self._has_met_zero = False
         self._heard = self._next_try = time.monotonic()
         self._complained = 0.0
+        self._complaint: list[str] = []
+        """What was reported from here last, but for the time that has gone by."""
         self._port_is_taken = False
         self._began = time.monotonic()
         self._sampler = _stacks.Sampler(timeout, self._work)
@@ -318,7 +320,7 @@ class Watch:
         now = time.monotonic()
         stands = max(view.waits, view.idle)
         if stands < 1.5 * self.timeout:  # rank zero comes first
-            self._complained = 0.0
+            self._complained, self._complaint = 0.0, []
             return
         if self._connection is not None and self._connection.open and now - self._heard < max(0.7 * self.timeout, 8.0):
             return
@@ -330,11 +332,15 @@ class Watch:
             at_end = at_end or self._is_left(identity)
         ends = self.abort and (at_end or (view.waits > 0 and self._nobody_works(identity)))
         if self._is_speaker(identity):
-            verdict, lines = self._alone(identity, view, ends)
-            text = _report.in_lines([f"{verdict}.", *lines])
+            verdict, where, lines = self._alone(identity, view)
+            end = f"Ranks are ended now, with status {STATUS}." if ends else "The rank goes on."
+            text = _report.in_lines([f"{verdict}.", *lines, f"  {end}"])
             whole = f"{text}\n{_report.in_lines(_report.indented(_stacks.describe(), _report.MOST_OF_A_STACK))}"
             data = {"schema": 1, "verdict": _messages.printable(verdict), "ranks": [], "text": whole}
-            _report.tell_and_write(text, whole, data)
+            again = self._complaint == [where, *lines]
+            self._complaint = [where, *lines]
+            in_short = _report.in_lines([f"{verdict}.", f"  As before. {end}"]) if again else text
+            _report.tell_and_write(in_short, whole, data)
         if ends:
             if not at_end:
                 self._end_silent_zero()
@@ -387,14 +393,15 @@ class Watch:
         if zero is not None and self._job is not None:
             _processes.end(zero.pid, zero.started, [record.pid for record in self._job.records()])
 
-    def _alone(self, identity: Identity, view: _stacks.View, ends: bool) -> tuple[str, list[str]]:
-        """The whole in one line, and the lines after it."""
+    def _alone(self, identity: Identity, view: _stacks.View) -> tuple[str, str, list[str]]:
+        """The whole in one line, where this rank is, and the lines after it."""
         assert self._job is not None
         me = f"{identity.name} (host {socket.gethostname()}, pid {os.getpid()})"
-        call = _report.Call(view.what, max(view.numbers.values(), default=-1))
-        does = f"has waited {view.waits:.0f} s, in {call}"
-        if not view.waits:
-            does = f"has not moved for {view.idle:.0f} s, at {view.place}"
+        where = f"at {view.place}"
+        does = f"has not moved for {view.idle:.0f} s, {where}"
+        if view.waits:
+            where = f"in {_report.Call(view.what, max(view.numbers.values(), default=-1))}"
+            does = f"has waited {view.waits:.0f} s, {where}"
         verdict, lines = f"{me} {does}, and the watch of rank 0, which would know more, can't be reached", []
         zero = self._zero()
         if zero is not None:
@@ -405,9 +412,8 @@ class Watch:
             lines.append("  rank 0 was there before.")
         else:
             lines.append(f"  It was never there: {self._advice(identity)}")
-        lines += [f"  stack of {identity.name}:", *_report.indented("\n".join(_stacks.describe_in_short()), 12)]
-        lines.append(f"  Ranks are ended now, with status {STATUS}." if ends else "  The rank goes on.")
-        return verdict, lines
+        lines += [f"  stack of {identity.name}:", *_report.indented("\n".join(_stacks.describe_in_short()), 11)]
+        return verdict, where, lines
 
     def _advice(self, identity: Identity) -> str:
         if identity.one_node:
