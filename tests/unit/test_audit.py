@@ -369,7 +369,7 @@ def test_files_that_hold_no_text(capsys: pytest.CaptureFixture[str], tmp_path: P
 
 def test_a_release_of_1x(capsys: pytest.CaptureFixture[str]) -> None:
     _, (one,) = audit(capsys, "--requirement", "pytorch-lightning==1.7.7")
-    patches = ("import-1x-without-pkg-resources", "own-checkpoint-load", "scheduler-choices", "scheduler-types")
+    patches = ("import-without-pkg-resources", "own-checkpoint-load", "scheduler-choices", "scheduler-types")
     opens = ("torchmetrics-compare-version", "trusted-checkpoint-load", "metadata-of-1x")
     assert names(one) == {*patches, *opens}
     assert any("1.x" in note for note in one["notes"])

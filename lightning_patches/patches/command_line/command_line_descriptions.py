@@ -8,7 +8,7 @@ from typing import Any, Callable, Optional
 from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 
-def _get_short_description(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
+def _get_short_description(original: Callable[..., Optional[str]], namespace: str) -> Callable[..., Optional[str]]:
     def _get_short_description(component: object) -> Optional[str]:
         module: Any = sys.modules[original.__module__]
         jsonargparses = module.import_docstring_parse
@@ -19,8 +19,7 @@ def _get_short_description(original: Callable[..., Any], namespace: str) -> Call
 
         module.import_docstring_parse = parse_itself
         try:
-            description: Optional[str] = original(component)
-            return description
+            return original(component)
         finally:
             module.import_docstring_parse = jsonargparses
 

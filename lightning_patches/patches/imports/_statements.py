@@ -7,18 +7,17 @@ import sys
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import module_name
+from lightning_patches.patch import Target
 
-Answer = Callable[[str, Any], Any]
 
-
-def answered(module: str, answer: Answer, statements: bool = True) -> Callable[[None, str], Callable[..., Any]]:
-    """The builder of an early ``__import__``, which the module calls by that name.
+def answered(module: str, answer: Callable[[str, Any], Any], before: str = "") -> Target:
+    """An early ``__import__``, which the module's import statements use.
 
     Args:
         module: ``"pytorch.utilities.imports"``.
         answer: ``answer(name, found)`` returns what an import of ``name`` gets instead of ``found``, which is ``None``
             where it cannot be imported; ``None`` to leave it at that.
-        statements: the module's import statements use it as well.
+        before: first release that does not need it.
     """
 
     def build(original: None, namespace: str) -> Callable[..., Any]:
@@ -34,7 +33,7 @@ def answered(module: str, answer: Answer, statements: bool = True) -> Callable[[
 
         # A statement looks for __import__ among the builtins that its module names, which have to be there before the
         # module's code runs. Once the patch is taken back they lead to Python's own.
-        itself = sys.modules.get(module_name(namespace, module)) if statements else None
+        itself = sys.modules.get(module_name(namespace, module))
         if itself is not None:
             contents = vars(itself)
 
@@ -44,4 +43,4 @@ def answered(module: str, answer: Answer, statements: bool = True) -> Callable[[
             contents["__builtins__"] = {**vars(builtins), "__import__": look_up}
         return import_module
 
-    return build
+    return Target(f"{module}:__import__", build, adds=True, early=True, before=before)

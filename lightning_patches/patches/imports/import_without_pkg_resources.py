@@ -1,4 +1,7 @@
-"""Lightning can be imported where setuptools has no pkg_resources."""
+"""Lightning can be imported where setuptools has no pkg_resources.
+
+Each package of Lightning calls it up to 2.3; ``pytorch/utilities/imports.py`` up to 1.7 imports it by statements.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from types import FrameType, SimpleNamespace
 from typing import Any, Callable
 
 from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patches.imports import _statements
 
 
 def _import_statement_apart(original: None, namespace: str) -> Callable[..., Any]:
@@ -40,14 +44,48 @@ def _declare_nothing(package: str) -> None:
     """Lightning's packages have code of their own, and import without being declared, as they have since 2.4.0."""
 
 
+def _answer(name: str, found: Any) -> Any:
+    if name != "pkg_resources" or found is not None:
+        return None
+    from importlib import metadata
+
+    missing = metadata.PackageNotFoundError
+    return SimpleNamespace(DistributionNotFound=missing, get_distribution=metadata.distribution, require=_require)
+
+
+def _require(requirement: str) -> None:
+    """Raise, as ``pkg_resources.require`` does, if a requirement is not met.
+
+    Raises:
+        importlib.metadata.PackageNotFoundError: it is not installed.
+        ValueError: it is, in another version.
+    """
+    from importlib import metadata
+
+    from packaging.requirements import Requirement
+
+    wanted = Requirement(requirement)
+    version = metadata.version(wanted.name)
+    if not wanted.specifier.contains(version, prereleases=True):
+        raise ValueError(f"{wanted.name} {version} is installed but {requirement} is required")
+    for extra in wanted.extras:
+        for one in map(Requirement, metadata.requires(wanted.name) or ()):
+            if one.marker and "extra" in str(one.marker) and one.marker.evaluate({"extra": extra}):
+                _require(f"{one.name}{one.specifier}")
+
+
 PATCH = Patch(
     name="import-without-pkg-resources",
     title="Lightning can be imported where setuptools has no pkg_resources",
     group="compat",
     for_import=True,
     affected=(">=2.0.0,<2.4.0",),
-    targets=tuple(
-        Target(f"{part}:__import__", _import_statement_apart, adds=True, early=True) for part in ("fabric", "pytorch")
+    affected_1x=(">=1.5.0,<2.0.0",),
+    targets=(
+        Target("fabric:__import__", _import_statement_apart, adds=True, early=True, since="1.9.0"),
+        Target("lite:__import__", _import_statement_apart, adds=True, early=True, since="1.8.0", before="1.9.0"),
+        Target("pytorch:__import__", _import_statement_apart, adds=True, early=True),
+        _statements.answered("pytorch.utilities.imports", _answer, before="1.8.0"),
     ),
     upstream=Upstream(pull_requests=(20081,), fixed_in="2.4.0"),
     impact=Impact(
@@ -64,5 +102,6 @@ PATCH = Patch(
     "declares, finds them: it is imported and called as before.",
     relied_on_tests=(
         "tests/patches/test_import_without_pkg_resources.py::test_the_real_one_is_asked_where_it_is_there",
+        "tests/patches/test_import_without_pkg_resources_1x.py::test_the_real_one_is_asked_where_it_is_there",
     ),
 )

@@ -3,30 +3,18 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any, Callable
+from typing import Any
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.engine.distributions import upstream_module
+from lightning_patches.patch import Impact, Patch, Upstream
 from lightning_patches.patches.imports import _statements
-
-_RICH_PROGRESS = "pytorch.callbacks.progress.rich_progress"
 
 
 def _answer(name: str, found: Any) -> Any:
-    if name == "torchmetrics.utilities.imports" and not hasattr(found, "_compare_version"):
-        return SimpleNamespace(_compare_version=_compare_version)
-    return None
-
-
-def _compare_version(package: str, compare: Callable[[Any, Any], bool], version: str) -> bool:
-    """Whether the installed version of a package compares like that."""
-    from importlib import metadata
-
-    from packaging.version import Version
-
-    try:
-        return bool(compare(Version(metadata.version(package)), Version(version)))
-    except metadata.PackageNotFoundError:
-        return False
+    if name != "torchmetrics.utilities.imports" or hasattr(found, "_compare_version"):
+        return None
+    lightnings = upstream_module("pytorch_lightning", "pytorch.utilities.imports")._compare_version
+    return SimpleNamespace(_compare_version=lightnings)  # the same function, which torchmetrics had from there
 
 
 PATCH = Patch(
@@ -37,9 +25,7 @@ PATCH = Patch(
     for_import=True,
     affected=(),
     affected_1x=(">=1.7.0,<1.8.0",),
-    targets=(
-        Target(f"{_RICH_PROGRESS}:__import__", _statements.answered(_RICH_PROGRESS, _answer), adds=True, early=True),
-    ),
+    targets=(_statements.answered("pytorch.callbacks.progress.rich_progress", _answer),),
     upstream=Upstream(fixed_in="1.8.0"),
     impact=Impact(
         "import pytorch_lightning fails with a torchmetrics that no longer has a private helper of that name.",

@@ -11,7 +11,7 @@ from typing import Any, Callable, Optional
 from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 
-def _configure_schedulers(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
+def _configure(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
     def _configure_schedulers(schedulers: list[Any], monitor: Optional[str], is_manual_optimization: bool) -> Any:
         from torch.optim import lr_scheduler
 
@@ -44,11 +44,7 @@ PATCH = Patch(
     affected=(),
     affected_1x=(">=1.5.0,<1.8.4",),
     targets=(
-        Target(
-            "pytorch.trainer.optimizers:TrainerOptimizersMixin._configure_schedulers",
-            _configure_schedulers,
-            before="1.6.0",
-        ),
+        Target("pytorch.trainer.optimizers:TrainerOptimizersMixin._configure_schedulers", _configure, before="1.6.0"),
         Target("pytorch.core.optimizer:_validate_scheduler_api", _validate_scheduler_api, since="1.6.0"),
     ),
     upstream=Upstream(issues=(15912,), fixed_in="1.8.4"),

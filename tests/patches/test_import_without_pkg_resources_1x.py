@@ -4,7 +4,7 @@ import pytest
 
 from tests.support.arms import Arm, run
 
-SCENARIO = "import_1x_without_pkg_resources"
+SCENARIO = "import_without_pkg_resources_1x"
 VERSIONS = ["1.5.10", "1.6.5", "1.7.7", "1.8.6", "1.9.5"]
 
 
