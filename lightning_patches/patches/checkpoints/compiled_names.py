@@ -25,20 +25,20 @@ def _load_state_dict(original: None, namespace: str) -> Any:
 
 def _renamed(model: Any, state_dict: Any) -> Any:
     """The entries by the model's names, where the two differ by ``_orig_mod``; ``None`` if none does."""
-    paths = {_uncompiled(path): path for path, _ in model.named_modules(remove_duplicate=False)}
+    paths = {uncompiled(path): path for path, _ in model.named_modules(remove_duplicate=False)}
     renamed: Any = OrderedDict()
     for name, value in state_dict.items():
         path, _, last = name.rpartition(".")
-        path = paths.get(_uncompiled(path), path)
+        path = paths.get(uncompiled(path), path)
         renamed[f"{path}.{last}" if path else last] = value
     if len(renamed) < len(state_dict) or set(renamed) == set(state_dict):
         return None
-    versions = {_uncompiled(path): about for path, about in getattr(state_dict, "_metadata", {}).items()}
+    versions = {uncompiled(path): about for path, about in getattr(state_dict, "_metadata", {}).items()}
     renamed._metadata = OrderedDict((path, versions[name]) for name, path in paths.items() if name in versions)
     return renamed
 
 
-def _uncompiled(path: str) -> str:
+def uncompiled(path: str) -> str:
     return ".".join(part for part in path.split(".") if part != "_orig_mod")
 
 

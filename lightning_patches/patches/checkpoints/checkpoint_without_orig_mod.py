@@ -1,0 +1,54 @@
+"""The checkpoint of a compiled model has the names of the model that is not compiled."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Any, Callable
+
+from lightning_patches.engine.distributions import upstream_module
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patches.checkpoints.compiled_names import uncompiled
+
+_GETS = "pytorch.trainer.connectors.checkpoint_connector:_CheckpointConnector._get_lightning_module_state_dict"
+
+
+def _get(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
+    def _get_lightning_module_state_dict(self: Any) -> Any:
+        state = original(self)
+        strategy = upstream_module(namespace, "pytorch.strategies.strategy").Strategy
+        if type(self.trainer.strategy).lightning_module_state_dict is not strategy.lightning_module_state_dict:
+            return state  # as FSDP, whose shards are found again by their names
+        renamed: Any = OrderedDict((uncompiled(name), value) for name, value in state.items())
+        if len(renamed) < len(state) or set(renamed) == set(state):
+            return state
+        renamed._metadata = OrderedDict(
+            (uncompiled(path), about) for path, about in getattr(state, "_metadata", {}).items()
+        )
+        return renamed
+
+    return _get_lightning_module_state_dict
+
+
+PATCH = Patch(
+    name="checkpoint-without-orig-mod",
+    added="0.2.0",
+    title="Checkpoints of compiled models are written without _orig_mod. in the names",
+    group="compat",
+    affected=(">=2.0.0,<=2.6.6",),
+    targets=(Target(_GETS, _get),),
+    calls=("pytorch.strategies.strategy:Strategy()", "pytorch.trainer.trainer:Trainer.strategy()"),
+    upstream=Upstream(issues=(17415, 20233)),
+    impact=Impact(
+        "A model whose parts were compiled with torch.compile is saved with _orig_mod. in the names of its weights, "
+        "and nothing but a model that is compiled in the same way can load them.",
+        ("_orig_mod.",),
+    ),
+    default=False,
+    for_whom="whoever compiles parts of a model and loads its checkpoints where this package is not",
+    signs=("compile Trainer",),
+    changes_results="files: the names in the checkpoint's state dict",
+    equivalent_to="renaming the entries in on_save_checkpoint, and back in on_load_checkpoint",
+    note="For the Trainer's checkpoints. Opt-in, as on_save_checkpoint and on_load_checkpoint get other names, and as "
+    "the compiled model itself loads what it has saved with the default patch compiled-names alone. What FSDP and "
+    "ModelParallelStrategy collect, what WeightAveraging puts in its place, and what Fabric saves stay as they are.",
+)

@@ -1,0 +1,60 @@
+"""Issues 17415 and 20233: the checkpoint of a model with compiled parts is loaded by plain PyTorch.
+
+Cases: ``parts`` are compiled; ``whole``: and the model, too; ``none``; ``twins``: besides, there are two parameters
+whose names differ by ``_orig_mod`` alone. With ``-renamed`` behind it, the model renames the entries itself; with
+``-resumed``, a compiled model goes on from the checkpoint before.
+"""
+
+import os
+
+import _scenario as scenario
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+pl = scenario.pytorch()
+CASE, _, HOW = scenario.CASE.partition("-")
+
+
+class Model(pl.LightningModule):
+    def __init__(self, compiled=CASE != "none"):
+        super().__init__()
+        self.layer = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.BatchNorm1d(2))
+        self.head = torch.nn.Linear(2, 1)
+        if compiled:
+            self.layer[1] = torch.compile(self.layer[1], backend="eager")
+            self.layer = torch.compile(self.layer, backend="eager")
+        if CASE == "twins":
+            self.head._orig_mod = torch.nn.Linear(2, 1)
+
+    def training_step(self, batch, batch_idx):
+        return self.head(self.layer(batch[0])).square().mean()
+
+    def configure_optimizers(self):
+        return torch.optim.Adam(self.parameters(), lr=0.1)
+
+
+class Renaming(Model):
+    def on_save_checkpoint(self, checkpoint):
+        checkpoint["state_dict"] = renamed(checkpoint["state_dict"])
+
+
+def renamed(state):
+    return {name.replace("_orig_mod.", ""): value for name, value in state.items()}
+
+
+if __name__ == "__main__":
+    path = os.path.join(os.environ.get("SCENARIO_OUT", "."), "a.ckpt")
+    torch.manual_seed(1)
+    batches = DataLoader(TensorDataset(torch.randn(8, 2)), batch_size=4)
+    model = Renaming() if HOW == "renamed" else Model()
+    trainer = scenario.trainer(accelerator="cpu", max_epochs=1)
+    trainer.fit(torch.compile(model, backend="eager") if CASE == "whole" else model, batches)
+    trainer.save_checkpoint(path)
+    saved = torch.load(path, weights_only=True)["state_dict"]
+    scenario.observe(saved=saved)
+    if HOW == "resumed":
+        model = Model()
+        scenario.trainer(accelerator="cpu", max_epochs=2).fit(model, batches, ckpt_path=path)
+        scenario.observe(resumed=renamed(model.state_dict()))
+    with scenario.observing_errors():
+        torch.nn.Module.load_state_dict(Model(compiled=False), saved)
