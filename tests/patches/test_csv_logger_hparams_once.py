@@ -4,6 +4,7 @@ import pytest
 
 from tests.equivalence.proof import Proof, observes
 from tests.support.arms import Arm, run
+from tests.support.effects import Effect
 
 TEXT = "rate: 0.1\nwidths:\n- 1\n- 2\n"
 
@@ -14,6 +15,10 @@ def test_a_value_that_changes_is_written(version):
         result = run("csv_logger_hparams_once", Arm("pytorch-lightning", version, shim), "changed")
         assert result.observations[0]["text"] == f"{TEXT}- 3\n", result
 
+
+EFFECTS = (
+    Effect("hparams.yaml is not opened where it would be written as it is", (r"touched open \S*/hparams\.yaml$",)),
+)
 
 PROOFS = (
     Proof(

@@ -39,6 +39,7 @@ PATCH = Patch(
         "With RichProgressBar, fit ends in an AssertionError without a message where val_dataloader returns an empty "
         "list.",
         ("assert self.val_sanity_progress_bar_id is not None",),
+        error="AssertionError",
     ),
     added="0.2.0",
 )

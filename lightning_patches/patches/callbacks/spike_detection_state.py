@@ -28,6 +28,7 @@ PATCH = Patch(
     impact=Impact(
         "A run with SpikeDetection cannot go on from its checkpoint: load_state_dict ends in an error.",
         ("KeyError: 'bad_bachtes'", "'SpikeDetection' object has no attribute 'running'"),
+        error="KeyError: 'bad_bachtes'",
     ),
     added="0.2.0",
     further_than_upstream="The official fix mends the name of one key, behind which the next line fails.",

@@ -35,6 +35,7 @@ PATCH = Patch(
     impact=Impact(
         "A datamodule cannot be loaded from a checkpoint that was saved on a GPU on a machine without one.",
         ("got multiple values for keyword argument 'map_location'",),
+        error="TypeError: ... got multiple values for keyword argument 'map_location'",
     ),
     added="0.2.0",
     note="By its name only: in the fixed releases it is the second argument, which here is hparams_file still.",

@@ -35,6 +35,7 @@ PATCH = Patch(
         "fit(ckpt_path='last') takes the newest file with last in its name for the checkpoint, also a log or a figure "
         "that lies beside it, and ends in an error.",
         ("invalid load key", "ckpt_path='last' takes another file"),
+        error="_pickle.UnpicklingError: invalid load key, '...'.",
     ),
     added="0.2.0",
     note="The official fix asks for a name that begins with last, too. Here a name that holds it, and has the "

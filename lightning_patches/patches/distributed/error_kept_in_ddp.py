@@ -32,6 +32,7 @@ PATCH = Patch(
         "Under DDP, an error that was not made of one text, as KeyError(3), is replaced by a TypeError from inside of "
         "Lightning, and what has gone wrong is further up, if anybody looks.",
         ("TypeError: expected string or bytes-like object",),
+        error="TypeError: expected string or bytes-like object",
     ),
     added="0.2.0",
     note="Where one of several arguments is the text for which Lightning has a hint, the error goes without the hint.",

@@ -33,6 +33,7 @@ PATCH = Patch(
     impact=Impact(
         "Tuner.lr_find ends in a KeyError if training_step returns None to skip a batch, which fit allows.",
         ("KeyError: 'loss'", "in on_train_batch_end lr_finder"),
+        error="KeyError: 'loss'",
     ),
     added="0.2.0",
 )

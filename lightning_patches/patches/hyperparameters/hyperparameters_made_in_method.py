@@ -35,6 +35,7 @@ PATCH = Patch(
         "save_hyperparameters ends in a KeyError with the name of an argument of another module's __init__, if a "
         "method of that one, which calls super(), makes this module.",
         ("in _get_init_args", "KeyError: in save_hyperparameters"),
+        error="KeyError: '...'",
     ),
     added="0.2.0",
     note="The official fix passes over all methods but __init__. Here one that has variables of the same names is read "

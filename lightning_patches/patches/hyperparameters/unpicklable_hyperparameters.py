@@ -33,6 +33,7 @@ PATCH = Patch(
         "fit ends in a TypeError where a hyperparameter holds a lock, a socket or a connection, which is to be left "
         "out with a warning.",
         ("TypeError: cannot pickle '_thread.lock' object",),
+        error="TypeError: cannot pickle '_thread.lock' object",
     ),
     added="0.2.0",
 )

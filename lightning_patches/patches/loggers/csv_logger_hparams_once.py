@@ -39,6 +39,7 @@ PATCH = Patch(
     name="csv-logger-hparams-once",
     title="CSVLogger writes hparams.yaml once, and not with every line of metrics",
     group="performance",
+    changes_results="files: hparams.yaml is not written again as long as nothing in it changes",
     affected=(">=2.0.0,<2.5.1",),
     targets=(Target("pytorch.loggers.csv_logs:ExperimentWriter.save", _save),),
     calls=("pytorch.loggers.csv_logs:ExperimentWriter()",),

@@ -60,6 +60,7 @@ PATCH = Patch(
         "A folder beside the runs whose name begins with version_, and goes on without a number, ends "
         "TensorBoardLogger and CSVLogger, and with them the Trainer.",
         ("ValueError: invalid literal for int() with base 10: 'best'", "in _get_next_version"),
+        error="ValueError: invalid literal for int() with base 10: 'best'",
     ),
     added="0.2.0",
 )

@@ -44,6 +44,7 @@ PATCH = Patch(
     impact=Impact(
         "A logger that subclasses Logger, and has no experiment, ends the run before it begins.",
         ("object has no attribute 'experiment'",),
+        error="AttributeError: '...' object has no attribute 'experiment'",
     ),
     added="0.2.0",
 )

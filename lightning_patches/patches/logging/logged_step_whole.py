@@ -40,6 +40,7 @@ PATCH = Patch(
         "With self.log('step', ...), the step that a logger gets is a float, which loggers with a typed step refuse, "
         "and CSVLogger writes as 3.0.",
         ("step can be a float", "TypeError: 'float' object cannot be interpreted as an integer"),
+        error="TypeError: 'float' object cannot be interpreted as an integer",
     ),
     default=False,
     for_whom="whoever logs a value named step, and has a logger that refuses it",

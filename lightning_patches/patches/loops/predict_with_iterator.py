@@ -35,6 +35,7 @@ PATCH = Patch(
         "predict(return_predictions=False) ends in an UnboundLocalError after its first batch, if predict_step takes "
         "dataloader_iter.",
         ("cannot access local variable 'any_on_epoch' where it is not associated with a value",),
+        error="UnboundLocalError: cannot access local variable 'any_on_epoch' where it is not associated with a value",
     ),
     added="0.2.0",
 )

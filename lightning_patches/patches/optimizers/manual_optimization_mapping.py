@@ -35,6 +35,8 @@ PATCH = Patch(
         "With manual optimization, a training_step that returns a TensorDict, a ModelOutput of one's own, or another "
         "mapping that is no dict ends the run.",
         ("In manual optimization, `training_step` must either return a Tensor or have no return",),
+        error="lightning.fabric.utilities.exceptions.MisconfigurationException: In manual optimization, "
+        "`training_step` must either return a Tensor or have no return",
     ),
     added="0.2.0",
     further_than_upstream="A mapping needs no copy() of its own.",
