@@ -1,0 +1,48 @@
+"""Looking at a model's load_from_checkpoint is no error; calling it on a model is, as it should be."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, Callable
+
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+
+def _get(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
+    def get(self: Any, instance: Any, cls: Any) -> Any:
+        try:
+            return original(self, instance, cls)
+        except TypeError:
+
+            @functools.wraps(self.method)
+            def method(*args: Any, **kwargs: Any) -> Any:
+                return original(self, instance, cls)(*args, **kwargs)
+
+            return method
+
+    return get
+
+
+PATCH = Patch(
+    name="load-from-checkpoint-inspected",
+    added="0.2.0",
+    title="Inspecting a LightningModule or LightningDataModule does not raise",
+    group="crash",
+    affected=(">=2.1.0,<2.1.4",),
+    targets=(Target("pytorch.utilities.model_helpers:_restricted_classmethod_impl.__get__", _get),),
+    upstream=Upstream(
+        pull_requests=(19332,),
+        commit="3044e83d11",
+        fixed_in="2.1.4",
+        tests=("tests/tests_pytorch/utilities/test_model_helpers.py::test_restricted_classmethod",),
+    ),
+    impact=Impact(
+        "inspect.getmembers(model), and whatever else looks at all attributes of a LightningModule or "
+        "LightningDataModule, ends in an error that says that load_from_checkpoint was called.",
+        ("load_from_checkpoint` cannot be called on an instance",),
+        error="TypeError: The classmethod `....load_from_checkpoint` cannot be called on an instance. Please call it "
+        "on the class type and make sure the return value is used.",
+    ),
+    note="What the class itself has stays the same bound method; only where looking has failed there is a function, "
+    "which raises the same error when it is called.",
+)

@@ -1,0 +1,46 @@
+"""AdvancedProfiler(dump_stats=True) saves actions whose names the file system refuses under names that it takes."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+_TAKEN = str.maketrans(dict.fromkeys('/\\:*?"<>|', "_"))
+
+
+def _dump_stats(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def _dump_stats(self: Any, action_name: str, profile: Any) -> None:
+        try:
+            original(self, action_name, profile)
+        except OSError:
+            taken = action_name.translate(_TAKEN)
+            if taken == action_name:
+                raise
+            original(self, taken, profile)
+
+    return _dump_stats
+
+
+PATCH = Patch(
+    name="profiler-file-names",
+    added="0.2.0",
+    title="AdvancedProfiler saves what it measured of callbacks that monitor a metric with a slash",
+    group="crash",
+    affected=(">=2.4.0,<2.6.1",),
+    targets=(Target("pytorch.profilers.advanced:AdvancedProfiler._dump_stats", _dump_stats),),
+    witnesses=("pytorch.profilers.profiler:Profiler._prepare_filename",),
+    upstream=Upstream(
+        pull_requests=(21395,),
+        commit="04baf7ff27",
+        fixed_in="2.6.1",
+    ),
+    impact=Impact(
+        "With AdvancedProfiler(dump_stats=True), fit ends in an error, and without the profiler's report, where a "
+        "callback as ModelCheckpoint or EarlyStopping monitors a metric as val/loss.",
+        ("[Callback]ModelCheckpoint{'monitor':", "[Callback]EarlyStopping{'monitor':"),
+        error="FileNotFoundError: [Errno 2] No such file or directory: ...[Callback]ModelCheckpoint{'monitor': ...",
+    ),
+    note="Only where saving under the action's name has failed. The official fix changes the names of all files that a "
+    "profiler writes; here those that could be written stay.",
+)

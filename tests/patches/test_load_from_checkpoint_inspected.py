@@ -1,0 +1,11 @@
+"""PR 19332: inspecting a LightningModule or LightningDataModule raises the error of load_from_checkpoint's call."""
+
+from tests.equivalence.proof import Proof, ends_with, sees
+
+PROOFS = (
+    Proof(
+        "load-from-checkpoint-inspected",
+        ends_with("load_from_checkpoint` cannot be called on an instance"),
+        right=sees(lambda seen: seen["refused"] == [True, True]),
+    ),
+)

@@ -1,0 +1,30 @@
+"""PR 21395: AdvancedProfiler(dump_stats=True) ends in an error where a callback monitors a metric with a slash.
+
+Cases: "", ``plain`` (the metric has none), ``nowhere`` (what is to be the profiler's directory is a file).
+"""
+
+import os
+import re
+
+import _scenario as scenario
+
+pl = scenario.pytorch()
+METRIC = "val_loss" if scenario.CASE == "plain" else "val/loss"
+
+
+class Model(scenario.pytorch("demos.boring_classes").BoringModel):
+    def validation_step(self, batch, batch_idx):
+        self.log(METRIC, 1.0)
+
+
+if __name__ == "__main__":
+    directory = os.path.join(os.environ.get("SCENARIO_OUT", "."), "profiles")
+    if scenario.CASE == "nowhere":
+        open(directory, "w").close()
+    profiler = scenario.pytorch("profilers").AdvancedProfiler(directory, dump_stats=True)
+    stopping = pl.callbacks.EarlyStopping(METRIC)
+    options = {"accelerator": "cpu", "limit_train_batches": 1, "limit_val_batches": 1, "max_epochs": 1}
+    with scenario.observing_errors():
+        scenario.trainer(profiler=profiler, callbacks=stopping, **options).fit(Model())
+    files = sorted(os.listdir(directory))
+    scenario.observe(files=files, words=sorted(re.sub(r"[\W_]+", " ", name) for name in files))
