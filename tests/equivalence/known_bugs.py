@@ -114,21 +114,24 @@ def readme_table() -> str:
 def table(facts: dict[str, Any], found: Found, only: tuple[str, ...] = ()) -> str:
     """The table in Markdown: a row for each stretch of releases with the same bugs, or for each of some releases."""
     total = len({patch for arms in found.values() for patch in arms["stock"]})
-    lines = [
-        "| release | stock | | with `lightning_patches` | | `all` |",
-        "| --- | ---: | --- | ---: | --- | ---: |",
-    ]
     chosen = sorted((v for v in found if v in only or not only), key=Version)
-    for counts, group in groupby(chosen, lambda v: tuple(_count(found[v][arm]) for arm in ARMS)):
-        stock, shim, everything = counts
-        cells = f"{stock} | {_bar(stock)} | {shim} | {_bar(shim)} | {'not run' if everything is None else everything}"
-        lines.append(f"| {evidence.told(group)} | {cells} |")
+    arms = ARMS if not only or any(found[v]["all"] for v in chosen) else ARMS[:2]
+    lines = ["| release | stock | | with `lightning_patches` | |", "| --- | ---: | --- | ---: | --- |"]
+    if "all" in arms:
+        lines = [f"{lines[0]} `all` |", f"{lines[1]} ---: |"]
+    for counts, group in groupby(chosen, lambda v: tuple(_count(found[v][arm]) for arm in arms)):
+        stock, shim, *everything = counts
+        cells = f"{stock} | {_bar(stock)} | {shim} | {_bar(shim)} |"
+        told = "".join(f" {'not run' if one is None else one} |" for one in everything)
+        lines.append(f"| {evidence.told(group)} | {cells}{told}")
+    how = "stock, with the default set, and with all patches" if "all" in arms else "stock and with the default set"
     lines += [
         "",
         f"How many of {total} known bugs show (a block for three), without a GPU: the scenarios in `tests/scenarios` "
-        f"run on {len(found)} releases of {DISTRIBUTION}, stock, with the default set, and with all patches (torch "
+        f"run on {len(found)} releases of {DISTRIBUTION}, {how} (torch "
         f"{facts['torch']}, Python {facts['python']}, {facts['date']}). `audit` counts more, {_audited(SHOWN[2])} in "
-        f"{SHOWN[2]}: also what only costs time, what no scenario shows, and what has no patch.",
+        f"{SHOWN[2]}: also what only costs time, what no scenario shows, what has been patched since, and what has no "
+        "patch.",
     ]
     return "\n".join(lines)
 
