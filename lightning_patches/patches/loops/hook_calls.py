@@ -42,9 +42,10 @@ class _Around:
 
     def setter(self, module: Any) -> Callable[[str, Any], None]:
         """Sets an attribute of the module. ``torch.nn.Module.__setattr__`` first looks for parameters, buffers and
-        submodules of that name, which takes longer than all else; a class that has its own way is left to it."""
+        submodules of that name, which takes longer than all else; a class that has its own way is left to it, and
+        so is one with a metaclass, which might be asked for what its class has not."""
         cls = type(module)
-        if cls.__setattr__ is self._setattr and not hasattr(cls, _NAME):
+        if type(cls) is type and cls.__setattr__ is self._setattr and not hasattr(cls, _NAME):
             setter: Callable[[str, Any], None] = module.__dict__.__setitem__
             return setter
         return functools.partial(setattr, module)
