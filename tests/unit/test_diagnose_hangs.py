@@ -34,7 +34,8 @@ SAID = (
      "reached.", "the process of rank 0"),
 )  # fmt: skip
 KINDS = (
-    ([{"kind": "died", "text": "has ended: killed by signal 9, by the kernel's OOM killer."}], "more memory"),
+    ([{"kind": "out of memory", "text": "was lost without a word."}], "more memory"),
+    ([{"kind": "died", "text": "has ended with a word of its own: OOM killer."}], "`dmesg`"),
     ([{"kind": "died", "cause": "killed by SIGSEGV"}, {"kind": "failed"}], "printed last"),
     ([{"kind": "failed", "detail": "ValueError: rank 1 died (of what?)"}, {"kind": "waits"}], "Fix that error"),
     ([{"kind": "waits"}, {"kind": "waits"}], "the network"),

@@ -21,9 +21,9 @@ MORE_MEMORY = (
     "Give the job more memory, or make it need less: fewer workers, ranks that load in turns (`rank_by_rank`)."
 )
 
-_OUT_OF_MEMORY, _AT_END, _ALONE = "out of memory", "at its end", "alone"
+_AT_END, _ALONE = "at its end", "alone"
 _DO = {
-    _OUT_OF_MEMORY: MORE_MEMORY,
+    _report.OUT_OF_MEMORY: MORE_MEMORY,
     _report.DIED: "Look at what that rank itself has printed last, and at its node's kernel log (`dmesg`).",
     _report.FAILED: "Fix that error: the other ranks are only waiting for that rank.",
     _report.ABSENT: "Look at the launcher: no process was started for that rank, or it ended at once.",
@@ -42,7 +42,7 @@ _DO = {
 _PLACE_AT_END = "the program's end"
 """With which the place of a rank begins that does not get out of its program."""
 _KINDS = (
-    (_OUT_OF_MEMORY, r"died \([^)]*OOM killer"),
+    (_report.OUT_OF_MEMORY, r"died \([^)]*OOM killer"),
     (_report.DIED, r"died \("),
     (_report.FAILED, r"ended with an error: "),
     (_report.ABSENT, r"never began"),
@@ -180,8 +180,6 @@ def _gravest(ranks: list[dict[str, Any]]) -> str:
 
 def _kind(rank: dict[str, Any]) -> str:
     kind = str(rank.get("kind"))
-    if kind == _report.DIED and "OOM killer" in str(rank.get("cause") or rank.get("text")):
-        return _OUT_OF_MEMORY
     if kind == _report.STILL and str(rank.get("place")).startswith(_PLACE_AT_END):
         return _AT_END
     return kind

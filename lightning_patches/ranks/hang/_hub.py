@@ -624,7 +624,8 @@ class Hub:
         last = f" Last seen at {state.place}." if state.place else ""
         if peer.is_lost:
             state.cause = outside.cause
-            state.kind, state.works = _report.DIED if outside.gone else _report.SILENT, outside.works
+            died = _report.OUT_OF_MEMORY if outside.for_memory else _report.DIED
+            state.kind, state.works = died if outside.gone else _report.SILENT, outside.works
             state.unseen = (outside.unclear or not outside.seen) and not peer.has_gone
             state.text = f"{'has ended' if outside.gone else 'was lost'} without a word: {outside.condition}.{last}"
         elif peer.ending is not None and peer.ending.kind == FINISHED:

@@ -118,6 +118,7 @@ TO_HUB: dict[str, dict[str, Check]] = {
         "gone": flag,
         "crashed": flag,
         "failed": flag,
+        "for_memory": flag,
         "seen": flag,
         "children": _children,
     },

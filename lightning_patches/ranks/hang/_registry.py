@@ -69,6 +69,7 @@ class Outside:
         gone: it has ended.
         crashed: it was killed by a signal that is not a request to end.
         failed: it was killed by any signal, or has ended with a status that tells of an error.
+        for_memory: it was killed by the kernel for want of memory, or perhaps was.
         seen: its process could be looked at.
         children: see :meth:`Job.children`.
     """
@@ -81,6 +82,7 @@ class Outside:
     gone: bool = False
     crashed: bool = False
     failed: bool = False
+    for_memory: bool = False
     seen: bool = True
     children: list[str] = field(default_factory=list)
 
@@ -146,12 +148,15 @@ class Job:
             cause = condition.words
             status = _processes.wait_status(record.pid, record.started)
             ooms = _processes.killed_for_memory() - self.ooms
-            if status == signal.SIGKILL and _processes.is_victim(record.pid, record.started):
+            is_victim = status == signal.SIGKILL and _processes.is_victim(record.pid, record.started)
+            for_memory = is_victim or (status == signal.SIGKILL and ooms > 0)
+            if is_victim:
                 cause += ", by the kernel's OOM killer"
-            elif status == signal.SIGKILL and ooms > 0:
+            elif for_memory:
                 many = f"{ooms} process{'es' if ooms > 1 else ''}"
                 cause += f", perhaps by the kernel's OOM killer: it has killed {many} here since the watch began"
-            return Outside(cause, gone=True, crashed=_processes.crashed(status), failed=bool(status))
+            crashed = _processes.crashed(status)
+            return Outside(cause, gone=True, crashed=crashed, failed=bool(status), for_memory=for_memory)
         if record.program and (program := _processes.program(record.pid)) not in ("", record.program):
             condition = _processes.Condition(f"it has replaced itself by {os.path.basename(program)}")
         found = _processes.works(record.pid, self._others(record.pid), watchers=[record.thread])

@@ -22,11 +22,11 @@ _MOST_STACKS = 8
 _MOST_NAMED = 4
 _MOST_GPUS = 2
 
-WAITS, ELSEWHERE, STILL, WORKS, SILENT, DIED, FAILED, LEFT, UNWATCHED, ABSENT = (
-    "waits", "waits elsewhere", "stands still", "works", "does not answer", "died", "failed", "has left",
-    "is not watched", "never began",
+WAITS, ELSEWHERE, STILL, WORKS, SILENT, DIED, OUT_OF_MEMORY, FAILED, LEFT, UNWATCHED, ABSENT = (
+    "waits", "waits elsewhere", "stands still", "works", "does not answer", "died", "out of memory", "failed",
+    "has left", "is not watched", "never began",
 )  # fmt: skip
-FINAL = (DIED, FAILED)
+FINAL = (DIED, OUT_OF_MEMORY, FAILED)
 """Kinds of ranks without which the job cannot finish."""
 
 
@@ -152,7 +152,7 @@ class State:
             return f"{'work' if several else 'works'}, at {self.place}"
         if self.kind == FAILED:
             return f"ended with an error: {cut(self.cause)}"
-        if self.kind == DIED:
+        if self.kind in (DIED, OUT_OF_MEMORY):
             return f"died ({self.cause or 'it is gone'})"
         if self.kind == SILENT:
             return f"{does} not answer ({self.cause})"
@@ -193,7 +193,7 @@ class Report:
     def verdict(self) -> str:
         """The whole in one line: the ranks that keep the others from going on, and those that wait for them."""
         parts: dict[tuple[str, ...], list[State]] = {}
-        order = (DIED, FAILED, ABSENT, SILENT, LEFT, UNWATCHED, STILL, ELSEWHERE, WORKS, WAITS)
+        order = (OUT_OF_MEMORY, DIED, FAILED, ABSENT, SILENT, LEFT, UNWATCHED, STILL, ELSEWHERE, WORKS, WAITS)
         for state in sorted(self.states, key=lambda state: order.index(state.kind)):
             place = (state.place,) if state.kind == WORKS else ()
             parts.setdefault((*state.situation, *place), []).append(state)
