@@ -106,6 +106,21 @@ class Impact(NamedTuple):
     error: str = ""
 
 
+class Effect(NamedTuple):
+    """What a patch changes of the results of a program that ran to its end on stock.
+
+    Args:
+        kind: which results.
+        what: which of them, and when.
+    """
+
+    kind: Literal["numbers", "order of data", "files", "how it ends"]
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.what}"
+
+
 class Patch(NamedTuple):
     """The backport of one fix.
 
@@ -135,8 +150,7 @@ class Patch(NamedTuple):
             ``"pytorch.utilities.parsing:lightning_setattr()"``. Where one takes other arguments than in all affected
             releases the patch is ``drifted``: no version tells what a development version or a vendor's build has.
         added: the version of this package that has brought the patch.
-        changes_results: what differs of the results of a program that ran to its end on stock: numbers, the order of
-            data, files, or how it ends; "" for nothing.
+        changes_results: what differs of the results of a program that ran to its end on stock; ``None`` for nothing.
         note: anything a user should know before relying on it.
         relied_on: who could rely on what the release does without the patch, and what keeps that program as it is, or
             how it changes. For each default patch that upstream never fixed, or that goes further than the official
@@ -175,7 +189,7 @@ class Patch(NamedTuple):
     needs: tuple[Need, ...] = ()
     calls: tuple[str, ...] = ()
     added: str = "0.1.0"
-    changes_results: str = ""
+    changes_results: Optional[Effect] = None
     note: str = ""
     relied_on: str = ""
     relied_on_tests: tuple[str, ...] = ()

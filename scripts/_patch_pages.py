@@ -35,7 +35,7 @@ def page() -> str:
             if patch.group == group:
                 name = f"[`{patch.name}`](#{patch.name})" + (f" ({_kind(patch)})" if _kind(patch) else "")
                 cells = (name, patch.title, _records.affected(patch), _records.fixed_in(patch), _links(patch))
-                cells += (_records.changes(patch),)
+                cells += (patch.changes_results.kind if patch.changes_results else "",)
                 lines.append(f"| {' | '.join(_cell(cell) for cell in cells)} |")
         lines.append("")
     described = {diff.name: diff for diff in reversed(_diffs.series())}
@@ -47,14 +47,18 @@ def page() -> str:
 
 def _changing() -> list[str]:
     """The default patches that change results, by what changes."""
-    changing = [patch for patch in catalogue.all_patches() if patch.default and patch.changes_results]
+    changing = {
+        patch.name: patch.changes_results.kind
+        for patch in catalogue.all_patches()
+        if patch.default and patch.changes_results
+    }
     lines = ["## What changes results", ""]
     lines += [
         "What a program that ends well without the patches computes or writes differs with these, where it has the"
     ]
     lines += ["bug. `LIGHTNING_PATCHES=same-results` applies the default set without them.", ""]
-    for kind in sorted({_records.changes(patch) for patch in changing}):
-        names = ", ".join(f"[{patch.name}](#{patch.name})" for patch in changing if _records.changes(patch) == kind)
+    for kind in sorted(set(changing.values())):
+        names = ", ".join(f"[{name}](#{name})" for name in changing if changing[name] == kind)
         lines.append(f"- **{kind}**: {names}")
     return [*lines, ""]
 
@@ -87,7 +91,7 @@ def _about(patch: Patch, diff: _diffs.Diff | None) -> list[str]:
     lines += ["", f"**What upstream did.** {upstream}"]
     if patch.equivalent_to:
         lines += ["", f"**Does the same as.** {patch.equivalent_to.rstrip('.')}."]
-    changed = patch.changes_results or "nothing"
+    changed = str(patch.changes_results or "nothing")
     lines += ["", f"**What it changes of the results of a program that ends well without it.** {_sentence(changed)}"]
     if patch.note:
         lines += ["", f"**Good to know.** {patch.note}"]

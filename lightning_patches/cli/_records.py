@@ -52,14 +52,14 @@ def numbers(patch: Patch) -> str:
     return ", ".join([*issues, *(f"PR #{number}" for number in patch.upstream.pull_requests)])
 
 
-def changes(patch: Patch) -> str:
-    """What the patch changes of results, in a word or two: ``"order of data"``; "" for nothing."""
-    return patch.changes_results.partition(":")[0]
+def changes(patch: Patch) -> Optional[dict[str, str]]:
+    """``{"kind": "files", "what": "last.ckpt"}``, for JSON; ``None`` for nothing."""
+    return patch.changes_results._asdict() if patch.changes_results else None
 
 
 def title(patch: Patch) -> str:
     """What the patch does, and which results it changes."""
-    return f"{patch.title} (changes {changes(patch)})" if patch.changes_results else patch.title
+    return f"{patch.title} (changes {patch.changes_results.kind})" if patch.changes_results else patch.title
 
 
 def find(key: str) -> tuple[Patch, ...]:
@@ -151,7 +151,7 @@ def as_dict(patch: Patch) -> dict[str, Any]:
         "relied_on": patch.relied_on,
         "relied_on_tests": patch.relied_on_tests,
         "warns_of": patch.warns_of,
-        "changes_results": patch.changes_results,
+        "changes_results": changes(patch),
         "for_whom": patch.for_whom,
         "signs": patch.signs,
     }

@@ -4,7 +4,7 @@ With --json, one object: schema (1) and patches, a record for each that the name
 group, default, affected (version specifiers), affected_releases, fixed_in (null for none), merged (fixed on upstream's
 master, in no release yet), issues, pull_requests, commit, tests, summary, symptoms, error, targets (location, adds,
 since, before), witnesses, further_than_upstream, equivalent_to, note, relied_on, relied_on_tests, warns_of,
-changes_results, for_whom, signs, and diffs (path in the source archive, and text).
+changes_results (kind, what; null for none), for_whom, signs, and diffs (path in the source archive, and text).
 
 exit status: 0 there is such a patch, 2 there is none.
 """
@@ -64,7 +64,7 @@ def _page(patch: Patch, with_diff: bool) -> str:
         ("Does the same as", [patch.equivalent_to]),
         (
             "What it changes of the results of a program that ends well without it",
-            [patch.changes_results or "Nothing."],
+            [str(patch.changes_results or "Nothing.")],
         ),
         ("Good to know", [patch.note]),
         ("Who could rely on the old behaviour", [patch.relied_on, *(f"test: {t}" for t in patch.relied_on_tests)]),

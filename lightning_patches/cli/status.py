@@ -10,8 +10,8 @@ With --json, one object; keys are only ever added:
   toggle             {variable, value (null: not set), error (null: none), strict, quiet, selected: [patch names]}
   distributions      [{distribution, version, namespace, packages: {package: path}, forbidden, note}]
   patches            [{patch, namespace, distribution, version, verdict, reason, drop_at, title, group, default,
-                     counted, modules, condition, changes_results}]; all that are asked for; empty if the toggle is in
-                     error
+                     counted, modules, condition, changes_results (kind, what)}]; all that are asked
+                     for; empty if the toggle is in error
   suggested          [{patch, for_whom, signs}], opt-in patches that are not selected, and that the environment or the
                      script calls for
   summary            {namespace: {verdict: count}}
@@ -152,7 +152,7 @@ def _document(
                 "title": patches[entry.patch].title,
                 "group": patches[entry.patch].group,
                 "default": patches[entry.patch].default,
-                "changes_results": patches[entry.patch].changes_results,
+                "changes_results": _records.changes(patches[entry.patch]),
             }
             for entry in found
         ],

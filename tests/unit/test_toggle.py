@@ -7,7 +7,7 @@ import pytest
 from lightning_patches import notices
 from lightning_patches.engine.toggle import DEFAULT_WORDS, FLAG_WORDS, NOTHING_WORDS, parse
 from lightning_patches.errors import LightningPatchesError, ToggleError
-from lightning_patches.patch import Upstream
+from lightning_patches.patch import Effect, Upstream
 from tests.unit.fakes import toy
 
 CATALOGUE = (
@@ -36,7 +36,7 @@ def test_nothing(spec: str) -> None:
 
 
 def test_same_results_is_the_default_set_without_what_changes_results() -> None:
-    changing = (toy(name="zeta", changes_results="numbers: all"), toy(name="eta", default=False))
+    changing = (toy(name="zeta", changes_results=Effect("numbers", "all")), toy(name="eta", default=False))
     assert set(parse("same-results", (*CATALOGUE, *changing)).names) == DEFAULT
     assert set(parse("same-results,zeta,-alpha", (*CATALOGUE, *changing)).names) == DEFAULT - {"alpha"} | {"zeta"}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 
 def _attach_model_callbacks(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -29,7 +29,7 @@ PATCH = Patch(
     name="callbacks-replaced-by-subclass",
     title="A callback of configure_callbacks replaces the Trainer's that it is a subclass of",
     group="correctness",
-    changes_results="files: the replaced callback does nothing",
+    changes_results=Effect("files", "the replaced callback does nothing"),
     affected=(">=2.0.0,<2.1.0",),
     targets=(
         Target(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 
 def _freeze_before_training(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -24,7 +24,7 @@ PATCH = Patch(
     name="frozen-batch-norm",
     title="BackboneFinetuning(train_bn=False) freezes batch norm with the rest of the backbone",
     group="correctness",
-    changes_results="numbers: batch norm of a frozen backbone is not trained",
+    changes_results=Effect("numbers", "batch norm of a frozen backbone is not trained"),
     affected=(">=2.0.0,<=2.6.6",),
     targets=(
         Target("pytorch.callbacks.finetuning:BackboneFinetuning.freeze_before_training", _freeze_before_training),

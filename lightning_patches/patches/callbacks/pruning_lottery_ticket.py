@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 
 def _copy_param(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -23,7 +23,7 @@ PATCH = Patch(
     name="pruning-lottery-ticket",
     title="ModelPruning with the lottery ticket hypothesis puts the first weights back",
     group="correctness",
-    changes_results="numbers: the weights that are left begin again",
+    changes_results=Effect("numbers", "the weights that are left begin again"),
     affected=(">=2.0.0,<2.6.0",),
     targets=(Target("pytorch.callbacks.pruning:ModelPruning._copy_param", _copy_param),),
     upstream=Upstream(

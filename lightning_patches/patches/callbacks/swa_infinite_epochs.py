@@ -6,7 +6,7 @@ import sys
 from typing import Any, Callable
 
 from lightning_patches import notices
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 _CALLBACK = "pytorch.callbacks.stochastic_weight_avg:StochasticWeightAveraging"
 
@@ -51,7 +51,7 @@ PATCH = Patch(
     name="swa-infinite-epochs",
     title="StochasticWeightAveraging averages weights in a run without a last epoch",
     group="correctness",
-    changes_results="numbers: weights are averaged",
+    changes_results=Effect("numbers", "weights are averaged"),
     affected=(">=2.0.0,<2.6.1",),
     targets=(
         Target(f"{_CALLBACK}.swa_end", _swa_end),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 _CALLBACK = "pytorch.callbacks.stochastic_weight_avg:StochasticWeightAveraging"
 
@@ -23,7 +23,7 @@ PATCH = Patch(
     name="swa-keeps-trained-weights",
     title="A run that ends before StochasticWeightAveraging begins keeps its trained weights",
     group="correctness",
-    changes_results="numbers: the weights at the end are the trained ones",
+    changes_results=Effect("numbers", "the weights at the end are the trained ones"),
     affected=(">=2.6.1,<=2.6.6",),
     targets=(Target(f"{_CALLBACK}.on_train_end", _on_train_end_unless_averaged),),
     upstream=Upstream(pull_requests=(21396,)),

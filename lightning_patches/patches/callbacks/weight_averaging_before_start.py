@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 _CALLBACK = "pytorch.callbacks.weight_averaging:WeightAveraging"
 
@@ -44,7 +44,7 @@ PATCH = Patch(
     name="weight-averaging-before-start",
     title="WeightAveraging leaves the trained weights alone until its first average",
     group="correctness",
-    changes_results="numbers: what is validated, saved and kept before the average begins",
+    changes_results=Effect("numbers", "what is validated, saved and kept before the average begins"),
     affected=(">=2.6.0,<=2.6.6",),
     targets=(
         Target(f"{_CALLBACK}._swap_models", _only_with_an_average),

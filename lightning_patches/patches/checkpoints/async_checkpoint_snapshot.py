@@ -6,7 +6,7 @@ import copy
 from collections import OrderedDict, defaultdict
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 _PLUGIN = "pytorch.plugins.io.async_plugin:AsyncCheckpointIO"
 
@@ -86,7 +86,7 @@ PATCH = Patch(
     name="async-checkpoint-snapshot",
     title="AsyncCheckpointIO saves the state as it was when the save was requested",
     group="correctness",
-    changes_results="files: a checkpoint holds the state of the moment at which it was asked for",
+    changes_results=Effect("files", "a checkpoint holds the state of the moment at which it was asked for"),
     affected=(">=2.0.0,<2.5.4",),
     targets=(Target(f"{_PLUGIN}.save_checkpoint", _save_checkpoint),),
     upstream=Upstream(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Optional
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 _CONNECTOR = "pytorch.trainer.connectors.checkpoint_connector:_CheckpointConnector"
 
@@ -22,7 +22,7 @@ PATCH = Patch(
     name="callback-state-in-evaluation",
     title="validate, test and predict restore the callbacks from their checkpoint",
     group="correctness",
-    changes_results="numbers: those that depend on a callback's state, in evaluation",
+    changes_results=Effect("numbers", "those that depend on a callback's state, in evaluation"),
     affected=(">=2.0.0,<2.5.0",),
     targets=(Target(f"{_CONNECTOR}._restore_modules_and_callbacks", _restore_modules_and_callbacks),),
     calls=("pytorch.trainer.connectors.checkpoint_connector:_CheckpointConnector.restore_callbacks()",),

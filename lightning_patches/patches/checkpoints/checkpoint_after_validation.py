@@ -6,7 +6,7 @@ import inspect
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 _CALLBACK = "pytorch.callbacks.model_checkpoint:ModelCheckpoint"
 
@@ -71,7 +71,7 @@ PATCH = Patch(
     name="checkpoint-after-validation",
     title="A checkpoint that is due just before a validation gets that validation's metric",
     group="correctness",
-    changes_results="files: which checkpoints are saved, when, and what they hold",
+    changes_results=Effect("files", "which checkpoints are saved, when, and what they hold"),
     default=False,
     for_whom="whoever saves every so many steps, and chooses the best checkpoint by a metric of the validation",
     signs=("every_n_train_steps monitor",),

@@ -13,7 +13,7 @@ import threading
 from typing import Any, Callable, Iterator, Optional
 
 from lightning_patches import trust
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 _IMPORTER = "import_object"
 """jsonargparse's function that imports what a value names, whichever way that is written."""
@@ -134,7 +134,9 @@ PATCH = Patch(
     name="checkpoint-class-imports",
     title="Hyperparameters in a checkpoint cannot make LightningCLI import a module",
     group="security",
-    changes_results="how it ends: with an error where a checkpoint names a class of a module that is not imported",
+    changes_results=Effect(
+        "how it ends", "with an error where a checkpoint names a class of a module that is not imported"
+    ),
     affected=(">=2.3.0,<=2.6.6",),
     targets=(
         Target("pytorch.cli:instantiate_module", _instantiate_module),

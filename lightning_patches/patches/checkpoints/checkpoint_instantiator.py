@@ -7,7 +7,7 @@ from typing import Any, Callable
 
 from lightning_patches import trust
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 from lightning_patches.patches.checkpoints._subclasses import is_imported_subclass
 
 _SAVING = "pytorch.core.saving"
@@ -70,7 +70,7 @@ PATCH = Patch(
     name="checkpoint-instantiator",
     title="A checkpoint cannot name code that load_from_checkpoint then runs",
     group="security",
-    changes_results="how it ends: with an error where a checkpoint names code to be called",
+    changes_results=Effect("how it ends", "with an error where a checkpoint names code to be called"),
     affected=(">=2.3.0,<2.6.6",),
     targets=(Target(f"{_SAVING}:_load_state", _load_state),),
     calls=(

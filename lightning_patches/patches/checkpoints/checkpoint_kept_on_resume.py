@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 from lightning_patches.patches.checkpoints._places import protocol_of
 
 _CALLBACK = "pytorch.callbacks.model_checkpoint:ModelCheckpoint"
@@ -33,7 +33,7 @@ PATCH = Patch(
     name="checkpoint-kept-on-resume",
     title="ModelCheckpoint does not delete the checkpoint that training was resumed from",
     group="correctness",
-    changes_results="files: the checkpoint that was resumed from stays",
+    changes_results=Effect("files", "the checkpoint that was resumed from stays"),
     affected=(">=2.0.0,<2.1.3",),
     targets=(Target(f"{_CALLBACK}._remove_checkpoint", _remove_checkpoint),),
     witnesses=(f"{_CALLBACK}._save_last_checkpoint",),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Optional
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 from lightning_patches.patches.checkpoints._places import place_of
 
 _CALLBACK = "pytorch.callbacks.model_checkpoint:ModelCheckpoint"
@@ -28,7 +28,7 @@ PATCH = Patch(
     name="checkpoint-overwritten",
     title="ModelCheckpoint with a fixed file name keeps to it instead of alternating between two",
     group="correctness",
-    changes_results="files: a fixed file name is kept to",
+    changes_results=Effect("files", "a fixed file name is kept to"),
     affected=(">=2.0.0,<2.1.3",),
     targets=(Target(f"{_CALLBACK}._get_metric_interpolated_filepath_name", _overwriting_own),),
     witnesses=(f"{_CALLBACK}._save_none_monitor_checkpoint",),

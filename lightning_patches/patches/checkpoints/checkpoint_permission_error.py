@@ -8,7 +8,7 @@ import io
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 _CLOUD_IO = "fabric.utilities.cloud_io"
 
@@ -51,7 +51,7 @@ PATCH = Patch(
     name="checkpoint-permission-error",
     title="Saving a checkpoint where it may not be written raises an error",
     group="correctness",
-    changes_results="how it ends: with an error where a checkpoint cannot be written",
+    changes_results=Effect("how it ends", "with an error where a checkpoint cannot be written"),
     affected=(">=2.5.2,<=2.6.6",),
     targets=(Target(f"{_CLOUD_IO}:_atomic_save", _atomic_save),),
     calls=("fabric.utilities.cloud_io:_is_object_storage()",),

@@ -6,7 +6,7 @@ from collections import OrderedDict
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 from lightning_patches.patches.checkpoints.compiled_names import uncompiled
 
 _GETS = "pytorch.trainer.connectors.checkpoint_connector:_CheckpointConnector._get_lightning_module_state_dict"
@@ -46,7 +46,7 @@ PATCH = Patch(
     default=False,
     for_whom="whoever compiles parts of a model and loads its checkpoints where this package is not",
     signs=("compile Trainer",),
-    changes_results="files: the names in the checkpoint's state dict",
+    changes_results=Effect("files", "the names in the checkpoint's state dict"),
     equivalent_to="renaming the entries in on_save_checkpoint, and back in on_load_checkpoint",
     note="For the Trainer's checkpoints. Opt-in, as on_save_checkpoint and on_load_checkpoint get other names, and as "
     "the compiled model itself loads what it has saved with the default patch compiled-names alone. What FSDP and "

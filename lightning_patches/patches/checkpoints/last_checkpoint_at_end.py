@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 
 def _on_train_end(original: None, namespace: str) -> Callable[..., None]:
@@ -22,7 +22,7 @@ PATCH = Patch(
     name="last-checkpoint-at-end",
     title="save_last=True leaves a checkpoint where a run ends before its first validation",
     group="correctness",
-    changes_results="files: last.ckpt",
+    changes_results=Effect("files", "last.ckpt"),
     affected=(">=2.0.0,<2.5.3",),
     targets=(Target(f"{_CALLBACK}.on_train_end", _on_train_end, adds=True),),
     calls=(f"{_CALLBACK}._save_last_checkpoint()", f"{_CALLBACK}._monitor_candidates()"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 
 def _find_last_checkpoints(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
@@ -20,7 +20,9 @@ PATCH = Patch(
     name="last-checkpoint-by-extension",
     title="ckpt_path='last' takes a checkpoint where other files have last in their name",
     group="crash",
-    changes_results="numbers: where a run is resumed from, if the newest file with last in its name has no extension",
+    changes_results=Effect(
+        "numbers", "where a run is resumed from, if the newest file with last in its name has no extension"
+    ),
     affected=(">=2.0.0,<2.1.3",),
     targets=(
         Target("pytorch.callbacks.model_checkpoint:ModelCheckpoint._find_last_checkpoints", _find_last_checkpoints),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 
 def _link_checkpoint(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -21,7 +21,7 @@ PATCH = Patch(
     name="last-checkpoint-link-relative",
     title="The link last.ckpt stays right when its folder is moved or copied",
     group="correctness",
-    changes_results="files: last.ckpt is a relative link",
+    changes_results=Effect("files", "last.ckpt is a relative link"),
     affected=(">=2.1.0,<2.1.4",),
     targets=(Target("pytorch.callbacks.model_checkpoint:ModelCheckpoint._link_checkpoint", _link_checkpoint),),
     upstream=Upstream(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 
 def _save_last_checkpoint(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -20,7 +20,7 @@ PATCH = Patch(
     name="last-checkpoint-link-to-itself",
     title="last.ckpt does not become a link to itself",
     group="correctness",
-    changes_results="files: last.ckpt is a checkpoint where it was a broken link",
+    changes_results=Effect("files", "last.ckpt is a checkpoint where it was a broken link"),
     affected=(">=2.1.0,<2.6.0",),
     targets=(
         Target("pytorch.callbacks.model_checkpoint:ModelCheckpoint._save_last_checkpoint", _save_last_checkpoint),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 _SAVING = "pytorch.core.saving"
 
@@ -31,7 +31,7 @@ PATCH = Patch(
     name="load-from-checkpoint-device",
     title="load_from_checkpoint(map_location=...) puts the model on that device",
     group="correctness",
-    changes_results="numbers: in their last digits, as the model computes on the device that was asked for",
+    changes_results=Effect("numbers", "in their last digits, as the model computes on the device that was asked for"),
     affected=(">=2.0.0,<2.0.2",),
     targets=(Target(f"{_SAVING}:_load_state", _load_state_on_device),),
     witnesses=(f"{_SAVING}:_load_from_checkpoint",),

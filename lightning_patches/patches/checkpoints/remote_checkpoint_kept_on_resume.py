@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 from lightning_patches.patches.checkpoints._places import place_of, protocol_of
 
 _CALLBACK = "pytorch.callbacks.model_checkpoint:ModelCheckpoint"
@@ -38,7 +38,7 @@ PATCH = Patch(
     name="remote-checkpoint-kept-on-resume",
     title="ModelCheckpoint does not delete the remote checkpoint that training was resumed from",
     group="correctness",
-    changes_results="files: the remote checkpoint that was resumed from stays",
+    changes_results=Effect("files", "the remote checkpoint that was resumed from stays"),
     affected=(">=2.0.0,<=2.6.6",),
     targets=(Target(f"{_CALLBACK}._remove_checkpoint", _remove_remote),),
     calls=("pytorch.trainer.trainer:Trainer.ckpt_path()",),

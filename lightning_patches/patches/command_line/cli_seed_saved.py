@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 
 def _set_seed(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -21,7 +21,7 @@ PATCH = Patch(
     name="cli-seed-saved",
     title="LightningCLI saves the seed that it has drawn, and not seed_everything: true",
     group="correctness",
-    changes_results="files: the seed in config.yaml",
+    changes_results=Effect("files", "the seed in config.yaml"),
     affected=(">=2.0.0,<2.0.6",),
     targets=(Target("pytorch.cli:LightningCLI._set_seed", _set_seed),),
     upstream=Upstream(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lightning_patches.patch import Impact, Patch, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Upstream
 from lightning_patches.patches.data._shuffling import TARGET
 
 _ISSUE = 20326
@@ -14,7 +14,7 @@ PATCH = Patch(
     name="batch-sampler-shuffled",
     title="A batch sampler that shuffles is recognized in validation and test",
     group="correctness",
-    changes_results="order of data: in validation and test under DDP",
+    changes_results=Effect("order of data", "in validation and test under DDP"),
     affected=(">=2.0.0,<2.5.0",),
     targets=(TARGET,),
     upstream=Upstream(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 
 def _check_dataloader_iterable(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -21,7 +21,7 @@ PATCH = Patch(
     name="dataloader-check-without-iterating",
     title="A DataLoader is not started an extra time just to see whether it can be iterated over",
     group="correctness",
-    changes_results="order of data: shuffled data, and what else is random, as an iterator less is made",
+    changes_results=Effect("order of data", "shuffled data, and what else is random, as an iterator less is made"),
     affected=(">=2.0.0,<2.0.8",),
     targets=(
         Target("pytorch.trainer.connectors.data_connector:_check_dataloader_iterable", _check_dataloader_iterable),

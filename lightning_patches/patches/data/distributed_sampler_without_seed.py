@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 
 def _distributed_sampler(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
@@ -36,7 +36,7 @@ PATCH = Patch(
     name="distributed-sampler-without-seed",
     title="Under DDP, all ranks share one shuffled order even without a global seed",
     group="correctness",
-    changes_results="order of data: under DDP without a seed",
+    changes_results=Effect("order of data", "under DDP without a seed"),
     affected=(">=2.0.0,<2.0.3",),
     targets=(Target("pytorch.trainer.connectors.data_connector:_get_distributed_sampler", _distributed_sampler),),
     calls=("fabric.utilities.distributed:DistributedSamplerWrapper()",),

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 
 def _resolve_sampler(original: Callable[..., dict[str, Any]], namespace: str) -> Callable[..., dict[str, Any]]:
@@ -60,7 +60,7 @@ PATCH = Patch(
     name="plain-batch-sampler",
     title="A DataLoader made with torch's BatchSampler keeps its batch size on several devices",
     group="correctness",
-    changes_results="numbers: the batch size under DDP",
+    changes_results=Effect("numbers", "the batch size under DDP"),
     affected=(">=2.0.0,<=2.6.6",),
     targets=(
         Target(f"fabric.{_FUNCTION}", _resolve_sampler),

@@ -6,7 +6,7 @@ import inspect
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 
 def _set_epoch(module: str, wrapper: str) -> Callable[[Any, str], Callable[..., None]]:
@@ -42,7 +42,7 @@ PATCH = Patch(
     name="sampler-set-epoch",
     title="A custom sampler's set_epoch() is called under DDP",
     group="correctness",
-    changes_results="order of data: under DDP, with a sampler of one's own that has a set_epoch",
+    changes_results=Effect("order of data", "under DDP, with a sampler of one's own that has a set_epoch"),
     affected=(">=2.0.0,<=2.6.6",),
     targets=(
         _target("fabric.utilities.distributed", "DistributedSamplerWrapper", before="2.6.1"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 
 def _iter_first(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
@@ -31,7 +31,7 @@ PATCH = Patch(
     name="sequential-loader-workers",
     title="Of several validation, test or prediction DataLoaders, only one runs workers at a time",
     group="performance",
-    changes_results="numbers: random ones in the validation, test or prediction with several loaders",
+    changes_results=Effect("numbers", "random ones in the validation, test or prediction with several loaders"),
     affected=(">=2.0.0,<2.0.3",),
     targets=(
         Target("pytorch.utilities.combined_loader:_Sequential.__iter__", _iter_first),

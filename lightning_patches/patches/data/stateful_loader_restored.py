@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 _SETUP_DATA = "pytorch.loops.fit_loop:_FitLoop.setup_data"
 
@@ -22,7 +22,7 @@ PATCH = Patch(
     name="stateful-loader-restored",
     title="A stateful DataLoader gets its state back when training is resumed",
     group="correctness",
-    changes_results="order of data: a resumed training does not start over",
+    changes_results=Effect("order of data", "a resumed training does not start over"),
     affected=(">=2.2.0,<=2.6.6",),
     targets=(Target(_SETUP_DATA, _setup_data),),
     calls=("pytorch.loops.fit_loop:_FitLoop._load_combined_loader_states()",),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from lightning_patches import notices
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 _BITS_64 = (1 << 64) - 1
 
@@ -55,7 +55,7 @@ PATCH = Patch(
     name="worker-seed-sequence",
     title="Seeded DataLoader workers draw new random numbers in each epoch",
     group="correctness",
-    changes_results="numbers: random ones in the workers of a DataLoader",
+    changes_results=Effect("numbers", "random ones in the workers of a DataLoader"),
     affected=(">=2.4.0,<2.6.1",),
     targets=(
         Target("fabric.utilities.seed:_generate_seed_sequence", _generate_seed_sequence),

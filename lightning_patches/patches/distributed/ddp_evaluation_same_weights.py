@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 _BUCKET_BYTES = 250 * 1024 * 1024
 """Size of one broadcast: what DistributedDataParallel uses when it is made."""
@@ -38,7 +38,7 @@ PATCH = Patch(
     name="ddp-evaluation-same-weights",
     title="All ranks validate, test and predict with the weights of rank zero",
     group="correctness",
-    changes_results="numbers: all ranks evaluate the weights of rank zero",
+    changes_results=Effect("numbers", "all ranks evaluate the weights of rank zero"),
     affected=(">=2.0.0,<2.0.2",),
     targets=(Target("pytorch.strategies.ddp:DDPStrategy.setup", _setup),),
     calls=("pytorch.strategies.strategy:Strategy.model()",),

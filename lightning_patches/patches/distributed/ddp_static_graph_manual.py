@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from lightning_patches import notices
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 _SETTLED = "_lightning_patches_static_graph_settled"
 
@@ -77,7 +77,7 @@ PATCH = Patch(
     name="ddp-static-graph-manual",
     title="Gradients are synchronized under static_graph=True with manual optimization",
     group="correctness",
-    changes_results="numbers: gradients are averaged over the ranks",
+    changes_results=Effect("numbers", "gradients are averaged over the ranks"),
     affected=(">=2.0.0,<=2.6.6",),
     targets=(Target("pytorch.strategies.ddp:DDPStrategy.pre_backward", _pre_backward),),
     calls=(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Sequence
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 
 def _rank_command(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
@@ -24,7 +24,7 @@ PATCH = Patch(
     name="hydra-output-directory",
     title="Under Hydra, all ranks of DDP use the output directory of rank zero",
     group="correctness",
-    changes_results="files: the directory in which the ranks write",
+    changes_results=Effect("files", "the directory in which the ranks write"),
     affected=(">=2.0.0,<2.0.7",),
     targets=(Target("fabric.strategies.launchers.subprocess_script:_hydra_subprocess_cmd", _rank_command),),
     upstream=Upstream(

@@ -6,7 +6,7 @@ import signal
 import sys
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 
 def _call_and_handle_interrupt(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
@@ -27,7 +27,7 @@ PATCH = Patch(
     name="interrupt-ends-all-ranks",
     title="Ctrl+C ends the program in all ranks",
     group="hang",
-    changes_results="how it ends: Ctrl+C ends the program, with status 1",
+    changes_results=Effect("how it ends", "Ctrl+C ends the program, with status 1"),
     affected=(">=2.0.0,<2.4.0",),
     targets=(Target("pytorch.trainer.call:_call_and_handle_interrupt", _call_and_handle_interrupt),),
     calls=(

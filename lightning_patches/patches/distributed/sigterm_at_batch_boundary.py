@@ -25,7 +25,7 @@ from typing import Any, Callable, Optional
 
 from lightning_patches import notices
 from lightning_patches.engine.distributions import module_name, upstream_module
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 _CONNECTOR = "pytorch.trainer.connectors.signal_connector"
 
@@ -259,7 +259,7 @@ PATCH = Patch(
     name="sigterm-at-batch-boundary",
     title="After SIGTERM, all ranks stop before the same batch, with exit status 143",
     group="hang",
-    changes_results="how it ends: after SIGTERM, where several ranks stop, and with which files",
+    changes_results=Effect("how it ends", "after SIGTERM, where several ranks stop, and with which files"),
     affected=(">=2.5.2,<=2.6.6",),
     targets=(
         Target(f"{_CONNECTOR}:_SignalConnector.register_signal_handlers", _register),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 _STATUS = 128 + signal.SIGTERM
 
@@ -33,7 +33,7 @@ PATCH = Patch(
     name="sigterm-exit-status",
     title="Training ended by SIGTERM exits with status 143, not 0",
     group="correctness",
-    changes_results="how it ends: the exit status after SIGTERM",
+    changes_results=Effect("how it ends", "the exit status after SIGTERM"),
     affected=(">=2.0.0,<=2.6.6",),
     targets=(
         Target("pytorch.utilities.exceptions:SIGTERMException.__init__", _init, adds=True),

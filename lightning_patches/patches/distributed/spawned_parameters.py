@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 _LAUNCHER = "strategies.launchers.multiprocessing:_MultiProcessingLauncher._wrapping_function"
 
@@ -47,7 +47,7 @@ PATCH = Patch(
     name="spawned-parameters",
     title="Ranks that ddp_spawn starts on the CPU each have their own parameters",
     group="correctness",
-    changes_results="numbers: each rank makes its own steps",
+    changes_results=Effect("numbers", "each rank makes its own steps"),
     affected=(">=2.0.0,<2.0.8",),
     targets=(
         Target(f"pytorch.{_LAUNCHER}", _of_trainer),

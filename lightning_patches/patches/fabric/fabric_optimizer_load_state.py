@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 _OWN = {"load_state_dict", "state_dict", "step", "zero_grad", "__del__"}
 """What the wrapper has of its own, even where the optimizer carries one on the instance (a scheduler's ``step``)."""
@@ -24,7 +24,7 @@ PATCH = Patch(
     name="fabric-optimizer-load-state",
     title="Loading an optimizer's state through Fabric reaches the optimizer that steps",
     group="correctness",
-    changes_results="numbers: a resumed training goes on with the optimizer's state",
+    changes_results=Effect("numbers", "a resumed training goes on with the optimizer's state"),
     affected=(">=2.0.0,<2.0.9",),
     targets=(Target("fabric.wrappers:_FabricOptimizer.load_state_dict", _load_state_dict, adds=True),),
     calls=("fabric.wrappers:_FabricOptimizer.optimizer()",),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 _MODULE = "fabric.wrappers:_FabricModule"
 
@@ -29,7 +29,7 @@ PATCH = Patch(
     name="fabric-replaced-methods",
     title="A method that is replaced on a model set up with Fabric is the one that is called",
     group="correctness",
-    changes_results="numbers: the method that was put in is called",
+    changes_results=Effect("numbers", "the method that was put in is called"),
     affected=(">=2.1.0,<2.2.2",),
     targets=(Target(f"{_MODULE}.__setattr__", _setattr),),
     calls=("fabric.wrappers:_FabricModule.__getattr__()",),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 from lightning_patches.patches.fabric._through_forward import is_wrapped, through_forward
 
 _MODULE = "fabric.wrappers:_FabricModule"
@@ -26,7 +26,7 @@ PATCH = Patch(
     name="fabric-step-methods",
     title="training_step() of a model that Fabric has set up goes through the strategy",
     group="correctness",
-    changes_results="numbers: gradients are averaged over the ranks",
+    changes_results=Effect("numbers", "gradients are averaged over the ranks"),
     affected=(">=2.0.0,<2.0.2",),
     targets=(Target(f"{_MODULE}.__getattr__", _getattr_steps),),
     calls=("fabric.wrappers:_FabricModule.forward()",),

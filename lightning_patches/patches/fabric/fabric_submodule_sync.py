@@ -7,7 +7,7 @@ import inspect
 from typing import Any, Callable, Iterator
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 from lightning_patches.patches.fabric import _ddp_gradients
 
 _MODULE = "fabric.wrappers:_FabricModule"
@@ -154,7 +154,7 @@ PATCH = Patch(
     name="fabric-submodule-sync",
     title="Gradients are synchronized for parts of a Fabric module that are called on their own",
     group="correctness",
-    changes_results="numbers: gradients are averaged over the ranks",
+    changes_results=Effect("numbers", "gradients are averaged over the ranks"),
     affected=(">=2.0.0,<=2.6.6",),
     targets=(
         Target(f"{_MODULE}.__init__", _init),

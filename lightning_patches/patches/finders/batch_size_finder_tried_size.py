@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 _SCALING = "pytorch.tuner.batch_size_scaling"
 
@@ -45,7 +45,7 @@ PATCH = Patch(
     name="batch-size-finder-tried-size",
     title="The batch size finder returns a batch size that it has tried",
     group="correctness",
-    changes_results="numbers: the batch size that is found",
+    changes_results=Effect("numbers", "the batch size that is found"),
     affected=(">=2.0.0,<2.6.0",),
     targets=(Target(f"{_SCALING}:_run_power_scaling", _run_power_scaling),),
     calls=(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 
 def _reload_val_loader(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -28,7 +28,7 @@ PATCH = Patch(
     name="batch-size-finder-val-loader",
     title="Validation after the batch size finder uses all of its batches",
     group="correctness",
-    changes_results="numbers: those of validation, which uses all of its batches",
+    changes_results=Effect("numbers", "those of validation, which uses all of its batches"),
     affected=(">=2.0.0,<2.1.1",),
     targets=(Target("pytorch.tuner.batch_size_scaling:_reset_dataloaders", _reload_val_loader),),
     calls=(

@@ -7,7 +7,7 @@ from typing import Any, Callable
 
 from lightning_patches import notices
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 _LR_FINDER = "pytorch.tuner.lr_finder"
 
@@ -51,7 +51,7 @@ PATCH = Patch(
     name="lr-finder-applies-lr",
     title="Training uses the learning rate that the learning rate finder set",
     group="correctness",
-    changes_results="numbers: the training uses the learning rate that was found",
+    changes_results=Effect("numbers", "the training uses the learning rate that was found"),
     affected=(">=2.0.0,<2.5.4",),
     targets=(Target(f"{_LR_FINDER}:_lr_find", _apply_suggestion),),
     calls=(

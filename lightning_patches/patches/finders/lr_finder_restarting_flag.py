@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 _LR_FINDER = "pytorch.tuner.lr_finder"
 
@@ -26,7 +26,7 @@ PATCH = Patch(
     name="lr-finder-restarting-flag",
     title="No validation at step 0 after the learning rate finder",
     group="correctness",
-    changes_results="numbers: metrics and random numbers, as a validation at step 0 is left out",
+    changes_results=Effect("numbers", "metrics and random numbers, as a validation at step 0 is left out"),
     affected=(">=2.0.0,<2.3.0",),
     targets=(Target(f"{_LR_FINDER}:_lr_find", _clear_restarting),),
     calls=("pytorch.loops.loop:_Loop.restarting()",),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Optional
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 _TESTS = "tests/tests_pytorch/tuner/test_lr_finder.py"
 
@@ -30,7 +30,7 @@ PATCH = Patch(
     name="lr-finder-slope",
     title="The learning rate finder looks for the steepest descent per learning rate, not per step",
     group="correctness",
-    changes_results="numbers: the learning rate that is suggested",
+    changes_results=Effect("numbers", "the learning rate that is suggested"),
     affected=(">=2.0.0,<2.5.3",),
     targets=(Target("pytorch.tuner.lr_finder:_LRFinder.suggestion", _suggestion),),
     upstream=Upstream(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 _LR_FINDER = "pytorch.tuner.lr_finder"
 
@@ -28,7 +28,7 @@ PATCH = Patch(
     name="lr-finder-train-loader",
     title="The learning rate finder takes no batches away from epoch 0",
     group="correctness",
-    changes_results="order of data: epoch 0 has all of its batches",
+    changes_results=Effect("order of data", "epoch 0 has all of its batches"),
     affected=(">=2.1.0,<2.5.3",),
     targets=(Target(f"{_LR_FINDER}:_lr_find", _renew_train_loader),),
     calls=("pytorch.loops.fit_loop:_FitLoop.setup_data()",),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 _LR_FINDER = "pytorch.tuner.lr_finder"
 
@@ -25,7 +25,7 @@ PATCH = Patch(
     name="lr-finder-val-loader",
     title="Validation after the learning rate finder uses all of its batches",
     group="correctness",
-    changes_results="numbers: those of validation, which uses all of its batches",
+    changes_results=Effect("numbers", "those of validation, which uses all of its batches"),
     affected=(">=2.0.0,<2.0.3",),
     targets=(Target(f"{_LR_FINDER}:_lr_find", _drop_val_loader),),
     upstream=Upstream(

@@ -9,7 +9,7 @@ from typing import Any, Callable, Iterator, Optional
 
 from lightning_patches import notices
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 from lightning_patches.patches.finders._own_checkpoint import finder_above, is_finder
 
 _LR_FINDER = "pytorch.tuner.lr_finder"
@@ -257,7 +257,7 @@ PATCH = Patch(
     name="tuner-cleanup-on-error",
     title="A failed learning rate or batch size search leaves all as it was and shows its error",
     group="correctness",
-    changes_results="numbers: what a script finds that goes on after a search that failed",
+    changes_results=Effect("numbers", "what a script finds that goes on after a search that failed"),
     affected=(">=2.0.0,<=2.6.6",),
     targets=(
         Target(f"{_LR_FINDER}:_lr_find", _clean_up_lr_find),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 from lightning_patches.patches.hyperparameters._ignored import names_in
 
 _SAVE = "pytorch.utilities.parsing:save_hyperparameters"
@@ -35,7 +35,7 @@ PATCH = Patch(
     name="hparams-ignored-in-subclass",
     title="save_hyperparameters(ignore=...) in a subclass also applies to what its base class saved",
     group="correctness",
-    changes_results="files: the hyperparameters that are saved",
+    changes_results=Effect("files", "the hyperparameters that are saved"),
     affected=(">=2.0.0,<2.6.1",),
     targets=(Target(_SAVE, _of_base_class),),
     # Opt-in: a subclass may go on using self.hparams.<name> of an ignored argument, and checkpoints without it

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Optional
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 _MODULE = "fabric.loggers.csv_logs"
 
@@ -22,7 +22,7 @@ PATCH = Patch(
     name="csv-logger-flush",
     title="Fabric's CSVLogger writes its file even where log_metrics gets no step",
     group="correctness",
-    changes_results="files: the rows of metrics.csv that were never written",
+    changes_results=Effect("files", "the rows of metrics.csv that were never written"),
     affected=(">=2.0.0,<2.0.5",),
     targets=(Target(f"{_MODULE}:CSVLogger.log_metrics", _flush_without_step),),
     upstream=Upstream(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 _WRITTEN = "_lightning_patches_hparams"
 
@@ -39,7 +39,7 @@ PATCH = Patch(
     name="csv-logger-hparams-once",
     title="CSVLogger writes hparams.yaml once, and not with every line of metrics",
     group="performance",
-    changes_results="files: hparams.yaml is not written again as long as nothing in it changes",
+    changes_results=Effect("files", "hparams.yaml is not written again as long as nothing in it changes"),
     affected=(">=2.0.0,<2.5.1",),
     targets=(Target("pytorch.loggers.csv_logs:ExperimentWriter.save", _save),),
     calls=("pytorch.loggers.csv_logs:ExperimentWriter()",),

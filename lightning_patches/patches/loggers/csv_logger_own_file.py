@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 _MODULE = "fabric.loggers.csv_logs"
 
@@ -22,7 +22,7 @@ PATCH = Patch(
     name="csv-logger-own-file",
     title="CSVLogger does not append to the file of an earlier run",
     group="correctness",
-    changes_results="files: metrics.csv of an earlier run stays",
+    changes_results=Effect("files", "metrics.csv of an earlier run stays"),
     affected=(">=2.1.0,<2.2.1",),
     targets=(Target(f"{_MODULE}:_ExperimentWriter.__init__", _without_earlier_run),),
     upstream=Upstream(

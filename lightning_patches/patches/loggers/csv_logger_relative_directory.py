@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 
 def _get_next_version(original: Callable[..., int], namespace: str) -> Callable[..., int]:
@@ -28,7 +28,7 @@ PATCH = Patch(
     name="csv-logger-relative-directory",
     title="CSVLogger with a relative directory, and Fabric's, does not write over version_0",
     group="correctness",
-    changes_results="files: each run has a folder of its own",
+    changes_results=Effect("files", "each run has a folder of its own"),
     affected=(">=2.0.0,<2.0.6",),
     targets=(Target("fabric.loggers.csv_logs:CSVLogger._get_next_version", _get_next_version),),
     calls=("fabric.loggers.csv_logs:CSVLogger.name()",),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Optional
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 _MODULE = "fabric.loggers.csv_logs"
 
@@ -34,7 +34,7 @@ PATCH = Patch(
     name="csv-logger-step",
     title="Fabric's CSVLogger keeps counting steps after writing its file",
     group="correctness",
-    changes_results="files: the steps in metrics.csv",
+    changes_results=Effect("files", "the steps in metrics.csv"),
     affected=(">=2.1.0,<=2.6.6",),
     targets=(
         Target(f"{_MODULE}:_ExperimentWriter.save", _count_saved),

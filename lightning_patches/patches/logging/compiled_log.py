@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any, Callable, Optional
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 
 def _log_eagerly(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -51,7 +51,7 @@ PATCH = Patch(
     name="compiled-log",
     title="self.log works in a compiled LightningModule",
     group="compat",
-    changes_results="numbers: the logged means of a compiled module, with torch 2.2",
+    changes_results=Effect("numbers", "the logged means of a compiled module, with torch 2.2"),
     affected=(">=2.0.0,<=2.6.6",),
     targets=(Target("pytorch.core.module:LightningModule.log", _log_eagerly),),
     upstream=Upstream(issues=(21836,), pull_requests=(21837,), commit="35c8970ba0", merged=True),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from numbers import Number
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 
 def _log_number(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -25,7 +25,7 @@ PATCH = Patch(
     name="logged-number-precision",
     title="Logged Python numbers are kept in float32, even in half precision",
     group="correctness",
-    changes_results="numbers: those that are logged in half precision",
+    changes_results=Effect("numbers", "those that are logged in half precision"),
     affected=(">=2.0.0,<2.1.3",),
     targets=(Target("pytorch.core.module:LightningModule.log", _log_number),),
     calls=("fabric.utilities.device_dtype_mixin:_DeviceDtypeModuleMixin.device()",),

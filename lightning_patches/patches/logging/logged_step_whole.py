@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Optional
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 
 def _log_metrics(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -21,7 +21,7 @@ PATCH = Patch(
     name="logged-step-whole",
     title="Loggers get the step that was logged as step as an int",
     group="crash",
-    changes_results="files: the step is written as a whole number",
+    changes_results=Effect("files", "the step is written as a whole number"),
     affected=(">=2.0.0,<2.5.2",),
     targets=(
         Target(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 _RESULT = "pytorch.trainer.connectors.logger_connector.result"
 
@@ -35,7 +35,7 @@ PATCH = Patch(
     name="logged-tensor-precision",
     title="Logged values are averaged in float32, even in half precision",
     group="correctness",
-    changes_results="numbers: those that are logged in half precision",
+    changes_results=Effect("numbers", "those that are logged in half precision"),
     affected=(">=2.0.0,<2.1.0",),
     targets=(Target(f"{_RESULT}:_ResultMetric.update", _update),),
     upstream=Upstream(pull_requests=(18686,), commit="b69f3c6d10", fixed_in="2.1.0", tests=(_TEST,)),

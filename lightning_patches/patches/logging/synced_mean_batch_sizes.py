@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 _RESULT = "pytorch.trainer.connectors.logger_connector.result"
 
@@ -33,7 +33,7 @@ PATCH = Patch(
     name="synced-mean-batch-sizes",
     title="The mean that sync_dist logs is right where ranks have unequal numbers of samples",
     group="correctness",
-    changes_results="numbers: logged means over ranks with unequal numbers of samples",
+    changes_results=Effect("numbers", "logged means over ranks with unequal numbers of samples"),
     affected=(">=2.0.7,<=2.6.6",),
     targets=(Target(f"{_RESULT}:_ResultMetric.compute", _compute),),
     calls=(

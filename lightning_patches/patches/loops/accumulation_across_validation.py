@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 _LOOP = "pytorch.loops.evaluation_loop:_EvaluationLoop"
 
@@ -39,7 +39,7 @@ PATCH = Patch(
     name="accumulation-across-validation",
     title="Validation keeps the gradients that are being accumulated",
     group="correctness",
-    changes_results="numbers: gradients from before a validation count",
+    changes_results=Effect("numbers", "gradients from before a validation count"),
     affected=(">=2.0.0,<2.1.0",),
     targets=(Target(f"{_LOOP}.on_run_start", _on_run_start),),
     calls=(

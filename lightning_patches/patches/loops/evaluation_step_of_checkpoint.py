@@ -5,7 +5,7 @@ from __future__ import annotations
 from operator import attrgetter
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 _CONNECTOR = "pytorch.trainer.connectors.checkpoint_connector:_CheckpointConnector"
 
@@ -52,7 +52,7 @@ PATCH = Patch(
     name="evaluation-step-of-checkpoint",
     title="validate, test and predict with a ckpt_path use that checkpoint's epoch and step",
     group="correctness",
-    changes_results="numbers: the step to which the metrics of an evaluation are logged",
+    changes_results=Effect("numbers", "the step to which the metrics of an evaluation are logged"),
     affected=(">=2.0.0,<=2.6.6",),
     targets=(
         Target(f"{_CONNECTOR}.restore_loops", _restore_progress),

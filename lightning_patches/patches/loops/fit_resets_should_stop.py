@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 
 def _fit(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -19,7 +19,7 @@ PATCH = Patch(
     name="fit-resets-should-stop",
     title="A Trainer that was stopped early can fit again",
     group="correctness",
-    changes_results="numbers: another fit trains",
+    changes_results=Effect("numbers", "another fit trains"),
     affected=(">=2.0.0,<2.5.1",),
     targets=(Target("pytorch.trainer.trainer:Trainer.fit", _fit),),
     upstream=Upstream(pull_requests=(19177,), commit="40c682e930", fixed_in="2.5.1"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from lightning_patches import notices
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 _EPOCH_LOOP = "pytorch.loops.training_epoch_loop:_TrainingEpochLoop"
 
@@ -58,7 +58,7 @@ PATCH = Patch(
     name="resume-single-iteration",
     title="Resumed training makes one iterator of its data, not two",
     group="correctness",
-    changes_results="order of data: the first epoch of a resumed training with shuffled data",
+    changes_results=Effect("order of data", "the first epoch of a resumed training with shuffled data"),
     affected=(">=2.1.0,<2.5.3",),
     targets=(
         Target("pytorch.loops.loop:_Loop.load_state_dict", _load_state_dict),

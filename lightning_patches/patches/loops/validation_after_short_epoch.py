@@ -6,7 +6,7 @@ import inspect
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 _EPOCH_LOOP = "pytorch.loops.training_epoch_loop:_TrainingEpochLoop"
 
@@ -56,7 +56,7 @@ PATCH = Patch(
     name="validation-after-short-epoch",
     title="Validation runs even where the training data ends earlier than its length says",
     group="correctness",
-    changes_results="numbers: there is a validation, and a step of the schedulers, after a short epoch",
+    changes_results=Effect("numbers", "there is a validation, and a step of the schedulers, after a short epoch"),
     affected=(">=2.0.0,<=2.6.6",),
     targets=(Target(f"{_EPOCH_LOOP}.advance", _advance_to_the_end),),
     calls=(

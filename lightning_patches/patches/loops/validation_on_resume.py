@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 _EPOCH_LOOP = "pytorch.loops.training_epoch_loop:_TrainingEpochLoop"
 
@@ -32,7 +32,7 @@ PATCH = Patch(
     added="0.2.0",
     title="A resumed run does not validate one batch before it trains",
     group="correctness",
-    changes_results="numbers: a validation less in a resumed run, and what is random after it",
+    changes_results=Effect("numbers", "a validation less in a resumed run, and what is random after it"),
     affected=(">=2.0.0,<2.5.0",),
     targets=(Target(f"{_EPOCH_LOOP}.on_advance_end", _on_advance_end),),
     upstream=Upstream(

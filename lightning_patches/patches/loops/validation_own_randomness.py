@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 _EPOCH_LOOP = "pytorch.loops.training_epoch_loop:_TrainingEpochLoop"
 
@@ -33,7 +33,7 @@ PATCH = Patch(
     name="validation-own-randomness",
     title="Validation does not change the order of the training data",
     group="correctness",
-    changes_results="numbers: random ones in training, which a validation no longer moves on",
+    changes_results=Effect("numbers", "random ones in training, which a validation no longer moves on"),
     affected=(">=2.0.0,<=2.6.6",),
     targets=(Target(f"{_EPOCH_LOOP}.on_advance_end", _on_advance_end),),
     calls=(

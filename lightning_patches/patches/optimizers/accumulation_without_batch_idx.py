@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 _MODULE = "pytorch.loops.optimization.automatic"
 
@@ -23,7 +23,7 @@ PATCH = Patch(
     name="accumulation-without-batch-idx",
     title="Gradients are accumulated even if training_step takes no batch_idx",
     group="correctness",
-    changes_results="numbers: all batches of an accumulation count",
+    changes_results=Effect("numbers", "all batches of an accumulation count"),
     affected=(">=2.0.0,<2.1.0",),
     targets=(
         Target(f"{_LOOP}._make_zero_grad_fn", _with_batch_idx),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 
 def _optimizers(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
@@ -24,7 +24,7 @@ PATCH = Patch(
     name="manual-optimizer-state",
     title="self.optimizers() shows the state that the optimizer trains with",
     group="correctness",
-    changes_results="numbers: a learning rate that is set through self.optimizers() after a resume counts",
+    changes_results=Effect("numbers", "a learning rate that is set through self.optimizers() after a resume counts"),
     affected=(">=2.0.0,<2.0.7",),
     targets=(Target("pytorch.core.module:LightningModule.optimizers", _optimizers),),
     upstream=Upstream(pull_requests=(18280,), fixed_in="2.0.7"),

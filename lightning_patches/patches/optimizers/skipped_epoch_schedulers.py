@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 _EPOCH_LOOP = "pytorch.loops.training_epoch_loop:_TrainingEpochLoop"
 
@@ -28,7 +28,7 @@ PATCH = Patch(
     name="skipped-epoch-schedulers",
     title="Learning rate schedulers step in an epoch that on_train_batch_start ends by returning -1",
     group="correctness",
-    changes_results="numbers: the learning rate after an epoch that was skipped",
+    changes_results=Effect("numbers", "the learning rate after an epoch that was skipped"),
     affected=(">=2.0.0,<2.6.0",),
     targets=(Target(f"{_EPOCH_LOOP}.advance", _advance),),
     calls=("pytorch.loops.training_epoch_loop:_TrainingEpochLoop.update_lr_schedulers()",),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import Any, Callable, ContextManager, Iterator
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 
 @contextmanager
@@ -32,7 +32,7 @@ PATCH = Patch(
     name="default-dtype-restored",
     title="torch's default dtype is restored after an error under double precision",
     group="correctness",
-    changes_results="numbers: what is made after an error is no longer in double precision",
+    changes_results=Effect("numbers", "what is made after an error is no longer in double precision"),
     affected=(">=2.0.0,<2.1.0",),
     targets=(
         Target("pytorch.plugins.precision.double:DoublePrecisionPlugin.forward_context", _forward_context),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 from lightning_patches.patches.precision._autocast_cache import forward_context, keeps_casts_without_grad
 
 _FABRIC = "fabric.plugins.precision.amp"
@@ -12,7 +12,7 @@ PATCH = Patch(
     name="fabric-autocast-after-no-grad",
     title="Layers first run under no_grad still get gradients afterwards in Fabric's mixed precision",
     group="correctness",
-    changes_results="numbers: layers that first run under no_grad get gradients",
+    changes_results=Effect("numbers", "layers that first run under no_grad get gradients"),
     affected=(">=2.0.0,<=2.6.6",),
     targets=(Target(f"{_FABRIC}:MixedPrecision.forward_context", forward_context),),
     upstream=Upstream(issues=(20644,), pull_requests=(20921,)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 
 def _module_init_context(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
@@ -25,7 +25,7 @@ PATCH = Patch(
     name="fsdp-initial-precision",
     title="Mixed precision under FSDP starts with full-precision parameters",
     group="correctness",
-    changes_results="numbers: parameters and optimizer are in full precision",
+    changes_results=Effect("numbers", "parameters and optimizer are in full precision"),
     affected=(">=2.6.0,<2.6.4",),
     targets=tuple(
         Target(f"{part}.plugins.precision.fsdp:FSDPPrecision.module_init_context", _module_init_context)
