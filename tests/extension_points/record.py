@@ -100,8 +100,8 @@ def page(known: Record) -> str:
     lines += [
         "",
         "**Explained**: the first official release with the fix does the same, line by line, or",
-        "the patch declares the effect, or reads once more a property that stock reads. **Mended**: it dies of an",
-        "error on stock, and no longer of that.",
+        "the patch declares the effect, or reads a property that stock reads, another number of times. **Mended**: it",
+        "dies of an error on stock, and no longer of that or another.",
         "**Unlike itself**: two runs of it on stock differ.",
         "",
         "| patch | because | programs | for instance |",

@@ -16,16 +16,15 @@ def _remove_remote(original: Callable[..., None], namespace: str) -> Callable[..
         known = upstream_module(namespace, "pytorch.callbacks.model_checkpoint").ModelCheckpoint
         # A class derived from it may have its files elsewhere than in its directory.
         directory = self.dirpath if type(self) is known else None
-        if not _has_to_stay_there(str(filepath), trainer.ckpt_path, directory):
+        is_remote = protocol_of(str(filepath)) != "file"
+        if not (is_remote and _has_to_stay(str(filepath), trainer.ckpt_path, directory)):
             original(self, trainer, filepath)
 
     return remove_checkpoint
 
 
-def _has_to_stay_there(filepath: str, resumed_from: Any, dirpath: Any) -> bool:
-    """The same for a file that is not on a local disk. Only compares names, asks no server."""
-    if protocol_of(filepath) == "file":
-        return False
+def _has_to_stay(filepath: str, resumed_from: Any, dirpath: Any) -> bool:
+    """Only compares names, asks no server."""
     if resumed_from is not None and place_of(resumed_from) == place_of(filepath):
         return True
     if dirpath is None:

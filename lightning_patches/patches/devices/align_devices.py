@@ -17,6 +17,9 @@ _ACCELERATE = "accelerate.hooks"
 
 def _place_model(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def place(self: Any) -> None:
+        if _ACCELERATE not in sys.modules:
+            original(self)
+            return
         model = self.model
         original(self)
         _follow(model, self.root_device)
@@ -27,14 +30,16 @@ def _place_model(original: Callable[..., None], namespace: str) -> Callable[...,
 def _module_to_device(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def module_to_device(self: Any, module: Any) -> None:
         original(self, module)
-        _follow(module, self.root_device)
+        if _ACCELERATE in sys.modules:
+            _follow(module, self.root_device)
 
     return module_to_device
 
 
 def _fsdp_setup_model(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
     def _setup_model(self: Any, model: Any) -> Any:
-        _lead(model, self.root_device)
+        if _ACCELERATE in sys.modules:
+            _lead(model, self.root_device)
         return original(self, model)
 
     return _setup_model
@@ -42,7 +47,8 @@ def _fsdp_setup_model(original: Callable[..., Any], namespace: str) -> Callable[
 
 def _fsdp_setup_module(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
     def setup_module(self: Any, module: Any) -> Any:
-        _lead(module, self.root_device)
+        if _ACCELERATE in sys.modules:
+            _lead(module, self.root_device)
         return original(self, module)
 
     return setup_module
@@ -76,9 +82,9 @@ def _lead(model: Any, root: Any) -> None:
 def _hooks_elsewhere(model: Any, root: Any) -> Iterator[tuple[Any, Any]]:
     """Each hook that names another device than ``root``, with its module. Not those that bring weights along, which
     are kept on the CPU or on disk."""
-    accelerate = sys.modules.get(_ACCELERATE)
-    if accelerate is None or model is None:
+    if model is None:
         return
+    accelerate = sys.modules[_ACCELERATE]
     for module in model.modules():
         hooks = [vars(module).get("_hf_hook")]  # PEFT's wrappers answer for the model in them: only their own counts
         while hooks:

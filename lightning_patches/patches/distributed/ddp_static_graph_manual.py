@@ -20,7 +20,7 @@ def _pre_backward(original: Callable[..., None], namespace: str) -> Callable[...
         # In its first iteration a static graph holds all reductions back until the backward pass of the *outputs* of
         # forward() says that everything was seen. In manual optimization that pass never comes: what goes backward is
         # a loss within forward(). So the loss says it, the way the outputs would have.
-        model = self.model
+        model = self._model
         if not isinstance(model, torch.nn.parallel.DistributedDataParallel):
             return
         if not getattr(model, "static_graph", False) or self.lightning_module.automatic_optimization:
@@ -85,7 +85,6 @@ PATCH = Patch(
         "pytorch.core.module:LightningModule.trainer()",
         "pytorch.loops.training_epoch_loop:_TrainingEpochLoop.total_batch_idx()",
         "pytorch.strategies.strategy:Strategy.lightning_module()",
-        "pytorch.strategies.strategy:Strategy.model()",
     ),
     upstream=Upstream(
         pull_requests=(21251,),

@@ -48,31 +48,30 @@ _NOTHING = frozenset(("RESUME", "NOP", "LOAD_CONST", "LOAD_FAST", "LOAD_FAST_BOR
 """What a method is made of that does nothing, or returns what it gets."""
 
 
-def _verify_loop_configurations(original: Callable[..., None], namespace: str) -> Callable[..., None]:
-    def _verify_loop_configurations(trainer: Any) -> None:
-        original(trainer)
-        if trainer.state.fn == "fit":
-            try:
-                found = _never_called(trainer)
-            except Exception:
-                return  # the program's classes are looked at, and may be of any kind
-            if found:
-                notices.warn_once(
-                    f"removed hooks {sorted(found)}",
-                    "Lightning 2.x never calls "
-                    + "; ".join(f"{name} (instead: {instead})" for name, instead in found.items())
-                    + ". These hooks were taken away, and what they do here is not done.",
-                    stacklevel=4,
-                )
+def _verify_configuration(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def verify(trainer: Any, model: Any) -> None:
+        original(trainer, model)
+        try:
+            found = _never_called(trainer, model)
+        except Exception:
+            return  # the program's classes are looked at, and may be of any kind
+        if found:
+            notices.warn_once(
+                f"removed hooks {sorted(found)}",
+                "Lightning 2.x never calls "
+                + "; ".join(f"{name} (instead: {instead})" for name, instead in found.items())
+                + ". These hooks were taken away, and what they do here is not done.",
+                stacklevel=4,
+            )
 
-    return _verify_loop_configurations
+    return verify
 
 
-def _never_called(trainer: Any) -> dict[str, str]:
+def _never_called(trainer: Any, module: Any) -> dict[str, str]:
     """``{"Net.on_epoch_end": what to use instead}``, of the model and the callbacks of a Trainer."""
     from lightning_patches.removed import find
 
-    model = type(trainer.lightning_module)
+    model = type(module)
     looked_at = {model: _OF_MODULES, **{type(callback): _OF_CALLBACKS for callback in trainer.callbacks}}
     defined = {
         (kind, name): vars(owner)[name]
@@ -155,7 +154,7 @@ PATCH = Patch(
     group="correctness",
     affected=(">=2.0.0,<=2.6.6",),
     targets=(
-        Target("pytorch.trainer.configuration_validator:_verify_loop_configurations", _verify_loop_configurations),
+        Target("pytorch.trainer.configuration_validator:__verify_train_val_loop_configuration", _verify_configuration),
     ),
     upstream=Upstream(issues=(17187,)),
     impact=Impact(

@@ -13,11 +13,12 @@ _AWAITED = "_plateaus_that_await_validation"
 
 def _update_learning_rates(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def update_learning_rates(self: Any, interval: str, update_plateau_schedulers: bool) -> None:
+        if not update_plateau_schedulers or interval != "epoch":
+            original(self, interval, update_plateau_schedulers)
+            return
         strategy = self.trainer.strategy
         configs = strategy.lr_scheduler_configs
-        waiting = []
-        if update_plateau_schedulers and interval == "epoch":
-            waiting = [config for config in configs if _awaits_validation(self, config)]
+        waiting = [config for config in configs if _awaits_validation(self, config)]
         if not waiting:
             original(self, interval, update_plateau_schedulers)
             return
