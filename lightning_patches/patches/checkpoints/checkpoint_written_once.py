@@ -35,6 +35,7 @@ PATCH = Patch(
         "large ones run out of memory, or out of space on a small /tmp.",
         (
             "out of memory while saving a checkpoint",
+            "ModelCheckpoint needs memory for the checkpoint twice",
             "No space left on device in /tmp while saving a checkpoint",
             "_atomic_save writes the checkpoint into a BytesIO before it writes the file",
         ),

@@ -114,7 +114,7 @@ PATCH = Patch(
             "Timed out waiting",
             "seconds waiting for clients",
             "Watchdog caught collective operation timeout",
-            "prepare_data timeout",
+            "NCCL timeout in prepare_data",
         ),
         error="[Rank ...] Watchdog caught collective operation timeout: WorkNCCL(...) ran for ... milliseconds before "
         "timing out.",

@@ -101,7 +101,11 @@ PATCH = Patch(
     impact=Impact(
         "With strategy='ddp', a rank that dies leaves the others waiting for it, with their GPUs held, until "
         "somebody notices or the process group's timeout of 30 minutes is over.",
-        ("training hangs after an exception in one rank", "zombie processes after a rank has crashed"),
+        (
+            "training hangs after an exception in one rank",
+            "the other processes keep running after a rank has crashed",
+            "zombie processes after a rank has crashed",
+        ),
     ),
     default=False,
     for_whom="whoever trains with strategy='ddp' on one node, without torchrun, SLURM or another launcher to end "

@@ -74,7 +74,11 @@ PATCH = Patch(
     impact=Impact(
         "When training is resumed from a checkpoint, the first epoch calls iter() on the data twice: worker "
         "processes start twice, and a stream or a stateful dataset loses what the first iterator took.",
-        ("iter called twice after resume", "IterableDataset skips samples after resuming from a checkpoint"),
+        (
+            "iter called twice after resume",
+            "IterableDataset skips samples after resuming from a checkpoint",
+            "loss differs after resume with shuffled data",
+        ),
     ),
     note="Where iter() draws random numbers, as a shuffling sampler does, the resumed training sees its data in "
     "another order than without the patch: the order of the fixed releases.",
