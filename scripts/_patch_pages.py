@@ -40,7 +40,7 @@ def page() -> str:
         lines.append("")
     described = {diff.name: diff for diff in reversed(_diffs.series())}
     for patch in catalogue.all_patches():
-        lines += [f'<a id="{patch.name}"></a>', "", f"## {_heading(patch)}", ""]
+        lines += [f'## <a id="{patch.name}"></a>{_heading(patch)}', ""]
         lines += [*_about(patch, described.get(patch.name)), ""]
     return "\n".join(lines).rstrip() + "\n"
 

@@ -21,7 +21,7 @@ UPSTREAM = (ROOT / "upstream" / "README.md").read_text()
 
 
 def _section(title: str, page: str = README) -> str:
-    return re.split(rf"\n## {re.escape(title)}(?: \(.*|: .*)?\n", page)[1].split("\n## ")[0]
+    return re.split(rf"\n## (?:<.*>)?{re.escape(title)}(?: \(.*|: .*)?\n", page)[1].split("\n## ")[0]
 
 
 def test_it_is_of_a_length_that_is_read() -> None:
@@ -43,7 +43,7 @@ def test_links_lead_somewhere() -> None:
     for page, place in ((README, ROOT), (UPSTREAM, ROOT / "upstream"), (PATCHES.read_text(), ROOT / "upstream")):
         titles = {
             re.sub(r"[^\w -]", "", title).lower().replace(" ", "-") for title in re.findall(r"^#+ (.*)$", page, re.M)
-        } | set(re.findall(r'^<a id="([\w-]+)"></a>$', page, re.M))
+        } | set(re.findall(r'^## <a id="([\w-]+)"></a>', page, re.M))
         for target in re.findall(r"\]\(([^)]+)\)", page):
             if target.startswith("#"):
                 assert target[1:] in titles, target
@@ -58,7 +58,7 @@ def test_every_patch_has_a_page() -> None:
     text = PATCHES.read_text()
     for patch in catalogue.all_patches():
         page = _section(patch.name, text)
-        (heading,) = re.findall(rf"^## {patch.name}\b(?!-)(.*)$", text, re.M)
+        (heading,) = re.findall(rf'^## <a id="{patch.name}"></a>{patch.name}(.*)$', text, re.M)
         assert patch.impact.error in heading and heading.endswith(f" ({_records.affected(patch)})"), heading
         for wanted in (patch.impact.summary, patch.title, patch.note, *patch.impact.symptoms, *map(str, patch.numbers)):
             assert wanted in page, (patch.name, wanted)
