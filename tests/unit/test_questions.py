@@ -35,7 +35,7 @@ def is_right(line: str, capsys: pytest.CaptureFixture[str]) -> bool:
 
 @pytest.mark.parametrize(("lines", "right"), [(SEEN, 93), (UNSEEN, 46)], ids=["seen", "unseen"])
 def test_questions(lines: list[str], right: int, capsys: pytest.CaptureFixture[str]) -> None:
-    """60 of the seen before the ranking was made. Of the unseen 47 were right at the first try; one is less since 25 more
-    patches have words that questions share."""
+    """60 of the seen before the ranking was made. Of the unseen 47 were right at the first try; it is one less since 25
+    more patches have words that questions share."""
     assert len(lines) == (100 if lines is SEEN else 50)
     assert sum(is_right(line, capsys) for line in lines) >= right
