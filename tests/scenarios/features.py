@@ -1,8 +1,7 @@
 """What no release does, and how the same is had without replacing anything.
 
-Cases: ``validation``, ``drift`` (the batches of an epoch are no multiple of those that are accumulated), ``dict``,
-``clipping`` and ``size`` (of a batch, for the mean over an epoch); with ``-refused`` behind the last three, what people
-try first.
+Cases: ``validation``, ``drift`` (the batches of an epoch are no multiple of those that are accumulated), ``dict``
+and ``size`` (of a batch, for the mean over an epoch); with ``-refused`` behind the last two, what people try first.
 """
 
 import warnings
@@ -47,20 +46,6 @@ class Sized(Model):
         return torch.utils.data.DataLoader(batches, batch_size=None)
 
 
-class Clipped(Model):
-    automatic_optimization = False
-
-    def training_step(self, batch, batch_idx):
-        optimizer = self.optimizers()
-        optimizer.zero_grad()
-        self.manual_backward(1000 * self.layer(batch).sum())
-        if not REFUSED:
-            self.clip_gradients(optimizer, gradient_clip_val=1.0, gradient_clip_algorithm="norm")
-        gradients = torch.cat([one.grad.flatten() for one in self.parameters()])
-        SEEN.append(round(gradients.norm().item(), 3))
-        optimizer.step()
-
-
 if __name__ == "__main__":
     if CASE in ("validation", "drift"):
         accumulated, steps = 4, 2
@@ -76,11 +61,8 @@ if __name__ == "__main__":
         )
         trainer.fit(Model())
     else:
-        options = {"gradient_clip_val": 1.0} if CASE == "clipping" and REFUSED else {}
-        trainer = scenario.trainer(
-            accelerator="cpu", limit_train_batches=2, limit_val_batches=0, max_epochs=1, **options
-        )
+        trainer = scenario.trainer(accelerator="cpu", limit_train_batches=2, limit_val_batches=0, max_epochs=1)
         warnings.simplefilter("always")
-        trainer.fit({"clipping": Clipped, "size": Sized}.get(CASE, Model)())
+        trainer.fit((Sized if CASE == "size" else Model)())
     logged = {name: value.item() for name, value in trainer.logged_metrics.items()}
     scenario.observe(seen=SEEN, logged=logged)
