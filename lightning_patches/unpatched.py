@@ -224,21 +224,6 @@ FEATURES = (
         frames=("lightning/pytorch/core/module.py",),
     ),
     Feature(
-        name="batch-size-of-a-log",
-        title="self.log asks the batch for its size",
-        upstream=Upstream(issues=(10349, 10093)),
-        impact=Impact(
-            "For a mean over the epoch the first self.log of each step walks through the batch, and warns, once for "
-            "each size, where its tensors differ in the first dimension.",
-            (
-                "Trying to infer the `batch_size` from an ambiguous collection",
-                "_extract_batch_size is replaced by hand",
-            ),
-        ),
-        way_round="self.log(name, value, batch_size=len(batch[0])) says the size: the batch is not looked at then, and "
-        "the mean is weighted right",
-    ),
-    Feature(
         name="mps-in-a-python-for-intel",
         title="Apple's GPU in a Python that runs under Rosetta",
         upstream=Upstream(issues=(14634, 16124, 17707)),

@@ -158,7 +158,6 @@ def test_bugs_without_a_patch(tmp_path: Path, capsys: pytest.CaptureFixture[str]
         ("validate every n optimizer steps with gradient accumulation", "validation-by-optimizer-steps"),
         ("log a dict of metrics with self.log", "log-of-a-dict"),
         ("MPSAccelerator is not available under Rosetta", "mps-in-a-python-for-intel"),
-        ("_extract_batch_size replaced by hand", "batch-size-of-a-log"),
     ],
 )
 def test_what_is_no_bug_is_answered_with_the_way_round(
@@ -200,6 +199,7 @@ def test_a_refusal_that_is_no_bug_is_found(
         ("torch._dynamo.disable for self.log", "compiled-log"),
         ("metrics without the progress bar", "progress-bar-without-wait"),
         ("gradient clipping in manual optimization", "clipping-in-manual-optimization"),
+        ("_extract_batch_size replaced by hand", "batch-size-of-a-log"),
         ("_atomic_save without BytesIO", "checkpoint-written-once"),
         ("validation on the last batch", "validation-after-short-epoch"),
     ],
