@@ -224,38 +224,6 @@ FEATURES = (
         frames=("lightning/pytorch/core/module.py",),
     ),
     Feature(
-        name="clipping-in-manual-optimization",
-        title="Trainer(gradient_clip_val=...) in manual optimization",
-        upstream=Upstream(issues=(14598,)),
-        impact=Impact(
-            "With automatic_optimization = False the Trainer does not know when the gradients are complete, and "
-            "refuses to clip them.",
-            (
-                "Automatic gradient clipping is not supported for manual optimization",
-                "gradient_clip_val in manual optimization",
-            ),
-        ),
-        way_round='self.clip_gradients(optimizer, gradient_clip_val=1.0, gradient_clip_algorithm="norm") in '
-        "training_step, between self.manual_backward(loss) and optimizer.step(); the value may be an argument of the "
-        "module, since the Trainer's has to go",
-        frames=("lightning/pytorch/trainer/configuration_validator.py",),
-    ),
-    Feature(
-        name="batch-size-of-a-log",
-        title="self.log asks the batch for its size",
-        upstream=Upstream(issues=(10349, 10093)),
-        impact=Impact(
-            "For a mean over the epoch the first self.log of each step walks through the batch, and warns, once for "
-            "each size, where its tensors differ in the first dimension.",
-            (
-                "Trying to infer the `batch_size` from an ambiguous collection",
-                "_extract_batch_size is replaced by hand",
-            ),
-        ),
-        way_round="self.log(name, value, batch_size=len(batch[0])) says the size: the batch is not looked at then, and "
-        "the mean is weighted right",
-    ),
-    Feature(
         name="mps-in-a-python-for-intel",
         title="Apple's GPU in a Python that runs under Rosetta",
         upstream=Upstream(issues=(14634, 16124, 17707)),

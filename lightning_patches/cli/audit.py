@@ -357,9 +357,8 @@ def _audit(asked: _requirements.Found, selection: toggle.Selection) -> Audited:
     pinned = [s.version for s in requirement.specifier if s.operator in ("==", "===") and "*" not in s.version]
     if pinned:
         found.version = next((release for release in matching if _is_same(release, pinned[0])), pinned[0])
-        if distribution == "pytorch-lightning" and found.version in fingerprints.older_releases():
-            found.notes.append("of 1.x only what keeps it from running on today's packages is known, and no other bug")
-        elif not is_known(found.version):
+        is_older = distribution == "pytorch-lightning" and found.version in fingerprints.older_releases()
+        if not is_older and not is_known(found.version):
             found.notes.append(f"the known releases are {known[0]} to {known[-1]}")
             return found
     else:

@@ -25,9 +25,10 @@ PROOFS = tuple(
         case=case,
         simulated_cuda=True,
         recommended=f"{case}-older",
+        since=since,
         right=sees(lambda seen: seen["advice"] == 0),
     )
-    for case in ("trainer", "fabric")
+    for case, since in (("trainer", ""), ("fabric", ""), ("monitor", "2.2.0"))
 ) + (
     Proof(
         "tf32-advice",

@@ -21,6 +21,12 @@ def test_a_file_elsewhere_is_refused_as_before():
     assert "width" not in result.observations[0]
 
 
+@pytest.mark.parametrize("version", ["2.5.5", "2.6.6"])
+def test_a_link_that_is_turned_meanwhile_does_not_matter(version):
+    result = run(NAME, Arm("lightning", version, shim=True), "swapped")
+    assert result.ok and result.observations[0]["width"] == 5, result
+
+
 @pytest.mark.parametrize("case", ["plain", "allowed"])
 def test_what_torch_reads_anyway_is_as_before(case):
     stock, shim = (run(NAME, Arm("lightning", "2.6.6", shim=on), case) for on in (False, True))

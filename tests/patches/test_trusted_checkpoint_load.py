@@ -27,6 +27,15 @@ def test_trusted_directory_loads(version):
     assert shim.observations[0] == {"fabric": 3, "data": 3, "loaded": 3, "resumed": 6, "warnings": []}
 
 
+@pytest.mark.parametrize("version", ["2.0.0", "2.2.5", "2.6.6"])
+@pytest.mark.parametrize(("word", "seen_then"), [("best", 1), ("last", 4)])
+def test_a_word_for_a_file_of_others(version, word, seen_then):
+    trusted, untrusted = seen(version, word), seen(version, f"{word}-untrusted")
+    assert trusted.ok, trusted
+    assert trusted.observations == [{word: seen_then, "warnings": []}]
+    assert not untrusted.ok and REFUSED in untrusted.output, untrusted
+
+
 @pytest.mark.parametrize("version", ["2.3.3", "2.6.6"])
 @pytest.mark.parametrize("case", ["untrusted", "link-out", "neighbour"])
 def test_everything_else_is_refused_as_before(version, case):

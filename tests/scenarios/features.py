@@ -1,22 +1,13 @@
 """What no release does, and how the same is had without replacing anything.
 
-Cases: ``validation``, ``drift`` (the batches of an epoch are no multiple of those that are accumulated), ``dict``,
-``clipping`` and ``size`` (of a batch, for the mean over an epoch); with ``-refused`` behind the last three, what people
-try first.
+Cases: ``validation``, ``drift`` (the batches of an epoch are no multiple of those that are accumulated), ``dict``
+and ``dict-refused``, which is what people try first.
 """
 
-import warnings
-
 import _scenario as scenario
-import torch
 
-pl = scenario.pytorch()
 CASE, _, REFUSED = scenario.CASE.partition("-")
 SEEN = []
-WALKS = []
-result = scenario.pytorch("trainer.connectors.logger_connector.result")
-extract_batch_size = result.extract_batch_size
-result.extract_batch_size = lambda batch: WALKS.append(batch) or extract_batch_size(batch)
 
 
 class Model(scenario.pytorch("demos.boring_classes").BoringModel):
@@ -28,37 +19,8 @@ class Model(scenario.pytorch("demos.boring_classes").BoringModel):
             self.log_dict({f"train/{key}": value for key, value in metrics.items()})
         return super().training_step(batch, batch_idx)
 
-    def on_train_epoch_end(self):
-        if CASE == "size":
-            SEEN.append(len(WALKS))
-
     def on_validation_start(self):
         SEEN.append(self.trainer.global_step)
-
-
-class Sized(Model):
-    def training_step(self, batch, batch_idx):
-        sizes = {} if REFUSED else {"batch_size": len(batch["items"])}
-        self.log("mean", batch["items"].sum(), on_step=False, on_epoch=True, **sizes)
-        return self.layer(batch["items"]).sum()
-
-    def train_dataloader(self):
-        batches = [{"other": torch.ones(size + 2), "items": torch.ones(size, 32)} for size in (1, 3)]
-        return torch.utils.data.DataLoader(batches, batch_size=None)
-
-
-class Clipped(Model):
-    automatic_optimization = False
-
-    def training_step(self, batch, batch_idx):
-        optimizer = self.optimizers()
-        optimizer.zero_grad()
-        self.manual_backward(1000 * self.layer(batch).sum())
-        if not REFUSED:
-            self.clip_gradients(optimizer, gradient_clip_val=1.0, gradient_clip_algorithm="norm")
-        gradients = torch.cat([one.grad.flatten() for one in self.parameters()])
-        SEEN.append(round(gradients.norm().item(), 3))
-        optimizer.step()
 
 
 if __name__ == "__main__":
@@ -76,11 +38,7 @@ if __name__ == "__main__":
         )
         trainer.fit(Model())
     else:
-        options = {"gradient_clip_val": 1.0} if CASE == "clipping" and REFUSED else {}
-        trainer = scenario.trainer(
-            accelerator="cpu", limit_train_batches=2, limit_val_batches=0, max_epochs=1, **options
-        )
-        warnings.simplefilter("always")
-        trainer.fit({"clipping": Clipped, "size": Sized}.get(CASE, Model)())
+        trainer = scenario.trainer(accelerator="cpu", limit_train_batches=2, limit_val_batches=0, max_epochs=1)
+        trainer.fit(Model())
     logged = {name: value.item() for name, value in trainer.logged_metrics.items()}
     scenario.observe(seen=SEEN, logged=logged)

@@ -1,10 +1,11 @@
 """Issue 21256: TF32 is chosen by torch's newer setting, on a (simulated) card that has it.
 
-Cases: ``trainer`` and ``fabric``. With ``-older`` behind it, TF32 is chosen by the older setting; with ``-unset``, not;
-with ``-driver``, the driver does not tell what the card is.
+Cases: ``trainer``, ``fabric``, and ``monitor``, a Trainer with a ThroughputMonitor. With ``-older`` behind it, TF32 is
+chosen by the older setting; with ``-unset``, not; with ``-driver``, the driver does not tell what the card is.
 """
 
 import logging
+import os
 
 import _scenario as scenario
 import torch
@@ -20,7 +21,7 @@ class Advice(logging.Handler):
             ADVICE.append(record.getMessage())
 
 
-def with_trainer():
+def with_trainer(**options):
     pl = scenario.pytorch()
 
     class Model(pl.LightningModule):
@@ -37,9 +38,17 @@ def with_trainer():
 
     model = Model()
     for _ in range(2):
-        trainer = scenario.trainer(accelerator="gpu", devices=1, max_epochs=1)
+        trainer = scenario.trainer(accelerator="gpu", devices=1, max_epochs=1, **options)
         trainer.fit(model, DataLoader(TensorDataset(torch.ones(2, 2))))
     return model.layer.weight
+
+
+def with_monitor():
+    torch.cuda.get_device_name = lambda device=None: "NVIDIA A100-SXM4-40GB"
+    monitor = scenario.pytorch("callbacks").ThroughputMonitor(batch_size_fn=len, window_size=2)
+    logger = scenario.pytorch("loggers").CSVLogger(os.environ.get("SCENARIO_OUT", "."))
+    with_trainer(callbacks=monitor, logger=logger, log_every_n_steps=1)
+    return float(monitor.available_flops)
 
 
 def with_fabric():
@@ -64,4 +73,5 @@ if __name__ == "__main__":
     for name in ("lightning.fabric", "lightning_fabric", "lightning.pytorch", "pytorch_lightning"):
         logging.getLogger(name).addHandler(Advice())
     with scenario.observing_errors():
-        scenario.observe(weights=with_fabric() if KIND == "fabric" else with_trainer(), advice=len(ADVICE))
+        run = {"fabric": with_fabric, "trainer": with_trainer, "monitor": with_monitor}[KIND]
+        scenario.observe(computed=run(), advice=len(ADVICE))

@@ -4,6 +4,8 @@ CASE "untrusted": the script does not say that it trusts the directory. CASE "li
 link in the trusted directory to a file elsewhere. CASE "link-in": a link elsewhere to a file in the directory.
 CASE "neighbour": the name of the file's directory begins like that of the trusted one. CASE "ways": the same file by
 Fabric, as a datamodule's, and as one that is open. CASE "asked": weights_only=True is passed (since 2.6.0).
+CASE "best" and "last": the Trainer is asked by that word for a checkpoint that others have written; "-untrusted": and
+the script does not say that it trusts the directory.
 CASE "memory": the checkpoint went through a BytesIO. CASE "names": it names a class that a terminal must not see.
 """
 
@@ -33,6 +35,9 @@ class Model(pl.LightningModule):
     def training_step(self, batch, batch_idx):
         return self.layer(batch).sum()
 
+    def validation_step(self, batch, batch_idx):
+        self.log("loss", self.layer(batch).sum())
+
     def configure_optimizers(self):
         return torch.optim.SGD(self.parameters(), lr=0.1)
 
@@ -58,6 +63,25 @@ def fit(epochs, **options):
     return trainer
 
 
+def ask_for(word, directory):
+    """A run writes its best and last checkpoint, others put theirs in the same places, and the user goes on."""
+    data = DataLoader(torch.rand(2, 3))
+
+    def saving(epochs):
+        keeps = scenario.pytorch("callbacks").ModelCheckpoint(directory, "best", monitor="loss", save_last=True)
+        return scenario.trainer(max_epochs=epochs, enable_checkpointing=True, callbacks=keeps)
+
+    first, second = saving(1), saving(2)
+    first.fit(Model(Options()), data, data)
+    path = directory / f"{word}.ckpt"
+    torch.save({**torch.load(path, weights_only=False), "of_others": Options()}, path)
+    if word == "best":
+        scenario.observe(best=len(first.validate(Model(Options()), data, ckpt_path=word, verbose=False)))
+    else:
+        second.fit(Model(Options()), data, data, ckpt_path=word)
+        scenario.observe(last=second.global_step)
+
+
 if __name__ == "__main__":
     runs, elsewhere = OUT / "runs", OUT / "runs-of-others"
     runs.mkdir()
@@ -72,7 +96,7 @@ if __name__ == "__main__":
         setattr(sys.modules["__main__"], Options.__name__, Options)
     for path in (inside, outside):
         torch.save(content, path)  # as somebody else does it
-    if scenario.CASE not in ("untrusted", "names"):
+    if not scenario.CASE.endswith(("untrusted", "names")):
         trust(runs)
     path = inside
     if scenario.CASE == "neighbour":
@@ -80,6 +104,11 @@ if __name__ == "__main__":
     elif scenario.CASE.startswith("link"):
         target, path = (outside, runs / "link.ckpt") if scenario.CASE == "link-out" else (inside, OUT / "link.ckpt")
         path.symlink_to(target)
+    word = scenario.CASE.partition("-")[0]
+    if word in ("best", "last"):
+        with scenario.observing_warnings():
+            ask_for(word, runs)
+        sys.exit()
     with scenario.observing_errors(), scenario.observing_warnings():
         if scenario.CASE == "memory":
             memory = io.BytesIO(path.read_bytes())

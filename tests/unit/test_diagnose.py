@@ -157,9 +157,7 @@ def test_bugs_without_a_patch(tmp_path: Path, capsys: pytest.CaptureFixture[str]
         ("val_check_interval counts batches instead of optimizer steps", "validation-by-optimizer-steps"),
         ("validate every n optimizer steps with gradient accumulation", "validation-by-optimizer-steps"),
         ("log a dict of metrics with self.log", "log-of-a-dict"),
-        ("gradient clipping in manual optimization", "clipping-in-manual-optimization"),
         ("MPSAccelerator is not available under Rosetta", "mps-in-a-python-for-intel"),
-        ("_extract_batch_size replaced by hand", "batch-size-of-a-log"),
     ],
 )
 def test_what_is_no_bug_is_answered_with_the_way_round(
@@ -182,14 +180,6 @@ def test_what_is_no_bug_is_answered_with_the_way_round(
             "ValueError: `self.log(loss, {'a': 0, 'b': 1})` was called, but `dict` values cannot be logged",
             "log-of-a-dict",
         ),
-        (
-            "pytorch/trainer/configuration_validator.py",
-            "__verify_manual_optimization_support",
-            "lightning.fabric.utilities.exceptions.MisconfigurationException: Automatic gradient clipping is not "
-            "supported for manual optimization. Remove `Trainer(gradient_clip_val=1.0)` or switch to automatic "
-            "optimization.",
-            "clipping-in-manual-optimization",
-        ),
     ],
 )
 def test_a_refusal_that_is_no_bug_is_found(
@@ -208,6 +198,8 @@ def test_a_refusal_that_is_no_bug_is_found(
         ("LightningModule.log kept out of torch.compile", "compiled-log"),
         ("torch._dynamo.disable for self.log", "compiled-log"),
         ("metrics without the progress bar", "progress-bar-without-wait"),
+        ("gradient clipping in manual optimization", "clipping-in-manual-optimization"),
+        ("_extract_batch_size replaced by hand", "batch-size-of-a-log"),
         ("_atomic_save without BytesIO", "checkpoint-written-once"),
         ("validation on the last batch", "validation-after-short-epoch"),
     ],

@@ -50,5 +50,7 @@ PATCH = Patch(
     equivalent_to="renaming the entries in on_save_checkpoint, and back in on_load_checkpoint",
     note="For the Trainer's checkpoints. Opt-in, as on_save_checkpoint and on_load_checkpoint get other names, and as "
     "the compiled model itself loads what it has saved with the default patch compiled-names alone. What FSDP and "
-    "ModelParallelStrategy collect, what WeightAveraging puts in its place, and what Fabric saves stay as they are.",
+    "ModelParallelStrategy collect, and what WeightAveraging puts in its place, stay as they are, and so does what "
+    "Fabric saves: from 2.2.0 on it names a model that was compiled as a whole without _orig_mod. by itself, and a "
+    "plain module with compiled parts could not go on from a file with other names.",
 )

@@ -12,7 +12,8 @@ from lightning_patches.patch import Impact, Need, Patch, Target, Upstream
 def _parse_ckpt_path(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def parse_ckpt_path(self: Any) -> None:
         command = self.config.get("subcommand")
-        file = trust.trusted_checkpoint(self.config[command].get("ckpt_path")) if command else ""
+        asked = self.config[command].get("ckpt_path") if command else None
+        file = trust.trusted_checkpoint(asked)
         if not file:
             original(self)
             return
@@ -20,8 +21,12 @@ def _parse_ckpt_path(original: Callable[..., None], namespace: str) -> Callable[
 
         # The original loads with weights_only=True, which is not what anybody has asked for.
         names = serialization.get_unsafe_globals_in_checkpoint(file)
-        with serialization.safe_globals([(pkgutil.resolve_name(name), name) for name in names]):
-            original(self)
+        self.config[command]["ckpt_path"] = file  # and not a link, which may lead elsewhere by now
+        try:
+            with serialization.safe_globals([(pkgutil.resolve_name(name), name) for name in names]):
+                original(self)
+        finally:
+            self.config[command]["ckpt_path"] = asked
 
     return parse_ckpt_path
 

@@ -1,4 +1,4 @@
-"""Advice on TF32 does not end the program that has followed it by torch's newer setting."""
+"""Asking torch about TF32 does not end the program that has chosen it by torch's newer setting."""
 
 from __future__ import annotations
 
@@ -17,18 +17,35 @@ def _check(original: Callable[..., None], namespace: str) -> Callable[..., None]
     return _check_cuda_matmul_precision
 
 
+def _flops(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
+    def get_available_flops(device: Any, dtype: Any) -> Any:
+        import torch
+
+        try:
+            return original(device, dtype)
+        except RuntimeError:
+            if dtype is not torch.float32 or getattr(torch.backends.cuda.matmul, "fp32_precision", "") != "tf32":
+                raise
+        return original(device, "tfloat32")
+
+    return get_available_flops
+
+
 PATCH = Patch(
     name="tf32-advice",
     added="0.2.0",
-    title="Advice on TF32 never ends a program",
+    title="Asking torch about TF32 never ends a program",
     group="crash",
     affected=(">=2.0.0,<=2.6.6",),
-    targets=(Target("fabric.accelerators.cuda:_check_cuda_matmul_precision", _check),),
+    targets=(
+        Target("fabric.accelerators.cuda:_check_cuda_matmul_precision", _check),
+        Target("fabric.utilities.throughput:get_available_flops", _flops, since="2.2.0"),
+    ),
     upstream=Upstream(issues=(21256,)),
     impact=Impact(
-        "With torch 2.9 and later, on a card of the Ampere generation or newer, Trainer and Fabric fail where TF32 was "
-        "chosen by torch's newer setting, torch.backends.cuda.matmul.fp32_precision; with any torch, where the driver "
-        "does not tell what the card is.",
+        "With torch 2.9 and later, on a card of the Ampere generation or newer, Trainer, Fabric and ThroughputMonitor "
+        "fail where TF32 was chosen by torch's newer setting, torch.backends.cuda.matmul.fp32_precision; with any "
+        "torch, where the driver does not tell what the card is.",
         (
             "PyTorch is checking the matmul precision without a specific backend name",
             "mix of the legacy and new APIs to set the matmul precision",
@@ -37,7 +54,8 @@ PATCH = Patch(
         error="RuntimeError: PyTorch is checking the matmul precision without a specific backend name",
     ),
     equivalent_to="TF32 chosen by torch's older setting, torch.set_float32_matmul_precision",
-    relied_on="Nobody: what Lightning asks torch for at this place decides on nothing but a line of advice. The advice "
-    "is given as before, to those who have chosen nothing. A device that cannot be used fails in the next line.",
+    relied_on="Nobody: what Lightning asks torch for decides on nothing but a line of advice and a figure of "
+    "ThroughputMonitor. The advice is given as before, to those who have chosen nothing. A device that cannot be used "
+    "fails in the next line.",
     relied_on_tests=("tests/patches/test_tf32_advice.py::test_the_advice_is_given_as_before",),
 )

@@ -6,6 +6,7 @@ import os
 from typing import Any, Callable
 
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patches.loggers._versions import next_version
 
 
 def _get_next_version(original: Callable[..., int], namespace: str) -> Callable[..., int]:
@@ -15,10 +16,7 @@ def _get_next_version(original: Callable[..., int], namespace: str) -> Callable[
         if version == 0 and self._fs.isdir(folder):
             # It cuts the directory's name off the front of paths that may begin otherwise, and Fabric's looks into the
             # directory above: nothing was recognized.
-            found = (entry["name"].rstrip("/") for entry in self._fs.listdir(folder))
-            names = (path.rpartition("/")[2] for path in found if self._fs.isdir(path))
-            numbers = [name.split("_")[1] for name in names if name.startswith("version_")]
-            version = max((int(number) + 1 for number in numbers if number.isdigit()), default=0)
+            version = next_version(self._fs, folder)
         return version
 
     return get_next_version

@@ -6,6 +6,7 @@ import os
 from typing import Any, Callable
 
 from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patches.loggers._versions import next_version
 
 
 def _next(folder: Callable[[Any], Any]) -> Callable[..., Any]:
@@ -14,10 +15,7 @@ def _next(folder: Callable[[Any], Any]) -> Callable[..., Any]:
             try:
                 return original(self)
             except ValueError:  # from a name such as version_x
-                found = (entry["name"].rstrip("/") for entry in self._fs.listdir(folder(self)))
-                names = (os.path.basename(path) for path in found if self._fs.isdir(path))
-                numbers = [name.split("_")[1] for name in names if name.startswith("version_")]
-                return max((int(number) + 1 for number in numbers if number.isdigit()), default=0)
+                return next_version(self._fs, folder(self))
 
         return get_next_version
 

@@ -1,0 +1,43 @@
+"""load_from_checkpoint loads a module that has no parameters."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+_SAVING = "pytorch.core.saving"
+
+
+def _load_state(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
+    def _load_state(cls: type, checkpoint: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
+        loaded = original(cls, checkpoint, *args, **kwargs)
+        if kwargs.get("strict") and not checkpoint.get("state_dict", True):
+            import torch
+
+            # As it was loaded strictly, the module has nothing either. The caller is about to refuse a state dict
+            # without entries, and asks the first for its device, and nothing else.
+            checkpoint["state_dict"] = {"": torch.tensor(0)}
+        return loaded
+
+    return _load_state
+
+
+PATCH = Patch(
+    name="checkpoint-without-parameters",
+    added="0.2.0",
+    title="load_from_checkpoint loads a module that has no parameters",
+    group="crash",
+    affected=(">=2.0.2,<2.1.0",),
+    targets=(Target(f"{_SAVING}:_load_state", _load_state),),
+    witnesses=(f"{_SAVING}:_load_from_checkpoint",),
+    upstream=Upstream(pull_requests=(18266,), commit="e24620c1af", fixed_in="2.1.0"),
+    impact=Impact(
+        "load_from_checkpoint fails for a LightningModule that has hyperparameters and neither parameters nor "
+        "buffers, as a baseline that computes something fixed.",
+        ("contains no parameters",),
+        error="ValueError: The state dict in ... contains no parameters.",
+    ),
+    note="With strict=False such a file is refused as before, where the official fix warns: it may have lost them.",
+    after=("checkpoint-extra-state",),
+)

@@ -1,0 +1,17 @@
+"""The versions that a logger finds."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+
+def next_version(fs: Any, folder: Any) -> int:
+    """One more than the highest N of the folders named ``version_N`` in there; what is named otherwise is passed over.
+
+    Names are compared, not paths: a file system may list a folder under another path than the one it was asked for.
+    """
+    paths = (entry["name"].rstrip("/") for entry in fs.listdir(folder))
+    names = (os.path.basename(path) for path in paths if fs.isdir(path))
+    numbers = [name.split("_")[1] for name in names if name.startswith("version_")]
+    return max((int(number) + 1 for number in numbers if number.isdigit()), default=0)

@@ -1,0 +1,49 @@
+"""self.log takes the size of a batch from its first tensor, and looks no further."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any, Callable
+
+from lightning_patches.engine.distributions import upstream_module
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+_DATA = "pytorch.utilities.data"
+_RESULT = "pytorch.trainer.connectors.logger_connector.result"
+
+
+def _extract(original: Callable[..., int], namespace: str) -> Callable[..., int]:
+    def _extract_batch_size(self: Any, value: Any, batch_size: Any, meta: Any) -> int:
+        is_asked = self.batch is not None and value.is_tensor and meta.on_epoch and meta.is_mean_reduction
+        if is_asked and batch_size is None and self.batch_size is None:
+            sizes = upstream_module(namespace, _DATA)._extract_batch_size(self.batch)
+            with contextlib.suppress(RecursionError):  # the original says what is wrong with the batch
+                self.batch_size = next((size for size in sizes if size is not None), None)
+        return original(self, value, batch_size, meta)
+
+    return _extract_batch_size
+
+
+PATCH = Patch(
+    name="batch-size-of-a-log",
+    added="0.2.0",
+    title="self.log takes the size of a batch from its first tensor, and looks no further",
+    group="performance",
+    affected=(">=2.0.0,<=2.6.6",),
+    targets=(Target(f"{_RESULT}:_ResultCollection._extract_batch_size", _extract),),
+    calls=(f"{_DATA}:_extract_batch_size()", f"{_RESULT}:_Metadata.is_mean_reduction()"),
+    upstream=Upstream(issues=(10349, 10093)),
+    impact=Impact(
+        "For a mean over the epoch the first self.log of each step walks through the batch, and warns, once for each "
+        "size, where its tensors differ in the first dimension. The size of the first counts in any case.",
+        (
+            "Trying to infer the `batch_size` from an ambiguous collection",
+            "_extract_batch_size is replaced by hand",
+        ),
+    ),
+    default=False,
+    for_whom="whoever logs without batch_size= in a model whose batches are made of many tensors, such as graphs",
+    equivalent_to="self.log(name, value, batch_size=...) with the size of the batch's first tensor",
+    note="Opt-in, as the warning tells that the mean may be weighted wrong. self.log(name, value, "
+    "batch_size=len(batch[0])) says the size: the batch is not looked at then, and the mean is weighted right.",
+)

@@ -1,0 +1,77 @@
+"""Trainer(gradient_clip_val=...) holds for manual optimization, too."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, Callable
+
+from lightning_patches.engine.distributions import upstream_module
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+_VALIDATOR = "pytorch.trainer.configuration_validator"
+
+
+def _verify(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def __verify_manual_optimization_support(trainer: Any, model: Any) -> None:
+        original(
+            SimpleNamespace(gradient_clip_val=None, accumulate_grad_batches=trainer.accumulate_grad_batches), model
+        )
+
+    return __verify_manual_optimization_support
+
+
+def _clip(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def _clip_gradients(
+        self: Any, model: Any, optimizer: Any, clip_val: Any = None, gradient_clip_algorithm: Any = None
+    ) -> None:
+        # Called at each step of an optimizer, when its gradients are complete, and scaled back.
+        is_module = isinstance(model, upstream_module(namespace, "pytorch.core.module").LightningModule)
+        if not is_module or model.automatic_optimization or not clip_val:
+            original(self, model, optimizer, clip_val, gradient_clip_algorithm=gradient_clip_algorithm)
+            return
+        upstream_module(namespace, "pytorch.trainer.call")._call_lightning_module_hook(
+            model.trainer,
+            "configure_gradient_clipping",
+            optimizer,
+            gradient_clip_val=clip_val,
+            gradient_clip_algorithm=gradient_clip_algorithm,
+        )
+
+    return _clip_gradients
+
+
+PATCH = Patch(
+    name="clipping-in-manual-optimization",
+    added="0.2.0",
+    title="Trainer(gradient_clip_val=...) holds for manual optimization",
+    group="compat",
+    affected=(">=2.0.0,<=2.6.6",),
+    targets=(
+        Target(f"{_VALIDATOR}:__verify_manual_optimization_support", _verify),
+        Target("pytorch.plugins.precision.precision_plugin:PrecisionPlugin._clip_gradients", _clip, before="2.1.1"),
+        Target("pytorch.plugins.precision.precision:Precision._clip_gradients", _clip, since="2.1.1"),
+    ),
+    calls=(
+        "pytorch.core.module:LightningModule()",
+        "pytorch.core.module:LightningModule.trainer()",
+        "pytorch.trainer.call:_call_lightning_module_hook()",
+    ),
+    upstream=Upstream(issues=(14598,)),
+    impact=Impact(
+        "With automatic_optimization = False the Trainer refuses gradient_clip_val: it does not know when the "
+        "gradients are complete.",
+        (
+            "Automatic gradient clipping is not supported for manual optimization",
+            "gradient_clip_val in manual optimization",
+        ),
+        error="MisconfigurationException: Automatic gradient clipping is not supported for manual optimization. ...",
+    ),
+    default=False,
+    for_whom="whoever sets gradient_clip_val for a model with manual optimization that does not clip by itself",
+    signs=("automatic_optimization gradient_clip_val -clip_gradients",),
+    equivalent_to="self.clip_gradients(optimizer, gradient_clip_val=1.0, gradient_clip_algorithm='norm') before each "
+    "optimizer.step(), and no value in the Trainer",
+    note="Each step of each optimizer that self.optimizers() gives clips the gradients of that optimizer, by "
+    "configure_gradient_clipping, as automatic optimization does. Opt-in, as upstream leaves it to the model on "
+    "purpose; the same without it is self.clip_gradients(...) in training_step.",
+)

@@ -1,0 +1,39 @@
+"""Issues 10349 and 10093: self.log looks at all of a batch for its size, which it takes from the first tensor."""
+
+import pytest
+
+from tests.equivalence.proof import Proof, only, sees
+from tests.support.arms import Arm, run
+
+NAME = "batch-size-of-a-log"
+
+
+def observed(version, case, toggle):
+    arm = Arm("pytorch-lightning", version, toggle is not None)
+    (seen,) = run("batch_size_of_a_log", arm, case, toggle=toggle).observations
+    return seen
+
+
+@pytest.mark.parametrize("version", ["2.0.0", "2.6.6"])
+def test_a_batch_without_tensors_is_refused_as_before(version):
+    stock = observed(version, "none", None)
+    assert stock["error"].startswith("MisconfigurationException: We could not infer the batch_size")
+    assert observed(version, "none", f"default,{NAME}") == stock
+
+
+def test_it_is_opt_in():
+    assert observed("2.6.6", "unlike", "default") == observed("2.6.6", "unlike", None)
+
+
+PROOFS = tuple(
+    Proof(
+        NAME,
+        sees(lambda seen, warned=warned: (seen["looks"], seen["warned"]) == (200, warned)),
+        case,
+        observed=only("mean", "warned"),
+        recommended=f"{case}-said",
+        right=sees(lambda seen: seen["looks"] in (0, 4)),
+        note="How often a batch is looked at: not at all where the size is said.",
+    )
+    for case, warned in (("alike", 0), ("unlike", 2))
+)

@@ -1,0 +1,41 @@
+"""Issue 14598: the Trainer refuses gradient_clip_val for a model with manual optimization."""
+
+import pytest
+
+from tests.equivalence.proof import Proof, ends_with, only
+from tests.support.arms import Arm, run
+
+NAME = "clipping-in-manual-optimization"
+REFUSED = "Automatic gradient clipping is not supported for manual optimization"
+
+
+def observed(version, case, shim=True):
+    arm = Arm("pytorch-lightning", version, shim)
+    (seen,) = run("clipping_in_manual_optimization", arm, case, toggle=f"default,{NAME}" if shim else None).observations
+    return seen
+
+
+@pytest.mark.parametrize("version", ["2.0.0", "2.6.6"])
+def test_a_model_that_clips_as_well_gets_the_same(version):
+    """By value; by norm the second time multiplies by 0.5 / (0.5 + 0.000001), as torch does it."""
+    assert observed(version, "value-both") == observed(version, "value-called", shim=False)
+
+
+@pytest.mark.parametrize("version", ["2.0.0", "2.6.6"])
+def test_what_is_not_to_be_clipped_is_not(version):
+    assert observed(version, "zero") == observed(version, "zero", shim=False)
+
+
+def test_accumulation_is_refused_as_before():
+    assert "Automatic gradient accumulation is not supported" in observed("2.6.6", "accumulated")["error"]
+
+
+def test_it_is_opt_in():
+    result = run("clipping_in_manual_optimization", Arm("pytorch-lightning", "2.6.6", True), "norm")
+    assert not result.ok and REFUSED in result.output
+
+
+PROOFS = tuple(
+    Proof(NAME, ends_with(REFUSED), case, observed=only("norms", "layer", "other"), recommended=f"{case}-called")
+    for case in ("norm", "value", "mixed")
+)

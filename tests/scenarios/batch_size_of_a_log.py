@@ -1,0 +1,46 @@
+"""Issues 10349 and 10093: self.log looks at all of a batch for its size, which it takes from the first tensor.
+
+Cases: ``alike`` (the tensors have the same size) and ``unlike`` (the last has another); with ``-said`` behind it, the
+model says the size; ``none``: there is no tensor in it.
+"""
+
+import warnings
+
+import _scenario as scenario
+import torch
+
+KIND, _, HOW = scenario.CASE.partition("-")
+
+
+class Graphs:
+    """A batch that the Trainer leaves as it is, and that counts who looks at its parts."""
+
+    looks = 0
+
+    def __init__(self, nodes):
+        last = torch.ones(nodes + (KIND == "unlike"), 32)
+        self.parts = ["a name"] if KIND == "none" else ["a name", *[torch.ones(nodes, 32)] * 98, last]
+
+    def __iter__(self):
+        for part in self.parts:
+            Graphs.looks += 1
+            yield part
+
+
+class Model(scenario.pytorch("demos.boring_classes").BoringModel):
+    def training_step(self, batch, batch_idx):
+        nodes = len(batch.parts[-2]) if KIND != "none" else 1
+        self.log("nodes", float(nodes), on_epoch=True, on_step=False, **({"batch_size": nodes} if HOW else {}))
+        return self.layer(torch.ones(1, 32)).sum()
+
+    def train_dataloader(self):
+        return torch.utils.data.DataLoader([Graphs(2), Graphs(3)], batch_size=None)
+
+
+if __name__ == "__main__":
+    trainer = scenario.trainer(accelerator="cpu", limit_val_batches=0, max_epochs=1)
+    with scenario.observing_errors(), warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        trainer.fit(Model())
+    warned = sum("ambiguous collection" in str(one.message) for one in caught)
+    scenario.observe(mean=trainer.logged_metrics["nodes"].item(), looks=Graphs.looks, warned=warned)
