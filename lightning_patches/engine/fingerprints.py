@@ -201,11 +201,13 @@ def _data() -> dict[str, Any]:
     return data
 
 
+@lru_cache(maxsize=None)
 def _with_file(namespace: str, module: str, digest: str) -> frozenset[str]:
     """The releases that ship this file."""
     return _releases(_data()["files"].get(namespace, {}).get(module, {}).get(digest, []))
 
 
+@lru_cache(maxsize=None)
 def _with_function(location: str, digest: str) -> frozenset[str]:
     """The releases that have this code at a location."""
     return _releases(_data()["functions"].get(location, {}).get(digest, []))
@@ -216,4 +218,4 @@ def _releases(spans: list[list[int]]) -> frozenset[str]:
         return frozenset()
     data = _data()
     releases = [*data["releases"], *data.get("releases_1x", [])]
-    return frozenset(releases[i] for first, last in spans for i in range(first, last + 1))
+    return frozenset().union(*(releases[first : last + 1] for first, last in spans))

@@ -127,7 +127,7 @@ class Patcher:
             if plan is not None and refused is None:
                 refused = self._refusal(plan)
         with self._lock:
-            holders.follow([slot for slot in self._slots.values() if slot.late], holders.all_modules())
+            holders.follow([slot for slot in self._slots.values() if slot.late], holders.all_modules)
         if refused is not None:
             raise refused
 
@@ -293,8 +293,7 @@ class Patcher:
                     failures[patch.name] = reason
             if stage == "after":
                 here = [slot for slot in self._slots.values() if slot.owner is module]
-                if here:
-                    holders.follow(here, holders.modules_behind(module))
+                holders.follow(here, functools.partial(holders.modules_behind, module))
             refused = self._refusal(plan)
         self._tell(failures)
         if refused is not None:
@@ -344,7 +343,7 @@ class Patcher:
         for slot in self._slots.values():
             if len(slot.layers) != len(looks.names_in(slot.current)) and not slot.compose():
                 left.append(slot.name)
-        holders.follow(self._slots.values(), holders.all_modules())
+        holders.follow(self._slots.values(), holders.all_modules)
         for key, slot in list(self._slots.items()):
             if not slot.layers and slot.standing is slot.original:
                 del self._slots[key]  # where others stand, ours may come back when they leave: that is remembered
