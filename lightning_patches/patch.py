@@ -5,6 +5,7 @@ The records that start-up needs are named tuples: a dataclass takes a millisecon
 
 from __future__ import annotations
 
+import importlib
 from typing import Any, Callable, Literal, NamedTuple, Optional
 
 Group = Literal["correctness", "crash", "hang", "security", "compat", "performance"]
@@ -170,6 +171,7 @@ class Patch(NamedTuple):
             not in the files of the targets. For `lightning-patches diagnose`, like the next two.
         would_tell: what would tell whether it is this bug, where a symptom alone does not; a sentence's end.
         would_tell_silent: the same where there is no error.
+        module: of a record of the index, where in :mod:`lightning_patches.patches` its :attr:`whole` is.
     """
 
     name: str
@@ -201,6 +203,15 @@ class Patch(NamedTuple):
     frames: tuple[str, ...] = ()
     would_tell: str = ""
     would_tell_silent: str = ""
+    module: str = ""
+
+    @property
+    def whole(self) -> Patch:
+        """The patch itself: a record of the index has what selects it and what its release decides, and no code."""
+        if not self.module:
+            return self
+        found: Patch = importlib.import_module(f"lightning_patches.patches.{self.module}").PATCH
+        return found
 
     @property
     def ranges(self) -> tuple[str, ...]:

@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 import sys
 import zipfile
+from pathlib import Path
 
 import _releases
 
 from lightning_patches import patches as catalogue
 from lightning_patches.engine import distributions, fingerprints
+from lightning_patches.patch import Patch
+
+PATCHES = Path(catalogue.__file__).parent
 
 
 def build() -> dict:
@@ -57,6 +61,24 @@ def build() -> dict:
         "releases_1x": releases_1x,
         "files": {n: {m: _spans(table) for m, table in modules.items()} for n, modules in files.items()},
         "functions": {location: _spans(table) for location, table in functions.items()},
+        "patches": [record(patch) for patch in patches],
+    }
+
+
+def record(patch: Patch) -> dict:
+    """What the toggle asks of a patch, and what is decided by the release alone: arguments of ``Patch``."""
+    file = patch.name.replace("-", "_")
+    (path,) = PATCHES.glob(f"*/{file}.py")
+    parts = dict.fromkeys(location.partition(":")[0].partition(".")[0] for location in patch.locations)
+    optional = ("default", "changes_results", "affected_1x", "renamed_from", "for_import")
+    return {
+        "name": patch.name,
+        "module": f"{path.parent.name}.{file}",
+        "group": patch.group,
+        "affected": patch.affected,
+        "witnesses": tuple(parts),
+        "upstream": (patch.upstream.issues, patch.upstream.pull_requests, "", patch.fixed_in),
+        **{name: getattr(patch, name) for name in optional if getattr(patch, name) != Patch._field_defaults[name]},
     }
 
 
@@ -78,11 +100,13 @@ def text() -> str:
     """JSON with one module or location to a line, so that a diff shows which ones changed."""
     data = build()
     files = ",\n".join(f" {json.dumps(namespace)}: {_rows(table)}" for namespace, table in data["files"].items())
+    records = ",\n".join(f"  {json.dumps(row, separators=(',', ':'))}" for row in data["patches"])
     return (
         f'{{"releases": {json.dumps(data["releases"])},\n'
         f'"releases_1x": {json.dumps(data["releases_1x"])},\n'
         f'"files": {{\n{files}}},\n'
-        f'"functions": {_rows(data["functions"])}}}\n'
+        f'"functions": {_rows(data["functions"])},\n'
+        f'"patches": [\n{records}]}}\n'
     )
 
 

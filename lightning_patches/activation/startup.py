@@ -24,6 +24,7 @@ if TYPE_CHECKING:  # typing itself is not imported at start-up
 
     from lightning_patches.engine.patcher import Patcher
     from lightning_patches.engine.toggle import Selection
+    from lightning_patches.patch import Patch
 
 LOOKS_ONLY = "_LIGHTNING_PATCHES_IMPORT_ONLY"
 """Set by our own command line, which looks at patches and must not apply any to itself."""
@@ -85,9 +86,8 @@ def patcher() -> Patcher:
     global _patcher
     if _patcher is None:
         from lightning_patches.engine.patcher import Patcher
-        from lightning_patches.patches import all_patches
 
-        made = Patcher(all_patches())
+        made = Patcher(_catalogue())
         with _making:
             _patcher = _patcher or made
     return _patcher
@@ -110,9 +110,16 @@ def outlook() -> Optional[Selection]:
 
 def _selection(text: Optional[str]) -> Selection:
     from lightning_patches.engine.toggle import parse
+
+    return parse(text, _catalogue())
+
+
+def _catalogue() -> tuple[Patch, ...]:
+    """The index of the patches, which are imported one by one, or all of them where there is none."""
+    from lightning_patches.engine import fingerprints
     from lightning_patches.patches import all_patches
 
-    return parse(text, all_patches())
+    return fingerprints.index() or all_patches()
 
 
 def _fire(spec: Optional[str], armed: Optional[_Armed] = None) -> None:

@@ -1,7 +1,7 @@
 """Known source of each target in each release: tells affected code from fixed code from code nobody has seen.
 
 The data (``fingerprints.json``) is written by ``scripts/renew`` from the wheels of all releases of 2.x and, for the
-patches that concern them, of 1.5 to 1.9.
+patches that concern them, of 1.5 to 1.9. It also has an index of the patches.
 A file's sha256 is looked up first, because hashing a file is ten times cheaper than parsing it; only in a file that
 no release shipped is the function itself compared. Of what a patch calls, ``"pytorch.utilities.parsing:some()"``, only
 the signature is compared.
@@ -19,6 +19,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple, Optional, Union
 
 from lightning_patches.engine.distributions import Part
+from lightning_patches.patch import Impact, Patch, Upstream
 
 DATA_FILE = "fingerprints.json"
 """Beside this file, which may be in an archive."""
@@ -84,6 +85,22 @@ def known_releases() -> tuple[str, ...]:
 def older_releases() -> tuple[str, ...]:
     """The releases of ``pytorch-lightning`` 1.x that the data covers for the patches that concern them."""
     return tuple(_data()["releases_1x"])
+
+
+@lru_cache(maxsize=None)
+def index() -> tuple[Patch, ...]:
+    """The catalogue as a start needs it: a patch that is not for the release at hand need not be imported.
+
+    Empty where ``scripts/renew`` has not made it.
+    """
+    found = []
+    for row in _data().get("patches", ()):
+        record: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in row.items()
+        }
+        record["upstream"] = Upstream(*row["upstream"])
+        found.append(Patch(title="", targets=(), impact=Impact(""), **record))
+    return tuple(found)
 
 
 @lru_cache(maxsize=None)
@@ -201,11 +218,13 @@ def _data() -> dict[str, Any]:
     return data
 
 
+@lru_cache(maxsize=None)
 def _with_file(namespace: str, module: str, digest: str) -> frozenset[str]:
     """The releases that ship this file."""
     return _releases(_data()["files"].get(namespace, {}).get(module, {}).get(digest, []))
 
 
+@lru_cache(maxsize=None)
 def _with_function(location: str, digest: str) -> frozenset[str]:
     """The releases that have this code at a location."""
     return _releases(_data()["functions"].get(location, {}).get(digest, []))
@@ -216,4 +235,4 @@ def _releases(spans: list[list[int]]) -> frozenset[str]:
         return frozenset()
     data = _data()
     releases = [*data["releases"], *data.get("releases_1x", [])]
-    return frozenset(releases[i] for first, last in spans for i in range(first, last + 1))
+    return frozenset().union(*(releases[first : last + 1] for first, last in spans))

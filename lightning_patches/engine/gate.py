@@ -58,6 +58,8 @@ def decide(patch: Patch, namespace: Namespace) -> Decision:
         decision = _decide_part(patch, part)
         if decision is not None:
             return decision
+    patch = patch.whole
+    locations = [location for location in patch.locations if namespace.part_of(location) is not None]
     decision = decide_source(patch, namespace, locations)
     if decision.verdict != "pending":
         return decision
@@ -128,8 +130,13 @@ def in_ranges(version: str, ranges: tuple[str, ...]) -> bool:
 
 # Parsing is most of what a decision costs, and the same few dozen texts come up for every patch.
 @lru_cache(maxsize=None)
+def _parsed(version: str) -> Version:
+    return Version(version)
+
+
+@lru_cache(maxsize=None)
 def _public(version: str) -> Version:
-    parsed = Version(version)
+    parsed = _parsed(version)
     return Version(parsed.base_version if parsed.is_prerelease else parsed.public)
 
 
@@ -171,7 +178,7 @@ def _decide_part(patch: Patch, part: Part) -> Optional[Decision]:
 
 def _decide_version(patch: Patch, distribution: str, version: str) -> Optional[Decision]:
     try:
-        parsed = Version(version)
+        parsed = _parsed(version)
     except InvalidVersion:
         return Decision("drifted", f"{distribution} does not say which version it is ({version!r})")
     if in_ranges(version, patch.ranges):
@@ -180,11 +187,11 @@ def _decide_version(patch: Patch, distribution: str, version: str) -> Optional[D
         # The number does not tell: upstream's master still calls itself 2.6.2, and a development version on the way
         # to the fixed release may have the bug or not. The code decides.
         return None
-    if not patch.affected and parsed >= Version("2"):
+    if not patch.affected and parsed >= _parsed("2"):
         return Decision("not-affected", f"{distribution} {version} does not need it: this patch is for 1.x")
-    if patch.fixed_in is not None and parsed >= Version(patch.fixed_in):
+    if patch.fixed_in is not None and parsed >= _parsed(patch.fixed_in):
         return Decision("fixed-upstream", f"{distribution} {version} has the official fix (since {patch.fixed_in})")
-    if patch.fixed_in is None and parsed > Version(fingerprints.known_releases()[-1]):
+    if patch.fixed_in is None and parsed > _parsed(fingerprints.known_releases()[-1]):
         return Decision("not-affected", f"{distribution} {version} is newer than the releases this patch was proven on")
     if is_unknown(version, patch.ranges):
         what = "is older than the releases that were compared, and may have this bug; the patch is not for it"
@@ -195,7 +202,7 @@ def _decide_version(patch: Patch, distribution: str, version: str) -> Optional[D
 def is_unknown(version: str, ranges: tuple[str, ...]) -> bool:
     """Whether a version is of 1.x or before, with which a patch or a bug of these ranges was not compared."""
     try:
-        return _public(version) < Version("2") and not any(re.match(r">=1\.", text) for text in ranges)
+        return _public(version) < _parsed("2") and not any(re.match(r">=1\.", text) for text in ranges)
     except InvalidVersion:
         return False
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Iterable
+from typing import TYPE_CHECKING, Any, Callable, Iterable
 
 from lightning_patches.engine.hooks import ROOT_PACKAGES
 from lightning_patches.engine.looks import DESCRIPTORS, MISSING, function_of
@@ -13,15 +13,16 @@ if TYPE_CHECKING:
     from lightning_patches.engine.slots import Slot
 
 
-def follow(slots: Iterable[Slot], modules: Iterable[ModuleType]) -> None:
-    """Give what stands in module-level slots to all who hold what stood there: ``from x import f``."""
+def follow(slots: Iterable[Slot], modules: Callable[[], Iterable[ModuleType]]) -> None:
+    """Give what stands in module-level slots to those of the modules that hold what stood there: ``from x import f``.
+    They are asked for only if something has changed."""
     moved = {}
     for slot in slots:
         old, new = slot.followed, slot.current
         if isinstance(slot.owner, ModuleType) and old is not new and MISSING not in (old, new):
             moved[id(old)] = (old, new)
         slot.followed = new
-    for module in modules if moved else ():
+    for module in modules() if moved else ():
         contents = _contents(module)
         for name, value in list(contents.items()):
             old, new = moved.get(id(value), (MISSING, MISSING))

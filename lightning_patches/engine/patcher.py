@@ -50,6 +50,8 @@ class Plan:
         self.selection = selection
         self.decisions: dict[str, Decision] = {}
         """By the name of each wanted patch. ``pending`` is the go-ahead; a failure is written here."""
+        self.patches: dict[str, Patch] = {}
+        """The pending ones, whole."""
         self.targets: dict[str, list[tuple[Patch, Target]]] = {}
         """By the module's name, in the order in which patches are layered."""
 
@@ -59,9 +61,11 @@ class Plan:
         except Exception as error:
             decision = Decision("failed", f"{type(error).__name__}: {error}")
         self.decisions[patch.name] = decision
-        for target in gate.targets_in(patch, self.namespace) if decision.verdict == "pending" else ():
-            module = distributions.module_name(self.namespace.name, target.module)
-            self.targets.setdefault(module, []).append((patch, target))
+        if decision.verdict == "pending":
+            patch = self.patches[patch.name] = patch.whole
+            for target in gate.targets_in(patch, self.namespace):
+                module = distributions.module_name(self.namespace.name, target.module)
+                self.targets.setdefault(module, []).append((patch, target))
 
     def refusals(self) -> dict[str, str]:
         """Why wanted patches are not applied, by their names."""
@@ -77,6 +81,7 @@ class Patcher:
 
     def __init__(self, catalogue: Iterable[Patch]) -> None:
         self.catalogue = tuple(catalogue)
+        self._place = {patch.name: place for place, patch in enumerate(self.catalogue)}
         self.selection: Optional[Selection] = None
         self._plans: dict[str, Plan] = {}
         self._slots: dict[tuple[int, str], Slot] = {}
@@ -127,7 +132,7 @@ class Patcher:
             if plan is not None and refused is None:
                 refused = self._refusal(plan)
         with self._lock:
-            holders.follow([slot for slot in self._slots.values() if slot.late], holders.all_modules())
+            holders.follow([slot for slot in self._slots.values() if slot.late], holders.all_modules)
         if refused is not None:
             raise refused
 
@@ -293,8 +298,7 @@ class Patcher:
                     failures[patch.name] = reason
             if stage == "after":
                 here = [slot for slot in self._slots.values() if slot.owner is module]
-                if here:
-                    holders.follow(here, holders.modules_behind(module))
+                holders.follow(here, functools.partial(holders.modules_behind, module))
             refused = self._refusal(plan)
         self._tell(failures)
         if refused is not None:
@@ -321,7 +325,7 @@ class Patcher:
             if slot.original is not MISSING and not slot.is_ours:
                 slots.check_shipped(module, target, slot.original, compare=stage == "late")
         slot.layers.append((patch, target))
-        slot.layers.sort(key=lambda layer: self.catalogue.index(layer[0]))
+        slot.layers.sort(key=lambda layer: self._place[layer[0].name])
         self._slots[id(owner), attribute] = slot
         if not slot.compose():
             raise TargetError(f"{target.location} was replaced by other code after it was patched")
@@ -344,7 +348,7 @@ class Patcher:
         for slot in self._slots.values():
             if len(slot.layers) != len(looks.names_in(slot.current)) and not slot.compose():
                 left.append(slot.name)
-        holders.follow(self._slots.values(), holders.all_modules())
+        holders.follow(self._slots.values(), holders.all_modules)
         for key, slot in list(self._slots.items()):
             if not slot.layers and slot.standing is slot.original:
                 del self._slots[key]  # where others stand, ours may come back when they leave: that is remembered
@@ -362,8 +366,8 @@ class Patcher:
         self._tell(plan.refusals())
 
     def _count(self, plan: Plan) -> int:
-        counted = [patch.name for patch in self.catalogue if patch.is_counted]
-        return sum(plan.decisions[name].verdict == "pending" for name in counted if name in plan.decisions)
+        pending = (patch for name, patch in plan.patches.items() if plan.decisions[name].verdict == "pending")
+        return sum(patch.is_counted for patch in pending)
 
     def _tell(self, refusals: dict[str, str]) -> None:
         """One line for each reason why patches are not applied, once."""

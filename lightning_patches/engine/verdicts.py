@@ -149,7 +149,7 @@ def entries(patcher: Patcher, outlook: Optional[Selection] = None) -> Report:
         namespace = distributions.find(name)
         if namespace is None:
             continue
-        for patch in patcher.catalogue:
+        for patch in (record.whole for record in patcher.catalogue):
             part = _part(patch, namespace)
             decision = verdict(patcher, patch, namespace, outlook)
             reason = decision.reason

@@ -143,7 +143,7 @@ FAULTS = {
     "no source": ("build = without_source", {"source can be shown"}),
     "aliases left": (
         "follow = holders.follow\n"
-        "holders.follow = lambda moved, modules: follow(moved, [] if any(s.layers for s in moved) else modules)",
+        "holders.follow = lambda moved, modules: follow(moved, list if any(s.layers for s in moved) else modules)",
         {"no alias of the original is left (patched after import)"},
     ),
     "an addition left": (

@@ -361,6 +361,21 @@ def test_every_file_of_patches_takes_part() -> None:
     assert patcher.Patcher(PATCHES).catalogue == PATCHES
 
 
+# ---------------------------------------------------------------- the index
+
+
+def test_the_index_selects_and_decides_as_the_records_do(releases: dict[tuple[str, str], Namespace]) -> None:
+    index = fingerprints.index()
+    assert [record.whole for record in index] == list(all_patches()), "scripts/renew"
+    for record, patch in zip(index, all_patches()):
+        for asked in ("names", "numbers", "group", "default", "for_import", "changes_results", "ranges", "fixed_in"):
+            assert getattr(record, asked) == getattr(patch, asked), f"{patch.name}: scripts/renew"
+        for namespace in (found for (_, release), found in releases.items() if release in ("2.0.0", "2.2.5", "2.6.6")):
+            alone = [namespace._replace(parts={part.name: part}) for part in namespace.parts.values()]
+            for installed in (namespace, *alone):
+                assert gate.decide(record, installed) == gate.decide(patch, installed), patch.name
+
+
 # ---------------------------------------------------------------- layers
 
 

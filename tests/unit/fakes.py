@@ -182,7 +182,7 @@ class World:
         locations = {location for patch in patches for location in (*patch.locations, *patch.calls)}
         data = fingerprints_of(RELEASES if releases is None else releases, locations)
         self._monkeypatch.setattr(fingerprints, "_data", lambda: data)
-        gate.affected_releases.cache_clear()
+        forget_data()
 
     def patcher(self, *patches: Patch) -> Patcher:
         """A patcher for these patches, which is deactivated at the end."""
@@ -204,7 +204,13 @@ class World:
             patcher.deactivate()
         hooks.remove()
         forget_lightning()
-        gate.affected_releases.cache_clear()
+        forget_data()
+
+
+def forget_data() -> None:
+    """What was read from other fingerprints."""
+    for read in (gate.affected_releases, fingerprints.index, fingerprints._with_file, fingerprints._with_function):
+        read.cache_clear()
 
 
 def forget_lightning() -> None:
@@ -220,6 +226,7 @@ def use_catalogue(*patches: Patch, releases: Optional[dict[str, str]] = None) ->
     locations = {location for patch in patches for location in (*patch.locations, *patch.calls)}
     data = fingerprints_of(RELEASES if releases is None else releases, locations)
     fingerprints._data = lambda: data  # type: ignore[assignment]
+    forget_data()
     catalogue.all_patches = lambda: patches  # type: ignore[assignment]
 
 
