@@ -21,7 +21,7 @@ from _benchmark_arms import number, observed, scenario, spread
 
 Rows = list[dict[str, Any]]
 PROGRAMS = ("0 logs", "1 log", "10 logs", "50 logs", "fabric", "accelerate", "teacher", "checkpoints")
-RELEASES = ("2.2.5", "2.3.3", "2.6.6")
+RELEASES = ("2.0.0", "2.2.5", "2.3.3", "2.6.6")
 SKIPPED = 50
 """Steps before the clock starts."""
 
@@ -39,6 +39,7 @@ def run(options: argparse.Namespace) -> Rows:
         measure(options.programs, options.steps)
         return []
 
+    from tests.healthy.trial import distribution
     from tests.support.arms import Arm
 
     arguments = ("--steps", str(options.steps), "--programs", *options.programs)
@@ -46,7 +47,7 @@ def run(options: argparse.Namespace) -> Rows:
     for _ in range(options.rounds):
         for release in options.releases:
             for shim in (False, True):
-                found = observed("programs", Arm("lightning", release, shim=shim), *arguments)["microseconds"]
+                found = observed("programs", Arm(distribution(release), release, shim=shim), *arguments)["microseconds"]
                 seen = {program: [number(part) for part in parts] for program, parts in found.items()}
                 times.setdefault((release, shim), []).append(seen)
     rows = []

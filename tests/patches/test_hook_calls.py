@@ -35,6 +35,13 @@ def test_what_sets_attributes_in_its_own_way_sees_each(case):
     assert sum(event.startswith("set ") for event in shim[0]["events"]) > 40
 
 
+@pytest.mark.parametrize("release", [("pytorch-lightning", "2.0.0"), NEWEST])
+def test_what_is_put_in_place_of_the_profiler_that_does_nothing_is_called(release):
+    _, shim = _observes_the_same(release, "idle")
+    for call in ("start", "stop", "profile"):
+        assert sum(event.startswith(f"{call} [") for event in shim[0]["events"]) > 10
+
+
 @pytest.mark.distributed
 def test_on_two_ranks():
     _observes_the_same(NEWEST, "ddp")

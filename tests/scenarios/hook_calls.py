@@ -2,9 +2,11 @@
 
 Cases: ``plain``; ``own`` (the model sets attributes in its own way), ``wrapped`` (torch's function is wrapped),
 ``descriptor`` (the class has a property of that name), ``profiler``, ``debug``, ``raises``, ``hooks`` (a hook is
-replaced, and callbacks come and go, between two steps), ``ddp`` (two ranks).
+replaced, and callbacks come and go, between two steps), ``idle`` (parts of the profiler that does nothing are), ``ddp``
+(two ranks).
 """
 
+import contextlib
 import logging
 import sys
 
@@ -14,6 +16,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 pl = scenario.pytorch()
 events, named = [], []
+START = pl.profilers.PassThroughProfiler.start
 
 
 class Watch(pl.Callback):
@@ -33,11 +36,28 @@ class Watch(pl.Callback):
         if scenario.CASE == "hooks" and batch_idx == 1:
             module.on_train_batch_end = lambda *args: events.append(f"replaced {module._current_fx_name}")
             trainer.callbacks.append(Late())
+        if scenario.CASE == "idle":
+            idle = type(trainer.profiler)
+            if batch_idx == 0:
+                idle.start = lambda self, action: events.append(f"start {action}")
+            elif batch_idx == 1:
+                idle.start = START
+                trainer.profiler.stop = lambda action: events.append(f"stop {action}")
+            elif batch_idx == 2:
+                del trainer.profiler.stop
+                trainer.profiler = Told()
 
 
 class Late(pl.Callback):
     def on_train_batch_end(self, trainer, module, *args):
         events.append(f"late {module._current_fx_name}")
+
+
+class Told(pl.profilers.PassThroughProfiler):
+    @contextlib.contextmanager
+    def profile(self, action_name):
+        events.append(f"profile {action_name} {trainer.lightning_module._current_fx_name}")
+        yield
 
 
 class Model(pl.LightningModule):

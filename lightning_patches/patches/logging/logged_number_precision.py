@@ -35,4 +35,5 @@ PATCH = Patch(
         "three digits.",
         ("self.log rounds numbers in bf16-true",),
     ),
+    after=("log-plain-tensors",),
 )

@@ -1,0 +1,204 @@
+"""self.log of a plain tensor looks at it once, and makes no new record of options that it has."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any, Callable
+
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+_MODULE = "pytorch.core.module"
+_RESULT = "pytorch.trainer.connectors.logger_connector.result"
+_REDUCTIONS = ("mean", "min", "max", "sum")
+
+
+def _log(original: Any, namespace: str) -> Callable[..., None]:
+    names = original.__globals__
+    old = "_distributed_available" in original.__code__.co_names  # 2.0
+
+    def log(
+        self: Any,
+        name: str,
+        value: Any,
+        prog_bar: bool,
+        logger: Any,
+        on_step: Any,
+        on_epoch: Any,
+        reduce_fx: Any,
+        enable_graph: bool,
+        sync_dist: bool,
+        sync_dist_group: Any,
+        add_dataloader_idx: bool,
+        batch_size: Any,
+        metric_attribute: Any,
+        rank_zero_only: bool,
+    ) -> None:
+        trainer = self._trainer
+        # What ends in an error or a warning, or might call the program's own code once more, is left to Lightning.
+        if (
+            type(value) is not names["Tensor"]
+            or type(trainer) is not names["pl"].trainer.trainer.Trainer
+            or self._fabric is not None
+            or trainer.barebones
+            or value.numel() != 1
+            or "/dataloader_idx_" in name
+            or (logger and trainer.logger is None)
+            or (results := trainer._results) is None
+            or (hook := self._current_fx_name) is None
+            or (
+                batch_size is None
+                and trainer.training
+                and names["is_param_in_hook_signature"](self.training_step, "dataloader_iter", explicit=True)
+            )
+        ):
+            original(
+                *(self, name, value, prog_bar, logger, on_step, on_epoch, reduce_fx, enable_graph, sync_dist),
+                *(sync_dist_group, add_dataloader_idx, batch_size, metric_attribute, rank_zero_only),
+            )
+            return
+        on_step, on_epoch = names["_FxValidator"].check_logging_and_get_default_levels(
+            hook, on_step=on_step, on_epoch=on_epoch
+        )
+        if value.requires_grad:  # the record copies it
+            value = value.detach()
+        if value.ndim:
+            value = value.squeeze()
+        if old:
+            value = value.to(self.device)
+        connector = trainer._logger_connector
+        if connector.should_reset_tensors(hook):
+            results.reset(metrics=False, fx=hook)
+        results.log(
+            hook,
+            name,
+            value,
+            prog_bar=prog_bar,
+            logger=True if logger is None else logger,
+            on_step=on_step,
+            on_epoch=on_epoch,
+            reduce_fx=reduce_fx,
+            enable_graph=enable_graph,
+            add_dataloader_idx=add_dataloader_idx,
+            batch_size=batch_size,
+            sync_dist=sync_dist
+            and (names["_distributed_available"]() if old else trainer._accelerator_connector.is_distributed),
+            sync_dist_fn=trainer.strategy.reduce,
+            sync_dist_group=sync_dist_group,
+            metric_attribute=metric_attribute,
+            rank_zero_only=rank_zero_only,
+        )
+        connector._current_fx = hook
+
+    log.__defaults__ = original.__defaults__
+    return log
+
+
+def _log_result(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    stock = inspect.unwrap(original)
+    names = stock.__globals__
+    known = names.get("_Metadata"), names.get("_Sync")
+    moves = "to" in stock.__code__.co_names  # of 2.4 and later
+
+    def log(
+        self: Any,
+        fx: str,
+        name: str,
+        value: Any,
+        prog_bar: bool,
+        logger: bool,
+        on_step: bool,
+        on_epoch: bool,
+        reduce_fx: Any,
+        enable_graph: bool,
+        sync_dist: bool,
+        sync_dist_fn: Any,
+        sync_dist_group: Any,
+        add_dataloader_idx: bool,
+        batch_size: Any,
+        metric_attribute: Any,
+        rank_zero_only: bool,
+    ) -> None:
+        index = self.dataloader_idx
+        suffix = f".{index}" if add_dataloader_idx and index is not None else ""
+        key = f"{fx}.{name}{suffix}"
+        metric: Any = self.get(key) if type(value) is names["Tensor"] and not value.is_xla else None
+        meta: Any = None if metric is None else metric.meta
+        # Whether the record that Lightning would make is equal to the one that it keeps. Whatever is not at once seen
+        # to be the same is left to it.
+        if (
+            meta is not None
+            and (type(meta), type(sync := meta._sync)) == known == (names["_Metadata"], names["_Sync"])
+            and meta.prog_bar is prog_bar
+            and meta.logger is logger
+            and meta.on_step is on_step
+            and meta.on_epoch is on_epoch
+            and (
+                (kept := meta.reduce_fx) is reduce_fx
+                or (type(reduce_fx) is str and reduce_fx in _REDUCTIONS and kept is vars(names["torch"])[reduce_fx])
+            )
+            and meta.enable_graph is enable_graph
+            and meta.add_dataloader_idx is add_dataloader_idx
+            and meta.dataloader_idx is index
+            and meta.metric_attribute is metric_attribute
+            and meta.name == name
+            and meta.fx == fx + suffix
+            and sync._should is sync_dist
+            and sync.fn == sync_dist_fn
+            and sync._group is sync_dist_group
+            and sync.rank_zero_only is rank_zero_only
+            and sync._op == kept.__name__
+        ):
+            if value.requires_grad and not enable_graph:
+                value = value.detach()
+            if moves:
+                metric.to(value.device)
+            self.update_metrics(key, value, self._extract_batch_size(metric, batch_size, meta))
+            return
+        original(
+            *(self, fx, name, value, prog_bar, logger, on_step, on_epoch, reduce_fx, enable_graph, sync_dist),
+            *(sync_dist_fn, sync_dist_group, add_dataloader_idx, batch_size, metric_attribute, rank_zero_only),
+        )
+
+    log.__defaults__ = stock.__defaults__
+    if not hasattr(original, "_torchdynamo_disable"):
+        return log
+    disabled: Callable[..., None] = names["torch"].compiler.disable(log)  # as the original, of 2.5 and later
+    del disabled.__wrapped__  # type: ignore[attr-defined]
+    return disabled
+
+
+PATCH = Patch(
+    name="log-plain-tensors",
+    added="0.2.0",
+    title="self.log of a plain tensor costs less",
+    group="performance",
+    affected=(">=2.0.0,<=2.6.6",),
+    targets=(
+        Target(f"{_MODULE}:LightningModule.log", _log),
+        Target(f"{_RESULT}:_ResultCollection.log", _log_result),
+    ),
+    calls=(
+        "fabric.utilities.device_dtype_mixin:_DeviceDtypeModuleMixin.device()",
+        "pytorch.trainer.connectors.logger_connector.fx_validator:_FxValidator.check_logging_and_get_default_levels()",
+        "pytorch.trainer.connectors.logger_connector.logger_connector:_LoggerConnector.should_reset_tensors()",
+        f"{_RESULT}:_ResultCollection._extract_batch_size()",
+        f"{_RESULT}:_ResultCollection.reset()",
+        f"{_RESULT}:_ResultMetric.to()",
+        "pytorch.trainer.trainer:Trainer._results()",
+        "pytorch.trainer.trainer:Trainer.logger()",
+        "pytorch.trainer.trainer:Trainer.strategy()",
+        "pytorch.trainer.trainer:Trainer.training()",
+        "pytorch.utilities.signature_utils:is_param_in_hook_signature()",
+    ),
+    upstream=Upstream(issues=(20388,)),
+    impact=Impact(
+        "Each self.log looks through its value three times for what may be nested in it, and makes two new objects of "
+        "its options, only to see that they are those of the last step.",
+        ("self.log is slow", "apply_to_collection takes long in self.log"),
+    ),
+    equivalent_to="the same training, with a plain tensor taken as it is, and the options compared one by one",
+    relied_on="Values that are no plain tensor of one element, options that are not the very ones that are kept, a "
+    "Trainer's subclass, records of a class that a program has put in, and whatever ends in an error or a warning go "
+    "Lightning's way.",
+    relied_on_tests=("tests/patches/test_log_plain_tensors.py::test_what_is_not_plain_goes_lightnings_way",),
+)
