@@ -97,5 +97,4 @@ PATCH = Patch(
     relied_on="Nobody: without the call in the script every file is loaded, or refused, as before.",
     relied_on_tests=("tests/patches/test_trusted_checkpoint_load.py::test_everything_else_is_refused_as_before",),
     frames=("/fabric/utilities/cloud_io.py",),
-    after=("own-checkpoint-load",),
 )

@@ -81,6 +81,6 @@ PATCH = Patch(
     "local file is read by own-checkpoint-load, in the default set. Opt-in, as the file is not compared with what was "
     "written: whoever can write to that directory while the search runs can have code run. Every other checkpoint is "
     "loaded as before.",
-    after=("trusted-checkpoint-load",),
+    after=("own-checkpoint-load",),
     frames=("/tuner/lr_finder.py", "/tuner/batch_size_scaling.py"),
 )
