@@ -41,6 +41,7 @@ PATCH = Patch(
         "pytorch.trainer.connectors.logger_connector.result:_Metadata.is_mean_reduction()",
         "pytorch.trainer.connectors.logger_connector.result:_Metadata.sync()",
         "pytorch.trainer.connectors.logger_connector.result:_ResultMetric.__setattr__()",
+        "pytorch.trainer.connectors.logger_connector.result:_Sync.should()",
     ),
     upstream=Upstream(issues=(21838, 12354), pull_requests=(21839,)),
     impact=Impact(
