@@ -38,8 +38,9 @@ def test_hooks_find_the_real_zero_grad():
     assert shim.observations[0]["zeroed"] == 4 + 2, shim  # by the hook, and by the loop where a window is over
 
 
-def test_validate_alone_is_as_before():
-    stock = run("accumulation_across_validation", Arm("pytorch-lightning", "2.0.9"), "validate")
-    shim = run("accumulation_across_validation", Arm("pytorch-lightning", "2.0.9", shim=True), "validate", toggle=PATCH)
+@pytest.mark.parametrize("case", ["validate", "asked"])
+def test_without_an_accumulation_all_is_as_before(case):
+    stock = run("accumulation_across_validation", Arm("pytorch-lightning", "2.0.9"), case)
+    shim = run("accumulation_across_validation", Arm("pytorch-lightning", "2.0.9", shim=True), case, toggle=PATCH)
     assert stock.ok, stock
     assert shim.observations == stock.observations, (stock, shim)

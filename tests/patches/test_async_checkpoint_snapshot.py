@@ -1,7 +1,11 @@
 """PR 21079: AsyncCheckpointIO writes what training makes of the weights in the meantime."""
 
-import pytest
+import warnings
 
+import pytest
+import torch
+
+from lightning_patches.patches.checkpoints import async_checkpoint_snapshot
 from tests.equivalence.proof import Proof, only, sees
 from tests.support.arms import Arm, run
 
@@ -28,6 +32,27 @@ def test_official_fix_saves_the_same():
     official = observed(Arm("lightning", "2.5.4"))
     assert official["saved"] == official["asked_for"]
     assert observed(Arm("lightning", "2.5.4", shim=True)) == official
+
+
+KINDS = {
+    "nested": lambda: torch.nested.nested_tensor([torch.ones(2), torch.ones(3)]),
+    "sparse": lambda: torch.eye(2).to_sparse(),
+    "quantized": lambda: torch.quantize_per_tensor(torch.ones(2), 0.1, 0, torch.qint8),
+    "conjugate": lambda: torch.ones(2, dtype=torch.complex64).conj(),
+    "meta": lambda: torch.empty(2, device="meta"),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_tensors_of_every_kind_can_be_saved(kind):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch calls some of them prototypes
+        tensor = KINDS[kind]()
+        copied = async_checkpoint_snapshot._snapshot({"a": tensor}, {})["a"]
+    assert copied is not tensor and type(copied) is type(tensor) and copied.device == tensor.device
+    if kind != "meta":
+        old, new = (t.unbind() if t.is_nested else [t.to_dense() if t.is_sparse else t] for t in (tensor, copied))
+        assert len(old) == len(new) and all(map(torch.equal, old, new))
 
 
 PROOFS = (

@@ -66,7 +66,11 @@ def test_training_does_not_end(with_old_torch):
 
 @pytest.mark.parametrize(
     ("distribution", "version", "case"),
-    [("pytorch-lightning", "2.0.0", "no_grad"), ("lightning", "2.5.4", "inference_mode")],
+    [
+        ("pytorch-lightning", "2.0.0", "no_grad"),
+        ("pytorch-lightning", "2.2.5", "counted"),
+        ("lightning", "2.5.4", "inference_mode"),
+    ],
 )
 def test_with_a_torch_that_is_right_nothing_changes(distribution, version, case):
     nothing_changes_with_a_torch_that_is_right(NAME, distribution, version, case)

@@ -1,6 +1,7 @@
 """PRs 18750, 19023: ModelCheckpoint deletes the checkpoint that the run was resumed from."""
 
 from tests.equivalence.proof import Proof, observes
+from tests.support.arms import Arm, run
 from tests.support.effects import Effect
 
 DELETED = {
@@ -13,6 +14,15 @@ KEPT = {
     "other_directory": {"old": ["epoch=0.ckpt"], "new": ["epoch=2.ckpt"]},
     "copied": {"origin": ["epoch=0.ckpt"], "elsewhere": ["copy.ckpt"], "newer": ["epoch=2.ckpt"]},
 }
+
+
+def test_what_the_program_has_elsewhere_goes_as_before():
+    stock, shim = (
+        run("checkpoint_kept_on_resume", Arm("pytorch-lightning", "2.0.0", on), "own") for on in (False, True)
+    )
+    assert stock.ok and shim.observations == stock.observations, (stock, shim)
+
+
 PROOFS = (Proof("checkpoint-kept-on-resume", observes(DELETED), right=observes(KEPT)),)
 EFFECTS = (
     Effect(

@@ -12,7 +12,7 @@ def observed(version, case, shim=True):
 
 
 @pytest.mark.parametrize("version", ["2.0.0", "2.6.6"])
-@pytest.mark.parametrize("case, other", [("other", "layer.scale"), ("missing", "parts.1.bias")])
+@pytest.mark.parametrize("case, other", [("other", "layer.scale"), ("missing", "parts.1.bias"), ("old", "layer.scale")])
 def test_strict_is_strict_about_all_others(version, case, other):
     """And tells only those."""
     ok, seen = observed(version, case)

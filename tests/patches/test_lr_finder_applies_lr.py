@@ -67,7 +67,7 @@ def test_nothing_is_said_where_the_search_comes_before_the_fit():
     assert shim == observed(Arm("lightning", "2.5.3"), "groups_tuner")
 
 
-@pytest.mark.parametrize("case", ["tuner", "no_update"])
+@pytest.mark.parametrize("case", ["tuner", "no_update", "none"])
 def test_where_nothing_was_wrong_nothing_changes(case):
     shim = observed(Arm("lightning", "2.5.3", shim=True), case, toggle=TOGETHER)
     assert shim == observed(Arm("lightning", "2.5.3"), case)

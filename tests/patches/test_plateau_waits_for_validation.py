@@ -34,7 +34,7 @@ def test_another_that_follows_the_training_is_called_in_every_epoch():
     assert called == [(epoch, mode) for epoch in range(6) for mode in (("min",) if epoch % 2 else ()) + ("max",)]
 
 
-@pytest.mark.parametrize("case", ["trained", "lenient", "stale", "by hand"])
+@pytest.mark.parametrize("case", ["trained", "lenient", "stale", "by hand", "asked"])
 @pytest.mark.parametrize("version", RELEASES)
 def test_a_scheduler_that_finds_its_metric_is_as_before(version, case):
     stock = seen(version, case)

@@ -1,13 +1,14 @@
 """PR 20825: with ranks that torchrun started, SIGTERM makes 2.5.2 and later hang until SIGKILL."""
 
 import random
+import sys
 import threading
 import time
 
 import pytest
 
 from tests.equivalence.proof import Proof, only
-from tests.support.arms import Arm, run
+from tests.support.arms import Arm, environment_of, execute, run
 from tests.support.effects import Effect
 
 pytestmark = pytest.mark.distributed
@@ -135,6 +136,36 @@ def test_rank_that_is_left_without_an_answer_leaves(monkeypatch):
         while not agreement.before_batch():
             time.sleep(0.01)
     agreement.end()
+
+
+WITHOUT_SIGNALS = """
+import lightning_patches
+import pytorch_lightning as pl
+from pytorch_lightning.demos.boring_classes import BoringModel
+
+
+class NoSignals:
+    __slots__ = ("received_sigterm",)
+
+    def register_signal_handlers(self):
+        pass
+
+    def teardown(self):
+        pass
+
+
+trainer = pl.Trainer(accelerator="cpu", max_steps=2, logger=False, enable_checkpointing=False)
+trainer._signal_connector = NoSignals()
+trainer._signal_connector.received_sigterm = False
+trainer.fit(BoringModel())
+print("trained", trainer.global_step)
+"""
+
+
+def test_a_signal_connector_of_the_programs_own(tmp_path):
+    variables = environment_of(Arm("pytorch-lightning", "2.6.6", shim=True), toggle=PATCH)
+    status, output = execute([sys.executable, "-c", WITHOUT_SIGNALS], variables, 120, cwd=str(tmp_path))
+    assert status == 0 and "trained 2" in output, output
 
 
 PROOFS = (

@@ -51,6 +51,12 @@ def test_without_an_average_the_weights_are_those_of_stock(case):
     assert stock["as_trained"] and {**shim, "warnings": []} == {**stock, "warnings": []}
 
 
+@pytest.mark.parametrize("version", ["2.0.0", "2.5.2"])
+def test_a_class_that_ends_by_itself_is_let_to(version):
+    stock, shim = (observed(Arm("pytorch-lightning", version, shim=on), "own") for on in (False, True))
+    assert stock["averaged"] and shim == stock, shim
+
+
 PROOFS = (
     Proof(
         "swa-infinite-epochs",

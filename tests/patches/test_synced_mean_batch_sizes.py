@@ -1,5 +1,6 @@
 """Issue 21838: the mean that sync_dist logs, of ranks that saw unequal numbers of samples."""
 
+import sys
 from functools import cache
 from typing import Callable
 
@@ -7,7 +8,7 @@ import pytest
 
 from tests.equivalence.proof import Proof
 from tests.extension_points.judge import difference
-from tests.support.arms import Arm, Result, run
+from tests.support.arms import Arm, Result, environment_of, execute, run
 
 
 @cache
@@ -31,6 +32,42 @@ def test_equal_numbers_stay_as_they_are():
 @pytest.mark.distributed
 def test_a_strategy_that_reduces_by_itself_gets_what_it_gets_on_stock():
     assert not difference("synced", "2.6.6", "synced-mean-batch-sizes")
+
+
+COUNTED = """
+import lightning_patches
+import pytorch_lightning as pl
+from pytorch_lightning.demos.boring_classes import BoringModel
+from torch.utils._python_dispatch import TorchDispatchMode
+
+
+class Counted(TorchDispatchMode):
+    moved = 0
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        self.moved += "_to_copy" in str(func)
+        return func(*args, **(kwargs or {}))
+
+
+class Model(BoringModel):
+    def validation_step(self, batch, batch_idx):
+        self.log("ones", 1.0)
+
+
+with Counted() as counted:
+    pl.Trainer(accelerator="cpu", max_steps=2, logger=False, enable_checkpointing=False).fit(Model())
+print("copies", counted.moved)
+"""
+
+
+def test_what_is_not_synchronized_costs_no_operation(tmp_path):
+    seen = []
+    for toggle in ("off", "synced-mean-batch-sizes"):
+        variables = environment_of(Arm("pytorch-lightning", "2.6.6", shim=True), toggle=toggle)
+        status, output = execute([sys.executable, "-c", COUNTED], variables, 120, cwd=str(tmp_path))
+        assert status == 0 and "copies " in output, output
+        seen.append(output.rpartition("copies ")[2])
+    assert seen[0] == seen[1]
 
 
 def _logged(ones: float, numbers: float) -> Callable[[Result], bool]:

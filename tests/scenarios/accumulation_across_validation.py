@@ -1,6 +1,7 @@
 """PR 18710: a validation in the middle of an accumulation throws away the gradients.
 
-Cases: ``automatic``, ``own`` (a hook of the module calls zero_grad), ``validate`` (Trainer.validate alone).
+Cases: ``automatic``, ``own`` (a hook of the module calls zero_grad), ``validate`` (Trainer.validate alone),
+``asked`` (without accumulation, and the Trainer counts who asks how many batches there are).
 """
 
 import _scenario as scenario
@@ -35,15 +36,26 @@ class Model(pl.LightningModule):
         return torch.optim.SGD(self.parameters(), lr=0.1)
 
 
+class Asked(pl.Trainer):
+    asked = 0
+
+    @property
+    def num_training_batches(self):
+        self.asked += 1
+        return super().num_training_batches
+
+
 if __name__ == "__main__":
     pl.seed_everything(3)
     model = Model()
     data = DataLoader(torch.arange(1.0, 9.0).reshape(8, 1), batch_size=1)
+    if scenario.CASE == "asked":
+        pl.Trainer = Asked
     trainer = scenario.trainer(
         max_epochs=1,
         accelerator="cpu",
         num_sanity_val_steps=0,
-        accumulate_grad_batches=4,
+        accumulate_grad_batches=1 if scenario.CASE == "asked" else 4,
         val_check_interval=2,
     )
     if scenario.CASE == "validate":
@@ -52,4 +64,6 @@ if __name__ == "__main__":
     else:
         trainer.fit(model, data, data)
     scenario.observe(gradients=model.gradients, zeroed=model.zeroed, weight=model.layer.weight)
+    if scenario.CASE == "asked":
+        scenario.observe(asked=trainer.asked)
     scenario.observe(overridden="zero_grad" in vars(model))

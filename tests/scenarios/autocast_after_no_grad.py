@@ -3,11 +3,15 @@
 Cases: ``no_grad``, ``inference_mode``, ``decorator``, ``switch`` (torch.set_grad_enabled called as a function),
 ``enable_grad`` (the training forward stands within no_grad), ``checkpoint`` (a reentrant checkpoint, another one way to
 leave no_grad), ``all`` (the whole model: training ends with an error), and each of the first five with ``_by_hand``:
-the cache is emptied by the program.
+the cache is emptied by the program. ``counted``: as ``no_grad``, and the program counts torch's operations.
 """
+
+from collections import Counter
+from contextlib import nullcontext
 
 import _scenario as scenario
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.checkpoint import checkpoint
 from torch.utils.data import DataLoader
 
@@ -62,16 +66,27 @@ class Model(pl.LightningModule):
         return torch.optim.SGD(self.parameters(), lr=0.1)
 
 
+class Counted(TorchDispatchMode):
+    def __init__(self):
+        super().__init__()
+        self.operations = Counter()
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        self.operations[str(func)] += 1
+        return func(*args, **(kwargs or {}))
+
+
 if __name__ == "__main__":
     pl.seed_everything(3)
     model = Model()
     before = model.body.weight.clone()
     trainer = scenario.trainer(max_epochs=1, accelerator="cpu", precision="bf16-mixed")
     hooked = [vars(torch.no_grad)["__exit__"], vars(torch.set_grad_enabled)["__init__"]]
-    with scenario.observing_errors():
+    with scenario.observing_errors(), Counted() if KIND == "counted" else nullcontext() as counted:
         trainer.fit(model, DataLoader(torch.arange(32.0).reshape(8, 4) / 32, batch_size=2))
     scenario.observe(
         body_trained=not torch.equal(before, model.body.weight),
         weights=list(model.parameters()),
+        operations=counted and dict(counted.operations),
         torch_as_before=hooked == [vars(torch.no_grad)["__exit__"], vars(torch.set_grad_enabled)["__init__"]],
     )

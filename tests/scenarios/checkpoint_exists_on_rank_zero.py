@@ -1,7 +1,8 @@
 """PR 21380, issue 19674: every rank asks the storage at each save, and an object is broadcast to agree on the answer.
 
 Cases: ``denied`` (only rank zero may use the storage), ``asked`` (how often each rank asks), ``version`` (two fits
-save under the same name), ``own-broadcast`` (rank 1 of a strategy that has a broadcast of its own, and nothing else).
+save under the same name), ``own-broadcast`` (rank 1 of a strategy that has a broadcast of its own, and nothing else),
+``proxy`` (the same behind an object that passes on what it is asked for).
 """
 
 import os
@@ -55,14 +56,24 @@ class OwnBroadcast(scenario.pytorch("strategies").SingleDeviceStrategy):
         return True if obj is False else obj
 
 
+class Proxy:
+    def __init__(self, behind):
+        self._behind = behind
+
+    def __getattr__(self, name):
+        return getattr(self._behind, name)
+
+
 def ask_own_strategy():
     strategy = OwnBroadcast(device=torch.device("cpu"))
     trainer = scenario.trainer(strategy=strategy, enable_checkpointing=True)
+    if scenario.CASE == "proxy":
+        trainer._accelerator_connector.strategy = Proxy(strategy)
     scenario.observe(exists=trainer.checkpoint_callback.file_exists("nowhere.ckpt", trainer))
 
 
 if __name__ == "__main__":
-    if scenario.CASE == "own-broadcast":
+    if scenario.CASE in ("own-broadcast", "proxy"):
         ask_own_strategy()
         raise SystemExit
     names = [fit() for _ in range(2 if scenario.CASE == "version" else 1)]

@@ -1,6 +1,7 @@
 """PRs 18750, 19023: a run is resumed, and ModelCheckpoint tidies up.
 
-Three runs go on from the first one: in its directory, in another one, and from a copy of its checkpoint.
+Three runs go on from the first one: in its directory, in another one, and from a copy of its checkpoint. Case ``own``:
+runs that are not resumed, or whose ModelCheckpoint is the program's own, with a directory for each epoch.
 """
 
 import os
@@ -38,11 +39,32 @@ def fit(directory, epochs, resume=None, monitor=None):
     return callback.best_model_path
 
 
+class Own(ModelCheckpoint):
+    def format_checkpoint_name(self, metrics, *args, **kwargs):
+        return str(OUT / "own" / f"{len(list(OUT.rglob('*.ckpt')))}" / "a.ckpt")
+
+
+class Moves(pl.Callback):
+    def on_train_epoch_start(self, trainer, pl_module):
+        trainer.checkpoint_callback.dirpath = str(OUT / f"moved-{trainer.current_epoch}")
+
+
+def fit_own(callback, *others, resume=None):
+    trainer = scenario.trainer(enable_checkpointing=True, callbacks=[*others, callback], max_epochs=3)
+    trainer.fit(Model(), DataLoader(torch.rand(2, 2)), ckpt_path=resume)
+
+
 def files(directory):
     return sorted(path.name for path in (OUT / directory).iterdir())
 
 
 if __name__ == "__main__":
+    if scenario.CASE == "own":
+        first = fit("best", 1)
+        fit_own(ModelCheckpoint(dirpath=str(OUT / "moved")), Moves())
+        fit_own(Own(dirpath=str(OUT / "own")), resume=first)
+        scenario.observe(files=sorted(str(path.relative_to(OUT)) for path in OUT.rglob("*.ckpt")))
+        raise SystemExit
     first = fit("best", 1, monitor="score")
     fit("best", 3, resume=first, monitor="score")
     scenario.observe(same_directory=files("best"))

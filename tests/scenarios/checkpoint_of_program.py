@@ -3,7 +3,8 @@
 CASE "encrypted": an fsspec class for local files that encrypts. CASE "save": torch.save is wrapped, and looks into the
 buffer. CASE "load": torch.load is wrapped, with Lightning's two arguments. CASE "watched": a thread notes each file
 that appears in the directory, and a process is killed while it saves. CASE "edited": the checkpoint is edited, with
-warnings as errors. CASE "environment": the program empties os.environ.
+warnings as errors. CASE "environment": the program empties os.environ. CASE "allowed": it tells torch which class to
+make of an object, and has an fsspec class that notes what is opened.
 """
 
 import argparse
@@ -121,6 +122,27 @@ def environment(cloud_io):
     torch.distributed.destroy_process_group()
     os.environ["SCENARIO_OUT"] = os.getcwd()
     scenario.observe(read=read)
+
+
+class Newer(argparse.Namespace):
+    pass
+
+
+def allowed(cloud_io):
+    opened = []
+
+    class Noting(LocalFileSystem):
+        def open(self, path, mode="rb", **options):
+            opened.append(mode)
+            return super().open(path, mode, **options)
+
+    fsspec.register_implementation("file", Noting, clobber=True)
+    torch.serialization.add_safe_globals([(Newer, "argparse.Namespace")])
+    path = os.path.abspath("a.ckpt")
+    cloud_io._atomic_save({"a": OBJECT}, path)
+    scenario.observe(read=type(cloud_io._load(path)["a"]).__name__)
+    saves({"a": argparse.Namespace(edited=True)}, path)
+    scenario.observe(read_again=type(cloud_io._load(path)["a"]).__name__, opened=opened)
 
 
 if __name__ == "__main__":

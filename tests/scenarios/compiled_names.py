@@ -3,7 +3,8 @@
 Cases: ``load`` (load_from_checkpoint), ``fit`` and ``test`` (ckpt_path), ``plain`` (the model that fits is compiled,
 not the one that was saved), ``inner`` (other parts were compiled). With ``-same`` behind it, the model is compiled as
 the one that was saved. ``other`` and ``missing``: besides, there is an entry too many, or too few; ``loose``: one too
-many, and strict is False; ``own``: the model has a load_state_dict of its own.
+many, and strict is False; ``own``: the model has a load_state_dict of its own; ``old``: one too many, and the model has
+a named_modules that takes what that of torch 1.8 took.
 """
 
 import os
@@ -44,6 +45,11 @@ class Own(Model):
         return super().load_state_dict(dict(state_dict), *args, **kwargs)
 
 
+class Old(Model):
+    def named_modules(self, memo=None, prefix=""):
+        return super().named_modules(memo, prefix)
+
+
 def weights(model):
     return {name.replace("_orig_mod.", ""): value for name, value in model.state_dict().items()}
 
@@ -57,7 +63,7 @@ if __name__ == "__main__":
     trainer.fit(model, batches)
     trainer.save_checkpoint(path)
     saved = weights(model)
-    if CASE in ("other", "missing", "loose"):
+    if CASE in ("other", "missing", "loose", "old"):
         checkpoint = torch.load(path, weights_only=True)
         if CASE == "missing":
             del checkpoint["state_dict"]["parts.1.bias"]
@@ -72,6 +78,6 @@ if __name__ == "__main__":
             model = Model()
             scenario.trainer(accelerator="cpu").test(model, batches, ckpt_path=path, verbose=False)
         else:
-            model = (Own if CASE == "own" else Model).load_from_checkpoint(path, strict=CASE != "loose")
+            model = {"own": Own, "old": Old}.get(CASE, Model).load_from_checkpoint(path, strict=CASE != "loose")
     loaded = weights(model)
     scenario.observe(loaded=loaded, same=all(torch.equal(loaded[name], saved[name]) for name in saved))

@@ -2,7 +2,8 @@
 
 Cases: ``callback``, ``tuner``, ``no_update`` (``update_attr=False``), ``step_lr`` and ``lambda_lr`` (with a scheduler
 stepped at each step), ``hparams`` (the rate is a hyperparameter called ``rate``), ``ddp`` (two ranks on gloo),
-``groups`` (as ``callback``; observes warnings), ``groups_tuner`` (the same with the tuner).
+``groups`` (as ``callback``; observes warnings), ``groups_tuner`` (the same with the tuner), ``none`` (an optimizer that
+takes None for a rate, and goes without).
 """
 
 import contextlib
@@ -13,6 +14,14 @@ from torch.utils.data import DataLoader, TensorDataset
 
 pl = scenario.pytorch()
 DDP = scenario.CASE == "ddp"
+
+
+class WithoutRate(torch.optim.SGD):
+    def step(self, closure=None):
+        loss = closure()
+        for parameter in self.param_groups[0]["params"]:
+            parameter.data -= (self.param_groups[0]["lr"] or 0.01) * parameter.grad
+        return loss
 
 
 class Model(pl.LightningModule):
@@ -37,6 +46,10 @@ class Model(pl.LightningModule):
         self.searching = False
 
     def configure_optimizers(self):
+        if scenario.CASE == "none":
+            optimizer = WithoutRate(self.parameters(), lr=1.0)
+            optimizer.param_groups[0]["lr"] = None
+            return optimizer
         groups = [{"params": [self.layer.weight]}, {"params": [self.layer.bias], "lr": 5e-4}]
         optimizer = torch.optim.SGD(groups, lr=self.current_rate(), momentum=0.5)
         schedulers = torch.optim.lr_scheduler

@@ -1,4 +1,7 @@
-"""PR 18268: an optimizer whose step runs under torch.no_grad(), and calls the closure there."""
+"""PR 18268: an optimizer whose step runs under torch.no_grad(), and calls the closure there.
+
+Case ``own``: the model's backward is its own, and needs no gradients.
+"""
 
 import _scenario as scenario
 import torch
@@ -21,16 +24,25 @@ class Model(pl.LightningModule):
         self.layer = torch.nn.Linear(1, 1)
 
     def training_step(self, batch, batch_idx):
+        self.with_gradients = torch.is_grad_enabled()
         return self.layer(batch).pow(2).mean()
 
     def configure_optimizers(self):
         return Optimizer(self.parameters(), lr=0.01)
 
 
+class Own(Model):
+    def backward(self, loss):
+        for parameter in self.parameters():
+            parameter.grad = loss * torch.ones_like(parameter)
+
+
 if __name__ == "__main__":
     pl.seed_everything(3)
-    model = Model()
+    model = Own() if scenario.CASE == "own" else Model()
     trainer = scenario.trainer(max_epochs=2, accelerator="cpu")
     with scenario.observing_errors():
         trainer.fit(model, DataLoader(torch.arange(4.0).reshape(4, 1), batch_size=1))
     scenario.observe(weight=model.layer.weight, bias=model.layer.bias)
+    if scenario.CASE == "own":
+        scenario.observe(with_gradients=model.with_gradients)

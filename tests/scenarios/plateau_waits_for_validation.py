@@ -2,7 +2,8 @@
 
 Cases: ``waits``, ``by hand`` (the scheduler's frequency says so), ``resumed`` (the rest of such a training), ``two``
 (a second scheduler follows a metric of the training), ``trained`` (the only one does), ``lenient`` (``strict=False``),
-``stale`` (a frequency that asks for the value of an earlier epoch), ``misspelled``, ``off`` (there is no validation).
+``stale`` (a frequency that asks for the value of an earlier epoch), ``misspelled``, ``off`` (there is no validation),
+``asked`` (validation runs in every epoch, and the Trainer's enable_validation is the program's own).
 """
 
 import os
@@ -47,14 +48,24 @@ class Model(scenario.pytorch("demos.boring_classes").BoringModel):
         return [optimizer], configs
 
 
+class Asked(pl.Trainer):
+    asked = 0
+
+    @property
+    def enable_validation(self):
+        self.asked += 1
+        return super().enable_validation
+
+
 def fit(epochs, path=None):
     model = Model()
+    pl.Trainer = Asked
     trainer = scenario.trainer(
         accelerator="cpu",
         max_epochs=epochs,
         limit_train_batches=2,
         limit_val_batches=0 if scenario.CASE == "off" else 1,
-        check_val_every_n_epoch=EVERY,
+        check_val_every_n_epoch=1 if scenario.CASE == "asked" else EVERY,
     )
     error = None
     try:
@@ -65,6 +76,7 @@ def fit(epochs, path=None):
         "error": error,
         "epochs": trainer.current_epoch,
         "steps": model.steps,
+        "asked": trainer.asked if scenario.CASE == "asked" else None,
         "lr": trainer.optimizers[0].param_groups[0]["lr"],
     }
 

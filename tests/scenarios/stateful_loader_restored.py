@@ -1,7 +1,7 @@
 """Issue 20550: a training with a stateful DataLoader is resumed from a checkpoint in the middle of an epoch.
 
 Cases: ``estimated`` (configure_optimizers reads ``estimated_stepping_batches``), ``not-estimated``, ``whole`` (the
-training is not interrupted). With ``fresh``, nothing is resumed.
+training is not interrupted). With ``fresh``, nothing is resumed, and who loads states is counted.
 """
 
 import os
@@ -68,7 +68,16 @@ def fit(steps, **options):
 if __name__ == "__main__":
     torch.manual_seed(1)
     if scenario.CASE == "fresh":
+        loop = scenario.pytorch("loops.fit_loop")._FitLoop
+        load, loads = loop._load_combined_loader_states, []
+
+        def counted(self):
+            loads.append(self.epoch_progress.current.ready)
+            load(self)
+
+        loop._load_combined_loader_states = counted
         seen, restored = fit(8)
+        scenario.observe(loads=loads)
     else:
         fit(2)
         seen, restored = fit(6, ckpt_path=OUT / "checkpoints" / "step=2.ckpt")

@@ -1,7 +1,8 @@
 """PR 21396: StochasticWeightAveraging with ``max_epochs=-1``. Averages from the second epoch on, ends by ``max_steps``.
 
 CASE "batch-norm": the model has such a layer. CASE "early": the run ends before averaging begins. CASE "fraction":
-``swa_epoch_start`` is a fraction, of an unknown number of epochs.
+``swa_epoch_start`` is a fraction, of an unknown number of epochs. CASE "own": a class derived from the callback knows
+such runs by itself.
 """
 
 import _scenario as scenario
@@ -37,17 +38,33 @@ class Model(pl.LightningModule):
         return torch.optim.SGD(self.parameters(), lr=0.1)
 
 
+class Own(SWA):
+    transferred = 0
+    swa_end = 1000
+
+    def on_train_end(self, trainer, pl_module):
+        super().on_train_end(trainer, pl_module)
+        self.transfer_weights(self._average_model, pl_module)
+
+    @staticmethod
+    def transfer_weights(src, dst):
+        Own.transferred += 1
+        SWA.transfer_weights(src, dst)
+
+
 if __name__ == "__main__":
     pl.seed_everything(5)
     model = Model()
+    callback = Own if scenario.CASE == "own" else SWA
     trainer = scenario.trainer(
-        max_epochs=-1, max_steps=8, callbacks=[SWA(swa_lrs=0.05, swa_epoch_start=START, annealing_epochs=1)]
+        max_epochs=-1, max_steps=8, callbacks=[callback(swa_lrs=0.05, swa_epoch_start=START, annealing_epochs=1)]
     )
     with scenario.observing_warnings():
         trainer.fit(model, DataLoader(torch.rand(8, 2), batch_size=4))
     average = torch.stack(model.to_average).mean(0) if model.to_average else torch.zeros(())
     scenario.observe(
         steps=trainer.global_step,
+        transferred=Own.transferred,
         weights=model.weights(),
         averaged=torch.allclose(model.weights(), average),
         as_trained=trainer.global_step > 0 and torch.equal(model.weights(), model.trained),

@@ -6,23 +6,34 @@ import sys
 from typing import Any, Callable
 
 from lightning_patches import notices
+from lightning_patches.engine.distributions import upstream_module
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 _CALLBACK = "pytorch.callbacks.stochastic_weight_avg:StochasticWeightAveraging"
 
 _ENDLESS = -1
 
+_OWN_WAYS = ("swa_end", "on_fit_start", "on_train_end", "transfer_weights")
+
+
+def _is_endless(callback: Any, max_epochs: Any, namespace: str) -> bool:
+    """Whether the run has no last epoch, and no class derived from Lightning's has a way of its own to end in it."""
+    if max_epochs != _ENDLESS:
+        return False
+    base = upstream_module(namespace, "pytorch.callbacks.stochastic_weight_avg").StochasticWeightAveraging
+    return all(getattr(type(callback), name) is getattr(base, name) for name in _OWN_WAYS)
+
 
 def _swa_end(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
     def swa_end(self: Any) -> Any:
-        return float("inf") if self._max_epochs == _ENDLESS else original(self)
+        return float("inf") if _is_endless(self, self._max_epochs, namespace) else original(self)
 
     return swa_end
 
 
 def _on_fit_start(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def on_fit_start(self: Any, trainer: Any, pl_module: Any) -> None:
-        if trainer.max_epochs == _ENDLESS and isinstance(self._swa_epoch_start, float):
+        if isinstance(self._swa_epoch_start, float) and _is_endless(self, trainer.max_epochs, namespace):
             notices.report_misuse(
                 "swa-infinite-epochs",
                 f"StochasticWeightAveraging(swa_epoch_start={self._swa_epoch_start}) is a fraction of all epochs,"
@@ -31,7 +42,7 @@ def _on_fit_start(original: Callable[..., None], namespace: str) -> Callable[...
             )
             self._swa_epoch_start = sys.maxsize
         original(self, trainer, pl_module)
-        if self._max_epochs == _ENDLESS:
+        if _is_endless(self, self._max_epochs, namespace):
             # The original adds an epoch for batch norm statistics, which turns it into 0: nothing would be trained.
             trainer.fit_loop.max_epochs = _ENDLESS
 
@@ -41,7 +52,7 @@ def _on_fit_start(original: Callable[..., None], namespace: str) -> Callable[...
 def _on_train_end(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def on_train_end(self: Any, trainer: Any, pl_module: Any) -> None:
         original(self, trainer, pl_module)
-        if self._max_epochs == _ENDLESS and self._initialized:
+        if self._initialized and _is_endless(self, self._max_epochs, namespace):
             self.transfer_weights(self._average_model, pl_module)
 
     return on_train_end

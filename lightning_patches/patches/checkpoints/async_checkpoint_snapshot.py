@@ -64,7 +64,8 @@ def _copied_tensor(tensor: Any, copies: dict[Any, Any]) -> Any:
 
     if id(tensor) in copies:
         return copies[id(tensor)][0]
-    if tensor.layout != torch.strided or tensor.is_quantized or tensor.is_conj() or tensor.is_neg():
+    flags = tensor.is_nested, tensor.is_quantized, tensor.is_conj(), tensor.is_neg()
+    if tensor.layout != torch.strided or any(flags):
         copied = tensor.detach().clone()
     else:
         memory = tensor.untyped_storage()

@@ -23,7 +23,7 @@ def _file_exists(original: Callable[..., bool], namespace: str) -> Callable[...,
 def _agrees_as_lightning_does(strategy: Any, namespace: str) -> bool:
     """Whether nobody but Lightning says how the ranks of this strategy come to a decision."""
     for name in ("broadcast", "reduce_boolean_decision", "reduce", "root_device", "is_global_zero", "global_rank"):
-        found = inspect.getattr_static(strategy, name)
+        found = inspect.getattr_static(strategy, name, None)  # what stands in for one may answer by __getattr__
         module = getattr(getattr(found, "fget", found), "__globals__", {}).get("__name__", "")
         if not module.startswith(f"{namespace}."):
             return False

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any, Callable
 
+from lightning_patches.engine.distributions import upstream_module
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 from lightning_patches.patches.checkpoints._places import protocol_of
 
@@ -13,18 +15,22 @@ _CALLBACK = "pytorch.callbacks.model_checkpoint:ModelCheckpoint"
 
 def _remove_checkpoint(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def remove_checkpoint(self: Any, trainer: Any, filepath: Any) -> None:
-        if not _has_to_stay(filepath, trainer.ckpt_path, self.dirpath):
+        known = upstream_module(namespace, "pytorch.callbacks.model_checkpoint").ModelCheckpoint
+        # A class derived from it may have its files elsewhere than in its directory.
+        directory = self.dirpath if type(self) is known else None
+        if not _has_to_stay(filepath, trainer.ckpt_path, directory):
             original(self, trainer, filepath)
 
     return remove_checkpoint
 
 
 def _has_to_stay(filepath: Any, resumed_from: Any, dirpath: Any) -> bool:
-    """Whether a local file is the one that training was resumed from, or lies outside of the callback's directory."""
-    if protocol_of(filepath) != "file":
+    """Whether a local file is the one that training was resumed from, or in such a run lies outside of the callback's
+    directory."""
+    if not isinstance(resumed_from, (str, os.PathLike)) or protocol_of(filepath) != "file":
         return False
     path = Path(filepath).absolute()
-    if resumed_from is not None and path == Path(resumed_from).absolute():
+    if path == Path(resumed_from).absolute():
         return True
     return dirpath is not None and Path(dirpath).absolute() not in path.parents
 

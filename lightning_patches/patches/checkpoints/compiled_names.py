@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import Any
+from typing import Any, Iterator
 
 from lightning_patches.engine.distributions import upstream_module
 from lightning_patches.patch import Impact, Patch, Target, Upstream
@@ -25,7 +25,7 @@ def _load_state_dict(original: None, namespace: str) -> Any:
 
 def _renamed(model: Any, state_dict: Any) -> Any:
     """The entries by the model's names, where the two differ by ``_orig_mod``; ``None`` if none does."""
-    paths = {uncompiled(path): path for path, _ in model.named_modules(remove_duplicate=False)}
+    paths = {uncompiled(path): path for path in _paths(model)}
     renamed: Any = OrderedDict()
     for name, value in state_dict.items():
         path, _, last = name.rpartition(".")
@@ -36,6 +36,14 @@ def _renamed(model: Any, state_dict: Any) -> Any:
     versions = {uncompiled(path): about for path, about in getattr(state_dict, "_metadata", {}).items()}
     renamed._metadata = OrderedDict((path, versions[name]) for name, path in paths.items() if name in versions)
     return renamed
+
+
+def _paths(module: Any, path: str = "") -> Iterator[str]:
+    """As torch finds its way when it loads. ``named_modules`` may be the program's own."""
+    yield path
+    for name, part in vars(module)["_modules"].items():
+        if part is not None:
+            yield from _paths(part, f"{path}.{name}" if path else name)
 
 
 def uncompiled(path: str) -> str:

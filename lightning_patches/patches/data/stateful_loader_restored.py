@@ -13,7 +13,8 @@ def _setup_data(original: Callable[..., None], namespace: str) -> Callable[..., 
     def setup_data(self: Any) -> None:
         original(self)
         # The original returns at once where the loader was set up before the checkpoint was read.
-        self._load_combined_loader_states()
+        if self._combined_loader_states_to_load:
+            self._load_combined_loader_states()
 
     return setup_data
 

@@ -178,7 +178,8 @@ def _begin(trainer: Any) -> Optional[StopAgreement]:
 
 
 def _of(trainer: Any) -> Optional[StopAgreement]:
-    agreement: Optional[StopAgreement] = vars(trainer._signal_connector).get(_AGREEMENT)
+    # A connector of the program's own may have no room for it, or answer whatever it is asked.
+    agreement: Optional[StopAgreement] = getattr(trainer._signal_connector, "__dict__", {}).get(_AGREEMENT)
     return agreement
 
 

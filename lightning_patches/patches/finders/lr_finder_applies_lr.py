@@ -30,6 +30,7 @@ def _apply_suggestion(original: Callable[..., Any], namespace: str) -> Callable[
         if not isinstance(current, float) or current != learning_rate:  # it may be a property, with a setter
             parsing.lightning_setattr(model, attribute, learning_rate)
         groups = [group for optimizer in trainer.optimizers for group in optimizer.param_groups]
+        groups = [group for group in groups if group.get("lr") is not None]  # some optimizers do without
         rates = {float(group["lr"]) for group in groups}
         for group in groups:
             group["lr"] = learning_rate

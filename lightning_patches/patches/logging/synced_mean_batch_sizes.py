@@ -11,7 +11,8 @@ _RESULT = "pytorch.trainer.connectors.logger_connector.result"
 
 def _compute(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
     def compute(self: Any) -> Any:
-        if not (self.is_tensor and self.meta.is_mean_reduction and _is_lightnings(self.meta.sync.fn, namespace)):
+        sync = self.meta.sync
+        if not (sync.should and self.is_tensor and self.meta.is_mean_reduction and _is_lightnings(sync.fn, namespace)):
             return original(self)
         # The mean of the ranks' batch sizes is taken in place, and in whole numbers if the sizes are whole.
         sizes = self.cumulated_batch_size
@@ -40,6 +41,7 @@ PATCH = Patch(
         "pytorch.trainer.connectors.logger_connector.result:_Metadata.is_mean_reduction()",
         "pytorch.trainer.connectors.logger_connector.result:_Metadata.sync()",
         "pytorch.trainer.connectors.logger_connector.result:_ResultMetric.__setattr__()",
+        "pytorch.trainer.connectors.logger_connector.result:_Sync.should()",
     ),
     upstream=Upstream(issues=(21838, 12354), pull_requests=(21839,)),
     impact=Impact(

@@ -14,7 +14,8 @@ _TESTS = "tests/tests_pytorch"
 def _on_run_start(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def on_run_start(self: Any) -> None:
         trainer = self.trainer
-        if trainer.state.fn != "fit" or not trainer.fit_loop._should_accumulate():
+        without = trainer.state.fn != "fit" or trainer.accumulate_grad_batches == 1
+        if without or not trainer.fit_loop._should_accumulate():  # which asks the strategy, and loops of one's own
             original(self)
             return
         attributes = vars(trainer.lightning_module)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
+from lightning_patches.engine.distributions import upstream_module
 from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 _MODULE = "pytorch.loops.optimization.automatic"
@@ -13,6 +14,12 @@ def _closure(original: Callable[..., Any], namespace: str) -> Callable[..., Any]
     def closure(self: Any, *args: Any, **kwargs: Any) -> Any:
         import torch
 
+        # A backward of the program's own may need no gradients, as where an optimizer goes by the losses alone.
+        loop = getattr(getattr(self._step_fn, "func", None), "__self__", None)
+        model = getattr(getattr(loop, "trainer", None), "lightning_module", None)
+        lightnings = upstream_module(namespace, "pytorch.core.module").LightningModule
+        if isinstance(model, lightnings) and type(model).backward is not lightnings.backward:
+            return original(self, *args, **kwargs)
         with torch.enable_grad():
             return original(self, *args, **kwargs)
 
@@ -25,6 +32,7 @@ PATCH = Patch(
     group="crash",
     affected=(">=2.0.0,<2.0.7",),
     targets=(Target(f"{_MODULE}:Closure.closure", _closure),),
+    calls=("pytorch.core.module:LightningModule()", "pytorch.trainer.trainer:Trainer.lightning_module()"),
     upstream=Upstream(pull_requests=(18268,), fixed_in="2.0.7"),
     impact=Impact(
         "An optimizer whose step() runs under torch.no_grad() and does not switch gradients on for its closure "

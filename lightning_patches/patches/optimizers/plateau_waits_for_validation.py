@@ -33,6 +33,8 @@ def _update_learning_rates(original: Callable[..., None], namespace: str) -> Cal
 
 def _awaits_validation(loop: Any, config: Any) -> bool:
     """Whether a scheduler lacks its metric in an epoch without validation, or has lacked it in one before."""
+    if loop.trainer.check_val_every_n_epoch in (None, 1):  # before properties, which may be the program's own
+        return False
     if not (config.reduce_on_plateau and config.strict and loop.trainer.enable_validation):
         return False
     if loop._should_check_val_epoch() or (loop.trainer.current_epoch + 1) % config.frequency != 0:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Callable, Iterator, Optional
 
 _found: Optional[bool] = None
@@ -28,11 +29,13 @@ _open = 0
 def keeps_casts_without_grad() -> bool:
     """Whether this torch hands a weight's copy that was made without gradients to computations that need them.
 
-    Tried out once per process, on the CPU with a weight of one element: the cache is the same for all devices.
+    Tried out once per process, on the CPU with a weight of one element: the cache is the same for all devices. In a
+    thread of its own: modes that count or record operations, as a program may have open here, do not see it.
     """
     global _found
     if _found is None:
-        _found = _shows_it()
+        with ThreadPoolExecutor(1) as thread:
+            _found = thread.submit(_shows_it).result()
     return _found
 
 
@@ -40,7 +43,7 @@ def _shows_it() -> bool:
     import torch
 
     try:
-        with torch.inference_mode(False), torch.enable_grad(), torch.autocast("cpu", dtype=torch.bfloat16):
+        with torch.autocast("cpu", dtype=torch.bfloat16):
             weight = torch.ones(1, 1, dtype=torch.float32, device="cpu", requires_grad=True)
             with torch.no_grad():
                 torch.mm(weight, weight)
