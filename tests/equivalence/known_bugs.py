@@ -92,7 +92,7 @@ def page() -> str:
         "opt-in, since somebody may rely on how it is; in 2.0 also a `self.log` that moves its metrics. Of 1.5 to 1.9 "
         "only what keeps them from running on today's packages is known (`PROGRAMS_OF_1X.md`).",
         "",
-        table(facts, found),
+        table(facts, seen),
         "",
         "| release | left with the default set |",
         "| --- | --- |",
@@ -108,11 +108,12 @@ def page() -> str:
 def readme_table() -> str:
     """The table in the README."""
     facts, seen = read()
-    return table(facts, counted(seen), SHOWN)
+    return table(facts, seen, SHOWN)
 
 
-def table(facts: dict[str, Any], found: Found, only: tuple[str, ...] = ()) -> str:
+def table(facts: dict[str, Any], seen: list[Seen], only: tuple[str, ...] = ()) -> str:
     """The table in Markdown: a row for each stretch of releases with the same bugs, or for each of some releases."""
+    found, stale = counted(seen), sum(one.stale for one in seen)
     total = len({patch for arms in found.values() for patch in arms["stock"]})
     chosen = sorted((v for v in found if v in only or not only), key=Version)
     arms = ARMS if not only or any(found[v]["all"] for v in chosen) else ARMS[:2]
@@ -129,7 +130,8 @@ def table(facts: dict[str, Any], found: Found, only: tuple[str, ...] = ()) -> st
         "",
         f"How many of {total} known bugs show (a block for three), without a GPU: the scenarios in `tests/scenarios` "
         f"run on {len(found)} releases of {DISTRIBUTION}, {how} (torch "
-        f"{facts['torch']}, Python {facts['python']}, {facts['date']}). `audit` counts more, {_audited(SHOWN[2])} in "
+        f"{facts['torch']}, Python {facts['python']}, last on {facts['date']}, {100 * stale // len(seen)} % on older "
+        f"code of the patches). `audit` counts more, {_audited(SHOWN[2])} in "
         f"{SHOWN[2]}: also what only costs time, what no scenario shows, what has been patched since, and what has no "
         "patch.",
     ]
