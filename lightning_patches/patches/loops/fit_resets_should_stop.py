@@ -9,9 +9,7 @@ from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 def _fit(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def fit(self: Any, *args: Any, **kwargs: Any) -> None:
-        # Not before the first run, which the program has stopped, nor where the attribute is one of its own.
-        if self.state.fn is not None and vars(self).get("should_stop"):
-            self.should_stop = False
+        self.should_stop = False
         original(self, *args, **kwargs)
 
     return fit
