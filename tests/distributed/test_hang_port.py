@@ -51,6 +51,7 @@ PROBED = {
     "unclear": False,
     "gone": True,
     "crashed": False,
+    "for_memory": False,
     "failed": False,
     "seen": True,
     "children": [],
