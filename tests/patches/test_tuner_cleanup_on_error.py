@@ -156,4 +156,9 @@ EFFECTS = (
         ),
         programs={"lr_finder": ("tuner", "callback")},
     ),
+    Effect(
+        "the same in programs with code of their own: what is put back is not told",
+        lines=(r"message INFO Restor", r"warning UserWarning Be aware that when using `ckpt_path`, callbacks"),
+        situations=("asked_rate", "finders", "tuner"),
+    ),
 )
