@@ -157,8 +157,14 @@ EFFECTS = (
         programs={"lr_finder": ("tuner", "callback")},
     ),
     Effect(
-        "the same in programs with code of their own: what is put back is not told",
-        lines=(r"message INFO Restor", r"warning UserWarning Be aware that when using `ckpt_path`, callbacks"),
+        "the same in programs with code of their own: what is put back is not told, what cannot be put back is, and the "
+        "finder's file is removed",
+        lines=(
+            r"message INFO Restor",
+            r"warning UserWarning Be aware that when using `ckpt_path`, callbacks",
+            r"warning LightningPatchesWarning .* a finder failed",
+            r"(file|touched os\.remove) \S*\.(lr_find|scale_batch_size)_",
+        ),
         situations=("asked_rate", "finders", "tuner"),
     ),
 )
