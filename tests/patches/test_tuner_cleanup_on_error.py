@@ -157,7 +157,7 @@ EFFECTS = (
         programs={"lr_finder": ("tuner", "callback")},
     ),
     Effect(
-        "the same in programs with code of their own: what is put back is not told, what cannot be put back is, and the "
+        "the same in programs with code of their own: what is put back is not told, what cannot be is, and the "
         "finder's file is removed",
         lines=(
             r"message INFO Restor",
