@@ -271,7 +271,9 @@ class Judge:
                 return "reads what stock reads, another number of times"
         if _declared(patch, spec, difference):
             return "declared"
-        if trial.lives_longer(stock, alone) or _errors(stock) > _errors(alone):
+        ended = _errors(stock) - _errors(alone)
+        reported = any(symptom in error for error in ended for symptom in catalogue.find(patch)[0].impact.symptoms)
+        if trial.lives_longer(stock, alone) or _errors(stock) > _errors(alone) or reported:
             return trial.MENDED
         fixed_in = catalogue.find(patch)[0].fixed_in
         if fixed_in is None:
