@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import MethodType
 from typing import Any, Callable, Union
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 from lightning_patches.patches.fabric._through_forward import is_wrapped, through_forward
 
 _MODULE = "fabric.wrappers:_FabricModule"
@@ -51,6 +51,7 @@ PATCH = Patch(
     name="fabric-mark-forward-method",
     title="Any method of a Fabric module can be sent through the strategy: mark_forward_method()",
     group="compat",
+    changes_results=Effect("numbers", "of a program that marks methods only where that can be done"),
     affected=(">=2.0.0,<2.3.0",),
     targets=(
         Target(f"{_MODULE}.__getattr__", _getattr_marked),
