@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from lightning_patches.engine.distributions import upstream_module
+
 
 def place_of(path: Any) -> tuple[str, str]:
     """Protocol, and path below it. Told by the text: only the program's CheckpointIO may know what it means."""
@@ -18,3 +20,9 @@ def protocol_of(path: Any) -> str:
     from fsspec.utils import get_protocol  # type: ignore[import-untyped]
 
     return str(get_protocol(str(path)))
+
+
+def directory_of(callback: Any, namespace: str) -> Any:
+    """Where a ModelCheckpoint has its files; ``None`` for a class derived from it, which may have them elsewhere."""
+    known = upstream_module(namespace, "pytorch.callbacks.model_checkpoint").ModelCheckpoint
+    return callback.dirpath if type(callback) is known else None

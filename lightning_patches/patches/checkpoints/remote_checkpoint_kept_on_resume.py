@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.engine.distributions import upstream_module
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
-from lightning_patches.patches.checkpoints._places import place_of, protocol_of
+from lightning_patches.patches.checkpoints._places import directory_of, place_of, protocol_of
 
 _CALLBACK = "pytorch.callbacks.model_checkpoint:ModelCheckpoint"
 
 
 def _remove_remote(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def remove_checkpoint(self: Any, trainer: Any, filepath: Any) -> None:
-        known = upstream_module(namespace, "pytorch.callbacks.model_checkpoint").ModelCheckpoint
-        # A class derived from it may have its files elsewhere than in its directory.
-        directory = self.dirpath if type(self) is known else None
+        directory = directory_of(self, namespace)
         is_remote = protocol_of(str(filepath)) != "file"
         if not (is_remote and _has_to_stay(str(filepath), trainer.ckpt_path, directory)):
             original(self, trainer, filepath)
