@@ -230,7 +230,7 @@ class Judge:
         finding.verdict = "explained" if finding.patches and all(finding.because) else "finding"
         if finding.verdict == "explained" and trial.MENDED in finding.because:
             finding.verdict = "mended"
-        elif set(finding.because) == {ALONE_SAME}:  # it differed by chance
+        elif {*finding.because} <= {ALONE_SAME}:  # it differed by chance: nobody does it again
             finding.verdict, finding.patches, finding.because = "unlike itself", [], ["now and then"]
         finding.gone, finding.come = difference.gone[:12], difference.come[:12]
         return finding

@@ -164,6 +164,7 @@ EFFECTS = (
             r"warning UserWarning Be aware that when using `ckpt_path`, callbacks",
             r"warning LightningPatchesWarning .* a finder failed",
             r"(file|touched os\.remove) \S*\.(lr_find|scale_batch_size)_",
+            r"call \w+\.load_(model_)?state_dict\(",  # where this failed, it is tried once more
         ),
         situations=("asked_rate", "finders", "tuner"),
     ),

@@ -7,6 +7,7 @@ import pytest
 from tests.equivalence.proof import Proof, observes
 from tests.extension_points.judge import difference
 from tests.support.arms import Arm, run
+from tests.support.effects import Effect
 
 TRAINED = [1 - step / 8 for step in range(1, 7)]
 """The weight after each step, without an average."""
@@ -57,6 +58,14 @@ def _weights(steps):
     values = [value.hex() for value in steps]
     return observes({"validated": values, "saved": values, "trained": values[-1]})
 
+
+EFFECTS = (
+    Effect(
+        "where an average never begins, the trained weights are validated, saved and kept, not the initial ones",
+        (r"^program\.0: (weights |saw metrics = |file best/)",),
+        situations=("averaging",),
+    ),
+)
 
 PROOFS = (
     Proof(
