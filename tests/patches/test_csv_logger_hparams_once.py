@@ -18,7 +18,7 @@ def test_a_value_that_changes_is_written(version):
 
 EFFECTS = (
     Effect(
-        "hparams.yaml is not opened where it would be written as it is, and a file system of the program's own is asked "
+        "hparams.yaml is not opened where it would be written as it is, and the program's own file system is asked "
         "for less",
         (r"touched open \S*/hparams\.yaml$", r"call LocalFileSystem\.\w+\('\S*/version_0(/hparams\.yaml)?'"),
     ),

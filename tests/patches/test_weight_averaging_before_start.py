@@ -62,7 +62,7 @@ def _weights(steps):
 EFFECTS = (
     Effect(
         "where an average never begins, the trained weights are validated, saved and kept, not the initial ones",
-        (r"^program\.0: (weights |saw metrics = |file best/)",),
+        (r"^program\.0: (weights |saw metrics = |file (best/|\S*/metrics.csv))",),
         situations=("averaging",),
     ),
 )
