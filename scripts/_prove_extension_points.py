@@ -2,6 +2,7 @@
 
     scripts/prove extension_points                          # all of them, on the releases of the judge (hours)
     scripts/prove extension_points --releases 2.6.6 --minutes 20
+    scripts/prove extension_points --again              # what the record has no excuse for, once more
     scripts/prove extension_points --releases 2.6.6 --only fabric,swa --kinds documented,plain --try   # keep no record
 
 The record is upstream/evidence/extension_points.json. What a patch may change, besides what the first fixed release
@@ -21,6 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--times", type=int, default=judge.TIMES, help="fits of a program that is repeated")
     parser.add_argument("--without", default="", help="patches to leave out")
     parser.add_argument("--minutes", type=float, default=1e6, help="for each release; what was tried by then is kept")
+    parser.add_argument("--again", action="store_true", help="of each release what nothing excused, alone")
     parser.add_argument("--try", action="store_true", dest="tried", help="write no record")
 
 
@@ -31,7 +33,7 @@ def words(text: str) -> tuple[str, ...]:
 def run(options: argparse.Namespace) -> int:
     known, worst = record.load(), 0
     for version in words(options.releases):
-        known.begin(version)
+        again = known.begin(version, again=options.again)
         until = time.monotonic() + options.minutes * 60
         with judge.Arms(version) as arms:
             tries = judge.Judge(arms, words(options.without))
@@ -39,6 +41,8 @@ def run(options: argparse.Namespace) -> int:
                 if time.monotonic() > until:
                     break
                 if options.kinds and spec["kind"] not in words(options.kinds):
+                    continue
+                if options.again and judge.name_of(spec) not in again:
                     continue
                 if "times" in spec:
                     spec["times"] = options.times

@@ -215,18 +215,24 @@ class Judge:
         finding = Finding(self.arms.version, spec, "same")
         if not difference:
             return finding
-        again = self.arms.extended(spec, False)[0]
-        if stock.hung or change(stock, again):
-            finding.verdict, finding.because = "unlike itself", ["two runs of it differ on stock"]
-            return finding
-        for patch in self._blame(spec, stock):
-            alone = self.arms.extended(spec, True, patch)[0]
+        ends = any(line.endswith(": end returns") for line in stock.all_lines())
+
+        def take(patch: str, because: str, changed: Change) -> None:
             finding.patches.append(patch)
-            finding.because.append(self._excuse(patch, spec, stock, alone))
-            changed = change(stock, alone)
-            ends = any(line.endswith(": end returns") for line in stock.all_lines())
+            finding.because.append(because)
             if ends and any(RESULTS.match(line) for line in (*changed.gone, *changed.come)):
                 finding.results.append(patch)
+
+        known = [name for name in default_patches(self.arms.version) if _declared(name, spec, difference)]
+        if len(known) == 1 and not stock.hung:  # nobody else may do this: no need to run it with one patch at a time
+            take(known[0], "declared", difference)
+        elif stock.hung or change(stock, self.arms.extended(spec, False)[0]):
+            finding.verdict, finding.because = "unlike itself", ["two runs of it differ on stock"]
+            return finding
+        else:
+            for patch in self._blame(spec, stock):
+                alone = self.arms.extended(spec, True, patch)[0]
+                take(patch, self._excuse(patch, spec, stock, alone), change(stock, alone))
         finding.verdict = "explained" if finding.patches and all(finding.because) else "finding"
         if finding.verdict == "explained" and trial.MENDED in finding.because:
             finding.verdict = "mended"

@@ -30,11 +30,14 @@ class Record:
     same: dict[str, dict[str, int]] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
 
-    def begin(self, version: str) -> None:
-        """What was known of the release makes way."""
+    def begin(self, version: str, again: bool = False) -> set[str]:
+        """What was known of the release makes way: all of it, or what nothing excused. Returns the names of that."""
         self.circumstances = {name: fact for name, fact in evidence.surroundings().items() if name != "device"}
-        self.same[version] = {}
-        self.findings = [finding for finding in self.findings if finding.version != version]
+        if not again:
+            self.same[version] = {}
+        out = [f for f in self.findings if f.version == version and (f.verdict == "finding" or not again)]
+        self.findings = [finding for finding in self.findings if finding not in out]
+        return {name_of(finding.spec) for finding in out}
 
     def take(self, finding: Finding) -> None:
         if finding.verdict != "same":
