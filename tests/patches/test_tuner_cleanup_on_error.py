@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.equivalence.proof import Observations, Proof, sees
-from tests.extension_points.judge import difference
+from tests.extension_points.judge import Arms, difference
 from tests.support.arms import Arm, run
 from tests.support.effects import Effect
 
@@ -123,6 +123,18 @@ def test_an_attribute_that_the_finder_does_not_ask_for_is_not_asked_for():
     assert not difference("asked_rate", "2.6.6", "tuner-cleanup-on-error")
 
 
+@pytest.mark.parametrize("version", ["2.2.5", "2.6.6"])
+@pytest.mark.parametrize(
+    ("part", "method"), [("Model", "load_state_dict"), ("SingleDeviceStrategy", "load_checkpoint")]
+)
+def test_what_fails_when_the_finder_restores_is_not_tried_again(part, method, version):
+    spec = {"situation": "tuner", "kind": "raises", "part": part, "method": method}
+    with Arms(version) as arms:
+        stock, shim = arms.extended(spec, False)[0], arms.extended(spec, True, PATCH)[0]
+    calls = [[line for line in trace.all_lines() if f": call {part}.{method}(" in line] for trace in (stock, shim)]
+    assert calls[0] and calls[0] == calls[1], calls
+
+
 PROOFS = (
     Proof(
         "tuner-cleanup-on-error",
@@ -164,7 +176,7 @@ EFFECTS = (
             r"warning UserWarning Be aware that when using `ckpt_path`, callbacks",
             r"warning LightningPatchesWarning .* a finder failed",
             r"(file|touched os\.remove) \S*\.(lr_find|scale_batch_size)_",
-            r"call \w+\.load_(model_)?state_dict\(",  # where this failed, it is tried once more
+            r"call DataLoader\.check_worker_number_rationality\(\)$",
         ),
         situations=("asked_rate", "finders", "tuner"),
     ),

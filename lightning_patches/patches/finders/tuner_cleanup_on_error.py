@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import inspect
 import sys
+from traceback import walk_tb
 from types import FrameType
 from typing import Any, Callable, Iterator, Optional
 
 from lightning_patches import notices
-from lightning_patches.engine.distributions import upstream_module
+from lightning_patches.engine.distributions import module_name, upstream_module
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 from lightning_patches.patches.finders._own_checkpoint import finder_above, is_finder
 
@@ -29,12 +30,14 @@ _LOOP_FLAGS = (
 
 def _finder_below(error: BaseException, namespace: str) -> Optional[FrameType]:
     """The finder that an error came up through."""
-    traceback = error.__traceback__
-    while traceback is not None:
-        if is_finder(traceback.tb_frame, namespace):
-            return traceback.tb_frame
-        traceback = traceback.tb_next
-    return None
+    return next((frame for frame, _ in walk_tb(error.__traceback__) if is_finder(frame, namespace)), None)
+
+
+def _restored(error: BaseException, namespace: str) -> bool:
+    """Whether an error ended what restores a checkpoint: the finder's end, in a search that had gone well."""
+    home = module_name(namespace, "pytorch.trainer.connectors.checkpoint_connector")
+    frames = (frame for frame, _ in walk_tb(error.__traceback__))
+    return any(each.f_code.co_name == "restore" and each.f_globals.get("__name__") == home for each in frames)
 
 
 def _first_error(error: BaseException, namespace: str) -> BaseException:
@@ -84,18 +87,21 @@ class _Before:
         name, holders = next(((name, found) for name, found in held if found), ("", []))
         self.hyperparameters = [(holder, name, _get(holder, name)) for holder in holders]
 
-    def put_back(self, known: dict[str, Any]) -> None:
+    def put_back(self, error: BaseException) -> None:
         """Undo what the finder did, without talking to other ranks: they may be anywhere, or gone.
 
         A step that fails gives a warning and does not keep the others from being taken.
 
         Args:
-            known: the finder's own variables, in which it keeps the loops' state for its end.
+            error: that of the finder, whose own variables keep the loops' state for its end.
         """
+        frame = _finder_below(error, self.namespace)
+        known = {} if frame is None else frame.f_locals
         checkpoint_path = known.get("ckpt_path")
+        to_load = None if _restored(error, self.namespace) else checkpoint_path  # that would fail again
         steps: tuple[tuple[str, Callable[[], None]], ...] = (
             ("the trainer's settings", self._settings),
-            ("the initial weights and optimizer state", lambda: self._initial_state(checkpoint_path)),
+            ("the initial weights and optimizer state", lambda: self._initial_state(to_load)),
             ("the progress of the loops", lambda: self._progress(known.get("params", {}).get("loop_state_dict"))),
             ("the tuned hyperparameter", self._hyperparameters),
             ("the temporary checkpoint (to be removed)", lambda: self._remove(checkpoint_path)),
@@ -203,11 +209,10 @@ def _clean_up(original: Callable[..., Any], namespace: str, before: Callable[[di
         except BaseException as error:
             failure = _first_error(error, namespace)
         try:
-            frame = _finder_below(failure, namespace)
-            state.put_back(frame.f_locals if frame is not None else {})
+            state.put_back(failure)
             raise failure  # outside of the handler: it keeps the context that it came with
         finally:
-            del failure, frame  # or its traceback would lead back to itself, and keep the model alive
+            del failure  # or its traceback would lead back to itself, and keep the model alive
 
     return finder
 
