@@ -43,6 +43,8 @@ BRACKETS = (
 
 TIMES = 20
 Spec = dict[str, Any]
+CHANCE = re.compile(r"message INFO \[rank: \d\] Received SIGTERM")
+"""Where one of two ranks fails, whether the other is told to end before it does so by itself."""
 
 
 class Arms(trial.Arms):
@@ -75,7 +77,8 @@ class Arms(trial.Arms):
             trace.status["program"] = status
             for path in out.glob("*.[0-9]*"):
                 if path.is_file() and path.suffix[1:].isdigit():
-                    trace.lines[path.name] = path.read_text(errors="replace").splitlines()
+                    lines = path.read_text(errors="replace").splitlines()
+                    trace.lines[path.name] = [line for line in lines if not CHANCE.match(line)]
             if (out / "reached").exists():
                 reached = set((out / "reached").read_text().splitlines())
         return trace, reached
