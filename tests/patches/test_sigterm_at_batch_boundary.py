@@ -181,6 +181,6 @@ PROOFS = (
 EFFECTS = (
     Effect(
         "the cluster environment is asked for the number of ranks when a run begins, and no longer at each batch",
-        lines=(r"call LightningEnvironment\.\w+\(",),
+        lines=(r"call (instance of )?LightningEnvironment\.\w+\(",),
     ),
 )
