@@ -899,3 +899,26 @@ def own_check(x: Extension) -> None:
         path = os.path.join("best", sorted(os.listdir("best"))[0]) if epochs > 1 else None
         tr.fit(model, loader(x), loader(x, 4), ckpt_path=path)
         saw("still there", vars(epoch_loop).get("_should_check_val_fx") is own)
+
+
+@situation
+def traced(x: Extension) -> None:
+    """A model with a traced part is searched for a learning rate and trained, and refuses another one's weights."""
+
+    class Traced(Model):
+        def __init__(self) -> None:
+            super().__init__()
+            self.part = torch.jit.trace(torch.nn.Linear(4, 4), torch.ones(2, 4))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.head(self.backbone(self.part(x)))
+
+    Traced.__module__ = __name__
+    model, tr = x.make(Traced), trainer(x, logger=False, max_epochs=1)
+    x.make(module("pytorch.tuner").Tuner, tr).lr_find(model, loader(x, 32), num_training=8)
+    tr.fit(model, loader(x))
+    try:
+        model.load_state_dict({"head.weight": torch.ones(1, 4)})
+    except RuntimeError as error:
+        saw("refused", str(error))
+    told(model, tr)
