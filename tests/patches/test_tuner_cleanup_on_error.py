@@ -123,6 +123,10 @@ def test_an_attribute_that_the_finder_does_not_ask_for_is_not_asked_for():
     assert not difference("asked_rate", "2.6.6", "tuner-cleanup-on-error")
 
 
+def test_a_model_with_a_traced_part_is_searched():
+    assert not difference("traced", "2.6.6", "tuner-cleanup-on-error")
+
+
 PROOFS = (
     Proof(
         "tuner-cleanup-on-error",
