@@ -922,3 +922,43 @@ def traced(x: Extension) -> None:
     except RuntimeError as error:
         saw("refused", str(error))
     told(model, tr)
+
+
+@situation
+def black_box(x: Extension) -> None:
+    """An optimizer that knows no parameters, only the model."""
+
+    class Search(torch.optim.Optimizer):
+        def __init__(self, model: Any) -> None:
+            self.model, self.defaults, self.state = model, {}, {}  # type: ignore[assignment]
+            self.param_groups = [{"lr": 0.125}]
+
+        def step(self, closure: Any = None) -> Any:  # type: ignore[override]
+            loss = closure()
+            with torch.no_grad():
+                for parameter in self.model.parameters():
+                    parameter.mul_(1 - self.param_groups[0]["lr"])
+            return loss
+
+        def zero_grad(self, *_: Any, **__: Any) -> None:
+            pass
+
+        def state_dict(self) -> Any:
+            return {}
+
+        def load_state_dict(self, state_dict: Any) -> None:
+            pass
+
+        def __repr__(self) -> str:
+            return "Search"
+
+    class Searched(Model):
+        def configure_optimizers(self) -> Any:
+            return Search(self)
+
+    Searched.__module__ = __name__
+    for epochs in (1, 2):
+        model, tr = x.make(Searched), trainer(x, logger=False, max_epochs=epochs)
+        tr.fit(model, loader(x), ckpt_path="searched.ckpt" if epochs > 1 else None)
+        tr.save_checkpoint("searched.ckpt")
+        told(model, tr)
