@@ -962,3 +962,54 @@ def black_box(x: Extension) -> None:
         tr.fit(model, loader(x), ckpt_path="searched.ckpt" if epochs > 1 else None)
         tr.save_checkpoint("searched.ckpt")
         told(model, tr)
+
+
+@situation
+def wrapping_optimizer(x: Extension) -> None:
+    """An optimizer around another one, which it keeps under the name that Lightning's wrappers have for theirs."""
+
+    class Around(torch.optim.Optimizer):
+        def __init__(self, inner: Any) -> None:
+            self._optimizer, self.defaults, self.state = inner, inner.defaults, inner.state
+            self.param_groups = inner.param_groups
+
+        def step(self, closure: Any = None) -> Any:  # type: ignore[override]
+            note("call", "Around.step")
+            return self._optimizer.step(closure)
+
+        def zero_grad(self, *_: Any, **__: Any) -> None:
+            self._optimizer.zero_grad()
+
+        def state_dict(self) -> Any:
+            return self._optimizer.state_dict()
+
+        def load_state_dict(self, state_dict: Any) -> None:
+            self._optimizer.load_state_dict(state_dict)
+
+        def __repr__(self) -> str:
+            return "Around"
+
+    class Manual(Model):
+        def __init__(self) -> None:
+            super().__init__()
+            self.automatic_optimization = False
+
+        def training_step(self, batch: Any, batch_idx: int) -> None:  # type: ignore[override]
+            optimizer = self.optimizers()
+            optimizer.zero_grad()
+            self.manual_backward(self(batch[0]).pow(2).mean())
+            optimizer.step()
+
+        def configure_optimizers(self) -> Any:
+            return Around(torch.optim.SGD(self.parameters(), 0.125))
+
+    Manual.__module__ = __name__
+    model, tr = x.make(Manual), trainer(x, logger=False, max_epochs=1)
+    tr.fit(model, loader(x))
+    told(model, tr)
+    fabric = module("fabric").Fabric(accelerator="cpu", devices=1)
+    net = torch.nn.Linear(4, 1)
+    wrapped, optimizer = fabric.setup(net, Around(torch.optim.SGD(net.parameters(), 0.125)))
+    optimizer.load_state_dict(optimizer.state_dict())
+    fabric.backward(wrapped(torch.ones(2, 4)).sum())
+    optimizer.step()
