@@ -899,3 +899,117 @@ def own_check(x: Extension) -> None:
         path = os.path.join("best", sorted(os.listdir("best"))[0]) if epochs > 1 else None
         tr.fit(model, loader(x), loader(x, 4), ckpt_path=path)
         saw("still there", vars(epoch_loop).get("_should_check_val_fx") is own)
+
+
+@situation
+def traced(x: Extension) -> None:
+    """A model with a traced part is searched for a learning rate and trained, and refuses another one's weights."""
+
+    class Traced(Model):
+        def __init__(self) -> None:
+            super().__init__()
+            self.part = torch.jit.trace(torch.nn.Linear(4, 4), torch.ones(2, 4))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.head(self.backbone(self.part(x)))
+
+    Traced.__module__ = __name__
+    model, tr = x.make(Traced), trainer(x, logger=False, max_epochs=1)
+    x.make(module("pytorch.tuner").Tuner, tr).lr_find(model, loader(x, 32), num_training=8)
+    tr.fit(model, loader(x))
+    try:
+        model.load_state_dict({"head.weight": torch.ones(1, 4)})
+    except RuntimeError as error:
+        saw("refused", str(error))
+    told(model, tr)
+
+
+@situation
+def black_box(x: Extension) -> None:
+    """An optimizer that knows no parameters, only the model."""
+
+    class Search(torch.optim.Optimizer):
+        def __init__(self, model: Any) -> None:
+            self.model, self.defaults, self.state = model, {}, {}  # type: ignore[assignment]
+            self.param_groups = [{"lr": 0.125}]
+
+        def step(self, closure: Any = None) -> Any:  # type: ignore[override]
+            loss = closure()
+            with torch.no_grad():
+                for parameter in self.model.parameters():
+                    parameter.mul_(1 - self.param_groups[0]["lr"])
+            return loss
+
+        def zero_grad(self, *_: Any, **__: Any) -> None:
+            pass
+
+        def state_dict(self) -> Any:
+            return {}
+
+        def load_state_dict(self, state_dict: Any) -> None:
+            pass
+
+        def __repr__(self) -> str:
+            return "Search"
+
+    class Searched(Model):
+        def configure_optimizers(self) -> Any:
+            return Search(self)
+
+    Searched.__module__ = __name__
+    for epochs in (1, 2):
+        model, tr = x.make(Searched), trainer(x, logger=False, max_epochs=epochs)
+        tr.fit(model, loader(x), ckpt_path="searched.ckpt" if epochs > 1 else None)
+        tr.save_checkpoint("searched.ckpt")
+        told(model, tr)
+
+
+@situation
+def wrapping_optimizer(x: Extension) -> None:
+    """An optimizer around another one, which it keeps under the name that Lightning's wrappers have for theirs."""
+
+    class Around(torch.optim.Optimizer):
+        def __init__(self, inner: Any) -> None:
+            self._optimizer, self.defaults, self.state = inner, inner.defaults, inner.state
+            self.param_groups = inner.param_groups
+
+        def step(self, closure: Any = None) -> Any:  # type: ignore[override]
+            note("call", "Around.step")
+            return self._optimizer.step(closure)
+
+        def zero_grad(self, *_: Any, **__: Any) -> None:
+            self._optimizer.zero_grad()
+
+        def state_dict(self) -> Any:
+            return self._optimizer.state_dict()
+
+        def load_state_dict(self, state_dict: Any) -> None:
+            self._optimizer.load_state_dict(state_dict)
+
+        def __repr__(self) -> str:
+            return "Around"
+
+    class Manual(Model):
+        def __init__(self) -> None:
+            super().__init__()
+            self.automatic_optimization = False
+
+        def training_step(self, batch: Any, batch_idx: int) -> None:  # type: ignore[override]
+            optimizer = self.optimizers()
+            optimizer.zero_grad()
+            self.manual_backward(self(batch[0]).pow(2).mean())
+            optimizer.step()
+
+        def configure_optimizers(self) -> Any:
+            return Around(torch.optim.SGD(self.parameters(), 0.125))
+
+    Manual.__module__ = __name__
+    model, tr = x.make(Manual), trainer(x, logger=False, max_epochs=1)
+    tr.fit(model, loader(x))
+    told(model, tr)
+    fabric = module("fabric").Fabric(accelerator="cpu", devices=1)
+    net = torch.nn.Linear(4, 1)
+    wrapped, optimizer = fabric.setup(net, Around(torch.optim.SGD(net.parameters(), 0.125)))
+    optimizer.load_state_dict(optimizer.state_dict())
+    fabric.backward(wrapped(torch.ones(2, 4)).sum())
+    optimizer.step()

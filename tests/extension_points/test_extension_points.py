@@ -13,8 +13,26 @@ from tests.support.effects import declared
 
 SAMPLE = {"2.2.5": ("manual", "precision"), "2.6.6": ("checkpoints", "tuner", "interrupted")}
 OWN = {
-    "2.2.5": ("own_freeze", "own_set_epoch", "merged", "asynchronous", "asked_rate", "own_check", "remote"),
-    "2.6.6": ("own_freeze", "own_set_epoch", "merged", "progress", "own_average", "registries", "entry_points"),
+    "2.2.5": (
+        "own_freeze",
+        "own_set_epoch",
+        "merged",
+        "asynchronous",
+        "asked_rate",
+        "own_check",
+        "remote",
+        "black_box",
+    ),
+    "2.6.6": (
+        "own_freeze",
+        "own_set_epoch",
+        "merged",
+        "progress",
+        "own_average",
+        "registries",
+        "entry_points",
+        "traced",
+    ),
 }
 """Programs with classes of their own that a patch once did harm to."""
 HARMFUL = ("calls_a_hook_twice", "loses_a_checkpoint", "other_weights_in_the_checkpoint")

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.equivalence.proof import Proof, sees
+from tests.extension_points.judge import difference
 from tests.support.arms import Arm, run
 
 
@@ -28,6 +29,10 @@ def test_what_is_not_strict_is_as_before():
     """torch raises no error there. What does not fit is not loaded."""
     stock, shim = (observed("2.6.6", "loose", shim) for shim in (False, True))
     assert stock[0] and shim[0] and not stock[1]["same"] and not shim[1]["same"]
+
+
+def test_a_model_with_a_traced_part_refuses_as_before():
+    assert not difference("traced", "2.6.6", "compiled-names")
 
 
 PROOFS = tuple(

@@ -1,6 +1,7 @@
 """PR 18488: fabric.load() leaves the optimizer that steps as it was made."""
 
 from tests.equivalence.proof import Proof, sees
+from tests.extension_points.judge import difference
 
 RATE = (0.01).hex()
 
@@ -12,6 +13,10 @@ def begins_anew(seen):
 def goes_on(seen):
     rates = seen["shown"], seen["used"], seen["set_later"]
     return seen["resumed"] == seen["uninterrupted"] and rates == (RATE, RATE, (0.5).hex())
+
+
+def test_an_optimizer_around_another_one_is_the_one_that_steps():
+    assert not difference("wrapping_optimizer", "2.0.0", "fabric-optimizer-load-state")
 
 
 PROOFS = (Proof("fabric-optimizer-load-state", sees(begins_anew), right=sees(goes_on)),)

@@ -1,7 +1,13 @@
 """PR 18280: what self.optimizers() shows after a checkpoint was loaded."""
 
 from tests.equivalence.proof import Proof, sees
+from tests.extension_points.judge import difference
 from tests.support.arms import Arm, run
+
+
+def test_an_optimizer_around_another_one_is_the_one_that_steps():
+    assert not difference("wrapping_optimizer", "2.0.0", "manual-optimizer-state")
+
 
 PROOFS = (
     Proof(

@@ -5,6 +5,7 @@ from functools import cache
 import pytest
 
 from tests.equivalence.proof import Proof, sees
+from tests.extension_points.judge import difference
 from tests.support.arms import Arm, run
 
 PARAMETERS = 2
@@ -36,6 +37,10 @@ def test_a_count_that_belongs_on_the_device_goes_there(case):
     stock = observed(Arm("lightning", "2.3.3"), case)
     assert devices(stock) == {"cuda:0"}
     assert observed(Arm("lightning", "2.3.3", shim=True), case) == stock
+
+
+def test_an_optimizer_that_knows_no_parameters():
+    assert not difference("black_box", "2.0.0", "resumed-optimizer-step-device")
 
 
 PROOFS = (

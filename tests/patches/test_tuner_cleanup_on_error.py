@@ -135,6 +135,10 @@ def test_what_fails_when_the_finder_restores_is_not_tried_again(part, method, ve
     assert calls[0] and calls[0] == calls[1], calls
 
 
+def test_a_model_with_a_traced_part_is_searched():
+    assert not difference("traced", "2.6.6", "tuner-cleanup-on-error")
+
+
 PROOFS = (
     Proof(
         "tuner-cleanup-on-error",

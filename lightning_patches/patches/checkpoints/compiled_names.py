@@ -39,9 +39,9 @@ def _renamed(model: Any, state_dict: Any) -> Any:
 
 
 def _paths(module: Any, path: str = "") -> Iterator[str]:
-    """As torch finds its way when it loads. ``named_modules`` may be the program's own."""
+    """As torch finds its way when it loads. ``named_modules`` may be the program's own; a traced part has none."""
     yield path
-    for name, part in vars(module)["_modules"].items():
+    for name, part in vars(module).get("_modules", {}).items():
         if part is not None:
             yield from _paths(part, f"{path}.{name}" if path else name)
 

@@ -6,8 +6,8 @@ from typing import Any, Callable
 
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
-_OWN = {"load_state_dict", "state_dict", "step", "zero_grad", "__del__"}
-"""What the wrapper has of its own, even where the optimizer carries one on the instance (a scheduler's ``step``)."""
+_OWN = {"load_state_dict", "state_dict", "step", "zero_grad", "__del__", "_optimizer", "_strategy", "_callbacks"}
+"""What the wrapper has of its own, even where the optimizer has it, too: a scheduler's ``step``, or an inner one."""
 
 
 def _load_state_dict(original: None, namespace: str) -> Callable[..., None]:

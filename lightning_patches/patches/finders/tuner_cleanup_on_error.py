@@ -183,14 +183,14 @@ def _loops(trainer: Any) -> Iterator[Any]:
 
 
 def _modules(model: Any) -> Iterator[Any]:
-    """The modules of a model, without asking it: ``modules`` may be the program's own."""
+    """The modules of a model, without asking it: ``modules`` may be the program's own. A traced one has no parts."""
     waiting, seen = [model], set()
     while waiting:
         module = waiting.pop()
         if module is not None and id(module) not in seen:
             seen.add(id(module))
             yield module
-            waiting += vars(module)["_modules"].values()
+            waiting += vars(module).get("_modules", {}).values()
 
 
 def _get(holder: Any, name: str) -> Any:

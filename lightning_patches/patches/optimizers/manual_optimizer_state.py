@@ -6,6 +6,9 @@ from typing import Any, Callable
 
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
+_OWN = {"step", "__del__", "_optimizer", "_strategy", "_on_before_step", "_on_after_step"}
+"""What the wrapper has of its own, even where the optimizer has it, too, as one around another one may."""
+
 
 def _optimizers(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
     def optimizers(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -14,7 +17,7 @@ def _optimizers(original: Callable[..., Any], namespace: str) -> Callable[..., A
             own: Any = vars(optimizer)
             if "_on_after_step" in own and "_optimizer" in own:  # Lightning's wrapper, and not Fabric's
                 inner = vars(own["_optimizer"])
-                own.update((name, value) for name, value in inner.items() if name not in ("step", "__del__"))
+                own.update((name, value) for name, value in inner.items() if name not in _OWN)
         return found
 
     return optimizers

@@ -25,7 +25,7 @@ def _steps_on_the_cpu(optimizer: Any) -> list[tuple[Any, Any]]:
     for group in optimizer.param_groups:
         if group.get("fused") or group.get("capturable"):
             continue
-        for parameter in group["params"]:
+        for parameter in group.get("params", ()):  # an optimizer of the program's own may know none
             state = optimizer.state.get(parameter)
             step = state.get("step") if isinstance(state, dict) else None
             if isinstance(step, torch.Tensor) and step.ndim == 0 and step.device.type == "cpu":
