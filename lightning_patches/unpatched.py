@@ -165,6 +165,7 @@ UNPATCHED = (
             "pytorch_lightning.utilities.cli imports a private class that jsonargparse no longer has. Everything else "
             "of 1.5 runs; a program with a command line does on 1.6.5.",
             ("cannot import name '_ActionSubCommands' from 'jsonargparse.actions'",),
+            error="ImportError: cannot import name '_ActionSubCommands' from 'jsonargparse.actions'",
         ),
         why_not="the whole command line of 1.5 is built on what jsonargparse was then",
         move_to="1.6.5",

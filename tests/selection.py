@@ -8,14 +8,17 @@ from typing import Any
 
 TESTS = Path(__file__).resolve().parent
 FIRST_OF_EACH = (
+    "activation/",
     "conformance/test_conformance.py",
+    "distributed/",
     "equivalence/test_programs_of_1x.py",
+    "extension_points/",
     "healthy/",
     "patches/",
     "pythons/",
     "simulated_cuda/",
 )
-"""Below ``tests``: where the first case of each test is chosen; of what is said patch by patch, that of each patch."""
+"""Below ``tests``: where the first case of each test is chosen, for each patch and for each way in (``world``)."""
 CELLS = "equivalence/test_equivalence.py"
 """Where each patch's newest affected release is chosen, in its first case."""
 
@@ -30,7 +33,7 @@ def soon(items: Sequence[Any]) -> list[bool]:
         if path == CELLS and "cell" in parameters:
             wanted, subject = _is_newest_affected(item, parameters["cell"]), parameters["cell"].proof.patch
         elif path.startswith(FIRST_OF_EACH):
-            wanted, subject = True, str(parameters.get("patch", ""))
+            wanted, subject = True, str(parameters.get("patch", parameters.get("world", "")))
         else:
             chosen.append(True)
             continue

@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -94,9 +95,9 @@ def test_a_span_is_stale_where_one_of_its_releases_is_and_the_cells_know_which(t
 
 @pytest.mark.parametrize("path", RECORDS, ids=lambda path: path.stem)
 def test_the_records_can_be_read_and_are_written_as_they_are(path, tmp_path):
-    facts, seen = evidence.read(path, lambda one: "")
+    copy = Path(shutil.copy(path, tmp_path))  # without the cells that a run on this machine may have left
+    facts, seen = evidence.read(copy, lambda one: "")
     assert len({(one.case, one.place, one.saw.partition(":")[0]) for one in seen}) == len(seen)
-    copy = tmp_path / path.name
     if seen:
         evidence.write(copy, facts, seen)
         assert copy.read_text() == path.read_text()

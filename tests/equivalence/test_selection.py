@@ -27,6 +27,7 @@ def test_one_case_of_each_test_and_one_release_of_each_patch():
         *(Item("patches/test_a.py", "test_more", number=number) for number in range(3)),
         Item("patches/test_a.py", "test_other"),
         *(Item("conformance/test_conformance.py", "test_patch", patch=patch) for patch in "aab"),
+        *(Item("activation/test_run.py", "test_way", world=way, number=number) for way in "ab" for number in range(2)),
         *(Item("unit/test_gate.py", "test_gate", number=number) for number in range(2)),
     ]
     chosen = [item for item, is_soon in zip(items, selection.soon(items)) if is_soon]
@@ -36,6 +37,7 @@ def test_one_case_of_each_test_and_one_release_of_each_patch():
         ("patches", "test_more"): 1,
         ("patches", "test_other"): 1,
         ("conformance", "test_patch"): 2,
+        ("activation", "test_way"): 2,
         ("unit", "test_gate"): 2,
     }
     versions = {item.callspec.params["cell"].version for item in chosen[:2]}

@@ -271,13 +271,11 @@ class Judge:
 
     def _excuse(self, patch: str, spec: Spec, stock: Trace, alone: Trace) -> str:
         """Why the patch may do this; "" if nothing says so."""
-        difference = change(stock, alone)
-        if not difference:
+        if not change(stock, alone):
             return ALONE_SAME
-        if spec["kind"] == "properties":
-            difference = _without_reads(difference, stock)
-            if not difference:
-                return "reads what stock reads, another number of times"
+        difference = _to_explain(spec, stock, alone)
+        if not difference:
+            return "reads what stock reads, another number of times"
         if _declared(patch, spec, difference):
             return "declared"
         ended = _errors(stock) - _errors(alone)
@@ -294,16 +292,17 @@ class Judge:
         if last != self.arms.version:
             before = self.arms.extended(spec, False, version=last)[0]
             there = self.arms.extended(spec, True, patch, version=last)[0]
-            nearer = change(before, there)
-            if spec["kind"] == "properties":
-                nearer = _without_reads(nearer, before)
+            nearer = _to_explain(spec, before, there)
             if nearer and trial.behaves_as(official, there, nearer):
                 return f"as {fixed_in}, seen on {last}"
         return ""
 
 
-def _without_reads(difference: Change, stock: Trace) -> Change:
+def _to_explain(spec: Spec, stock: Trace, alone: Trace) -> Change:
     """Without the reads of properties that stock reads, too: how often that is differs from release to release."""
+    difference = change(stock, alone)
+    if spec["kind"] != "properties":
+        return difference
     reads = {line for line in stock.all_lines() if re.search(r": call \w+\.\w+\(\)$", line)}
     gone, come = ([line for line in lines if line not in reads] for lines in (difference.gone, difference.come))
     return Change(gone, come)

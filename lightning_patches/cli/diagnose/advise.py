@@ -147,7 +147,7 @@ def would_tell(match: Match) -> str:
         return record.would_tell
     if not match.verdicts:
         return "which Lightning wrote this: add for instance --requirement lightning==2.2.5"
-    if match.error is None and (record.group == "correctness" or not find.is_message(match.symptom)):
+    if match.error is None and not record.impact.error:
         return f"whether it is what happens there, see `lightning-patches show {record.name}`"
     places = getattr(record, "frames", ()) or sorted(
         {location.partition(":")[0].replace(".", "/") + ".py" for location in getattr(record, "locations", ())}

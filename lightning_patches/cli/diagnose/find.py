@@ -256,7 +256,7 @@ def _is_patched(record: Record, error: Optional[Raised], text: Text) -> bool:
 
 def _is_elsewhere(record: Record, error: Optional[Raised], symptom: str, line: int, text: Text) -> bool:
     """Whether a complete traceback shows that an error did not come about in Lightning, nor on the path of the bug."""
-    if error is None or not error.is_complete or (line > error.message and not is_message(symptom)):
+    if error is None or not error.is_complete or (line > error.message and not record.impact.error):
         return False
     chain = [one for one in text.raised if one.root is error.root]
     return not any(map(_is_lightning, (frame for one in chain for frame in one.frames))) and not any(
@@ -299,9 +299,3 @@ def _upstream_path(path: str) -> str:
     """A path in ``pytorch_lightning`` or ``lightning_fabric`` as it is in ``lightning``."""
     path = path.replace("\\", "/").replace("pytorch_lightning/", "lightning/pytorch/")
     return path.replace("lightning_fabric/", "lightning/fabric/")
-
-
-def is_message(symptom: str) -> bool:
-    """Whether a symptom is what an error says. A description is in plain lower case, without an error's marks."""
-    marks = ("'", "`", '"', "()", "Error", "Exception", "CVE-", "GHSA-")
-    return any(mark in symptom for mark in marks) or symptom[:1].isupper()

@@ -17,12 +17,9 @@ _ACCELERATE = "accelerate.hooks"
 
 def _place_model(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def place(self: Any) -> None:
-        if _ACCELERATE not in sys.modules:
-            original(self)
-            return
-        model = self.model
+        model = self.model if _ACCELERATE in sys.modules else None  # a strategy may put another in its place
         original(self)
-        _follow(model, self.root_device)
+        _follow(model, self)
 
     return place
 
@@ -30,16 +27,14 @@ def _place_model(original: Callable[..., None], namespace: str) -> Callable[...,
 def _module_to_device(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def module_to_device(self: Any, module: Any) -> None:
         original(self, module)
-        if _ACCELERATE in sys.modules:
-            _follow(module, self.root_device)
+        _follow(module, self)
 
     return module_to_device
 
 
 def _fsdp_setup_model(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
     def _setup_model(self: Any, model: Any) -> Any:
-        if _ACCELERATE in sys.modules:
-            _lead(model, self.root_device)
+        _lead(model, self)
         return original(self, model)
 
     return _setup_model
@@ -47,20 +42,19 @@ def _fsdp_setup_model(original: Callable[..., Any], namespace: str) -> Callable[
 
 def _fsdp_setup_module(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
     def setup_module(self: Any, module: Any) -> Any:
-        if _ACCELERATE in sys.modules:
-            _lead(module, self.root_device)
+        _lead(module, self)
         return original(self, module)
 
     return setup_module
 
 
-def _follow(model: Any, root: Any) -> None:
-    """Aim at ``root`` the hooks that move inputs away from the weights: these are there now, and not where it says.
+def _follow(model: Any, strategy: Any) -> None:
+    """Aim the hooks that move inputs away from the weights at the rank's device, where these are now.
 
     Where a program keeps the weights from being moved, its hooks are right and stay.
     """
     whole = None
-    for module, hook in _hooks_elsewhere(model, root):
+    for module, hook, root in _hooks_elsewhere(model, strategy):
         devices = _devices(module)
         if not devices:  # a module without weights goes with the model around it
             devices = whole = whole or _devices(model)
@@ -69,22 +63,23 @@ def _follow(model: Any, root: Any) -> None:
             hook.execution_device = root
 
 
-def _lead(model: Any, root: Any) -> None:
+def _lead(model: Any, strategy: Any) -> None:
     """Have hooks and weights on the rank's device before FSDP, which shards where it finds the weights."""
     import torch
 
-    for module, hook in _hooks_elsewhere(model, root):
+    for module, hook, root in _hooks_elsewhere(model, strategy):
         if any(device.type == root.type and not _same(device, root) for device in _devices(module)):
             torch.nn.Module.to(module, root)  # past accelerate's own `to`, which only warns
         hook.execution_device = root
 
 
-def _hooks_elsewhere(model: Any, root: Any) -> Iterator[tuple[Any, Any]]:
-    """Each hook that names another device than ``root``, with its module. Not those that bring weights along, which
-    are kept on the CPU or on disk."""
-    if model is None:
+def _hooks_elsewhere(model: Any, strategy: Any) -> Iterator[tuple[Any, Any, Any]]:
+    """Each hook that names another device than the rank's, with its module and the rank's. Not those that bring weights
+    along, which are kept on the CPU or on disk."""
+    accelerate = sys.modules.get(_ACCELERATE)
+    if accelerate is None or model is None:
         return
-    accelerate = sys.modules[_ACCELERATE]
+    root = strategy.root_device
     for module in model.modules():
         hooks = [vars(module).get("_hf_hook")]  # PEFT's wrappers answer for the model in them: only their own counts
         while hooks:
@@ -94,7 +89,7 @@ def _hooks_elsewhere(model: Any, root: Any) -> Iterator[tuple[Any, Any]]:
             elif isinstance(hook, accelerate.AlignDevicesHook) and not hook.offload:
                 device = _device(hook.execution_device, root)
                 if device is not None and device.type != "meta" and not _same(device, root):
-                    yield module, hook
+                    yield module, hook, root
 
 
 def _devices(module: Any) -> set[Any]:
