@@ -1,96 +1,125 @@
-"""The processor time of a step of whole programs, and what the Trainer adds to plain PyTorch, in arms that take turns.
+"""The processor time of a step of whole programs with the patches and without, and what they add to plain PyTorch.
 
     scripts/benchmark programs
-    scripts/benchmark programs --rounds 7 --steps 1000 --releases 2.6.6
+    scripts/benchmark programs --blocks 400 --releases 2.6.6 --programs fabric accelerate
 
 A linear layer, batches of 4. "logs" are calls of self.log in training_step; "teacher" trains a student on what a frozen
 module gives; "checkpoints" saves one every 20 steps; "fabric" and "accelerate" are the program without logs on these.
-The plain loop runs in the same process before and after each program, and the better of the two is taken off: what is
-left is the program's own time. The ratio is that of the own times with and without the patches in one round; the table
-has the median over the rounds, the least and the greatest.
+
+One process runs a program. Every 200 steps the patches are taken away, or put back; 40 steps later the clock starts.
+Before each pair of blocks comes one of the plain loop, which is taken off: what is left is the program's own time. A
+ratio is that of the two blocks of a pair. The table has the median, and "from" and "to", between which it would be in
+19 of 20 such runs. What a patch does while a program is set up it has done in both blocks.
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
+import math
 import statistics
 import time
+from itertools import islice
 from typing import Any, Callable
 
-from _benchmark_arms import number, observed, scenario, spread
+from _benchmark_arms import number, observed, scenario
 
 Rows = list[dict[str, Any]]
 PROGRAMS = ("0 logs", "1 log", "10 logs", "50 logs", "fabric", "accelerate", "teacher", "checkpoints")
 RELEASES = ("2.0.0", "2.2.5", "2.3.3", "2.6.6")
-SKIPPED = 50
-"""Steps before the clock starts."""
+BLOCK, SKIPPED = 200, 40
+"""Steps of a block, and those before its clock starts: both whole rounds of checkpoints."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--releases", nargs="+", default=RELEASES)
     parser.add_argument("--programs", nargs="+", default=PROGRAMS, choices=PROGRAMS)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--steps", type=int, default=400, help="timed steps of a program (default: %(default)s)")
+    parser.add_argument("--blocks", type=int, default=100, help="pairs of blocks of a program (default: %(default)s)")
     parser.add_argument("--in-arm", action="store_true", help=argparse.SUPPRESS)
 
 
 def run(options: argparse.Namespace) -> Rows:
     if options.in_arm:
-        measure(options.programs, options.steps)
+        measure(options.programs[0], options.blocks)
         return []
 
     from tests.healthy.trial import distribution
     from tests.support.arms import Arm
 
-    arguments = ("--steps", str(options.steps), "--programs", *options.programs)
-    times: dict[tuple[str, bool], list[dict[str, list[float]]]] = {}
-    for _ in range(options.rounds):
-        for release in options.releases:
-            for shim in (False, True):
-                found = observed("programs", Arm(distribution(release), release, shim=shim), *arguments)["microseconds"]
-                seen = {program: [number(part) for part in parts] for program, parts in found.items()}
-                times.setdefault((release, shim), []).append(seen)
     rows = []
     for release in options.releases:
         for program in options.programs:
-            stock, shim = ([seen[program] for seen in times[release, which]] for which in (False, True))
-            ratios = [patched[0] / own[0] for own, patched in zip(stock, shim)]
+            arm = Arm(distribution(release), release, shim=True)
+            arguments = ("--blocks", str(options.blocks), "--programs", program)
+            found = observed("programs", arm, *arguments)["microseconds"]
+            plain, shim, stock = ([number(value) for value in found[what]] for what in ("plain", "shim", "stock"))
+            whole = [patched / bare for patched, bare in zip(shim, stock)]
+            own = [(patched - least) / (bare - least) for patched, bare, least in zip(shim, stock, plain)]
+            times = {"plain us": plain, "stock us": stock, "shim us": shim}
             rows.append(
                 {
                     "program": program,
                     "release": release,
-                    "plain us": statistics.median(part[1] for part in stock),
-                    "own us, stock": statistics.median(part[0] for part in stock),
-                    "own us, shim": statistics.median(part[0] for part in shim),
-                    **{f"shim/stock, {name}": value for name, value in spread(ratios).items()},
+                    **{name: statistics.median(values) for name, values in times.items()},
+                    **{f"shim/stock{name}": value for name, value in median(whole).items()},
+                    **{f"of own time{name}": value for name, value in median(own).items()},
                 }
             )
     return rows
 
 
-def measure(programs: list[str], steps: int) -> None:
-    """In an arm: time each program, and the plain loop around it."""
+def median(values: list[float]) -> dict[str, float]:
+    """It, and where it would be in 19 of 20 runs, by the binomial distribution."""
+    ordered, middle, width = sorted(values), len(values) // 2, math.ceil(math.sqrt(len(values)))
+    bounds = {", from": ordered[max(middle - width, 0)], ", to": ordered[min(middle + width, len(values) - 1)]}
+    return {"": statistics.median(values), **bounds}
+
+
+def measure(name: str, blocks: int) -> None:
+    """In an arm: time a program, block by block."""
     arm = scenario()
     import torch
     from torch.utils.data import DataLoader, TensorDataset
 
+    import lightning_patches
+
     pl, Fabric = arm.pytorch(), arm.fabric().Fabric  # noqa: N806
-    data = DataLoader(TensorDataset(torch.ones(4 * (SKIPPED + steps), 8)), batch_size=4)
+    data = DataLoader(TensorDataset(torch.ones(4 * (2 * blocks + 1) * BLOCK, 8)), batch_size=4)
+    spent: dict[str, list[float]] = {"plain": [], "shim": [], "stock": []}
 
     class Clock:
-        """Is read twice in a program: to read it costs as much as a step, on some machines."""
+        """Is read twice in a block: to read it costs as much as a step, on some machines."""
 
         def __init__(self) -> None:
             self.steps, self.begun = 0, 0.0
 
         def step(self) -> None:
-            self.steps += 1
-            if self.steps == SKIPPED:
+            if self.steps % BLOCK == SKIPPED:
                 self.begun = time.process_time()
+            self.steps += 1
 
         def spent(self) -> float:
             """Microseconds a step."""
-            return 1e6 * (time.process_time() - self.begun) / (self.steps - SKIPPED)
+            return 1e6 * (time.process_time() - self.begun) / (BLOCK - SKIPPED)
+
+    class Switch(Clock):
+        """Has one block with the patches and the next without, and before each pair one of the plain loop."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.active = False
+
+        def step(self) -> None:
+            if self.steps % BLOCK == 0:
+                if self.steps:
+                    spent["shim" if self.active else "stock"].append(self.spent())
+                if self.active:
+                    assert not lightning_patches.deactivate()
+                else:
+                    spent["plain"].append(plain())
+                    lightning_patches.activate("default,quiet")
+                self.active = not self.active
+            super().step()
 
     class Model(pl.LightningModule):
         def __init__(self, logs: int = 0, teacher: bool = False) -> None:
@@ -98,7 +127,7 @@ def measure(programs: list[str], steps: int) -> None:
             self.layer = torch.nn.Linear(8, 1)
             self.teacher = torch.nn.Linear(8, 1).requires_grad_(False).eval() if teacher else None
             self.names = [f"metric_{number}" for number in range(logs)]
-            self.clock, self.spent = Clock(), 0.0
+            self.clock = Switch()
 
         def training_step(self, batch: Any, batch_idx: int) -> Any:
             self.clock.step()
@@ -108,32 +137,18 @@ def measure(programs: list[str], steps: int) -> None:
                 self.log(name, loss)
             return loss
 
-        def on_train_epoch_end(self) -> None:
-            self.spent = self.clock.spent()
-
         def configure_optimizers(self) -> Any:
             return torch.optim.SGD(self.parameters(), lr=0.01)
 
-    def trained(**options: Any) -> Callable[[], float]:
-        def program() -> float:
-            model = Model(**options)
-            arm.trainer(max_epochs=1, accelerator="cpu").fit(model, data)
-            return model.spent
+    def trained(saves: bool = False, **options: Any) -> None:
+        every = [pl.callbacks.ModelCheckpoint(every_n_train_steps=20, save_top_k=-1)] if saves else []
+        trainer = arm.trainer(max_epochs=1, accelerator="cpu", callbacks=every, enable_checkpointing=saves)
+        trainer.fit(Model(**options), data)
 
-        return program
-
-    def checkpoints() -> float:
-        model = Model()
-        saves = pl.callbacks.ModelCheckpoint(every_n_train_steps=20, save_top_k=-1)
-        options = {"callbacks": [saves], "enable_checkpointing": True}
-        arm.trainer(max_epochs=1, accelerator="cpu", **options).fit(model, data)
-        return model.spent
-
-    def loop(prepare: Callable[..., Any], backward: Callable[[Any], None]) -> float:
+    def loop(clock: Clock, steps: Any, prepare: Callable[..., Any], backward: Callable[[Any], None]) -> float:
         layer = torch.nn.Linear(8, 1)
         layer, optimizer, batches = prepare(layer, torch.optim.SGD(layer.parameters(), lr=0.01), data)
-        clock = Clock()
-        for batch in batches:
+        for batch in islice(batches, steps):
             clock.step()
             loss = layer(batch[0]).mean()
             optimizer.zero_grad()
@@ -142,23 +157,25 @@ def measure(programs: list[str], steps: int) -> None:
         return clock.spent()
 
     def plain() -> float:
-        return loop(lambda *given: given, lambda loss: loss.backward())
+        return loop(Clock(), BLOCK, lambda *given: given, lambda loss: loss.backward())
 
-    def fabric() -> float:
+    def fabric() -> None:
         used = Fabric(accelerator="cpu", devices=1)
-        return loop(lambda *given: (*used.setup(*given[:2]), used.setup_dataloaders(given[2])), used.backward)
+        setup = lambda *given: (*used.setup(*given[:2]), used.setup_dataloaders(given[2]))  # noqa: E731
+        loop(Switch(), None, setup, used.backward)
 
-    def accelerate() -> float:
+    def accelerate() -> None:
         from accelerate import Accelerator
 
         used = Accelerator(cpu=True)
-        return loop(used.prepare, used.backward)
+        loop(Switch(), None, used.prepare, used.backward)
 
-    kinds = {f"{logs} log{'s' * (logs != 1)}": trained(logs=logs) for logs in (0, 1, 10, 50)}
-    kinds.update(fabric=fabric, accelerate=accelerate, teacher=trained(teacher=True), checkpoints=checkpoints)
-    plain()
-    spent = {}
-    for name in programs:
-        before, whole, after = plain(), kinds[name](), plain()
-        spent[name] = [whole - min(before, after), min(before, after)]
+    kinds: dict[str, Callable[[], Any]] = {
+        **{f"{logs} log{'s' * (logs != 1)}": functools.partial(trained, logs=logs) for logs in (0, 1, 10, 50)},
+        "teacher": functools.partial(trained, teacher=True),
+        "checkpoints": functools.partial(trained, saves=True),
+        "fabric": fabric,
+        "accelerate": accelerate,
+    }
+    kinds[name]()
     arm.observe(microseconds=spent)

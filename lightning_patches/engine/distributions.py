@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+from functools import lru_cache
 from importlib.machinery import ModuleSpec, PathFinder
 from typing import Any, NamedTuple, Optional
 
@@ -51,10 +52,7 @@ class Part(NamedTuple):
 
     def file_of(self, module: str) -> str:
         """The file that a module of this part is loaded from; ``module`` is ``"pytorch.tuner.lr_finder"``."""
-        relative = module.split(".")[1:]
-        path = os.path.join(self.directory, *relative)
-        package_file = os.path.join(path, "__init__.py")
-        return package_file if os.path.isfile(package_file) else path + ".py"
+        return _file_of(self.directory, module)
 
 
 class Namespace(NamedTuple):
@@ -66,6 +64,13 @@ class Namespace(NamedTuple):
     def part_of(self, location: str) -> Optional[Part]:
         """The part that holds a module or an attribute of one: ``"fabric"``, ``"pytorch.tuner.lr_finder:_lr_find"``."""
         return self.parts.get(location.partition(":")[0].partition(".")[0])
+
+
+@lru_cache(maxsize=None)
+def _file_of(directory: str, module: str) -> str:
+    path = os.path.join(directory, *module.split(".")[1:])
+    package_file = os.path.join(path, "__init__.py")
+    return package_file if os.path.isfile(package_file) else path + ".py"
 
 
 def module_name(namespace: str, module: str) -> str:

@@ -227,8 +227,8 @@ def decide_source(patch: Patch, namespace: Namespace, locations: Iterable[str]) 
             return Decision("drifted", f"{location} in {part.distribution} {part.version} {what}; left alone")
         if not any(in_ranges(release, patch.ranges) for release in source.releases):
             fixed.append(location)
-    version = ", ".join(sorted({f"{part.distribution} {part.version}" for part in namespace.parts.values()}))
     if fixed:
+        version = ", ".join(sorted({f"{part.distribution} {part.version}" for part in namespace.parts.values()}))
         return Decision("fixed-upstream", f"the code of {', '.join(fixed)} in {version} has the fix already")
     return Decision("pending", "applies when Lightning is imported")
 

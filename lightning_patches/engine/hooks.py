@@ -49,9 +49,11 @@ class _Finder:
         if fullname.partition(".")[0] not in ROOT_PACKAGES:
             return None
         # Those before us had their turn. Asking them again would go round in circles with a second copy of us.
-        finders = list(sys.meta_path)
-        place = next((place for place, finder in enumerate(finders) if finder is self), len(finders))
-        for finder in finders[place + 1 :]:
+        turn = False
+        for finder in list(sys.meta_path):
+            if not turn:
+                turn = finder is self
+                continue
             find = getattr(finder, "find_spec", None)
             spec: Optional[ModuleSpec] = find(fullname, path, target) if find is not None else None
             if spec is not None:

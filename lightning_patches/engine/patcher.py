@@ -14,14 +14,13 @@ Nothing is imported, and no other thread is waited for, while the lock is held.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import os
 import sys
 import threading
 import traceback
 from types import ModuleType
-from typing import Any, Callable, Iterable, Iterator, Literal, Optional
+from typing import Any, Callable, Iterable, Literal, Optional
 
 import wrapt
 
@@ -201,15 +200,17 @@ class Patcher:
         Raises:
             PatchError: under ``strict``, if a wanted patch cannot be applied.
         """
-        with self._reporting(module):
+        try:
             plan = self._plan(_namespace_of(module.__name__))
             if plan is None:
                 return
             if any(target.early for _, target in plan.targets.get(module.__name__, ())):
                 self._patch(module, stage="before")
-            refused = self._refusal(plan)
-            if refused is not None and module.__name__ in distributions.ROOT_PACKAGES:
+            refused = self._refusal(plan) if module.__name__ in distributions.ROOT_PACKAGES else None
+            if refused is not None:
                 raise refused
+        except Exception as error:
+            self._report(module, error)
 
     def after(self, module: ModuleType) -> None:
         """A module of Lightning has been executed.
@@ -217,26 +218,24 @@ class Patcher:
         Raises:
             PatchError: under ``strict``, if a wanted patch is not applied.
         """
-        with self._reporting(module):
+        try:
             plan = self._plan(_namespace_of(module.__name__))
             if plan is not None and module.__name__ in plan.targets:
                 _call_after_import(module.__name__, functools.partial(self._patch, stage="after"))
-
-    @contextlib.contextmanager
-    def _reporting(self, module: ModuleType) -> Iterator[None]:
-        """An error of ours is reported, and does not reach the user's import."""
-        try:
-            yield
-        except PatchError:
-            raise  # only under strict: the user asked for it
         except Exception as error:
-            if notices.strict:
-                raise PatchError(f"{module.__name__} is not patched: {type(error).__name__}: {error}") from error
-            trace = traceback.format_exc()
-            if trace not in self._told:
-                self._told.add(trace)
-                told = f"internal error while patching {module.__name__}; it is left as it is. Please report this:\n"
-                notices.notice(told + trace, urgent=True)
+            self._report(module, error)
+
+    def _report(self, module: ModuleType, error: Exception) -> None:
+        """An error of ours does not reach the user's import."""
+        if isinstance(error, PatchError):
+            raise error  # only under strict: the user asked for it
+        if notices.strict:
+            raise PatchError(f"{module.__name__} is not patched: {type(error).__name__}: {error}") from error
+        trace = traceback.format_exc()
+        if trace not in self._told:
+            self._told.add(trace)
+            told = f"internal error while patching {module.__name__}; it is left as it is. Please report this:\n"
+            notices.notice(told + trace, urgent=True)
 
     def _plan(self, name: str) -> Optional[Plan]:
         """The plan for a namespace, made if there is none yet; ``None`` if nothing is wanted or installed."""
