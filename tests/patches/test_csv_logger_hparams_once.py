@@ -20,7 +20,7 @@ EFFECTS = (
     Effect(
         "hparams.yaml is not opened where it would be written as it is, and the program's own file system is asked "
         "for less",
-        (r"touched open \S*/hparams\.yaml$", r"call LocalFileSystem\.\w+\('\S*/version_0(/hparams\.yaml)?'"),
+        (r"touched open \S*/hparams\.yaml$", r"call LocalFileSystem\.\w+\('\S*/version_\d(/hparams\.yaml)?'"),
     ),
 )
 
