@@ -77,8 +77,10 @@ class Arms(trial.Arms):
             trace.status["program"] = status
             for path in out.glob("*.[0-9]*"):
                 if path.is_file() and path.suffix[1:].isdigit():
-                    lines = path.read_text(errors="replace").splitlines()
-                    trace.lines[path.name] = [line for line in lines if not CHANCE.match(line)]
+                    trace.lines[path.name] = path.read_text(errors="replace").splitlines()
+            if len(trace.lines) > 1:
+                for name, lines in trace.lines.items():
+                    trace.lines[name] = [line for line in lines if not CHANCE.match(line)]
             if (out / "reached").exists():
                 reached = set((out / "reached").read_text().splitlines())
         return trace, reached
@@ -227,8 +229,9 @@ class Judge:
                 finding.results.append(patch)
 
         known = [name for name in default_patches(self.arms.version) if _declared(name, spec, difference)]
-        if len(known) == 1 and not stock.hung:  # nobody else may do this: no need to run it with one patch at a time
-            take(known[0], "declared", difference)
+        alone = len(known) == 1 and not stock.hung and self.arms.extended(spec, True, known[0])[0]
+        if alone and change(stock, alone) == difference:
+            take(known[0], "declared", difference)  # it alone does all of it: no need to look for others
         elif stock.hung or change(stock, self.arms.extended(spec, False)[0]):
             finding.verdict, finding.because = "unlike itself", ["two runs of it differ on stock"]
             return finding
@@ -321,7 +324,10 @@ def _declared(patch: str, spec: Spec, difference: Change) -> bool:
     patterns = [
         pattern
         for name, effect in declared()
-        if name == patch and not effect.programs and spec["situation"] in (effect.situations or [spec["situation"]])
+        if name == patch
+        and (effect.situations or not effect.programs)
+        and spec["situation"] in (effect.situations or [spec["situation"]])
+        and all(spec.get(option) in values for option, values in effect.programs.items())
         for pattern in effect.lines
     ]
     return bool(patterns) and all(

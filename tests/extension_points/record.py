@@ -119,5 +119,7 @@ def page(known: Record) -> str:
     for (patch, why), names in sorted(rows.items()):
         lines.append(f"| {patch} | {why} | {len(names)} | {names[0]} |")
     lines += ["", "## Declared effects", "", "| patch | effect |", "| --- | --- |"]
-    lines += [f"| {patch} | {effect.says} |" for patch, effect in declared() if not effect.programs]
+    lines += [
+        f"| {patch} | {effect.says} |" for patch, effect in declared() if effect.situations or not effect.programs
+    ]
     return "\n".join(lines) + "\n"

@@ -63,6 +63,7 @@ EFFECTS = (
     Effect(
         "where an average never begins, the trained weights are validated, saved and kept, not the initial ones",
         (r"^program\.0: (weights |saw metrics = |file (best/|\S*/metrics.csv))",),
+        programs={"kind": ("never",), "method": ("should_update",)},
         situations=("averaging",),
     ),
 )

@@ -22,8 +22,9 @@ class Effect:
         begins: of an effect that has consequences: in the first script that changes, each rank begins to do something
             else with such a line.
         adds: excuses lines that have come, and none that are gone.
-        programs: of the random programs (``tests/healthy``), only those whose options have one of these values.
-        situations: of the programs at extension points (``tests/extension_points``), only these.
+        programs: only the programs whose options have one of these values.
+        situations: of the programs at extension points (``tests/extension_points``), only these; without
+            it, ``programs`` are random ones (``tests/healthy``).
     """
 
     says: str
