@@ -321,18 +321,15 @@ ALONE_SAME = "only beside another"
 
 
 def _declared(patch: str, spec: Spec, difference: Change) -> bool:
-    patterns = [
-        pattern
+    effects = [
+        effect
         for name, effect in declared()
         if name == patch
         and (effect.situations or not effect.programs)
         and spec["situation"] in (effect.situations or [spec["situation"]])
         and all(spec.get(option) in values for option, values in effect.programs.items())
-        for pattern in effect.lines
     ]
-    return bool(patterns) and all(
-        any(re.search(pattern, line) for pattern in patterns) for line in (*difference.gone, *difference.come)
-    )
+    return trial.covered(difference, effects)
 
 
 def difference(situation: str, version: str, patch: str) -> Change:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -82,9 +83,35 @@ def test_a_harmful_patch_is_caught(harm: str, arms: judge.Arms, monkeypatch: pyt
     assert judge.Judge(arms)({"situation": "interrupted", "kind": "documented"}).verdict == "finding"
 
 
+def test_the_record_counts_what_differs_alike_and_names_the_rest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(record, "DATA", tmp_path / "record.json")
+    known = record.Record()
+    assert known.begin("2.2.5") == set()
+    spec = {"situation": "tuner", "kind": "plain"}
+    for kind in ("plain", "args", "args"):
+        why = {"patches": ["a"], "because": ["declared"], "results": ["a"]}
+        known.take(judge.Finding("2.2.5", {**spec, "kind": kind}, "explained", **why))
+    known.take(judge.Finding("2.2.5", spec, "same"))
+    known.take(judge.Finding("2.2.5", spec, "finding", ["b"], [""]))
+    record.write(known)
+
+    read = record.load()
+    assert read == known
+    assert [(alike.finding.spec, alike.kinds) for alike in read.alike.values()] == [(spec, {"plain": 1, "args": 2})]
+    assert read.tally("2.2.5") == {"same": 1, "explained": 3, "finding": 1}
+    assert read.results() == {"a"}
+    page = record.page(read)
+    assert "| 2.2.5 | 5 | 1 | 3 | 0 | 0 | 1 |" in page and "| b | **nothing excuses it** | 1 |" in page
+
+    assert read.begin("2.2.5", again=True) == {judge.name_of(spec)}  # only what nothing excused makes way
+    assert read.tally("2.2.5") == {"same": 1, "explained": 3} and read.findings == []
+
+
 def test_a_patch_that_was_seen_to_change_results_says_so() -> None:
     """Here, and by the random programs: what a program has looked at, but for the names that an object has."""
-    seen = {patch for finding in record.load().findings for patch in finding.results}
+    seen = record.load().results()
     for trial in healthy.load().findings:
         lines = [line for line in (*trial.gone, *trial.come) if judge.RESULTS.match(line) and " saw dir = " not in line]
         if trial.verdict == "explained" and len(trial.patches) == 1 and lines:

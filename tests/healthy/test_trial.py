@@ -121,18 +121,18 @@ def test_a_declared_effect_excuses_these_lines_only(arms: trial.Arms, monkeypatc
     monkeypatch.setattr(arms, "stand_in", "warns")
     remark, other = "UserWarning a remark$", "UserWarning another$"
     for lines, begins, verdict in ((remark, "", "explained"), (other, "", "defect"), ("", other, "defect")):
-        effect = Effect("it warns", (lines,), begins, adds=True)
+        effect = Effect("it warns", (lines,), begins, only="come")
         monkeypatch.setattr(trial, "declared", lambda effect=effect: [(trial.STAND_IN, effect)])
         assert trial.Judge(arms)(0, {"kind": "trainer"}).verdict == verdict
 
 
-@pytest.mark.parametrize(("adds", "verdict"), [(False, "explained"), (True, "defect")])
+@pytest.mark.parametrize(("only", "verdict"), [("", "explained"), ("gone", "explained"), ("come", "defect")])
 def test_an_effect_that_adds_excuses_no_loss(
-    arms: trial.Arms, monkeypatch: pytest.MonkeyPatch, adds: bool, verdict: str
+    arms: trial.Arms, monkeypatch: pytest.MonkeyPatch, only: str, verdict: str
 ) -> None:
     monkeypatch.setattr(trial, "default_patches", lambda version: [])
     monkeypatch.setattr(arms, "stand_in", "loses_a_checkpoint")
-    effect = Effect("another checkpoint", adds=adds)
+    effect = Effect("another checkpoint", only=only)
     monkeypatch.setattr(trial, "declared", lambda: [(trial.STAND_IN, effect)])
     assert trial.Judge(arms)(0, CHECKPOINTS).verdict == verdict
 

@@ -304,10 +304,7 @@ class Judge:
         began = [new for _, new in _first_differences(stock, alone)]
         effects = [effect for name, effect in declared() if name == patch and _concerns(effect, spec)]
         effects = [effect for effect in effects if all(re.search(effect.begins, line) for line in began)]
-        changing = [effect for effect in effects if not effect.adds]
-        uncovered = [line for line in difference.gone if not _covered(line, changing)]
-        uncovered += [line for line in difference.come if not _covered(line, effects)]
-        if not uncovered:
+        if covered(difference, effects):
             return "declared"
         if lives_longer(stock, alone):
             return MENDED
@@ -388,5 +385,11 @@ def _first_differences(before: Trace, after: Trace) -> list[tuple[str, str]]:
     return []
 
 
-def _covered(line: str, effects: list[Effect]) -> bool:
-    return any(re.search(pattern, line) for effect in effects for pattern in effect.lines)
+def covered(difference: Change, effects: list[Effect]) -> bool:
+    """Whether each line that went or came is one of these effects'."""
+    sides = (("gone", difference.gone), ("come", difference.come))
+    return all(
+        any(re.search(pattern, line) for effect in effects if effect.only in ("", side) for pattern in effect.lines)
+        for side, lines in sides
+        for line in lines
+    )

@@ -29,7 +29,7 @@ EFFECTS = (
         "the checkpoint that was resumed from is still there, with what the release has written into it",
         lines=(r"^train\.\d: file \S+\.ckpt( |$)",),
         begins=r"^file \S+\.ckpt$",
-        adds=True,
+        only="come",
         programs={"resume": ("same directory",)},
     ),
 )

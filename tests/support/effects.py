@@ -21,7 +21,7 @@ class Effect:
         lines: patterns, one of which each line that changes has.
         begins: of an effect that has consequences: in the first script that changes, each rank begins to do something
             else with such a line.
-        adds: excuses lines that have come, and none that are gone.
+        only: "come" or "gone", where only lines that have come, or only lines that are gone, are excused.
         programs: only the programs whose options have one of these values.
         situations: of the programs at extension points (``tests/extension_points``), only these; without
             it, ``programs`` are random ones (``tests/healthy``).
@@ -30,7 +30,7 @@ class Effect:
     says: str
     lines: tuple[str, ...] = ("",)
     begins: str = ""
-    adds: bool = False
+    only: str = ""
     programs: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     situations: tuple[str, ...] = ()
 
