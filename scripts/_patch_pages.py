@@ -75,10 +75,7 @@ def _kind(patch: Patch) -> str:
 
 
 def _about(patch: Patch, diff: _diffs.Diff | None) -> list[str]:
-    lines = [f"**What happens without it.** {patch.impact.summary}"]
-    if patch.impact.symptoms:
-        lines += ["", *(f"    {symptom}" for symptom in patch.impact.symptoms)]
-    lines += ["", f"**What is done.** {_description(patch, diff)}"]
+    symptoms = ["", *(f"    {symptom}" for symptom in patch.impact.symptoms)] if patch.impact.symptoms else []
     upstream = f"{_links(patch)}. " if _links(patch) else ""
     if patch.fixed_in:
         upstream += f"Fixed in {patch.fixed_in}."
@@ -88,30 +85,29 @@ def _about(patch: Patch, diff: _diffs.Diff | None) -> list[str]:
         upstream += "No release has a fix."
     for words, text in (("Further than the official fix", patch.further_than_upstream), ("Other code", _field(diff))):
         upstream += f" {words}: {text.rstrip('.')}." if text else ""
-    lines += ["", f"**What upstream did.** {upstream}"]
-    if patch.equivalent_to:
-        lines += ["", f"**Does the same as.** {patch.equivalent_to.rstrip('.')}."]
-    changed = str(patch.changes_results or "nothing")
-    lines += ["", f"**What it changes of the results of a program that ends well without it.** {_sentence(changed)}"]
-    if patch.note:
-        lines += ["", f"**Good to know.** {patch.note}"]
-    if patch.relied_on:
-        shown = ", ".join(
-            f"[`{test.partition('::')[2]}`](../{test.partition('::')[0]})" for test in patch.relied_on_tests
-        )
-        lines += ["", f"**Who could rely on the old behaviour.** {patch.relied_on}" + (f" ({shown})" if shown else "")]
+    shown = ", ".join(f"[`{test.partition('::')[2]}`](../{test.partition('::')[0]})" for test in patch.relied_on_tests)
     own = f"test_{patch.name.replace('-', '_')}"
     tests = [
         f"tests/patches/{path.name}" for path in TESTS if path.stem == own or f'"{patch.name}"' in path.read_text()
     ]
     proof = "stock, shim, fork and official release are compared in [the record](EQUIVALENCE.md)"
     proven = [*(f"[{path}](../{path})" for path in tests), *([] if patch.warns_of else [proof])]
-    lines += ["", f"**How it is proven.** {', '.join(proven)}."]
     until = f"With Lightning {patch.fixed_in}." if patch.fixed_in else "Not yet: no release has the fix."
-    lines += ["", f"**Releases.** {_records.affected(patch)}. **When to drop it.** {until}"]
-    if not patch.default:
-        lines[-1] += f" **Opt-in,** for {patch.for_whom}: `LIGHTNING_PATCHES=default,{patch.name}`."
-    return lines
+    opt_in = f" **Opt-in,** for {patch.for_whom}: `LIGHTNING_PATCHES=default,{patch.name}`."
+    points = {
+        "What is done": _description(patch, diff),
+        "What upstream did": upstream,
+        "Does the same as": patch.equivalent_to and _sentence(patch.equivalent_to),
+        "What it changes of the results of a program that ends well without it": _sentence(
+            str(patch.changes_results or "nothing")
+        ),
+        "Good to know": patch.note,
+        "Who could rely on the old behaviour": patch.relied_on + (f" ({shown})" if shown else ""),
+        "How it is proven": f"{', '.join(proven)}.",
+        "Releases": f"{_records.affected(patch)}. **When to drop it.** {until}{'' if patch.default else opt_in}",
+    }
+    summary = f"**What happens without it.** {patch.impact.summary}"
+    return [summary, *symptoms, "", *(f"- **{words}.** {text}" for words, text in points.items() if text)]
 
 
 def _sentence(text: str) -> str:
