@@ -50,6 +50,7 @@ def test_tensors_of_every_kind_can_be_saved(kind):
         tensor = KINDS[kind]()
         copied = async_checkpoint_snapshot._snapshot({"a": tensor}, {})["a"]
     assert copied is not tensor and type(copied) is type(tensor) and copied.device == tensor.device
+    assert copied.is_conj() == tensor.is_conj()
     if kind != "meta":
         old, new = (t.unbind() if t.is_nested else [t.to_dense() if t.is_sparse else t] for t in (tensor, copied))
         assert len(old) == len(new) and all(map(torch.equal, old, new))

@@ -180,8 +180,13 @@ EFFECTS = (
             r"warning UserWarning Be aware that when using `ckpt_path`, callbacks",
             r"warning LightningPatchesWarning .* a finder failed",
             r"(file|touched os\.remove) \S*\.(lr_find|scale_batch_size)_",
-            r"call DataLoader\.check_worker_number_rationality\(\)$",
         ),
         situations=("asked_rate", "finders", "tuner"),
+    ),
+    Effect(
+        "and a DataLoader of the search is not checked once more",
+        lines=(r"call DataLoader\.check_worker_number_rationality\(\)$",),
+        situations=("asked_rate", "finders", "tuner"),
+        only="gone",
     ),
 )

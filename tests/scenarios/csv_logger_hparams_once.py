@@ -19,6 +19,9 @@ class Seen(pl.Callback):
             self.times.add(self.file.stat().st_mtime_ns)
         if scenario.CASE == "changed" and batch_idx == 4:
             trainer.logger.experiment.hparams["widths"].append(3)
+        if scenario.CASE == "moved" and batch_idx == 4:
+            trainer.logger.experiment.log_dir = str(self.file.parent.parent)
+            self.file = self.file.parent.parent / self.file.name
 
 
 class Model(scenario.pytorch("demos.boring_classes").BoringModel):

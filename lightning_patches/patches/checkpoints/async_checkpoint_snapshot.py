@@ -64,8 +64,7 @@ def _copied_tensor(tensor: Any, copies: dict[Any, Any]) -> Any:
 
     if id(tensor) in copies:
         return copies[id(tensor)][0]
-    flags = tensor.is_nested, tensor.is_quantized, tensor.is_conj(), tensor.is_neg()
-    if tensor.layout != torch.strided or any(flags):
+    if tensor.layout != torch.strided or tensor.is_nested or tensor.is_quantized or tensor.is_neg():
         copied = tensor.detach().clone()
     else:
         memory = tensor.untyped_storage()
@@ -74,6 +73,8 @@ def _copied_tensor(tensor: Any, copies: dict[Any, Any]) -> Any:
             copies[key] = memory.clone()
         copied = torch.empty(0, dtype=tensor.dtype, device=tensor.device)
         copied.set_(copies[key], tensor.storage_offset(), tensor.size(), tensor.stride())
+        if tensor.is_conj():
+            copied = copied.conj()
     if isinstance(tensor, torch.nn.Parameter):
         copied = torch.nn.Parameter(copied, requires_grad=tensor.requires_grad)
     else:

@@ -70,7 +70,7 @@ class _Before:
             (each, name, vars(each)[name]) for each in _loops(trainer) for name in _LOOP_FLAGS if name in vars(each)
         ]
         owners = [
-            (trainer.strategy, ("optimizers", "lr_scheduler_configs")),
+            (trainer.strategy, ("_optimizers", "_lightning_optimizers", "lr_scheduler_configs")),
             (trainer, ("callbacks", "loggers", "should_stop", *(f"limit_{s}_batches" for s in _STAGES))),
             (trainer.fit_loop.epoch_loop, ("max_steps",)),
             (trainer._checkpoint_connector, ("_ckpt_path", "_loaded_checkpoint")),
@@ -281,7 +281,6 @@ PATCH = Patch(
         "pytorch.loops.loop:_Loop.load_state_dict()",
         "pytorch.strategies.strategy:Strategy()",
         "pytorch.strategies.strategy:Strategy.checkpoint_io()",
-        "pytorch.strategies.strategy:Strategy.optimizers()",
         "pytorch.strategies.strategy:Strategy.remove_checkpoint()",
         "pytorch.trainer.connectors.checkpoint_connector:_CheckpointConnector.restore_datamodule()",
         "pytorch.trainer.connectors.checkpoint_connector:_CheckpointConnector.restore_model()",

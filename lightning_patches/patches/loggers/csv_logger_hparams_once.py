@@ -12,7 +12,7 @@ _WRITTEN = "_lightning_patches_hparams"
 
 def _save(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def save(self: Any) -> None:
-        now = _frozen(self.hparams)
+        now = _frozen([self.log_dir, self.hparams])
         if now is not None and now == getattr(self, _WRITTEN, None):
             super(upstream_module(namespace, "pytorch.loggers.csv_logs").ExperimentWriter, self).save()
             return
