@@ -157,7 +157,8 @@ def test_a_rank_that_the_kernel_has_killed_for_lack_of_memory(log: str, little_m
 def test_a_rank_that_was_killed_is_told_although_what_it_had_started_keeps_its_sockets() -> None:
     """With its signal, and long before the timeout, when nobody knows that any more."""
     ended = run("100", "works_on after", "dies_with_a_helper after", leave_when="rank 1 died", limit=90)
-    assert "rank 1 died (it was killed by signal 9 (SIGKILL))" in ended.outputs[0], ended
+    # Where the kernel kills other processes meanwhile, as another test has it do, the report names it as possible.
+    assert "rank 1 died (it was killed by signal 9 (SIGKILL)" in ended.outputs[0], ended
 
 
 @pytest.mark.parametrize(
@@ -231,7 +232,8 @@ def test_a_report_without_rank_zero_is_printed_once(tmp_path: Path) -> None:
     assert re.search(r"reached\.\n  As before\. The rank goes on\.\n  All of it, with the whole stacks: ", said), ended
     (text,) = tmp_path.glob("*.txt")
     assert text.read_text().count("  stack of rank 1:") >= 1
-    assert max(block.count("\n") for block in said.split("lightning_patches: ")) <= _report.MOST_LINES
+    blocks = re.findall(r"^lightning_patches: .*\n(?:  .*\n)*", said, re.MULTILINE)
+    assert max(block.count("\n") for block in blocks) <= _report.MOST_LINES, said
 
 
 def test_abort_leaves_no_child_behind() -> None:
