@@ -19,6 +19,8 @@ FIRST_OF_EACH = (
     "simulated_cuda/",
 )
 """Below ``tests``: where the first case of each test is chosen, for each patch and for each way in (``world``)."""
+REHEARSAL = "simulated_cuda/test_rehearsal.py"
+"""What `scripts/rehearse` does as well, with another Python."""
 CELLS = "equivalence/test_equivalence.py"
 """Where each patch's newest affected release is chosen, in its first case."""
 
@@ -32,6 +34,9 @@ def soon(items: Sequence[Any]) -> list[bool]:
         parameters = item.callspec.params if hasattr(item, "callspec") else {}
         if path == CELLS and "cell" in parameters:
             wanted, subject = _is_newest_affected(item, parameters["cell"]), parameters["cell"].proof.patch
+        elif path == REHEARSAL:
+            chosen.append(False)
+            continue
         elif path.startswith(FIRST_OF_EACH):
             wanted, subject = True, str(parameters.get("patch", parameters.get("world", "")))
         else:

@@ -29,6 +29,7 @@ def test_one_case_of_each_test_and_one_release_of_each_patch():
         *(Item("conformance/test_conformance.py", "test_patch", patch=patch) for patch in "aab"),
         *(Item("activation/test_run.py", "test_way", world=way, number=number) for way in "ab" for number in range(2)),
         *(Item("unit/test_gate.py", "test_gate", number=number) for number in range(2)),
+        Item("simulated_cuda/test_rehearsal.py", "test_the_matrix"),
     ]
     chosen = [item for item, is_soon in zip(items, selection.soon(items)) if is_soon]
     counts = Counter((item.path.parent.name, item.originalname) for item in chosen)

@@ -13,6 +13,7 @@ from tests.support.arms import ROOT
 sys.path.insert(0, str(ROOT / "scripts"))
 import _upstream_results as results
 
+pytestmark = pytest.mark.xdist_group("upstream_tests")  # they share a campaign
 LOOPS = "tests/tests_pytorch/loops"
 FETCHERS = f"{LOOPS}/test_fetchers.py"
 PR = 19177  # of fit-resets-should-stop, which concerns 2.3.3

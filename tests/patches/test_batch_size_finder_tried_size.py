@@ -20,6 +20,11 @@ EFFECTS = (
         begins=r"^message INFO Finished batch size finder, will continue with full run using batch size \d+$",
         programs={"batch_size_finder": ("tuner", "callback", "binary")},
     ),
+    Effect(
+        "the same where a load_checkpoint of one's own takes too few arguments, which 2.6.0 calls with another one",
+        programs={"kind": ("fewer",), "method": ("load_checkpoint",)},
+        situations=("tuner",),
+    ),
 )
 
 

@@ -184,6 +184,12 @@ EFFECTS = (
         situations=("asked_rate", "finders", "tuner"),
     ),
     Effect(
+        "and a learning rate that is a property is set back, as the finder had set it",
+        lines=(r"call \w+\.lr = 0\.125$",),
+        situations=("asked_rate",),
+        only="come",
+    ),
+    Effect(
         "and a DataLoader of the search is not checked once more",
         lines=(r"call DataLoader\.check_worker_number_rationality\(\)$",),
         situations=("asked_rate", "finders", "tuner"),
