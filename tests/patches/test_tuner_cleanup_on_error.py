@@ -181,7 +181,7 @@ EFFECTS = (
             r"warning LightningPatchesWarning .* a finder failed",
             r"(file|touched os\.remove) \S*\.(lr_find|scale_batch_size)_",
         ),
-        situations=("asked_rate", "finders", "tuner"),
+        situations=("asked_rate", "finders", "traced", "tuner"),
     ),
     Effect(
         "and a learning rate that is a property is set back, as the finder had set it",
@@ -192,7 +192,7 @@ EFFECTS = (
     Effect(
         "and a DataLoader of the search is not checked once more",
         lines=(r"call DataLoader\.check_worker_number_rationality\(\)$",),
-        situations=("asked_rate", "finders", "tuner"),
+        situations=("asked_rate", "finders", "traced", "tuner"),
         only="gone",
     ),
 )
