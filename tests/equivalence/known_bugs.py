@@ -75,7 +75,7 @@ def left(found: Found, arm: str) -> list[str]:
         for version in sorted(found, key=Version)
         if found[version][arm]
     }
-    return [f"| {evidence.told(group)} | {bugs} |" for bugs, group in groupby(names, names.__getitem__)]
+    return [f"| {evidence.told(group)} | {bugs or 'nothing'} |" for bugs, group in groupby(names, names.__getitem__)]
 
 
 def page() -> str:
