@@ -149,7 +149,7 @@ def page(known: Record) -> str:
         "**Explained**: the first official release with the fix does the same, line by line, or",
         "the patch declares the effect, or reads a property that stock reads, another number of times. **Mended**: it",
         "dies of an error on stock, and no longer of that, nor of another unless the first was the patch's.",
-        "**Unlike itself**: two runs of it on stock differ.",
+        "**Unlike itself**: two runs of it on stock differ. A campaign that `--minutes` has ended has tried fewer.",
         "",
         "| patch | because | programs | for instance |",
         "| --- | --- | ---: | --- |",
