@@ -34,13 +34,10 @@ def soon(items: Sequence[Any]) -> list[bool]:
         parameters = item.callspec.params if hasattr(item, "callspec") else {}
         if path == CELLS and "cell" in parameters:
             wanted, subject = _is_newest_affected(item, parameters["cell"]), parameters["cell"].proof.patch
-        elif path == REHEARSAL:
-            chosen.append(False)
-            continue
-        elif path.startswith(FIRST_OF_EACH):
+        elif path.startswith(FIRST_OF_EACH) and path != REHEARSAL:
             wanted, subject = True, str(parameters.get("patch", parameters.get("world", "")))
         else:
-            chosen.append(True)
+            chosen.append(path != REHEARSAL)
             continue
         key = (path, item.originalname, subject)
         chosen.append(wanted and key not in seen)

@@ -45,7 +45,7 @@ class Record:
 
     circumstances: dict[str, Any] = field(default_factory=dict)
     same: dict[str, dict[str, int]] = field(default_factory=dict)
-    alike: dict[tuple[str, ...], Alike] = field(default_factory=dict)
+    alike: dict[tuple[Any, ...], Alike] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
 
     def begin(self, version: str, again: bool = False) -> set[str]:
@@ -82,9 +82,8 @@ class Record:
         return counts
 
 
-def _key(finding: Finding) -> tuple[str, ...]:
-    parts = (finding.patches, finding.because, finding.results)
-    return finding.version, finding.verdict, *(" ".join(part) for part in parts)
+def _key(finding: Finding) -> tuple[Any, ...]:
+    return finding.version, finding.verdict, *map(tuple, (finding.patches, finding.because, finding.results))
 
 
 def load() -> Record:

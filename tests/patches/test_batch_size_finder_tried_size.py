@@ -21,7 +21,8 @@ EFFECTS = (
         programs={"batch_size_finder": ("tuner", "callback", "binary")},
     ),
     Effect(
-        "the same where a load_checkpoint of one's own takes too few arguments, which 2.6.0 calls with another one",
+        "what follows the search runs with the largest size that was tried, also where a load_checkpoint of one's own "
+        "takes too few arguments for 2.6.0",
         programs={"kind": ("fewer",), "method": ("load_checkpoint",)},
         situations=("tuner",),
     ),

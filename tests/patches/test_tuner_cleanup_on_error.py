@@ -155,6 +155,7 @@ PROOFS = (
         recommended_observed=_as_before,
     ),
 )
+SEARCHES = ("asked_rate", "finders", "traced", "tuner")
 EFFECTS = (
     Effect(
         "a learning rate search that is ended by an error leaves the program with the weights, counters and settings "
@@ -173,26 +174,26 @@ EFFECTS = (
         programs={"lr_finder": ("tuner", "callback")},
     ),
     Effect(
-        "the same in programs with code of their own: what is put back is not told, what cannot be is, and the "
-        "finder's file is removed",
+        "in programs with code of their own, after a search that failed: what is put back is not told, what "
+        "cannot be is, and the finder's file is removed",
         lines=(
             r"message INFO Restor",
             r"warning UserWarning Be aware that when using `ckpt_path`, callbacks",
             r"warning LightningPatchesWarning .* a finder failed",
             r"(file|touched os\.remove) \S*\.(lr_find|scale_batch_size)_",
         ),
-        situations=("asked_rate", "finders", "traced", "tuner"),
+        situations=SEARCHES,
     ),
     Effect(
-        "and a learning rate that is a property is set back, as the finder had set it",
+        "a learning rate that is a property is set back after a search that failed, as the finder had set it",
         lines=(r"call \w+\.lr = 0\.125$",),
         situations=("asked_rate",),
         only="come",
     ),
     Effect(
-        "and a DataLoader of the search is not checked once more",
+        "a DataLoader of a search that failed is not checked once more",
         lines=(r"call DataLoader\.check_worker_number_rationality\(\)$",),
-        situations=("asked_rate", "finders", "traced", "tuner"),
+        situations=SEARCHES,
         only="gone",
     ),
 )
