@@ -228,7 +228,7 @@ EFFECTS = (
     Effect(
         "a model whose parts are called (report 20293) has the same gradients on all ranks, where stock leaves each "
         "rank to itself",
-        lines=(r"\.\d+: (gradients|weights|saw score) ",),
+        lines=(r"\.\d+: (gradients|weights|saw (score|without gradient)) ",),
         begins=r"^gradients ",
         programs={"call": ("parts",), "strategy": ("ddp",)},
     ),

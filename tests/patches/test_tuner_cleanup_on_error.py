@@ -159,8 +159,9 @@ SEARCHES = ("asked_rate", "finders", "traced", "tuner")
 EFFECTS = (
     Effect(
         "a learning rate search that is ended by an error leaves the program with the weights, counters and settings "
-        "from before it, and removes its file",
-        begins=r"^hook Module\.on_load_checkpoint\(|^saw (datamodule state|fitted) = ",
+        "from before it, or says that it cannot, and removes its file",
+        begins=r"^hook Module\.on_load_checkpoint\(|^saw (datamodule state|fitted) = "
+        r"|^warning LightningPatchesWarning .* a finder failed",
         programs={"lr_finder": ("tuner", "callback"), "raises": ("RuntimeError", "KeyboardInterrupt", "SystemExit")},
     ),
     Effect(
