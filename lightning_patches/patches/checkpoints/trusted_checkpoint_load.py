@@ -14,7 +14,7 @@ from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 
 def _load(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
-    takes_weights_only = "weights_only" in inspect.unwrap(original).__code__.co_varnames
+    takes_weights_only = "weights_only" in inspect.signature(original).parameters
 
     def load(path_or_url: Any, map_location: Any = None, *args: Any, **kwargs: Any) -> Any:
         if (args[0] if args else kwargs.get("weights_only")) is not None:
@@ -97,4 +97,5 @@ PATCH = Patch(
     relied_on="Nobody: without the call in the script every file is loaded, or refused, as before.",
     relied_on_tests=("tests/patches/test_trusted_checkpoint_load.py::test_everything_else_is_refused_as_before",),
     frames=("/fabric/utilities/cloud_io.py",),
+    after=("own-checkpoint-load", "tuner-temporary-checkpoint"),  # it tells what is refused in the end
 )
