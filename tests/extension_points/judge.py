@@ -67,13 +67,14 @@ class Arms(trial.Arms):
                 made.mkdir()
                 made.chmod(0o777 if made is out else 0o755)
             variables.update(HEALTHY_OUT=str(out), TMPDIR=str(out), HOME=str(out), EXTENSION=json.dumps(spec))
+            limit = self.limit * max(1.0, spec.get("times", 0) / TIMES)
             if toggle is not None:
                 variables["TOGGLE"] = toggle
             if spec["kind"] == "optimized":
                 command = [sys.executable, "-O", str(PROGRAM)]
-                status, trace.output = execute(command, variables, self.limit, str(cwd))
+                status, trace.output = execute(command, variables, limit, str(cwd))
             else:
-                status, trace.output = parent.execute(PROGRAM, dict(variables), self.limit, str(cwd))
+                status, trace.output = parent.execute(PROGRAM, dict(variables), limit, str(cwd))
             trace.status["program"] = status
             for path in out.glob("*.[0-9]*"):
                 if path.is_file() and path.suffix[1:].isdigit():
