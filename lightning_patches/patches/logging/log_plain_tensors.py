@@ -13,8 +13,9 @@ _REDUCTIONS = ("mean", "min", "max", "sum")
 
 
 def _log(original: Any, namespace: str) -> Callable[..., None]:
-    names = original.__globals__
-    old = "_distributed_available" in original.__code__.co_names  # 2.0
+    stock = inspect.unwrap(original)
+    names = stock.__globals__
+    old = "_distributed_available" in stock.__code__.co_names  # 2.0
 
     def log(
         self: Any,
@@ -89,8 +90,7 @@ def _log(original: Any, namespace: str) -> Callable[..., None]:
         )
         connector._current_fx = hook
 
-    log.__defaults__ = original.__defaults__
-    return log
+    return _like(original, log)
 
 
 def _log_result(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -159,12 +159,18 @@ def _log_result(original: Callable[..., None], namespace: str) -> Callable[..., 
             *(sync_dist_fn, sync_dist_group, add_dataloader_idx, batch_size, metric_attribute, rank_zero_only),
         )
 
+    return _like(original, log)
+
+
+def _like(original: Any, log: Any) -> Callable[..., None]:
+    """With the original's defaults, and out of the way of torch.compile where the original is, in 2.5 and later."""
+    stock = inspect.unwrap(original)
     log.__defaults__ = stock.__defaults__
     if not hasattr(original, "_torchdynamo_disable"):
-        return log
-    disabled: Callable[..., None] = names["torch"].compiler.disable(log)  # as the original, of 2.5 and later
-    del disabled.__wrapped__  # type: ignore[attr-defined]
-    return disabled
+        return log  # type: ignore[no-any-return]
+    disabled: Any = stock.__globals__["torch"].compiler.disable(log)
+    del disabled.__wrapped__
+    return disabled  # type: ignore[no-any-return]
 
 
 PATCH = Patch(
