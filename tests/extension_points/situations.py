@@ -6,12 +6,16 @@ every release that has what they use.
 
 from __future__ import annotations
 
+import functools
+import logging
 import os
 import signal
 import sys
 from typing import Any, Callable
+from unittest import mock
 
 import torch
+import wrapt
 from torch.utils.data import BatchSampler, DataLoader, RandomSampler, Sampler, TensorDataset
 
 from tests.extension_points import spies
@@ -1013,3 +1017,89 @@ def wrapping_optimizer(x: Extension) -> None:
     optimizer.load_state_dict(optimizer.state_dict())
     fabric.backward(wrapped(torch.ones(2, 4)).sum())
     optimizer.step()
+
+
+@situation
+def proxied(x: Extension) -> None:
+    """Transparent proxies, as tracing tools make them, around what a strategy, a profiler and a callback have."""
+
+    def noted(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
+        note("call", f"proxied {wrapped.__name__} {shown(args)} {sorted(kwargs)}")
+        return wrapped(*args, **kwargs)
+
+    class Synced(Model):
+        def validation_step(self, batch: Any, batch_idx: int) -> None:
+            self.log("val_loss", torch.tensor(1.0), sync_dist=True)
+
+    Synced.__module__ = __name__
+    callbacks, idle = pl.callbacks, pl.profilers.PassThroughProfiler
+    freeze = wrapt.FunctionWrapper(callbacks.BaseFinetuning.freeze, noted)
+    profile = functools.wraps(idle.profile)(lambda self, name: PROFILE(self, f"{name} in the program's own"))
+    best = x.make(callbacks.ModelCheckpoint, dirpath="best", save_top_k=-1)
+    tuning = x.make(callbacks.BackboneFinetuning, unfreeze_backbone_at_epoch=9, train_bn=False)
+    ddp = module("pytorch.strategies").DDPStrategy(process_group_backend="gloo")
+    tr = trainer(x, strategy=ddp, logger=False, callbacks=[best, tuning])
+    for name in ("broadcast", "reduce"):
+        setattr(tr.strategy, name, wrapt.FunctionWrapper(getattr(tr.strategy, name), noted))
+    log = logging.getLogger(f"{pl.__name__}.trainer.call")
+    with (
+        mock.patch.object(callbacks.BaseFinetuning, "freeze", staticmethod(freeze)),
+        mock.patch.object(idle, "start", wrapt.FunctionWrapper(idle.start, noted)),
+        mock.patch.object(idle, "profile", profile),
+        mock.patch.object(log, "debug", lambda message, *_: note("call", f"own debug {message}")),
+    ):
+        tr.fit(x.make(Synced), loader(x), loader(x, 4))
+    torch.distributed.destroy_process_group()
+
+
+PROFILE = pl.profilers.Profiler.profile
+
+
+class Incomparable(type):
+    def __eq__(cls, other: Any) -> bool:
+        note("call", f"compared with {other}")
+        raise TypeError("on purpose: not comparable")
+
+    __hash__ = type.__hash__
+
+
+class Spec(metaclass=Incomparable):
+    pass
+
+
+@situation
+def asked_early(x: Extension) -> None:
+    """What a program knows only later, or lets nobody compare, and a checkpoint that knows the one before."""
+
+    class Planned(Model):
+        plan: Any = None
+
+        def __init__(self) -> None:
+            pl.LightningModule.__init__(self)
+            self.backbone, self.head = torch.nn.Linear(4, 4), torch.nn.Linear(4, 1)
+
+        @property
+        def lr(self) -> float:
+            if self.plan is None:
+                raise RuntimeError("on purpose: no schedule yet")
+            return self.plan
+
+        def on_train_start(self) -> None:
+            self.plan = 0.125
+
+        def configure_optimizers(self) -> Any:
+            return torch.optim.SGD(self.parameters(), 0.125)
+
+    class Kept(pl.callbacks.ModelCheckpoint):
+        def _save_checkpoint(self, trainer: Any, filepath: str) -> None:
+            saw("before", os.path.basename(self._last_checkpoint_saved))
+            super()._save_checkpoint(trainer, filepath)
+
+    Planned.__module__ = Kept.__module__ = __name__
+    trainer(x, logger=False, fast_dev_run=True, callbacks=[pl.callbacks.LearningRateFinder()]).fit(
+        x.make(Planned), loader(x)
+    )
+    model = x.make(Model)
+    model.hparams["spec"] = Spec()
+    tr = trainer(x, logger=False, callbacks=[x.make(Kept, dirpath="kept", save_last=True, save_top_k=0)])
+    tr.fit(model, loader(x))

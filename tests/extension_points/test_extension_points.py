@@ -23,6 +23,8 @@ OWN = {
         "own_check",
         "remote",
         "black_box",
+        "proxied",
+        "asked_early",
     ),
     "2.6.6": (
         "own_freeze",
@@ -33,6 +35,8 @@ OWN = {
         "registries",
         "entry_points",
         "traced",
+        "proxied",
+        "asked_early",
     ),
 }
 """Programs with classes of their own that a patch once did harm to."""

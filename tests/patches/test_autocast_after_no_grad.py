@@ -107,3 +107,23 @@ def test_the_verdict_says_what_the_probe_found(tmp_path):
     assert "pending" in early and "acts only if a probe finds the bug in torch" in early
     assert unasked == "None", "the import of Lightning must not run the probe"
     assert "not-affected" in verdict and "not needed: a probe finds" in verdict
+
+
+AT_THE_END = """
+import atexit
+import lightning_patches, pytorch_lightning as pl, torch
+
+@atexit.register
+def last():
+    with trainer.precision_plugin.forward_context():
+        print(torch.nn.Linear(4, 1)(torch.ones(2, 4)).dtype)
+
+trainer = pl.Trainer(accelerator="cpu", devices=1, logger=False, precision="bf16-mixed")
+"""
+
+
+def test_a_first_forward_when_python_ends(tmp_path):
+    """There the probe has no thread to run in."""
+    variables = environment_of(Arm("pytorch-lightning", "2.5.4", shim=True), toggle=NAME)
+    status, output = execute([sys.executable, "-c", AT_THE_END], variables, 120, cwd=str(tmp_path))
+    assert status == 0 and output.strip().endswith("torch.bfloat16"), output

@@ -27,6 +27,11 @@ def test_steps_that_are_given_stay(version):
     assert steps(version, "mixed", shim=True) == [0, 1, 2, 3, 4]
 
 
+def test_what_stands_in_for_the_writer_is_given_what_stock_gives_it():
+    stock, shim = (run("csv_logger_step", Arm("pytorch-lightning", "2.6.6", on), "stand-in") for on in (False, True))
+    assert stock.ok and stock.observations == shim.observations and stock.observations[0]["called"], (stock, shim)
+
+
 PROOFS = (
     Proof("csv-logger-step", sees(lambda seen: seen["steps"][2] == 0), recommended="step"),
     Proof("csv-logger-step", sees(lambda seen: seen["steps"][1] == 0), case="every", recommended="step"),

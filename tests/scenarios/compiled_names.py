@@ -2,9 +2,9 @@
 
 Cases: ``load`` (load_from_checkpoint), ``fit`` and ``test`` (ckpt_path), ``plain`` (the model that fits is compiled,
 not the one that was saved), ``inner`` (other parts were compiled). With ``-same`` behind it, the model is compiled as
-the one that was saved. ``other`` and ``missing``: besides, there is an entry too many, or too few; ``loose``: one too
-many, and strict is False; ``own``: the model has a load_state_dict of its own; ``old``: one too many, and the model has
-a named_modules that takes what that of torch 1.8 took.
+the one that was saved. ``other``, ``missing``, ``shape``: besides, there is an entry too many, too few, or of another
+shape; ``loose``: one too many, and strict is False; ``own``: the model has a load_state_dict of its own; ``old``: one
+too many, and the model has a named_modules that takes what that of torch 1.8 took.
 """
 
 import os
@@ -63,10 +63,13 @@ if __name__ == "__main__":
     trainer.fit(model, batches)
     trainer.save_checkpoint(path)
     saved = weights(model)
-    if CASE in ("other", "missing", "loose", "old"):
+    refused = CASE in ("other", "missing", "shape", "old")
+    if refused or CASE == "loose":
         checkpoint = torch.load(path, weights_only=True)
         if CASE == "missing":
             del checkpoint["state_dict"]["parts.1.bias"]
+        elif CASE == "shape":
+            checkpoint["state_dict"]["parts.1.bias"] = torch.ones(2)
         else:
             checkpoint["state_dict"]["layer._orig_mod.scale"] = torch.ones(1)
         torch.save(checkpoint, path)
@@ -77,7 +80,15 @@ if __name__ == "__main__":
         elif CASE == "test":
             model = Model()
             scenario.trainer(accelerator="cpu").test(model, batches, ckpt_path=path, verbose=False)
+        elif refused:
+            model = Old() if CASE == "old" else Model()
+            before = {name: value.clone() for name, value in weights(model).items()}
+            try:
+                model.load_state_dict(torch.load(path, weights_only=True)["state_dict"])
+            finally:
+                now = weights(model)
+                scenario.observe(untouched=[name for name in before if torch.equal(now[name], before[name])])
         else:
-            model = {"own": Own, "old": Old}.get(CASE, Model).load_from_checkpoint(path, strict=CASE != "loose")
+            model = (Own if CASE == "own" else Model).load_from_checkpoint(path, strict=CASE != "loose")
     loaded = weights(model)
     scenario.observe(loaded=loaded, same=all(torch.equal(loaded[name], saved[name]) for name in saved))

@@ -1,12 +1,24 @@
 """Fabric's CSVLogger without step=, which counts the rows. Cases: "", ``step`` (it is given), ``every`` (each row is
-written at once), ``mixed`` (some rows have a step)."""
+written at once), ``mixed`` (some rows have a step), ``stand-in`` (another writer, which answers to every name)."""
 
 import csv
 from pathlib import Path
+from unittest import mock
 
 import _scenario as scenario
 
+
+def stand_in():
+    logger = scenario.fabric("loggers").CSVLogger(".")
+    logger._experiment = mock.MagicMock()
+    logger.log_metrics({"loss": 0.0})
+    scenario.observe(called=[str(call) for call in logger._experiment.log_metrics.mock_calls])
+
+
 if __name__ == "__main__":
+    if scenario.CASE == "stand-in":
+        stand_in()
+        raise SystemExit
     every = 1 if scenario.CASE == "every" else 2
     logger = scenario.fabric("loggers").CSVLogger(".", flush_logs_every_n_steps=every)
     for step in range(5):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import FunctionType
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module
@@ -11,11 +12,12 @@ from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 def _freeze_before_training(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def freeze_before_training(self: Any, pl_module: Any) -> None:
         module = upstream_module(namespace, "pytorch.callbacks.finetuning")
-        freezes_as_lightning = getattr(self.freeze, "__globals__", None) is vars(module)
+        freeze = self.freeze
+        freezes_as_lightning = type(freeze) is FunctionType and freeze.__globals__ is vars(module)
         if self.train_bn or type(self) is not module.BackboneFinetuning or not freezes_as_lightning:
             original(self, pl_module)
         else:
-            self.freeze(pl_module.backbone, train_bn=False)
+            freeze(pl_module.backbone, train_bn=False)
 
     return freeze_before_training
 

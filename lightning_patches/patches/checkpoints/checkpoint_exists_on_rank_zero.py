@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from types import FunctionType
 from typing import Any, Callable
 
 from lightning_patches.patch import Impact, Patch, Target, Upstream
@@ -24,8 +25,9 @@ def _agrees_as_lightning_does(strategy: Any, namespace: str) -> bool:
     """Whether nobody but Lightning says how the ranks of this strategy come to a decision."""
     for name in ("broadcast", "reduce_boolean_decision", "reduce", "root_device", "is_global_zero", "global_rank"):
         found = inspect.getattr_static(strategy, name, None)  # what stands in for one may answer by __getattr__
-        module = getattr(getattr(found, "fget", found), "__globals__", {}).get("__name__", "")
-        if not module.startswith(f"{namespace}."):
+        function = getattr(found, "fget", found)
+        home = function.__globals__.get("__name__", "") if type(function) is FunctionType else ""
+        if not home.startswith(f"{namespace}."):
             return False
     return True
 

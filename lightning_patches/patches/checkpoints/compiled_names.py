@@ -16,7 +16,7 @@ def _load_state_dict(original: None, namespace: str) -> Any:
             return load(state_dict, *args, **kwargs)
         except RuntimeError:
             renamed = _renamed(self, state_dict)
-            if renamed is None:
+            if renamed is None or not _fits(self, renamed):
                 raise
         return load(renamed, *args, **kwargs)
 
@@ -25,7 +25,7 @@ def _load_state_dict(original: None, namespace: str) -> Any:
 
 def _renamed(model: Any, state_dict: Any) -> Any:
     """The entries by the model's names, where the two differ by ``_orig_mod``; ``None`` if none does."""
-    paths = {uncompiled(path): path for path in _paths(model)}
+    paths = {uncompiled(path): path for path, _ in _parts(model)}
     renamed: Any = OrderedDict()
     for name, value in state_dict.items():
         path, _, last = name.rpartition(".")
@@ -33,17 +33,39 @@ def _renamed(model: Any, state_dict: Any) -> Any:
         renamed[f"{path}.{last}" if path else last] = value
     if len(renamed) < len(state_dict) or set(renamed) == set(state_dict):
         return None
-    versions = {uncompiled(path): about for path, about in getattr(state_dict, "_metadata", {}).items()}
+    versions = {uncompiled(path): about for path, about in (getattr(state_dict, "_metadata", None) or {}).items()}
     renamed._metadata = OrderedDict((path, versions[name]) for name, path in paths.items() if name in versions)
     return renamed
 
 
-def _paths(module: Any, path: str = "") -> Iterator[str]:
+def _fits(model: Any, state_dict: Any) -> bool:
+    """Whether all of it fits, as far as torch's own way of loading goes: half of it would be other weights."""
+    import torch
+
+    own: dict[str, Any] = {}
+    optional: set[str] = set()
+    for path, part in _parts(model):
+        names = vars(part)
+        if not type(part)._load_from_state_dict.__module__.startswith("torch.nn."):
+            return True  # it may know other names
+        for name, tensor in {**names.get("_parameters", {}), **names.get("_buffers", {})}.items():
+            if tensor is not None:
+                own[f"{path}.{name}" if path else name] = tensor
+                if name in names.get("_non_persistent_buffers_set", ()):
+                    optional.add(f"{path}.{name}" if path else name)
+    entries = {name: value for name, value in state_dict.items() if name.rpartition(".")[2] != "_extra_state"}
+    return own.keys() - optional == entries.keys() and all(
+        torch.nn.parameter.is_lazy(own[name]) or own[name].shape == getattr(value, "shape", None)
+        for name, value in entries.items()
+    )
+
+
+def _parts(module: Any, path: str = "") -> Iterator[tuple[str, Any]]:
     """As torch finds its way when it loads. ``named_modules`` may be the program's own; a traced part has none."""
-    yield path
+    yield path, module
     for name, part in vars(module).get("_modules", {}).items():
         if part is not None:
-            yield from _paths(part, f"{path}.{name}" if path else name)
+            yield from _parts(part, f"{path}.{name}" if path else name)
 
 
 def uncompiled(path: str) -> str:
@@ -69,9 +91,9 @@ PATCH = Patch(
         error="RuntimeError: Error(s) in loading state_dict for ...:",
     ),
     equivalent_to="loading the checkpoint into a model that is compiled as the one was that was saved",
-    note="Only where loading has failed: then names that differ by _orig_mod alone are matched; everything else has to "
-    "fit as before. With strict=False torch raises no error, and nothing is done: a program that ended well would get "
-    "other weights.",
+    note="Only where loading has failed, and where all fits once names that differ by _orig_mod alone are matched: "
+    "otherwise the error is the first one, and nothing more is loaded. With strict=False torch raises no error, and "
+    "nothing is done: a program that ended well would get other weights.",
     relied_on="A program that loads what fits fails at nothing, and is as before. One that catches the error to rename "
     "the entries itself finds that they have been loaded.",
     relied_on_tests=("tests/patches/test_compiled_names.py::test_strict_is_strict_about_all_others",),

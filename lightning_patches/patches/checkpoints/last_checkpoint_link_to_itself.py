@@ -8,8 +8,10 @@ from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 
 def _save_last_checkpoint(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    always = "link" not in original.__code__.co_consts  # 2.1
+
     def save_last_checkpoint(self: Any, trainer: Any, monitor_candidates: Any) -> None:
-        if self._last_checkpoint_saved == self.last_model_path:
+        if (always or self.save_last == "link") and self._last_checkpoint_saved == self.last_model_path:
             self._last_checkpoint_saved = ""  # last.ckpt is all that there is: saved anew, not linked
         original(self, trainer, monitor_candidates)
 

@@ -22,6 +22,7 @@ import sys
 import threading
 from collections import OrderedDict
 from pathlib import Path
+from types import FunctionType
 from typing import Any, Callable, Optional
 
 from lightning_patches import notices
@@ -172,7 +173,7 @@ def _is_torchs_own(load: Any) -> bool:
     """Whether ``torch.load`` is torch's, and not a wrapper, which expects the arguments that Lightning gives it."""
     import torch
 
-    return getattr(load, "__globals__", None) is vars(torch.serialization)
+    return type(load) is FunctionType and load.__globals__ is vars(torch.serialization)
 
 
 def _local(path: Any) -> str:
@@ -194,13 +195,15 @@ def _holds_objects(value: Any) -> bool:
     """Whether anything in there is neither a tensor nor a plain value. What is not known counts as an object."""
     import torch
 
-    plain = (*_PLAIN, torch.Tensor, torch.nn.Parameter, torch.Size, torch.dtype, torch.device)
+    tensors = (torch.Tensor, torch.nn.Parameter, torch.Size, torch.dtype, torch.device)
+    plain, containers = {id(kind) for kind in (*_PLAIN, *tensors)}, {id(kind) for kind in _CONTAINERS}
     left, seen = [value], set()
     while left:
         one = left.pop()
-        if type(one) in plain:
+        kind = id(type(one))  # whose metaclass may have an == of its own
+        if kind in plain:
             continue
-        if type(one) not in _CONTAINERS:
+        if kind not in containers:
             return True
         if id(one) not in seen:
             seen.add(id(one))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import FunctionType, MethodType
 from typing import Any, Callable
 
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
@@ -27,7 +28,8 @@ def _compute(original: Callable[..., Any], namespace: str) -> Callable[..., Any]
 
 def _is_lightnings(reduce: Any, namespace: str) -> bool:
     """Whether it is no strategy of the program's own that is about to get the sizes: it would get other ones."""
-    return str(getattr(reduce, "__globals__", {}).get("__name__")).startswith(f"{namespace}.")
+    function = reduce.__func__ if type(reduce) is MethodType else reduce
+    return type(function) is FunctionType and str(function.__globals__.get("__name__")).startswith(f"{namespace}.")
 
 
 PATCH = Patch(

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import inspect
 import logging
 import sys
+from types import FunctionType
 from typing import Any, Callable
 
 from lightning_patches.engine import distributions
@@ -36,8 +36,9 @@ class _Around:
                 self._setattr = found
             idle = vars(sys.modules[f"{self._profilers}.base"])["PassThroughProfiler"]
             self._parts = _parts(idle)
-            profile = inspect.unwrap(idle.profile)  # @contextmanager
-            if _is_of(f"{self._profilers}.profiler", profile) and _is_of(idle.__module__, idle.start, idle.stop):
+            profile = getattr(idle.profile, "__wrapped__", None)
+            as_shipped = _is_of("contextlib", idle.profile) and _is_of(f"{self._profilers}.profiler", profile)
+            if as_shipped and _is_of(idle.__module__, idle.start, idle.stop):
                 self._idle = idle
             self._names = vars(sys.modules[self._call])
         return self._names
@@ -46,7 +47,7 @@ class _Around:
         log = self.names["log"]
         if not self._says_it:
             return
-        if type(log) is not logging.Logger or log.isEnabledFor(logging.DEBUG):
+        if type(log) is not logging.Logger or "debug" in vars(log) or log.isEnabledFor(logging.DEBUG):
             log.debug(f"{trainer.__class__.__name__}: calling {what} hook: {hook_name}")
 
     def setter(self, module: Any) -> Callable[[Any, str, Any], None]:
@@ -70,7 +71,7 @@ def _parts(profiler: Any) -> tuple[Any, ...]:
 
 
 def _is_of(module: str, *functions: Any) -> bool:
-    return all(getattr(one, "__globals__", {}).get("__name__") == module for one in functions)
+    return all(type(one) is FunctionType and one.__globals__.get("__name__") == module for one in functions)
 
 
 def _call_lightning_module_hook(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:

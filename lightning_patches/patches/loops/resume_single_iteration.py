@@ -44,9 +44,14 @@ def _on_run_start(original: Callable[..., None], namespace: str) -> Callable[...
 
 
 def _is_shuffled(combined_loader: Any) -> bool:
-    """Whether a loader draws its order, as far as it has one of torch's samplers."""
-    samplers = [vars(loader).get("sampler") for loader in combined_loader.flattened if hasattr(loader, "__dict__")]
-    return any(type(sampler).__name__ in ("RandomSampler", "WeightedRandomSampler") for sampler in samplers)
+    """Whether a loader draws its order with one of torch's samplers, or hands its workers the order of an epoch before
+    its sampler is told which that is."""
+    loaders = [vars(loader) for loader in combined_loader.flattened if hasattr(loader, "__dict__")]
+    return any(
+        type(sampler := loader.get("sampler")).__name__ in ("RandomSampler", "WeightedRandomSampler")
+        or (loader.get("num_workers") and hasattr(type(sampler), "set_epoch"))
+        for loader in loaders
+    )
 
 
 def _is_unused(data_fetcher: Any) -> bool:
@@ -81,5 +86,7 @@ PATCH = Patch(
         ),
     ),
     note="Where iter() draws random numbers, as a shuffling sampler does, the resumed training sees its data in "
-    "another order than without the patch: the order of the fixed releases.",
+    "another order than without the patch: the order of the fixed releases. With worker processes and a sampler that "
+    "has set_epoch, such as DistributedSampler, that is the order of the first epoch: these releases hand the indices "
+    "to the workers before set_epoch is called.",
 )

@@ -34,8 +34,11 @@ def keeps_casts_without_grad() -> bool:
     """
     global _found
     if _found is None:
-        with ThreadPoolExecutor(1) as thread:
-            _found = thread.submit(_shows_it).result()
+        try:
+            with ThreadPoolExecutor(1) as thread:
+                _found = thread.submit(_shows_it).result()
+        except RuntimeError:  # Python is ending, or the system has no thread left
+            return False
     return _found
 
 
