@@ -17,15 +17,18 @@ _UNPROVEN = "has not proven to be one of this job"
 AT_TOP = "`import lightning_patches` at the top of the script"
 
 
-def needed(name: str, text: Text, line: int) -> str:
+def needed(name: str, text: Text, line: int, is_patched: bool) -> str:
     """The call, argument or variable without which a patch does not mend what a log shows; "" if it needs none.
 
     Args:
         name: the patch.
         text: the log.
         line: index of the line that shows the bug.
+        is_patched: the program ran with the patch.
     """
     if name in _TRUSTED and (name != "legacy-checkpoint-enum" or _REFUSED in text.searched):
+        if name == "own-checkpoint-load" and is_patched and _UNPROVEN not in text.searched:
+            return ""  # the run has not written the file
         variable = "LIGHTNING_PATCHES_HANG_SECRET=... (the same 16 characters or more) for all ranks, or "
         trust = f"`{_trust(text, line)}` below {AT_TOP}, if nobody else can write to that directory"
         return (variable if _UNPROVEN in text.searched else "") + trust

@@ -184,7 +184,7 @@ def find(text: Text) -> list[Match]:
         found = [match for match in found if match.certain or all(match.error is not one.error for one in gone)]
         if found:
             first = min(found, key=lambda match: (not match.certain, match.line))
-            first.needed = calls.needed(record.name, text, first.index)
+            first.needed = calls.needed(record.name, text, first.index, first.is_patched)
             matches.append(first)
     if not matches and not text.raised and _is_prose(text.searched):
         matches = _from_words(text)

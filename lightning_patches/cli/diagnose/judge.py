@@ -74,11 +74,12 @@ def ordered(matches: list[Match]) -> list[Match]:
     order = sorted(matches, key=lambda match: (_KINDS.index(match.kind), match.line if match.error else 0))
     once = list({match.record.name: match for match in reversed(order)}.values())
     once.sort(key=order.index)
-    # Several bugs may say the same in one error: the one meant is that whose code the traceback comes to first.
+    # Several bugs may say the same in one error: the one meant is that whose code the traceback comes to first. A patch
+    # that was on, and needs nothing more, has not mended it.
     found = [match for match in once if match.kind == "found"]
     if found:
         first = [match for match in found if match.error is found[0].error]
-        best = min(first, key=_outermost)
+        best = min(first, key=lambda match: (match.is_patched and not match.needed, _outermost(match)))
         best.cause = True
         for match in first:
             match.certain = match.cause
