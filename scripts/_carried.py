@@ -57,6 +57,14 @@ def module_name(namespace, module):
 
 def upstream_module(namespace, module):
     return importlib.import_module(module_name(namespace, module))
+
+
+def stock_of(function):
+    return inspect.unwrap(function)
+
+
+def home_of(function):
+    return str(function.__globals__.get("__name__", "")) if type(function) is types.FunctionType else ""
 '''
 
 EPILOGUE = '''\
@@ -164,7 +172,7 @@ def _import_of_ours(module: _Module, source: str, node: ast.ImportFrom, modules:
             package = modules[home][:-3].replace("/", ".")
             called = f" as {alias.asname}" if alias.asname else ""
             module.carried.append(f"from lightning.{package} import {alias.name}{called}")
-        elif inner == "notices" or home == "engine.distributions":
+        elif inner == "notices" or home in ("engine.distributions", "engine.looks"):
             module.needs_prelude = True
         elif home != "patch":
             raise ValueError(f"{source} needs lightning_patches.{inner}, which the diff does not carry")
@@ -177,7 +185,7 @@ def _render(name: str, source: str, modules: dict[str, str]) -> list[str]:
     if corrections:
         plain.add("import functools")
     if module.needs_prelude:
-        plain.update(("import importlib", "import warnings"))
+        plain.update(("import importlib", "import inspect", "import types", "import warnings"))
     head = [*module.doc, "", "from __future__ import annotations", "", *sorted(plain), *froms]
     head += ["", *module.carried] if module.carried else []
     parts = [

@@ -41,6 +41,11 @@ def unwrapped(raw: Any) -> Iterator[Any]:
         function = getattr(function, "__wrapped__", None)
 
 
+def stock_of(function: Any) -> Any:
+    """Lightning's own function, below the patches and decorators on it."""
+    return inspect.unwrap(getattr(function, ORIGINAL, function))
+
+
 def names_in(raw: Any) -> tuple[str, ...]:
     """Names of the patches in a function, looked for through whatever others wrapped around it."""
     for function in unwrapped(raw):
@@ -125,20 +130,28 @@ def dress(replacement: Any, raw: Any, owner: Any, name: str, names: tuple[str, .
     if original is not None:
         for attribute in ("__module__", "__name__", "__qualname__", "__doc__"):
             setattr(replacement, attribute, getattr(original, attribute))
-        replacement.__annotations__ = _Annotations(original)
-        replacement.__signature__ = _Signature(original)
-        _take_defaults(replacement, original)
+        _take_signature(replacement, original)
         extra = {k: v for k, v in vars(original).items() if k not in (NAMES, ORIGINAL, "__wrapped__")}
         vars(replacement).update(extra)
         setattr(replacement, ORIGINAL, original)
     elif isinstance(owner, type):
         replacement.__module__ = owner.__module__
         replacement.__qualname__ = f"{owner.__qualname__}.{name}"
+        inherited = function_of(getattr(super(owner, owner), name, None))
+        if isinstance(inherited, FunctionType):
+            replacement.__doc__ = inherited.__doc__
+            _take_signature(replacement, inherited)
     else:
         replacement.__module__, replacement.__qualname__ = owner.__name__, name
     replacement.__name__ = name
     setattr(replacement, NAMES, names)
     return replacement
+
+
+def _take_signature(replacement: Any, original: Any) -> None:
+    replacement.__annotations__ = _Annotations(original)
+    replacement.__signature__ = _Signature(original)
+    _take_defaults(replacement, original)
 
 
 def _take_defaults(replacement: Any, original: Any) -> None:

@@ -71,6 +71,12 @@ def function_of(raw: Any) -> Any:
     return getattr(raw, "__func__", None) or getattr(raw, "fget", None) or raw
 
 
+def inherited(swapped: Swapped) -> Any:
+    """What stands in a base, if a patch has added a method to a class."""
+    owner = swapped.owner
+    return function_of(getattr(super(owner, owner), swapped.name, None)) if isinstance(owner, type) else None
+
+
 def fail(check: str, detail: str, patch: str = "", target: str = "") -> None:
     FAILURES.append({"patch": patch, "target": target, "check": check, "detail": detail})
 
@@ -85,9 +91,10 @@ LIVE_CHECKS: list[Callable[[Swapped], Optional[str]]] = []
 
 @CHECKS.append
 def signature_is_kept(swapped: Swapped) -> Optional[str]:
-    if not swapped.replaces:
+    stock = swapped.original_function if swapped.replaces else inherited(swapped)
+    if not isinstance(stock, types.FunctionType):
         return None
-    ours, theirs = inspect.signature(swapped.function), inspect.signature(swapped.original_function)
+    ours, theirs = inspect.signature(swapped.function), inspect.signature(stock)
     return None if ours == theirs else f"{ours} in place of {theirs}"
 
 
@@ -98,6 +105,8 @@ def names_and_docstring_are_kept(swapped: Swapped) -> Optional[str]:
         module = swapped.owner.__module__ if is_class else swapped.owner.__name__
         qualname = f"{swapped.owner.__qualname__}.{swapped.name}" if is_class else swapped.name
         expected = {"__name__": swapped.name, "__qualname__": qualname, "__module__": module}
+        if isinstance(inherited(swapped), types.FunctionType):
+            expected["__doc__"] = inherited(swapped).__doc__
     else:
         names = ("__name__", "__qualname__", "__module__", "__doc__", "__annotations__")
         expected = {name: getattr(swapped.original_function, name) for name in names}

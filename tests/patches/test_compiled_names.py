@@ -13,7 +13,7 @@ def observed(version, case, shim=True):
 
 
 @pytest.mark.parametrize("version", ["2.0.0", "2.6.6"])
-@pytest.mark.parametrize("case", ["other", "missing", "shape", "old"])
+@pytest.mark.parametrize("case", ["other", "missing", "shape", "old", "part"])
 def test_strict_is_strict_about_all_others(version, case):
     """And leaves the weights alone: a program may catch the error, and train from what it has."""
     stock, shim = (observed(version, case, on) for on in (False, True))
@@ -21,9 +21,10 @@ def test_strict_is_strict_about_all_others(version, case):
     assert shim == stock
 
 
-def test_a_model_with_a_method_of_its_own():
-    assert observed("2.6.6", "own", shim=False)[0] is False
-    assert observed("2.6.6", "own")[1]["same"]
+@pytest.mark.parametrize("case", ["own", "bare"])
+def test_a_model_with_a_method_of_its_own(case):
+    assert observed("2.6.6", case, shim=False)[0] is False
+    assert observed("2.6.6", case)[1]["same"]
 
 
 def test_what_is_not_strict_is_as_before():

@@ -171,6 +171,14 @@ def test_a_program_with_its_own_hand_in_it_sees_what_stock_shows_it(version, cas
     assert stock.ok and stock.observations == shim.observations, (stock, shim)
 
 
+@pytest.mark.parametrize("version, kept", [("2.0.9", 1), ("2.6.6", 0)])
+@pytest.mark.parametrize("toggle", ["1", "1,checkpoint-written-once"])
+def test_a_file_takes_the_place_of_the_last_as_on_stock(version, kept, toggle):
+    for on in (False, True):
+        result = run("checkpoint_of_program", Arm("pytorch-lightning", version, on), "linked", toggle=toggle)
+        assert result.observations == [{"kept": kept}], result
+
+
 PROOFS = tuple(
     Proof(
         "own-checkpoint-load",

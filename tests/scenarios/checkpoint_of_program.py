@@ -4,7 +4,8 @@ CASE "encrypted": an fsspec class for local files that encrypts. CASE "save": to
 buffer. CASE "load": torch.load is wrapped, with Lightning's two arguments. CASE "watched": a thread notes each file
 that appears in the directory, and a process is killed while it saves. CASE "edited": the checkpoint is edited, with
 warnings as errors. CASE "environment": the program empties os.environ. CASE "allowed": it tells torch which class to
-make of an object, and has an fsspec class that notes what is opened.
+make of an object, and has an fsspec class that notes what is opened. CASE "linked": a file has a second name when the
+next one takes its place.
 """
 
 import argparse
@@ -143,6 +144,14 @@ def allowed(cloud_io):
     scenario.observe(read=type(cloud_io._load(path)["a"]).__name__)
     saves({"a": argparse.Namespace(edited=True)}, path)
     scenario.observe(read_again=type(cloud_io._load(path)["a"]).__name__, opened=opened)
+
+
+def linked(cloud_io):
+    for number, path in enumerate([os.path.abspath("a.ckpt")] * 2):
+        cloud_io._atomic_save({"a": OBJECT, "number": number}, path)
+        if number == 0:
+            os.link(path, "b.ckpt")
+    scenario.observe(kept=loads("b.ckpt", weights_only=False)["number"])
 
 
 if __name__ == "__main__":

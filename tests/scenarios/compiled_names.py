@@ -4,7 +4,8 @@ Cases: ``load`` (load_from_checkpoint), ``fit`` and ``test`` (ckpt_path), ``plai
 not the one that was saved), ``inner`` (other parts were compiled). With ``-same`` behind it, the model is compiled as
 the one that was saved. ``other``, ``missing``, ``shape``: besides, there is an entry too many, too few, or of another
 shape; ``loose``: one too many, and strict is False; ``own``: the model has a load_state_dict of its own; ``old``: one
-too many, and the model has a named_modules that takes what that of torch 1.8 took.
+too many, and the model has a named_modules that takes what that of torch 1.8 took; ``part``: one too many, and a part
+of the model loads in a way of its own; ``bare``: the entries have no metadata.
 """
 
 import os
@@ -50,6 +51,23 @@ class Old(Model):
         return super().named_modules(memo, prefix)
 
 
+class Scale(torch.nn.Module):
+    def _load_from_state_dict(self, state_dict, *args):
+        state_dict.pop("scale.old", None)
+
+
+class Part(Model):
+    def __init__(self):
+        super().__init__()
+        self.scale = Scale()
+
+
+class Bare(Model):
+    def load_state_dict(self, state_dict, *args, **kwargs):
+        state_dict._metadata = None
+        return super().load_state_dict(state_dict, *args, **kwargs)
+
+
 def weights(model):
     return {name.replace("_orig_mod.", ""): value for name, value in model.state_dict().items()}
 
@@ -63,7 +81,7 @@ if __name__ == "__main__":
     trainer.fit(model, batches)
     trainer.save_checkpoint(path)
     saved = weights(model)
-    refused = CASE in ("other", "missing", "shape", "old")
+    refused = CASE in ("other", "missing", "shape", "old", "part")
     if refused or CASE == "loose":
         checkpoint = torch.load(path, weights_only=True)
         if CASE == "missing":
@@ -81,7 +99,7 @@ if __name__ == "__main__":
             model = Model()
             scenario.trainer(accelerator="cpu").test(model, batches, ckpt_path=path, verbose=False)
         elif refused:
-            model = Old() if CASE == "old" else Model()
+            model = {"old": Old, "part": Part}.get(CASE, Model)()
             before = {name: value.clone() for name, value in weights(model).items()}
             try:
                 model.load_state_dict(torch.load(path, weights_only=True)["state_dict"])
@@ -89,6 +107,6 @@ if __name__ == "__main__":
                 now = weights(model)
                 scenario.observe(untouched=[name for name in before if torch.equal(now[name], before[name])])
         else:
-            model = (Own if CASE == "own" else Model).load_from_checkpoint(path, strict=CASE != "loose")
+            model = {"own": Own, "bare": Bare}.get(CASE, Model).load_from_checkpoint(path, strict=CASE != "loose")
     loaded = weights(model)
     scenario.observe(loaded=loaded, same=all(torch.equal(loaded[name], saved[name]) for name in saved))

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from types import FunctionType
 from typing import Any, Callable
 
-from lightning_patches.engine.distributions import upstream_module
+from lightning_patches.engine.distributions import home_of, upstream_module
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 
@@ -13,8 +12,7 @@ def _freeze_before_training(original: Callable[..., None], namespace: str) -> Ca
     def freeze_before_training(self: Any, pl_module: Any) -> None:
         module = upstream_module(namespace, "pytorch.callbacks.finetuning")
         freeze = self.freeze
-        freezes_as_lightning = type(freeze) is FunctionType and freeze.__globals__ is vars(module)
-        if self.train_bn or type(self) is not module.BackboneFinetuning or not freezes_as_lightning:
+        if self.train_bn or type(self) is not module.BackboneFinetuning or home_of(freeze) != module.__name__:
             original(self, pl_module)
         else:
             freeze(pl_module.backbone, train_bn=False)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import inspect
-from types import FunctionType
 from typing import Any, Callable
 
+from lightning_patches.engine.distributions import home_of
 from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 _CALLBACK = "pytorch.callbacks.model_checkpoint:ModelCheckpoint"
@@ -25,9 +25,7 @@ def _agrees_as_lightning_does(strategy: Any, namespace: str) -> bool:
     """Whether nobody but Lightning says how the ranks of this strategy come to a decision."""
     for name in ("broadcast", "reduce_boolean_decision", "reduce", "root_device", "is_global_zero", "global_rank"):
         found = inspect.getattr_static(strategy, name, None)  # what stands in for one may answer by __getattr__
-        function = getattr(found, "fget", found)
-        home = function.__globals__.get("__name__", "") if type(function) is FunctionType else ""
-        if not home.startswith(f"{namespace}."):
+        if not home_of(getattr(found, "fget", found)).startswith(f"{namespace}."):
             return False
     return True
 

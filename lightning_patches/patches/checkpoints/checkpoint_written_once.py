@@ -47,6 +47,7 @@ PATCH = Patch(
     note="For whoever runs out of memory, or out of space in TMPDIR, while a large checkpoint is saved. Opt-in, as "
     "the file does not go through fsspec: a file system class that is registered for local files (encryption, "
     "say) is not asked, and who watches the directory sees a second file, which a killed process leaves there. "
-    "Local files only. An error while saving leaves the previous checkpoint in place.",
+    "Local files only. An error while saving leaves the previous checkpoint in place. A checkpoint of which "
+    "own-checkpoint-load has to know the bytes, as it holds objects, is written as before.",
     after=("checkpoint-permission-error",),
 )

@@ -43,20 +43,19 @@ def _fits(model: Any, state_dict: Any) -> bool:
     import torch
 
     own: dict[str, Any] = {}
-    optional: set[str] = set()
+    others: tuple[str, ...] = ()
     for path, part in _parts(model):
-        names = vars(part)
+        prefix, names = f"{path}." if path else "", vars(part)
         if not type(part)._load_from_state_dict.__module__.startswith("torch.nn."):
-            return True  # it may know other names
+            others += (prefix,)  # it may know other names
+        passing = names.get("_non_persistent_buffers_set", ())
         for name, tensor in {**names.get("_parameters", {}), **names.get("_buffers", {})}.items():
-            if tensor is not None:
-                own[f"{path}.{name}" if path else name] = tensor
-                if name in names.get("_non_persistent_buffers_set", ()):
-                    optional.add(f"{path}.{name}" if path else name)
-    entries = {name: value for name, value in state_dict.items() if name.rpartition(".")[2] != "_extra_state"}
-    return own.keys() - optional == entries.keys() and all(
-        torch.nn.parameter.is_lazy(own[name]) or own[name].shape == getattr(value, "shape", None)
-        for name, value in entries.items()
+            if tensor is not None and name not in passing:
+                own[prefix + name] = tensor
+    known = {name for name in state_dict if name.rpartition(".")[2] != "_extra_state" and not name.startswith(others)}
+    return known == {name for name in own if not name.startswith(others)} and all(
+        torch.nn.parameter.is_lazy(own[name]) or own[name].shape == getattr(state_dict[name], "shape", None)
+        for name in known
     )
 
 

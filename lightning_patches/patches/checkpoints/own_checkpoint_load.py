@@ -14,7 +14,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import hmac
-import inspect
 import io
 import os
 import pickle
@@ -22,10 +21,11 @@ import sys
 import threading
 from collections import OrderedDict
 from pathlib import Path
-from types import FunctionType
 from typing import Any, Callable, Optional
 
 from lightning_patches import notices
+from lightning_patches.engine.distributions import home_of
+from lightning_patches.engine.looks import stock_of
 from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 _CONTAINERS = (dict, OrderedDict, list, tuple, set)
@@ -48,7 +48,7 @@ _digests: dict[str, str] = {}
 def _atomic_save(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     if not _secrets:  # before Lightning starts any other rank
         _secrets.append(_borrowed() or _lent())
-    in_transaction = "transaction" in inspect.unwrap(original).__code__.co_names
+    in_transaction = "transaction" in stock_of(original).__code__.co_names
 
     def _atomic_save(checkpoint: Any, filepath: Any) -> None:
         path = _local(filepath)
@@ -89,7 +89,8 @@ def _load(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
             asked = args[0] if args else kwargs.get("weights_only")
             path = _local(path_or_url)
             module: Any = sys.modules[original.__module__]
-            if not path or asked is not None or not _is_torchs_own(module.torch.load):
+            # A wrapper of torch.load expects the arguments that Lightning gives it.
+            if not path or asked is not None or home_of(module.torch.load) != "torch.serialization":
                 raise
             digest = _digests.get(path) or _told_by_another_rank(path)
             if not digest:
@@ -167,13 +168,6 @@ def _proof(path: str, digest: str) -> str:
     of_user = os.environ.get(_OF_USER, "").strip()
     secret = _as_bytes(of_user) if len(of_user) >= _SHORTEST else _secrets[0]
     return hmac.new(secret, _as_bytes(f"checkpoint {digest} {path}"), hashlib.sha256).hexdigest()
-
-
-def _is_torchs_own(load: Any) -> bool:
-    """Whether ``torch.load`` is torch's, and not a wrapper, which expects the arguments that Lightning gives it."""
-    import torch
-
-    return type(load) is FunctionType and load.__globals__ is vars(torch.serialization)
 
 
 def _local(path: Any) -> str:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import inspect
 from typing import Any, Callable
 
+from lightning_patches.engine.looks import stock_of
 from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 _MODULE = "pytorch.core.module"
@@ -13,7 +13,7 @@ _REDUCTIONS = ("mean", "min", "max", "sum")
 
 
 def _log(original: Any, namespace: str) -> Callable[..., None]:
-    stock = inspect.unwrap(original)
+    stock = stock_of(original)
     names = stock.__globals__
     old = "_distributed_available" in stock.__code__.co_names  # 2.0
 
@@ -94,7 +94,7 @@ def _log(original: Any, namespace: str) -> Callable[..., None]:
 
 
 def _log_result(original: Callable[..., None], namespace: str) -> Callable[..., None]:
-    stock = inspect.unwrap(original)
+    stock = stock_of(original)
     names = stock.__globals__
     known = names.get("_Metadata"), names.get("_Sync")
     moves = "to" in stock.__code__.co_names  # of 2.4 and later
@@ -164,7 +164,7 @@ def _log_result(original: Callable[..., None], namespace: str) -> Callable[..., 
 
 def _like(original: Any, log: Any) -> Callable[..., None]:
     """With the original's defaults, and out of the way of torch.compile where the original is, in 2.5 and later."""
-    stock = inspect.unwrap(original)
+    stock = stock_of(original)
     log.__defaults__ = stock.__defaults__
     if not hasattr(original, "_torchdynamo_disable"):
         return log  # type: ignore[no-any-return]

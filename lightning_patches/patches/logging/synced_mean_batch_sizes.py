@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from types import FunctionType, MethodType
+from types import MethodType
 from typing import Any, Callable
 
+from lightning_patches.engine.distributions import home_of
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 _RESULT = "pytorch.trainer.connectors.logger_connector.result"
@@ -28,8 +29,7 @@ def _compute(original: Callable[..., Any], namespace: str) -> Callable[..., Any]
 
 def _is_lightnings(reduce: Any, namespace: str) -> bool:
     """Whether it is no strategy of the program's own that is about to get the sizes: it would get other ones."""
-    function = reduce.__func__ if type(reduce) is MethodType else reduce
-    return type(function) is FunctionType and str(function.__globals__.get("__name__")).startswith(f"{namespace}.")
+    return home_of(reduce.__func__ if type(reduce) is MethodType else reduce).startswith(f"{namespace}.")
 
 
 PATCH = Patch(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import sys
-from types import FunctionType
 from typing import Any, Callable
 
 from lightning_patches.engine import distributions
@@ -71,7 +70,7 @@ def _parts(profiler: Any) -> tuple[Any, ...]:
 
 
 def _is_of(module: str, *functions: Any) -> bool:
-    return all(type(one) is FunctionType and one.__globals__.get("__name__") == module for one in functions)
+    return all(distributions.home_of(one) == module for one in functions)
 
 
 def _call_lightning_module_hook(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
