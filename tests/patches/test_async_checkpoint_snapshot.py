@@ -39,6 +39,7 @@ KINDS = {
     "sparse": lambda: torch.eye(2).to_sparse(),
     "quantized": lambda: torch.quantize_per_tensor(torch.ones(2), 0.1, 0, torch.qint8),
     "conjugate": lambda: torch.ones(2, dtype=torch.complex64).conj(),
+    "negative": lambda: torch.ones(2, dtype=torch.complex64).conj().imag,
     "meta": lambda: torch.empty(2, device="meta"),
 }
 
@@ -50,7 +51,7 @@ def test_tensors_of_every_kind_can_be_saved(kind):
         tensor = KINDS[kind]()
         copied = async_checkpoint_snapshot._snapshot({"a": tensor}, {})["a"]
     assert copied is not tensor and type(copied) is type(tensor) and copied.device == tensor.device
-    assert copied.is_conj() == tensor.is_conj()
+    assert (copied.is_conj(), copied.is_neg()) == (tensor.is_conj(), tensor.is_neg())
     if kind != "meta":
         old, new = (t.unbind() if t.is_nested else [t.to_dense() if t.is_sparse else t] for t in (tensor, copied))
         assert len(old) == len(new) and all(map(torch.equal, old, new))

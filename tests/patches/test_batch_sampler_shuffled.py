@@ -16,6 +16,11 @@ def test_what_is_ordered_stays_so():
     assert result.ok and _in_order(result), result
 
 
+def test_what_is_no_dataloader_is_not_asked_for_more():
+    stock, shim = (run("batch_sampler_shuffled", Arm("lightning", "2.4.0", on), "own") for on in (False, True))
+    assert stock.ok and shim.observations == stock.observations, (stock, shim)
+
+
 def _in_order(result: Any) -> bool:
     return [rank["seen"] for rank in result.observations] == IN_ORDER
 

@@ -10,7 +10,10 @@ TEXT = "rate: 0.1\nwidths:\n- 1\n- 2\n"
 
 
 @pytest.mark.parametrize("version", ["2.0.0", "2.5.0.post0"])
-@pytest.mark.parametrize(("case", "text"), [("changed", f"{TEXT}- 3\n"), ("moved", TEXT)])
+@pytest.mark.parametrize(
+    ("case", "text"),
+    [("changed", f"{TEXT}- 3\n"), ("signed", TEXT.replace("0.1", "-0.0")), ("named", TEXT), ("moved", TEXT)],
+)
 def test_a_change_is_written(version, case, text):
     for shim in (False, True):
         result = run("csv_logger_hparams_once", Arm("pytorch-lightning", version, shim), case)

@@ -15,6 +15,9 @@ def made_of(kind):
         def on_pretrain_routine_end(self):
             self.forget()
 
+        def on_pretrain_routine_start(self):
+            self.forget()
+
         def get_progress_bar_dict(self):
             return {"total": self.total}
 
@@ -24,5 +27,6 @@ def made_of(kind):
 
         def on_fit_start(self):
             getattr(self, "on_pretrain_routine_end")()  # noqa: B009
+            getattr(self, f"on_{self.__dict__.get('routine', 'pretrain')}_routine_start")()
 
     return Others()

@@ -1,6 +1,7 @@
 """Issue 20326: validation with a batch sampler of the user's.
 
-On two CPU ranks. Cases: ``random`` (the batch sampler shuffles), ``ordered`` (it does not).
+On two CPU ranks. Cases: ``random`` (the batch sampler shuffles), ``ordered`` (it does not); ``own``: on one, a loader
+of the program's own that counts how often it is asked for its batch sampler.
 """
 
 import _scenario as scenario
@@ -8,11 +9,25 @@ import torch
 from torch.utils.data import BatchSampler, DataLoader, RandomSampler, SequentialSampler, TensorDataset
 
 pl = scenario.pytorch()
+DEVICES = 1 if scenario.CASE == "own" else 2
 ITEMS = TensorDataset(torch.arange(16.0).reshape(-1, 1))
 
 
 class Batches(BatchSampler):
     """One of the user's own, of the usual kind: Lightning can make another like it."""
+
+
+class Own:
+    sampler = RandomSampler(ITEMS)
+    asked = 0
+
+    @property
+    def batch_sampler(self):
+        Own.asked += 1
+        return BatchSampler(self.sampler, batch_size=1, drop_last=False)
+
+    def __iter__(self):
+        return iter(torch.arange(3.0).reshape(-1, 1, 1))
 
 
 class Model(pl.LightningModule):
@@ -25,6 +40,8 @@ class Model(pl.LightningModule):
         self.seen += [int(item) for item in batch[0].flatten()]
 
     def val_dataloader(self):
+        if scenario.CASE == "own":
+            return Own()
         sampler = RandomSampler(ITEMS) if scenario.CASE == "random" else SequentialSampler(ITEMS)
         return DataLoader(ITEMS, batch_sampler=Batches(sampler, batch_size=2, drop_last=False))
 
@@ -32,6 +49,6 @@ class Model(pl.LightningModule):
 if __name__ == "__main__":
     pl.seed_everything(5)
     model = Model()
-    trainer = scenario.trainer(accelerator="cpu", devices=2, strategy="ddp", limit_val_batches=3)
+    trainer = scenario.trainer(accelerator="cpu", devices=DEVICES, strategy="ddp", limit_val_batches=3)
     trainer.validate(model, verbose=False)
-    scenario.observe(seen=model.seen)
+    scenario.observe(seen=model.seen, asked=Own.asked)

@@ -19,6 +19,11 @@ class Seen(pl.Callback):
             self.times.add(self.file.stat().st_mtime_ns)
         if scenario.CASE == "changed" and batch_idx == 4:
             trainer.logger.experiment.hparams["widths"].append(3)
+        if scenario.CASE == "signed" and batch_idx == 4:
+            trainer.logger.experiment.hparams["rate"] = -0.0
+        if scenario.CASE == "named" and batch_idx == 4:
+            trainer.logger.experiment.NAME_HPARAMS_FILE = "other.yaml"
+            self.file = self.file.with_name("other.yaml")
         if scenario.CASE == "moved" and batch_idx == 4:
             trainer.logger.experiment.log_dir = str(self.file.parent.parent)
             self.file = self.file.parent.parent / self.file.name
@@ -40,5 +45,5 @@ if __name__ == "__main__":
     seen = Seen(Path(out, "run", "version_0", "hparams.yaml"))
     scenario.trainer(
         accelerator="cpu", max_steps=8, limit_val_batches=0, log_every_n_steps=1, logger=logger, callbacks=seen
-    ).fit(Model(0.1, [1, 2]))
+    ).fit(Model(0.0 if scenario.CASE == "signed" else 0.1, [1, 2]))
     scenario.observe(often=len(seen.times) > 2, text=seen.file.read_text())

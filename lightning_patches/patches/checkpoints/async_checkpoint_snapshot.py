@@ -64,7 +64,7 @@ def _copied_tensor(tensor: Any, copies: dict[Any, Any]) -> Any:
 
     if id(tensor) in copies:
         return copies[id(tensor)][0]
-    if tensor.layout != torch.strided or tensor.is_nested or tensor.is_quantized or tensor.is_neg():
+    if tensor.layout != torch.strided or tensor.is_nested or tensor.is_quantized:
         copied = tensor.detach().clone()
     else:
         memory = tensor.untyped_storage()
@@ -75,6 +75,8 @@ def _copied_tensor(tensor: Any, copies: dict[Any, Any]) -> Any:
         copied.set_(copies[key], tensor.storage_offset(), tensor.size(), tensor.stride())
         if tensor.is_conj():
             copied = copied.conj()
+        if tensor.is_neg():
+            copied = torch._neg_view(copied)
     if isinstance(tensor, torch.nn.Parameter):
         copied = torch.nn.Parameter(copied, requires_grad=tensor.requires_grad)
     else:

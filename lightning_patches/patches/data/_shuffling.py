@@ -9,8 +9,10 @@ from lightning_patches.patch import Target
 
 def _is_shuffled(original: Callable[[Any], bool], namespace: str) -> Callable[[Any], bool]:
     def _is_dataloader_shuffled(dataloader: Any) -> bool:
-        batch_sampler = getattr(dataloader, "batch_sampler", None)
-        if batch_sampler is None or not hasattr(dataloader, "sampler"):
+        from torch.utils.data import DataLoader
+
+        batch_sampler = dataloader.batch_sampler if isinstance(dataloader, DataLoader) else None
+        if batch_sampler is None:
             return original(dataloader)
         # A loader that was made with a batch sampler has a sampler that torch puts there and that nothing uses. The
         # one to ask is that of the batch sampler, which need not have one.

@@ -12,7 +12,7 @@ _WRITTEN = "_lightning_patches_hparams"
 
 def _save(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def save(self: Any) -> None:
-        now = _frozen([self.log_dir, self.hparams])
+        now = _frozen([self.log_dir, self.NAME_HPARAMS_FILE, self.hparams])
         if now is not None and now == getattr(self, _WRITTEN, None):
             super(upstream_module(namespace, "pytorch.loggers.csv_logs").ExperimentWriter, self).save()
             return
@@ -25,8 +25,10 @@ def _save(original: Callable[..., None], namespace: str) -> Callable[..., None]:
 def _frozen(value: Any) -> Any:
     """The value as it cannot change any more, with its types; ``None`` where something is in it that is not plain."""
     kind = type(value)
-    if value is None or kind in (bool, int, float, str):
+    if value is None or kind in (bool, int, str):
         return kind, value
+    if kind is float:
+        return kind, value.hex()  # the sign of zero, and what is not a number
     if kind is dict:
         value = [part for item in value.items() for part in item]
     elif kind not in (list, tuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dis
 import sys
 from types import CodeType, FunctionType
-from typing import Any, Callable, Iterable, Iterator, Optional
+from typing import Any, Callable, Iterable, Optional
 
 from lightning_patches import notices
 from lightning_patches.patch import Impact, Patch, Target, Upstream
@@ -128,23 +128,33 @@ def _names_used(kinds: Iterable[type], wanted: set[str]) -> set[str]:
         if _root(frame) not in (*_LIGHTNINGS, "lightning_patches"):
             codes.append(frame.f_code)
         frame = frame.f_back
-    return {name for code in codes if code is not None for name in _names_in(code) if name in wanted}
+    names: set[str] = set()
+    texts: set[str] = set()
+    for code in codes:
+        if code is not None:
+            _collect(code, names, texts)
+    return {name for name in wanted if name in names or any(_is_made_of(name, text) for text in texts)}
+
+
+def _is_made_of(name: str, text: str) -> bool:
+    """Whether a text is the name, or its beginning or end: ``getattr(self, f"on_{what}_end")``."""
+    return text == name or (text[-1:] == "_" and name.startswith(text)) or ("_" in text and name.endswith(text))
 
 
 def _root(frame: Any) -> str:
     return str(frame.f_globals.get("__name__", "")).partition(".")[0]
 
 
-def _names_in(code: CodeType) -> Iterator[str]:
+def _collect(code: CodeType, names: set[str], texts: set[str]) -> None:
     """The attributes that code asks for, and its strings: ``getattr(self, "on_epoch_end")``."""
     for one in dis.get_instructions(code):
         if one.opname in ("LOAD_ATTR", "LOAD_METHOD") and one.argval != code.co_name:
-            yield one.argval
+            names.add(one.argval)
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
-            yield from _names_in(constant)
+            _collect(constant, names, texts)
         elif isinstance(constant, str):
-            yield constant
+            texts.add(constant)
 
 
 PATCH = Patch(
