@@ -1,14 +1,14 @@
 """PR 20775: how often a resumed training iterates over its data.
 
 Cases: ``stream`` (an IterableDataset that goes on where it was left), ``shuffle`` (a shuffled training set),
-``finder`` (the learning rate finder of Lightning's documentation, which searches in a later epoch).
+``workers`` (a sampler that is told the epoch, and a worker process), ``finder`` (the learning rate finder of Lightning's documentation, which searches in a later epoch).
 """
 
 import os
 
 import _scenario as scenario
 import torch
-from torch.utils.data import DataLoader, IterableDataset
+from torch.utils.data import DataLoader, DistributedSampler, IterableDataset
 
 pl = scenario.pytorch()
 
@@ -65,6 +65,9 @@ class Model(pl.LightningModule):
 def data():
     if scenario.CASE == "stream":
         return DataLoader(Stream(), batch_size=1)
+    if scenario.CASE == "workers":
+        sampler = DistributedSampler(range(8), num_replicas=1, rank=0)
+        return Counting(torch.arange(1.0, 9.0).reshape(8, 1), batch_size=1, sampler=sampler, num_workers=1)
     return Counting(torch.arange(1.0, 9.0).reshape(8, 1), batch_size=1, shuffle=scenario.CASE == "shuffle")
 
 
