@@ -1,7 +1,8 @@
 """PR 20775: how often a resumed training iterates over its data.
 
 Cases: ``stream`` (an IterableDataset that goes on where it was left), ``shuffle`` (a shuffled training set),
-``workers`` (a sampler that is told the epoch, and a worker process), ``finder`` (the learning rate finder of Lightning's documentation, which searches in a later epoch).
+``workers`` (a sampler that is told the epoch, and a worker process), ``finder`` (the learning rate finder of
+Lightning's documentation, which searches in a later epoch).
 """
 
 import os
