@@ -12,7 +12,6 @@ import os
 import sys
 from functools import lru_cache
 from importlib.machinery import ModuleSpec, PathFinder
-from types import FunctionType
 from typing import Any, NamedTuple, Optional
 
 from lightning_patches.engine.hooks import ROOT_PACKAGES as ROOT_PACKAGES
@@ -83,11 +82,6 @@ def module_name(namespace: str, module: str) -> str:
 def upstream_module(namespace: str, module: str) -> Any:
     """``("pytorch_lightning", "fabric.wrappers")`` -> the module ``lightning_fabric.wrappers``, imported if need be."""
     return importlib.import_module(module_name(namespace, module))
-
-
-def home_of(function: Any) -> str:
-    """The module that a plain function was written in; "" for all else, such as a proxy of one."""
-    return str(function.__globals__.get("__name__", "")) if type(function) is FunctionType else ""
 
 
 def find(namespace: str) -> Optional[Namespace]:

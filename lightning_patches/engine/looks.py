@@ -46,6 +46,11 @@ def stock_of(function: Any) -> Any:
     return inspect.unwrap(getattr(function, ORIGINAL, function))
 
 
+def home_of(function: Any) -> str:
+    """The module that a plain function was written in; "" for all else, such as a proxy of one."""
+    return str(function.__globals__.get("__name__", "")) if type(function) is FunctionType else ""
+
+
 def names_in(raw: Any) -> tuple[str, ...]:
     """Names of the patches in a function, looked for through whatever others wrapped around it."""
     for function in unwrapped(raw):

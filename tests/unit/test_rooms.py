@@ -12,6 +12,7 @@ from tests.unit.fakes import ROOT
 PACKAGE = ROOT / "lightning_patches"
 EVERYBODY = {"errors", "patch", "trust"}
 ENGINE = {*EVERYBODY, "notices", "removed", "unpatched", "engine"}
+ABOUT_FUNCTIONS = {"engine.looks.home_of", "engine.looks.stock_of"}
 ALLOWED: dict[str, set[str]] = {
     "errors": set(),
     "patch": set(),
@@ -20,7 +21,7 @@ ALLOWED: dict[str, set[str]] = {
     "removed": {"patch"},
     "unpatched": {"patch"},
     "engine": ENGINE,
-    "patches": {"patch", "notices", "removed", "trust", "engine.distributions", "patches"},
+    "patches": {"patch", "notices", "removed", "trust", "engine.distributions", *ABOUT_FUNCTIONS, "patches"},
     "ranks": {"notices", "errors", "ranks"},
     "doctor": {*ENGINE, "patches", "ranks", "doctor"},
     "activation": {*ENGINE, "patches", "ranks", "activation", ""},

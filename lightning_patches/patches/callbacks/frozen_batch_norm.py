@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.engine.distributions import home_of, upstream_module
+from lightning_patches.engine.distributions import upstream_module
+from lightning_patches.engine.looks import home_of
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 

@@ -24,8 +24,7 @@ from pathlib import Path
 from typing import Any, Callable, Optional
 
 from lightning_patches import notices
-from lightning_patches.engine.distributions import home_of
-from lightning_patches.engine.looks import stock_of
+from lightning_patches.engine.looks import home_of, stock_of
 from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 _CONTAINERS = (dict, OrderedDict, list, tuple, set)

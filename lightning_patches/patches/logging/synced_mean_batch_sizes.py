@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import MethodType
 from typing import Any, Callable
 
-from lightning_patches.engine.distributions import home_of
+from lightning_patches.engine.looks import home_of
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 _RESULT = "pytorch.trainer.connectors.logger_connector.result"

@@ -7,6 +7,7 @@ import sys
 from typing import Any, Callable
 
 from lightning_patches.engine import distributions
+from lightning_patches.engine.looks import home_of
 from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 _CALL = "pytorch.trainer.call"
@@ -70,7 +71,7 @@ def _parts(profiler: Any) -> tuple[Any, ...]:
 
 
 def _is_of(module: str, *functions: Any) -> bool:
-    return all(distributions.home_of(one) == module for one in functions)
+    return all(home_of(one) == module for one in functions)
 
 
 def _call_lightning_module_hook(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
