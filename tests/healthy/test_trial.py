@@ -87,6 +87,10 @@ def test_what_no_longer_dies_of_an_error_has_done_the_same_until_then() -> None:
     assert not trial.lives_longer(
         Trace({"train.0": ["x", restored, "y", "end raises TypeError: no"]}), Trace({"train.0": ["x", "y", "z"]})
     )
+    restoring, loads = restored.replace("Restored all", "Restoring"), "hook Module.on_load_checkpoint() step 0"
+    for told, longer in (([restoring, loads, restored], True), ([restoring, loads], False), ([loads], False)):
+        fails = Trace({"train.0": ["x", *told, "end raises TypeError: no"]})
+        assert trial.lives_longer(fails, Trace({"train.0": ["x", "y", "end returns"]})) is longer
 
 
 @pytest.mark.parametrize("harm", HARMFUL)

@@ -63,15 +63,22 @@ INTERRUPT = re.compile(r"(KeyboardInterrupt|SystemExit)")
 
 
 _WARNING = re.compile(r"^[\w.]+: warning ")
-AFTERMATH = re.compile(r"^message INFO Restor\w+ .*\.(lr_find|scale_batch_size)_")
+AFTERMATH = re.compile(r"^message INFO Restor(ing|ed) .*\.(lr_find|scale_batch_size)_")
 """What a finder that has failed says, since 2.5.5, before its error comes to light."""
+LOADS = re.compile(r"^hook \w+\.on_load_checkpoint\(")
+"""What is told meanwhile, between the two."""
 
 
 def _without_aftermath(trace: Trace) -> Trace:
     def kept(lines: list[str]) -> list[str]:
         found: list[str] = []
+        restores = False
         for line in reversed(lines):
-            if not (AFTERMATH.search(line) and found and _accident(found[-1])):
+            said = AFTERMATH.search(line) if found and _accident(found[-1]) else None
+            if said:
+                restores = said[1] == "ed"
+            elif not (restores and LOADS.search(line)):
+                restores = False
                 found.append(line)
         return found[::-1]
 
