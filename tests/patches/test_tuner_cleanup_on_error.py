@@ -169,7 +169,8 @@ EFFECTS = (
         " gone and the user's callbacks are back when the error comes to light: their on_exception is called, and the"
         " finder itself does not restore once more",
         lines=(
-            r"^train\.\d: (message INFO Restor|hook \w+\.on_exception\(|file \S+/\.lr_find_)",
+            r"^train\.\d: (message INFO Restor|hook \w+\.on_exception\()",
+            r"^(train|resume|evaluate)\.\d: file \S+/\.lr_find_",
             r"^train\.\d: warning UserWarning Be aware that when using `ckpt_path`, callbacks",
         ),
         programs={"lr_finder": ("tuner", "callback")},
