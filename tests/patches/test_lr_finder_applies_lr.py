@@ -28,8 +28,9 @@ PROOFS = (
 EFFECTS = (
     Effect(
         "the training has the rate that the LearningRateFinder callback has set from its first step on, as from 2.5.4"
-        " on, which finds it in another way",
-        begins=r"^weights \w+ rates \[",
+        " on, which finds it in another way; groups that had rates of their own all get it, and a warning says so",
+        begins=r"^weights \w+ rates \["
+        r"|^warning LightningPatchesWarning The learning rate finder has set all parameter groups to ",
         programs={"lr_finder": ("callback",)},
     ),
 )
