@@ -232,4 +232,11 @@ EFFECTS = (
         begins=r"^gradients ",
         programs={"call": ("parts",), "strategy": ("ddp",)},
     ),
+    Effect(
+        "the same for a ModuleList all of whose parts were reached by iterating over what fabric.setup returned, which "
+        "stock refuses: also where it is a reference from before the wrapping that calls them",
+        lines=(r"\.\d+: (gradients|weights|saw (score|without gradient)) ",),
+        begins=r"^saw (is|has|does) = ",
+        programs={"model": ("list",), "looks": ("iterable",), "strategy": ("ddp", "ddp_fork", "ddp_spawn")},
+    ),
 )
