@@ -219,6 +219,7 @@ PROOFS = (
         recommended_observed=_by_usage("recommended"),
     ),
 )
+SYNCED = (r"\.\d+: (gradients|weights|saw (norm|score|without gradient)) ",)
 EFFECTS = (
     Effect(
         "a container that is set up (ModuleDict, ModuleList, Sequential) has its items and can be iterated",
@@ -228,15 +229,22 @@ EFFECTS = (
     Effect(
         "a model whose parts are called (report 20293) has the same gradients on all ranks, where stock leaves each "
         "rank to itself",
-        lines=(r"\.\d+: (gradients|weights|saw (score|without gradient)) ",),
+        lines=SYNCED,
         begins=r"^gradients ",
         programs={"call": ("parts",), "strategy": ("ddp",)},
     ),
     Effect(
         "the same for a ModuleList all of whose parts were reached by iterating over what fabric.setup returned, which "
         "stock refuses: also where it is a reference from before the wrapping that calls them",
-        lines=(r"\.\d+: (gradients|weights|saw (score|without gradient)) ",),
+        lines=SYNCED,
         begins=r"^saw (is|has|does) = ",
         programs={"model": ("list",), "looks": ("iterable",), "strategy": ("ddp", "ddp_fork", "ddp_spawn")},
+    ),
+    Effect(
+        "the same for a model all of whose parts were looked at through what fabric.setup returned, and whose backward "
+        "then goes past DDP",
+        lines=SYNCED,
+        begins=r"^gradients ",
+        programs={"looks": ("attributes",), "strategy": ("ddp", "ddp_fork", "ddp_spawn")},
     ),
 )

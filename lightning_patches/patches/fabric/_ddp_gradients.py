@@ -420,9 +420,9 @@ class GradientSync:
 
 
 _EVERY_RANK = (
-    "A part that is called through what `fabric.setup` returned takes a backward in every rank. Where only some ranks "
-    "run one, call the part through `.module`, put the backward under `fabric.no_backward_sync(module)`, or use "
-    "`torch.autograd.grad`."
+    "A part that is reached through what `fabric.setup` returned, be it to look at its weights, takes a backward in "
+    "every rank. Where only some ranks run one, or have looked at it, reach it through `.module` alone, put the "
+    "backward under `fabric.no_backward_sync(module)`, or use `torch.autograd.grad`."
 )
 
 

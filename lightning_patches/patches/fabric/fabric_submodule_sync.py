@@ -188,7 +188,8 @@ PATCH = Patch(
     "mixed precision a part that is called on its own still runs without autocast: put the call under "
     "`fabric.autocast()`. With torch older than 2.1 nothing is averaged.",
     relied_on="Programs that go past DDP on purpose, through `.module`, a reference from before the wrapping or "
-    "fabric.no_backward_sync, still bypass it, to the last bit. With a head for each rank that is called through "
+    "fabric.no_backward_sync, still bypass it, to the last bit, unless all that they train was also reached through "
+    "the wrapper, be it to look at it: nothing tells the two apart. With a head for each rank that is called through "
     "the wrapper, gradients are not divided, and a warning names ranks and parts.",
     relied_on_tests=(
         "tests/patches/test_fabric_submodule_sync.py::test_what_goes_past_ddp_on_purpose_stays_past_it",
