@@ -3,7 +3,8 @@
 Six steps, a validation after each. Cases: ``never`` (the training ends before the average begins), ``without`` (no
 callback), ``later`` (it begins with the fourth step), ``ema`` (the same, EMAWeightAveraging), ``resume`` (``later``,
 from a checkpoint of the second step), ``at-once`` (it begins with the first), ``subclass`` (``later``, and what swaps
-and copies is overridden, and called).
+and copies is overridden, and called), ``other`` (``never``, and another callback averages in its weights), ``restart``
+(``at-once``, and another callback begins to count anew after each third epoch).
 """
 
 import os
@@ -16,7 +17,7 @@ from torch.utils.data import DataLoader
 pl = scenario.pytorch()
 callbacks = scenario.pytorch("callbacks")
 CASE = scenario.CASE
-FIRST = {"never": 100, "at-once": 0}.get(CASE, 3)
+FIRST = {"never": 100, "other": 100, "at-once": 0, "restart": 0}.get(CASE, 3)
 OUT = Path(os.environ.get("SCENARIO_OUT", "."))
 
 
@@ -35,6 +36,20 @@ class Counting(Averaging):
     def _copy_average_to_current(self, pl_module):
         self.copies += 1
         super()._copy_average_to_current(pl_module)
+
+
+class Other(callbacks.Callback):
+    """What else has its hand in the average."""
+
+    def on_train_batch_end(self, trainer, *args):
+        if CASE == "other":
+            average = trainer.callbacks[0]._average_model.module
+            for mean, now in zip(average.parameters(), trainer.lightning_module.parameters()):
+                mean.data.lerp_(now.data, 0.5)
+
+    def on_train_epoch_end(self, trainer, pl_module):
+        if CASE == "restart" and trainer.current_epoch % 3 == 2:
+            trainer.callbacks[0]._average_model.n_averaged.zero_()
 
 
 class Model(pl.LightningModule):
@@ -60,6 +75,8 @@ def trainer(epochs):
     added = [] if CASE == "without" else [Counting() if CASE == "subclass" else Averaging()]
     if CASE == "ema":
         added = [callbacks.EMAWeightAveraging(decay=0.5, update_starting_at_step=FIRST)]
+    if CASE in ("other", "restart"):
+        added.append(Other())
     return scenario.trainer(
         accelerator="cpu",
         max_epochs=epochs,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable
+import contextlib
+import weakref
+from typing import Any, Callable, Iterable, Iterator
 
 from lightning_patches.engine.distributions import upstream_module
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
@@ -10,17 +12,73 @@ from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 _CALLBACK = "pytorch.callbacks.weight_averaging:WeightAveraging"
 
 
+_first: weakref.WeakKeyDictionary[Any, list[Any]] = weakref.WeakKeyDictionary()
+"""What the weights of an average add up to before anything is averaged."""
+
+
 def _is_unused(callback: Any, namespace: str) -> bool:
     """Whether nothing was averaged yet: the average model still holds the weights from before the training.
 
-    A class that overrides more than when to average may average by itself, which nothing counts.
+    Its own counter is not all: others may average in its weights, or begin to count anew. A class that overrides more
+    than when to average is not looked into.
     """
     base = upstream_module(namespace, "pytorch.callbacks.weight_averaging").WeightAveraging
     names = {name for name in dir(base) if not name.startswith("__")} - {"should_update"}
     if any(name in vars(callback) or getattr(type(callback), name) is not getattr(base, name) for name in names):
         return False
     average = callback._average_model
-    return average is not None and int(getattr(average, "n_averaged", 1)) == 0
+    return _has_counted_nothing(average) and average in _first and _sums(_weights(average)) == _first[average]
+
+
+def _has_counted_nothing(average: Any) -> bool:
+    import torch
+
+    return isinstance(average, torch.optim.swa_utils.AveragedModel) and int(average.n_averaged) == 0
+
+
+def _sums(tensors: Iterable[Any]) -> list[Any]:
+    import torch
+
+    kinds = {"mps": torch.float32}
+    return [
+        each.detach().sum(dtype=kinds.get(each.device.type, torch.float64)).item()
+        for each in tensors
+        if isinstance(each, torch.Tensor) and each.is_floating_point()
+    ]
+
+
+def _weights(module: Any) -> Iterator[Any]:
+    """The program's own ``parameters`` is not asked."""
+    names = vars(module)
+    yield from names.get("_parameters", {}).values()
+    for part in names.get("_modules", {}).values():
+        if part is not None:
+            yield from _weights(part)
+
+
+def _note(average: Any) -> None:
+    with contextlib.suppress(RuntimeError):  # weights of a kind that has no sum
+        _first[average] = _sums(_weights(average))
+
+
+def _setup(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def setup(self: Any, *args: Any, **kwargs: Any) -> None:
+        original(self, *args, **kwargs)
+        if _has_counted_nothing(self._average_model) and self._average_model not in _first:
+            _note(self._average_model)
+
+    return setup
+
+
+def _on_load_checkpoint(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def on_load_checkpoint(self: Any, trainer: Any, pl_module: Any, checkpoint: dict[str, Any]) -> None:
+        original(self, trainer, pl_module, checkpoint)
+        if _first.pop(self._average_model, None) is not None and _has_counted_nothing(self._average_model):
+            kept, current = (checkpoint.get(name, {}).values() for name in ("state_dict", "current_model_state"))
+            if not current or _sums(kept) == _sums(current):  # as it is saved before the start
+                _note(self._average_model)
+
+    return on_load_checkpoint
 
 
 def _only_with_an_average(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -47,6 +105,8 @@ PATCH = Patch(
     changes_results=Effect("numbers", "what is validated, saved and kept before the average begins"),
     affected=(">=2.6.0,<=2.6.6",),
     targets=(
+        Target(f"{_CALLBACK}.setup", _setup),
+        Target(f"{_CALLBACK}.on_load_checkpoint", _on_load_checkpoint),
         Target(f"{_CALLBACK}._swap_models", _only_with_an_average),
         Target(f"{_CALLBACK}._copy_average_to_current", _only_with_an_average),
         Target(f"{_CALLBACK}.on_save_checkpoint", _on_save_checkpoint),
@@ -63,7 +123,8 @@ PATCH = Patch(
     equivalent_to="the same training without the callback, as long as nothing is averaged",
     relied_on="An average from the first step on, and what follows a later start, are as before. Only what is "
     "validated, saved and kept before the start changes, from the initial weights to the trained ones. A subclass "
-    "that overrides more than `should_update` is left alone: it may average by itself.",
+    "that overrides more than `should_update` is left alone: it may average by itself. So is an average in whose "
+    "weights others average.",
     relied_on_tests=(
         "tests/patches/test_weight_averaging_before_start.py::test_an_average_from_the_first_step_on_is_left_alone",
         "tests/patches/test_weight_averaging_before_start.py::test_the_average_is_used_from_its_start_on",
