@@ -765,6 +765,7 @@ def asked_rate(x: Extension) -> None:
     class Asked(Model):
         @property
         def lr(self) -> float:
+            note("call", "Asked.lr")
             return float(vars(self).get("own_rate", 0.125))
 
         @lr.setter

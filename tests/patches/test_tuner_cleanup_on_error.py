@@ -64,6 +64,7 @@ def test_where_upstream_does_nothing(distribution, version, case, error, left, n
         ("pytorch-lightning", "2.5.5", "lr_callback", BROKE, {"callbacks", "loggers", "limits", "max_steps"}),
         ("lightning", "2.6.6", "lr_find", BROKE, {"callbacks", "loggers", "limits", "max_steps"}),
         ("lightning", "2.6.6", "interrupt_batch_size", STOPPED, {"callbacks", "hparams"}),
+        ("lightning", "2.6.6", "class_batch_size", BROKE, {"callbacks", "hparams"}),
     ],
 )
 def test_where_upstream_does_a_part(distribution, version, case, error, left, no_search):
@@ -185,12 +186,6 @@ EFFECTS = (
             r"(file|touched os\.remove) \S*\.(lr_find|scale_batch_size)_",
         ),
         situations=SEARCHES,
-    ),
-    Effect(
-        "a learning rate that is a property is set back after a search that failed, as the finder had set it",
-        lines=(r"call \w+\.lr = 0\.125$",),
-        situations=("asked_rate",),
-        only="come",
     ),
     Effect(
         "a DataLoader of a search that failed is not checked once more",

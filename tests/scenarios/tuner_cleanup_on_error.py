@@ -6,6 +6,7 @@ Cases:
     validate_callback          the BatchSizeFinder callback in ``trainer.validate``
     interrupt_lr, interrupt_batch_size  ended by something that is no ``Exception``
     lr_loader, batch_size_loader  the error brings down the DataLoader too, which raises when it is asked for again
+    class_batch_size           the model's class has a batch size, too
     one_rank                   two ranks, of which only rank 1 fails; its error has 20 s to arrive
     no_search                  no search at all: what the others have to be equal to
 """
@@ -61,6 +62,10 @@ class Model(pl.LightningModule):
         return torch.optim.SGD(self.parameters(), lr=self.hparams.lr, momentum=0.9)
 
 
+if scenario.CASE == "class_batch_size":
+    Model.batch_size = 4
+
+
 class Data(pl.LightningDataModule):
     def __init__(self, model):
         super().__init__()
@@ -84,7 +89,7 @@ def settings(trainer, model):
         "max_steps": trainer.max_steps,
         "progress": [trainer.current_epoch, trainer.global_step],
         "restarting": [trainer.fit_loop.restarting, trainer.fit_loop.epoch_loop.restarting],
-        "hparams": dict(model.hparams),
+        "hparams": {**model.hparams, "of the class": getattr(model, "batch_size", None)},
         "training": [module.training for module in model.modules()],
         "progress bar enabled": getattr(trainer.progress_bar_callback, "is_enabled", None),
     }

@@ -6,8 +6,8 @@ import inspect
 from typing import Any, Callable
 
 from lightning_patches import notices
-from lightning_patches.engine.distributions import upstream_module
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patches.finders import _tuned
 
 _LR_FINDER = "pytorch.tuner.lr_finder"
 
@@ -24,11 +24,10 @@ def _apply_suggestion(original: Callable[..., Any], namespace: str) -> Callable[
             return finder
         # The suggestion was computed, announced and set before the initial state came back from the checkpoint.
         learning_rate = finder.results["lr"][finder._optimal_idx]
-        attribute = upstream_module(namespace, _LR_FINDER)._determine_lr_attr_name(model, options.get("attr_name", ""))
-        parsing = upstream_module(namespace, "pytorch.utilities.parsing")
-        current = parsing.lightning_getattr(model, attribute)
-        if not isinstance(current, float) or current != learning_rate:  # it may be a property, with a setter
-            parsing.lightning_setattr(model, attribute, learning_rate)
+        names = (options["attr_name"],) if options.get("attr_name") else ("lr", "learning_rate")
+        for holder, name, current in list(_tuned.places(trainer, names)):
+            if type(current) is not float or current != learning_rate:
+                _tuned.put(holder, name, learning_rate)
         groups = [group for optimizer in trainer.optimizers for group in optimizer.param_groups]
         groups = [group for group in groups if group.get("lr") is not None]  # some optimizers do without
         rates = {float(group["lr"]) for group in groups}
@@ -55,12 +54,7 @@ PATCH = Patch(
     changes_results=Effect("numbers", "the training uses the learning rate that was found"),
     affected=(">=2.0.0,<2.5.4",),
     targets=(Target(f"{_LR_FINDER}:_lr_find", _apply_suggestion),),
-    calls=(
-        "pytorch.trainer.trainer:Trainer.optimizers()",
-        "pytorch.tuner.lr_finder:_determine_lr_attr_name()",
-        "pytorch.utilities.parsing:lightning_getattr()",
-        "pytorch.utilities.parsing:lightning_setattr()",
-    ),
+    calls=("pytorch.trainer.trainer:Trainer.optimizers()",),
     upstream=Upstream(
         pull_requests=(21068,),
         commit="3ed9d4edb7",

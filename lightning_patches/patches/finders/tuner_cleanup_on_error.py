@@ -11,6 +11,7 @@ from typing import Any, Callable, Iterator, Optional
 from lightning_patches import notices
 from lightning_patches.engine.distributions import module_name, upstream_module
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patches.finders import _tuned
 from lightning_patches.patches.finders._own_checkpoint import finder_above, is_finder
 
 _LR_FINDER = "pytorch.tuner.lr_finder"
@@ -79,13 +80,9 @@ class _Before:
         self.values = [
             (owner, name, getattr(owner, name)) for owner, names in owners for name in names if hasattr(owner, name)
         ]
-        model = trainer.lightning_module
-        self.modes = [(module, module.training) for module in _modules(model)]
-        parsing = upstream_module(namespace, "pytorch.utilities.parsing")
-        # The first that there is, as the finder takes it: another may be a property that is not to be asked yet.
-        held = ((name, parsing._lightning_get_all_attr_holders(model, name)) for name in attributes)
-        name, holders = next(((name, found) for name, found in held if found), ("", []))
-        self.hyperparameters = [(holder, name, _get(holder, name)) for holder in holders]
+        self.modes = [(module, module.training) for module in _modules(trainer.lightning_module)]
+        self.attributes = attributes
+        self.hyperparameters = list(_tuned.places(trainer, attributes))
 
     def put_back(self, error: BaseException) -> None:
         """Undo what the finder did, without talking to other ranks: they may be anywhere, or gone.
@@ -158,12 +155,10 @@ class _Before:
             setattr(loop, name, value)
 
     def _hyperparameters(self) -> None:
+        now = {(id(holder), name): value for holder, name, value in _tuned.places(self.trainer, self.attributes)}
         for holder, name, value in self.hyperparameters:
-            if _get(holder, name) is not value:
-                if isinstance(holder, dict):
-                    holder[name] = value
-                else:
-                    setattr(holder, name, value)
+            if now.get((id(holder), name)) is not value:
+                _tuned.put(holder, name, value)
 
     def _remove(self, path: Optional[str]) -> None:
         if path is not None:
@@ -191,10 +186,6 @@ def _modules(model: Any) -> Iterator[Any]:
             seen.add(id(module))
             yield module
             waiting += vars(module).get("_modules", {}).values()
-
-
-def _get(holder: Any, name: str) -> Any:
-    return holder[name] if isinstance(holder, dict) else getattr(holder, name)
 
 
 def _clean_up(original: Callable[..., Any], namespace: str, before: Callable[[dict[str, Any]], Any]) -> Any:
@@ -291,7 +282,6 @@ PATCH = Patch(
         "pytorch.trainer.trainer:Trainer.lightning_module()",
         "pytorch.trainer.trainer:Trainer.loggers()",
         "pytorch.trainer.trainer:Trainer.strategy()",
-        "pytorch.utilities.parsing:_lightning_get_all_attr_holders()",
     ),
     upstream=Upstream(
         pull_requests=(21162,),
