@@ -46,7 +46,7 @@ def test_errors_and_warnings_are_those_of_stock(release, case, told):
 def test_what_is_not_plain_goes_lightnings_way():
     _, stock, plain = both(NEWEST, "plain")
     assert plain < stock / 3
-    for case in ("subclass", "replaced", "trainer"):
+    for case in ("subclass", "replaced", "rounded", "detached", "trainer"):
         _, stock, shim = both(NEWEST, case)
         assert stock >= shim > plain
 

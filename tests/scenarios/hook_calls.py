@@ -124,7 +124,7 @@ if __name__ == "__main__":
 
         class Keep(logging.Handler):
             def emit(self, record):
-                events.append(record.getMessage())
+                events.append(f"{record.filename} {record.funcName} {record.getMessage()}")
 
         log = logging.getLogger(f"{pl.__name__}.trainer.call")
         log.addHandler(Keep())

@@ -1,10 +1,11 @@
 """Issue 20388: each self.log looks through its value, and makes a record of its options. Counts how often.
 
 Cases: ``plain``; ``other`` (another option in the third step), ``changed`` (a callback changes what is kept),
-``replaced`` (the record's class is), ``subclass`` (a tensor of another class), ``trainer`` (a Trainer's subclass),
-``wrapped`` (what the Trainer's collection logs), ``iterator`` (the step takes the loader's), ``compiled`` (logged in a
-compiled function); and what may not be logged: ``two`` elements, a ``name`` of the loader's, from a wrong ``hook``;
-``logger`` (asked for, and there is none), ``barebones``. All log once without a Trainer.
+``replaced`` (the record's class is), ``rounded`` and ``detached`` (a step of Lightning's is), ``subclass`` (a tensor of
+another class), ``trainer`` (a Trainer's subclass), ``wrapped`` (what the Trainer's collection logs), ``iterator`` (the
+step takes the loader's), ``compiled`` (logged in a compiled function); and what may not be logged: ``two`` elements, a
+``name`` of the loader's, from a wrong ``hook``; ``logger`` (asked for, and there is none), ``barebones``. All log once
+without a Trainer.
 """
 
 import sys
@@ -98,6 +99,21 @@ def train():
                 super().__post_init__()
 
         result._Metadata = Record
+    if case == "rounded":
+        to_tensor = pl.LightningModule._LightningModule__to_tensor
+
+        def rounded(self, value, name):
+            return to_tensor(self, value, name).mul(100).round().div(100)
+
+        pl.LightningModule._LightningModule__to_tensor = rounded
+    if case == "detached":
+        detach = result.recursive_detach
+
+        def detached(value, *args, **options):
+            seen.append(f"detached {type(value).__name__}")
+            return detach(value, *args, **options)
+
+        result.recursive_detach = detached
     if case == "wrapped":
         log = result._ResultCollection.log
 

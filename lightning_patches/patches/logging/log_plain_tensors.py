@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.engine.looks import stock_of
+from lightning_patches.engine.looks import home_of, stock_of
 from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 _MODULE = "pytorch.core.module"
 _RESULT = "pytorch.trainer.connectors.logger_connector.result"
+_TO_TENSOR = "_LightningModule__to_tensor"
 _REDUCTIONS = ("mean", "min", "max", "sum")
 
 
@@ -16,6 +17,9 @@ def _log(original: Any, namespace: str) -> Callable[..., None]:
     stock = stock_of(original)
     names = stock.__globals__
     old = "_distributed_available" in stock.__code__.co_names  # 2.0
+    to_tensor = vars(names["LightningModule"]).get(_TO_TENSOR)
+    apply = names.get("apply_to_collection")
+    as_shipped = home_of(to_tensor) == names["__name__"] and home_of(apply) == "lightning_utilities.core.apply_func"
 
     def log(
         self: Any,
@@ -38,6 +42,9 @@ def _log(original: Any, namespace: str) -> Callable[..., None]:
         # What ends in an error or a warning, or might call the program's own code once more, is left to Lightning.
         if (
             type(value) is not names["Tensor"]
+            or not as_shipped
+            or getattr(type(self), _TO_TENSOR) is not to_tensor
+            or names["apply_to_collection"] is not apply
             or type(trainer) is not names["pl"].trainer.trainer.Trainer
             or self._fabric is not None
             or trainer.barebones
@@ -97,6 +104,8 @@ def _log_result(original: Callable[..., None], namespace: str) -> Callable[..., 
     stock = stock_of(original)
     names = stock.__globals__
     known = names.get("_Metadata"), names.get("_Sync")
+    detach = names.get("recursive_detach")
+    as_shipped = home_of(detach).endswith(".utilities.memory")
     moves = "to" in stock.__code__.co_names  # of 2.4 and later
 
     def log(
@@ -121,7 +130,8 @@ def _log_result(original: Callable[..., None], namespace: str) -> Callable[..., 
         index = self.dataloader_idx
         suffix = f".{index}" if add_dataloader_idx and index is not None else ""
         key = f"{fx}.{name}{suffix}"
-        metric: Any = self.get(key) if type(value) is names["Tensor"] and not value.is_xla else None
+        is_plain = as_shipped and names["recursive_detach"] is detach and type(value) is names["Tensor"]
+        metric: Any = self.get(key) if is_plain and not value.is_xla else None
         meta: Any = None if metric is None else metric.meta
         # Whether the record that Lightning would make is equal to the one that it keeps. Whatever is not at once seen
         # to be the same is left to it.
@@ -204,7 +214,7 @@ PATCH = Patch(
     ),
     equivalent_to="the same training, with a plain tensor taken as it is, and the options compared one by one",
     relied_on="Values that are no plain tensor of one element, options that are not the very ones that are kept, a "
-    "Trainer's subclass, records of a class that a program has put in, and whatever ends in an error or a warning go "
-    "Lightning's way.",
+    "Trainer's subclass, records of a class that a program has put in, steps of Lightning's that it has replaced, and "
+    "whatever ends in an error or a warning go Lightning's way.",
     relied_on_tests=("tests/patches/test_log_plain_tensors.py::test_what_is_not_plain_goes_lightnings_way",),
 )

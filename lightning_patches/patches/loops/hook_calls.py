@@ -43,12 +43,12 @@ class _Around:
             self._names = vars(sys.modules[self._call])
         return self._names
 
-    def debug(self, trainer: Any, what: str, hook_name: str) -> None:
+    def is_heard(self) -> bool:
+        """Whether anybody hears Lightning's debug message of a hook, which is to come from where it stands."""
         log = self.names["log"]
-        if not self._says_it:
-            return
-        if type(log) is not logging.Logger or "debug" in vars(log) or log.isEnabledFor(logging.DEBUG):
-            log.debug(f"{trainer.__class__.__name__}: calling {what} hook: {hook_name}")
+        return self._says_it and (
+            type(log) is not logging.Logger or "debug" in vars(log) or log.isEnabledFor(logging.DEBUG)
+        )
 
     def setter(self, module: Any) -> Callable[[Any, str, Any], None]:
         """Sets an attribute of the module. ``torch.nn.Module.__setattr__`` first looks for parameters, buffers and
@@ -80,7 +80,8 @@ def _call_lightning_module_hook(original: Callable[..., Any], namespace: str) ->
     def _call_lightning_module_hook(
         trainer: Any, hook_name: str, *args: Any, pl_module: Any = None, **kwargs: Any
     ) -> Any:
-        around.debug(trainer, "lightning module", hook_name)
+        if around.is_heard():
+            return original(trainer, hook_name, *args, pl_module=pl_module, **kwargs)
         module = pl_module or trainer.lightning_module
         if module is None:
             raise TypeError("No `LightningModule` is available to call hooks on.")
@@ -107,7 +108,10 @@ def _call_callback_hooks(original: Callable[..., None], namespace: str) -> Calla
     def _call_callback_hooks(
         trainer: Any, hook_name: str, *args: Any, monitoring_callbacks: Any = None, **kwargs: Any
     ) -> None:
-        around.debug(trainer, "callback", hook_name)
+        if around.is_heard():
+            which = {} if monitoring_callbacks is None else {"monitoring_callbacks": monitoring_callbacks}
+            original(trainer, hook_name, *args, **which, **kwargs)
+            return
         module = trainer.lightning_module
         if module:
             before, set_name = module._current_fx_name, around.setter(module)
@@ -135,7 +139,8 @@ def _call_strategy_hook(original: Callable[..., Any], namespace: str) -> Callabl
     around = _Around(original, namespace)
 
     def _call_strategy_hook(trainer: Any, hook_name: str, *args: Any, **kwargs: Any) -> Any:
-        around.debug(trainer, "strategy", hook_name)
+        if around.is_heard():
+            return original(trainer, hook_name, *args, **kwargs)
         module = trainer.lightning_module
         before, set_name = module._current_fx_name, around.setter(module)
         set_name(module, _NAME, hook_name)
