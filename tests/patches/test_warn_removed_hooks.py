@@ -35,7 +35,7 @@ def test_a_hook_that_is_never_called_is_named_once(distribution, version, case, 
     assert f"never calls {name}.on_epoch_end (instead: on_train_epoch_end" in warning
 
 
-@pytest.mark.parametrize("case", ["2.x", "others"])
+@pytest.mark.parametrize("case", ["2.x", "others", "named"])
 @pytest.mark.parametrize(("distribution", "version"), ENDS)
 def test_is_silent_where_nothing_is_lost(distribution, version, case):
     """The replacement; and stubs of a base class, a hook that another method calls, and one that the script calls."""

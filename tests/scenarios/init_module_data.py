@@ -254,7 +254,7 @@ def forms():
                 found[f"{accelerator} {name} twice"] = made_by(in_block)
             except Exception as error:
                 found[f"{accelerator} {name} twice"] = first_line(error)
-            found[f"{accelerator} {name} extends"] = [hasattr(block, "enter_context"), callable(block)]
+            found[f"{accelerator} {name} extends"] = [isinstance(block, contextlib.ExitStack), callable(block)]
     return found
 
 

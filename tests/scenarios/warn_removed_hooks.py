@@ -1,7 +1,7 @@
 """A model for Lightning 1.x, whose ``on_epoch_end`` forgets a state, is trained on 2.x.
 
 The state is a running sum, which each epoch is to begin anew. Cases: ``1.x``, and ``2.x``, with the hook that is called
-now; ``callback``, where a callback has the hook; ``others``, hooks that nothing is lost with.
+now; ``callback``, where a callback has the hook; ``others`` and ``named``, hooks that nothing is lost with.
 """
 
 import warnings
@@ -44,6 +44,16 @@ class New(Model):
         self.forget()
 
 
+class Named(New):
+    on_epoch_start = property(lambda self: ["total", self.total])
+
+    def on_post_move_to_device(self):
+        self.forget()
+
+    def on_fit_start(self):
+        getattr(self, "on_{}_to_device".format("post_move"))()
+
+
 class Forgets(pl.Callback):
     def on_epoch_end(self, trainer, pl_module):
         pl_module.forget()
@@ -62,7 +72,9 @@ if CASE == "metaclass":
 
 
 if __name__ == "__main__":
-    model = {"": Old, "error": Old, "metaclass": Old, "2.x": New, "callback": Model, "others": Model}[CASE]()
+    model = {"": Old, "error": Old, "metaclass": Old, "2.x": New, "callback": Model, "others": Model, "named": Named}[
+        CASE
+    ]()
     if CASE == "others":
         import _removed_hooks_in_use as in_use
 

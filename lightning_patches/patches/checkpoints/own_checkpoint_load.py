@@ -251,9 +251,10 @@ PATCH = Patch(
     ),
     equivalent_to="the same program with weights_only=False, or with TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD=1",
     note="Only a local file is read this way, only if it is, byte for byte, what this process wrote there, or what "
-    "another rank wrote that has proven itself: on Linux, ranks that Lightning starts can; for those of torchrun "
-    "or SLURM set LIGHTNING_PATCHES_HANG_SECRET. Any other file, and one that was replaced or changed, is loaded as "
-    "before. weights_only, where it is passed, is obeyed; where torch.load is wrapped, the wrapper decides.",
+    "another rank wrote that has proven itself: on Linux, ranks that Lightning starts can, as they are told by the "
+    "variable _LIGHTNING_PATCHES_RUN_SECRET where the secret of the run is; for those of torchrun or SLURM set "
+    "LIGHTNING_PATCHES_HANG_SECRET. Any other file, and one that was replaced or changed, is loaded as before. "
+    "weights_only, where it is passed, is obeyed; where torch.load is wrapped, the wrapper decides.",
     relied_on="Programs that count on torch to refuse what others wrote or changed still can, and "
     "weights_only=True is obeyed. A checkpoint of plain values is loaded as before.",
     relied_on_tests=(

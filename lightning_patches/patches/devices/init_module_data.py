@@ -62,6 +62,10 @@ class _Block(contextlib.ContextDecorator):
             raise AttributeError(name)
         return getattr(self._block, name)
 
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        return type(self._block)  # for isinstance
+
     def _recreate_cm(self) -> _Block:
         """For ``ContextDecorator``: each call of a decorated function opens a block of its own."""
         recreate = getattr(self._block, "_recreate_cm", None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dis
+import re
 import sys
 from types import CodeType, FunctionType
 from typing import Any, Callable, Iterable, Optional
@@ -44,6 +45,7 @@ _OF_CALLBACKS = frozenset(
     )
 )
 _LIGHTNINGS = ("lightning", "pytorch_lightning", "lightning_fabric", "torch", "builtins")
+_HOLE = re.compile(r"%s|{\w*}")
 _NOTHING = frozenset(("RESUME", "NOP", "LOAD_CONST", "LOAD_FAST", "LOAD_FAST_BORROW", "RETURN_CONST", "RETURN_VALUE"))
 """What a method is made of that does nothing, or returns what it gets."""
 
@@ -80,7 +82,8 @@ def _never_called(trainer: Any, module: Any) -> dict[str, str]:
         for owner in [next((one for one in kind.__mro__ if name in vars(one)), None)]
         if owner is not None and _is_own(owner)
     }
-    suspects = {key: code for key, method in defined.items() for code in [_code_of(method)] if _does_something(code)}
+    methods = {key: method for key, method in defined.items() if type(method) is not property}
+    suspects = {key: code for key, method in methods.items() for code in [_code_of(method)] if _does_something(code)}
     if not suspects:
         return {}
     used = _names_used((*looked_at, type(trainer)), {name for _, name in suspects})
@@ -137,8 +140,13 @@ def _names_used(kinds: Iterable[type], wanted: set[str]) -> set[str]:
 
 
 def _is_made_of(name: str, text: str) -> bool:
-    """Whether a text is the name, or its beginning or end: ``getattr(self, f"on_{what}_end")``."""
-    return text == name or (text[-1:] == "_" and name.startswith(text)) or ("_" in text and name.endswith(text))
+    """Whether a name may be made of a text: ``f"on_{what}_end"``, ``"on_%s_end"``, or the text itself."""
+    pieces = _HOLE.split(text)
+    if "_" not in text or sum(map(len, pieces)) <= len("on_"):
+        return False
+    if len(pieces) > 1:
+        return re.fullmatch(".*".join(map(re.escape, pieces)), name) is not None
+    return name.endswith(text) or (text[-1] == "_" and name.startswith(text))
 
 
 def _root(frame: Any) -> str:
