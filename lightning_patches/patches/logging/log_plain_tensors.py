@@ -17,9 +17,9 @@ def _log(original: Any, namespace: str) -> Callable[..., None]:
     stock = stock_of(original)
     names = stock.__globals__
     old = "_distributed_available" in stock.__code__.co_names  # 2.0
-    to_tensor = vars(names["LightningModule"]).get(_TO_TENSOR)
+    to_tensor = getattr(names.get("LightningModule"), _TO_TENSOR, None)
     apply = names.get("apply_to_collection")
-    as_shipped = home_of(to_tensor) == names["__name__"] and home_of(apply) == "lightning_utilities.core.apply_func"
+    as_shipped = home_of(to_tensor) == names.get("__name__") and home_of(apply) == "lightning_utilities.core.apply_func"
 
     def log(
         self: Any,
