@@ -165,7 +165,9 @@ def test_a_file_of_several_megabytes_that_was_changed_is_refused_as_any_other():
 
 
 @pytest.mark.parametrize("version", ["2.0.9", "2.2.5", "2.6.6"])
-@pytest.mark.parametrize("case", ["encrypted", "save", "load", "watched", "edited", "environment", "allowed"])
+@pytest.mark.parametrize(
+    "case", ["encrypted", "save", "load", "watched", "edited", "environment", "allowed", "counting"]
+)
 def test_a_program_with_its_own_hand_in_it_sees_what_stock_shows_it(version, case):
     stock, shim = (run("checkpoint_of_program", Arm("pytorch-lightning", version, on), case) for on in (False, True))
     assert stock.ok and stock.observations == shim.observations, (stock, shim)

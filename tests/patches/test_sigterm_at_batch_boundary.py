@@ -73,6 +73,12 @@ def test_rank_whose_peer_failed_does_not_wait_for_it(stock_hangs):
     assert seen["statuses"][0] == 1 and seen["statuses"][1] not in (0, "hangs"), seen
 
 
+def test_the_store_is_not_asked_when_its_rank_may_have_left():
+    """torch would say on stderr that the connection was lost."""
+    result = run(SCENARIO, Arm("lightning", "2.6.6", shim=True), "late", toggle=PATCH, timeout=200)
+    assert result.observations[0]["statuses"] == [0, 0] and "recvValue failed" not in result.output, result
+
+
 def test_one_process_is_as_before():
     stock = observed(Arm("lightning", "2.6.6"), "single")
     assert stock["statuses"] == [0] and stock["received"] == [True], stock

@@ -5,7 +5,7 @@ buffer. CASE "load": torch.load is wrapped, with Lightning's two arguments. CASE
 that appears in the directory, and a process is killed while it saves. CASE "edited": the checkpoint is edited, with
 warnings as errors. CASE "environment": the program empties os.environ. CASE "allowed": it tells torch which class to
 make of an object, and has an fsspec class that notes what is opened. CASE "linked": a file has a second name when the
-next one takes its place.
+next one takes its place. CASE "counting": a path of a class that counts how often it is asked where it leads.
 """
 
 import argparse
@@ -152,6 +152,23 @@ def linked(cloud_io):
         if number == 0:
             os.link(path, "b.ckpt")
     scenario.observe(kept=loads("b.ckpt", weights_only=False)["number"])
+
+
+class Counting(type(Path())):
+    asked = []
+
+    def __fspath__(self):
+        self.asked.append("fspath")
+        return super().__fspath__()
+
+    def __str__(self):
+        self.asked.append("str")
+        return super().__str__()
+
+
+def counting(cloud_io):
+    cloud_io._atomic_save({"a": OBJECT}, Counting(os.path.abspath("a.ckpt")))
+    scenario.observe(asked=list(Counting.asked))
 
 
 if __name__ == "__main__":

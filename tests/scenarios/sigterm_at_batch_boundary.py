@@ -6,7 +6,8 @@ sends the signal to itself, so that it always arrives in the same batch.
 Cases: ``one`` (rank 1 gets SIGTERM, in training), ``plain`` (likewise, without a checkpoint on preemption), ``first``
 (rank 0), ``all`` (both, some batches apart), ``validation``, ``sanity``, ``uneven`` (in a validation that is longer
 on rank 0), ``epoch`` (in the training's last batch; a test follows), ``failed`` (rank 0 fails after rank 1 got the
-signal), ``testing`` (in trainer.test), ``single`` (one process), ``callback`` (the recommended
+signal), ``testing`` (in trainer.test), ``late`` (no signal: rank 1 is longer at the end of
+the training), ``single`` (one process), ``callback`` (the recommended
 usage: SIGUSR1, and a callback that all-reduces a flag).
 """
 
@@ -74,6 +75,10 @@ def train():
             return torch.optim.SGD(self.parameters(), lr=0.1)
 
     class Witness(pl.Callback):
+        def on_train_end(self, trainer, model):
+            if case == "late" and rank == 1:
+                time.sleep(6)
+
         def on_exception(self, trainer, model, exception):
             seen["received"] = trainer.received_sigterm
 
@@ -100,7 +105,7 @@ def train():
         return DataLoader(TensorDataset(torch.ones(WORLD * size, 2)), batch_size=1)
 
     pl.seed_everything(1)
-    length = {"epoch": 8, "validation": 4, "uneven": 4}.get(case, 500)
+    length = {"epoch": 8, "validation": 4, "uneven": 4, "late": 2}.get(case, 500)
     preemption = scenario.pytorch("callbacks").OnExceptionCheckpoint(str(OUT), filename="preempted")
     callbacks = [
         Witness(),
@@ -126,6 +131,7 @@ def train():
             trainer.fit(model, loader(length), DataLoader(OfRank()) if case == "uneven" else loader(500))
         else:
             trainer.fit(model, loader(length))
+        if case not in ("testing", "validation", "uneven", "sanity", "late"):
             trainer.test(model, loader(500), verbose=False)
     finally:
         written = OUT / f"seen-{rank}.part"  # the file is there at once or not at all: this rank may be killed here
@@ -160,7 +166,7 @@ def main():
     for process in ranks:
         process.kill()
         process.wait()
-    if not any(OUT.glob("signal-*")):
+    if scenario.CASE != "late" and not any(OUT.glob("signal-*")):
         sys.exit(f"no rank came as far as the signal; they ended with {statuses}")
     seen = [json.loads(path.read_text()) for path in sorted(OUT.glob("seen-*.json"))]
     places = [(rank["batches"], rank["evaluated"]) for rank in seen]

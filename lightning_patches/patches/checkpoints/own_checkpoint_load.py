@@ -170,10 +170,11 @@ def _proof(path: str, digest: str) -> str:
 
 
 def _local(path: Any) -> str:
-    """The file itself, links followed, if it is on this machine's disk; "" if not."""
-    if not isinstance(path, (str, Path)) or "://" in str(path) or "::" in str(path):
+    """The file itself, links followed, if it is on this machine's disk; "" if not. A path of the program's own class
+    is not asked where it leads."""
+    if type(path) not in (str, type(Path())) or "://" in str(path) or "::" in str(path):
         return ""
-    return os.path.realpath(path)
+    return str(os.path.realpath(path))
 
 
 def _refuses_objects() -> bool:

@@ -65,7 +65,7 @@ class StopAgreement:
         self._at = 0
         self._limit = math.inf
         self._stop: Optional[float] = None
-        self._all_know = False
+        self._all_know = self._rests = False
         self._store, self._rank, self._world_size = store, rank, world_size
         self._prefix = f"lightning_patches/sigterm/{run}/"
         self._ended = threading.Event()
@@ -85,9 +85,14 @@ class StopAgreement:
 
     def before_batch(self) -> bool:
         """A batch or the next epoch is about to begin. ``True``: leave now, as all ranks do."""
+        self._rests = False
         self._at += 1
         self.left = self._limit < math.inf and self._settle()
         return self.left
+
+    def rest(self) -> None:
+        """No batch follows, but perhaps a search's: the store may go with the rank that has it, and torch says so."""
+        self._rests = True
 
     def end(self) -> None:
         """The run is over in this rank: by an error, or because everything is done."""
@@ -126,9 +131,10 @@ class StopAgreement:
 
     def _agree(self) -> None:
         store, prefix = self._store, self._prefix
-        while not (self.requested or store.add(prefix + "requests", 0)):
+        while not (self.requested or (not self._rests and store.add(prefix + "requests", 0))):
             if self._ended.wait(self.poll_every):
-                return self._publish_stop(math.inf)  # nobody will hear from this rank again
+                # Nobody will hear from this rank again.
+                return self._publish_stop(math.inf) if self._rank == 0 or not self._rests else None
         store.add(prefix + "requests", 1)
         self._publish_limit()
         while not store.add(prefix + "stops", 0):
@@ -256,6 +262,16 @@ def _after_epoch(original: Callable[..., None], namespace: str) -> Callable[...,
     return on_advance_end
 
 
+def _after_training(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def on_run_end(self: Any) -> None:
+        agreement = _of(self.trainer)
+        if agreement is not None:
+            agreement.rest()
+        original(self)
+
+    return on_run_end
+
+
 PATCH = Patch(
     name="sigterm-at-batch-boundary",
     title="After SIGTERM, all ranks stop before the same batch, with exit status 143",
@@ -268,6 +284,7 @@ PATCH = Patch(
         Target(f"{_CONNECTOR}:_SignalConnector._sigterm_notifier_fn", _notify),
         Target(f"{_TRAINING_LOOP}:_TrainingEpochLoop._broadcast_sigterm_tensor", _before_batch),
         Target(f"{_FIT_LOOP}:_FitLoop.on_advance_end", _after_epoch),
+        Target(f"{_FIT_LOOP}:_FitLoop.on_run_end", _after_training),
     ),
     calls=(
         "pytorch.strategies.launchers.subprocess_script:_SubprocessScriptLauncher.kill()",
