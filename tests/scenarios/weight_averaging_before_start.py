@@ -2,9 +2,9 @@
 
 Six steps, a validation after each. Cases: ``never`` (the training ends before the average begins), ``without`` (no
 callback), ``later`` (it begins with the fourth step), ``ema`` (the same, EMAWeightAveraging), ``resume`` (``later``,
-from a checkpoint of the second step), ``at-once`` (it begins with the first), ``subclass`` (``later``, and what swaps
-and copies is overridden, and called), ``other`` (``never``, and another callback averages in its weights), ``restart``
-(``at-once``, and another callback begins to count anew after each third epoch).
+from a checkpoint of the second step, which is validated before), ``at-once`` (it begins with the first), ``subclass``
+(``later``, and what swaps and copies is overridden, and called), ``other`` (``never``, and another callback averages in
+its weights), ``restart`` (``at-once``, and another callback begins to count anew after each third epoch).
 """
 
 import os
@@ -92,6 +92,7 @@ if __name__ == "__main__":
     first = trainer(2 if CASE == "resume" else 6)
     first.fit(model, data, data)
     if CASE == "resume":
+        trainer(1).validate(Model(), data, ckpt_path=OUT / "checkpoints" / "step=2.ckpt", verbose=False)
         validated, model = model.validated, Model()
         trainer(6).fit(model, data, data, ckpt_path=OUT / "checkpoints" / "step=2.ckpt")
         model.validated = validated + model.validated

@@ -73,7 +73,7 @@ def _setup(original: Callable[..., None], namespace: str) -> Callable[..., None]
 def _on_load_checkpoint(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def on_load_checkpoint(self: Any, trainer: Any, pl_module: Any, checkpoint: dict[str, Any]) -> None:
         original(self, trainer, pl_module, checkpoint)
-        if _first.pop(self._average_model, None) is not None and _has_counted_nothing(self._average_model):
+        if _has_counted_nothing(self._average_model) and _first.pop(self._average_model, None) is not None:
             kept, current = (checkpoint.get(name, {}).values() for name in ("state_dict", "current_model_state"))
             if not current or _sums(kept) == _sums(current):  # as it is saved before the start
                 _note(self._average_model)
