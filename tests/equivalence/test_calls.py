@@ -22,7 +22,7 @@ def test_what_is_called_is_named(patch, version):
 
 def test_what_is_not_named_is_told():
     called = {
-        ("pytorch/tuner/lr_finder.py", "_determine_lr_attr_name"),  # named
+        ("pytorch/trainer/trainer.py", "Trainer.optimizers"),  # named
         ("pytorch/tuner/lr_finder.py", "_LRFinder.suggestion"),
         ("fabric/__init__.py", "<module>"),  # imported, and not called
     }
