@@ -177,6 +177,14 @@ EFFECTS = (
         programs={"lr_finder": ("tuner", "callback")},
     ),
     Effect(
+        "the same for a batch size search whose trial fails",
+        lines=(
+            r"^train\.\d: (message INFO Restor|hook \w+\.on_exception\()",
+            r"^(train|resume|evaluate)\.\d: file \S+/\.scale_batch_size_",
+        ),
+        programs={"batch_size_finder": ("tuner", "callback")},
+    ),
+    Effect(
         "in programs with code of their own, after a search that failed: what is put back is not told, what "
         "cannot be is, and the finder's file is removed",
         lines=(
