@@ -255,6 +255,8 @@ class Judge:
             finding.verdict = "mended"
         elif {*finding.because} <= {ALONE_SAME}:  # it differed by chance: nobody does it again
             finding.verdict, finding.patches, finding.because = "unlike itself", [], ["now and then"]
+        elif finding.verdict == "finding" and any(change(stock, self.arms.extended(spec, False)[0]) for _ in "abc"):
+            finding.verdict, finding.patches, finding.because = "unlike itself", [], ["two runs of it differ on stock"]
         finding.gone, finding.come = difference.gone[:12], difference.come[:12]
         return finding
 
