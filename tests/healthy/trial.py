@@ -134,7 +134,7 @@ class Arms:
     """Runs programs, each script in a process that is forked from one that has imported the arm's Lightning.
 
     Args:
-        version: the release that is tried; other arms import their Lightning anew.
+        version: the release that is tried.
         limit: seconds per script.
         stand_in: a function of ``stand_ins.py`` that stands in for one more patch, for tests of the trial.
     """
@@ -154,8 +154,8 @@ class Arms:
             parent.close()
 
     def _parent(self, version: str, shim: bool, toggle: Optional[str]) -> tuple[Preloaded, dict[str, str]]:
-        """The process to fork from: one for stock, one for the default set, one for all other arms."""
-        own = version == self.version and toggle is None
+        """The process to fork from: one for stock and one for the default set of a release, one for all other arms."""
+        own = toggle is None
         names = [name for name in (toggle or "").split(",") if name]
         stand_in = self.stand_in if shim and (toggle is None or STAND_IN in names) else ""
         if STAND_IN in names:
