@@ -87,6 +87,17 @@ def test_a_harmful_patch_is_caught(harm: str, arms: judge.Arms, monkeypatch: pyt
     assert judge.Judge(arms)({"situation": "interrupted", "kind": "documented"}).verdict == "finding"
 
 
+def test_what_was_looked_into_before_hides_no_harm(arms: judge.Arms, monkeypatch: pytest.MonkeyPatch) -> None:
+    tries, spec = judge.Judge(arms), {"situation": "finders", "kind": "raises", "part": "Found", "method": "backward"}
+    first = tries(spec)
+    assert (first.verdict, first.patches, first.because) == ("explained", ["tuner-cleanup-on-error"], ["declared"])
+    runs = arms.runs
+    assert tries(spec) == first
+    assert arms.runs - runs == 2  # stock, and with the patches
+    monkeypatch.setattr(arms, "stand_in", "calls_a_hook_twice")
+    assert tries(spec).verdict == "finding"
+
+
 def test_the_record_counts_what_differs_alike_and_names_the_rest(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
