@@ -11,7 +11,7 @@ import random
 import re
 import sys
 import tempfile
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -128,7 +128,7 @@ class Judge:
         self.without = without
         self._toggle = ",".join(f"-{name}" for name in without) or None
         self._suspects: Counter[str] = Counter()
-        self._companies: Counter[tuple[str, ...]] = Counter()
+        self._companies: dict[str, Counter[tuple[str, ...]]] = defaultdict(Counter)
         self._excused: dict[tuple[Any, ...], tuple[Finding, list[tuple[str, Change]]]] = {}
         self._spied: dict[str, tuple[Trace, Trace, set[str]]] = {}
         self._varied: set[str] = set()
@@ -243,7 +243,8 @@ class Judge:
         if len(known) == 1 and not stock.hung and change(stock, run(known[0])) == difference:
             take(known[0], "declared", difference)  # it alone does all of it: no need to look for others
         else:
-            guilty = () if stock.hung else self._usual_company(run, stock, difference)
+            usual = self._companies[spec["situation"]]
+            guilty = () if stock.hung else self._usual_company(usual, run, stock, difference)
             if not guilty and (stock.hung or change(stock, self.arms.extended(spec, False)[0])):
                 finding.verdict, finding.because = "unlike itself", ["two runs of it differ on stock"]
                 return finding
@@ -254,7 +255,7 @@ class Judge:
                     because = self._excuse(patch, spec, stock, run(patch))
                 take(patch, because, change(stock, run(patch)))
             if finding.patches:
-                self._companies[tuple(finding.patches)] += 1
+                usual[tuple(sorted(finding.patches))] += 1
         finding.verdict = "explained" if finding.patches and all(finding.because) else "finding"
         if finding.verdict == "explained" and trial.MENDED in finding.because:
             finding.verdict = "mended"
@@ -267,9 +268,11 @@ class Judge:
             self._excused[key] = finding, declarations
         return finding
 
-    def _usual_company(self, run: Callable[..., Trace], stock: Trace, difference: Change) -> tuple[str, ...]:
+    def _usual_company(
+        self, usual: Counter[tuple[str, ...]], run: Callable[..., Trace], stock: Trace, difference: Change
+    ) -> tuple[str, ...]:
         """The patches behind earlier programs' differences, where they make all of this one and each does its part."""
-        for names, _ in self._companies.most_common(2):
+        for names, _ in usual.most_common(4):
             if change(stock, run(*names)) == difference and all(change(stock, run(name)) for name in names):
                 return names
         return ()
@@ -288,10 +291,11 @@ class Judge:
             if not guilty:
                 if not changes(tuple(suspects)):
                     break
-                low, high = 0, len(suspects)
+                low, high, step = 0, len(suspects), 1
                 while high - low > 1:
-                    middle = (low + high) // 2
+                    middle = max(high - step, (low + high) // 2)  # the usual ones are the last
                     low, high = (low, middle) if changes(tuple(suspects[:middle])) else (middle, high)
+                    step *= 2
                 guilty = suspects[high - 1]
             suspects.remove(guilty)
             self._suspects[guilty] += 1
