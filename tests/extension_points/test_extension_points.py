@@ -87,6 +87,14 @@ def test_a_harmful_patch_is_caught(harm: str, arms: judge.Arms, monkeypatch: pyt
     assert judge.Judge(arms)({"situation": "interrupted", "kind": "documented"}).verdict == "finding"
 
 
+def test_a_ckpt_path_that_is_a_property_of_ones_own_is_not_asked() -> None:
+    patches = "checkpoint-kept-on-resume,checkpoint-overwritten,remote-checkpoint-kept-on-resume"
+    spec = {"situation": "black_box", "kind": "properties"}
+    with judge.Arms("2.0.9") as arms:
+        stock, shim = arms.extended(spec, False)[0], arms.extended(spec, True, patches)[0]
+    assert not judge.change(stock, shim) and stock.lines
+
+
 def test_what_was_looked_into_before_hides_no_harm(arms: judge.Arms, monkeypatch: pytest.MonkeyPatch) -> None:
     tries, spec = judge.Judge(arms), {"situation": "finders", "kind": "raises", "part": "Found", "method": "backward"}
     first = tries(spec)

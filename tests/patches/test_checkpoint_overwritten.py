@@ -4,7 +4,6 @@ import pytest
 
 from tests.equivalence.proof import Proof, sees
 from tests.support.arms import Arm, run
-from tests.support.effects import Effect
 
 
 def seen(distribution, version, case="", shim=False):
@@ -28,12 +27,3 @@ def test_the_file_that_training_was_resumed_from_stays():
 
 
 PROOFS = (Proof("checkpoint-overwritten", sees(lambda seen: "best-v1.ckpt" in seen["seen"][2])),)
-EFFECTS = (
-    Effect(
-        "a Trainer whose ckpt_path is a property of the program's own is asked for it, as by 2.1.3",
-        lines=(r"call Trainer\.ckpt_path\(\)$",),
-        only="come",
-        programs={"kind": ("properties",)},
-        situations=("resumed_shuffled",),
-    ),
-)

@@ -5,15 +5,6 @@ import pytest
 from tests.equivalence.proof import Proof, only, sees
 from tests.extension_points.judge import difference
 from tests.support.arms import Arm, run
-from tests.support.effects import Effect
-
-EFFECTS = (
-    Effect(
-        "before a remote checkpoint is deleted, the Trainer is asked which one was resumed from",
-        lines=(r"call Trainer\.ckpt_path\(\)$",),
-        situations=("remote",),
-    ),
-)
 
 
 def observed(arm, case=""):

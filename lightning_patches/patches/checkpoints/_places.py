@@ -26,3 +26,8 @@ def directory_of(callback: Any, namespace: str) -> Any:
     """Where a ModelCheckpoint has its files; ``None`` for a class derived from it, which may have them elsewhere."""
     known = upstream_module(namespace, "pytorch.callbacks.model_checkpoint").ModelCheckpoint
     return callback.dirpath if type(callback) is known else None
+
+
+def ckpt_path_of(trainer: Any) -> Any:
+    """What the training was resumed from, from where the Trainer keeps it: ``ckpt_path`` may be the program's own."""
+    return trainer._checkpoint_connector._ckpt_path

@@ -13,10 +13,11 @@ _CALLBACK = "pytorch.callbacks.model_checkpoint:ModelCheckpoint"
 
 def _file_exists(original: Callable[..., bool], namespace: str) -> Callable[..., bool]:
     def file_exists(self: Any, filepath: Any, trainer: Any) -> bool:
-        if not _agrees_as_lightning_does(trainer.strategy, namespace):
+        strategy = trainer.strategy
+        if not _agrees_as_lightning_does(strategy, namespace):
             return original(self, filepath, trainer)
-        exists = trainer.is_global_zero and self._fs.exists(filepath)
-        return bool(trainer.strategy.reduce_boolean_decision(exists, all=False))
+        exists = strategy.is_global_zero and self._fs.exists(filepath)
+        return bool(strategy.reduce_boolean_decision(exists, all=False))
 
     return file_exists
 
@@ -37,8 +38,8 @@ PATCH = Patch(
     affected=(">=2.0.0,<2.6.0",),
     targets=(Target(f"{_CALLBACK}.file_exists", _file_exists),),
     calls=(
+        "pytorch.strategies.parallel:ParallelStrategy.is_global_zero()",
         "pytorch.strategies.parallel:ParallelStrategy.reduce_boolean_decision()",
-        "pytorch.trainer.trainer:Trainer.is_global_zero()",
         "pytorch.trainer.trainer:Trainer.strategy()",
     ),
     upstream=Upstream(

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Callable
 
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
-from lightning_patches.patches.checkpoints._places import directory_of, protocol_of
+from lightning_patches.patches.checkpoints._places import ckpt_path_of, directory_of, protocol_of
 
 _CALLBACK = "pytorch.callbacks.model_checkpoint:ModelCheckpoint"
 
@@ -15,7 +15,7 @@ _CALLBACK = "pytorch.callbacks.model_checkpoint:ModelCheckpoint"
 def _remove_checkpoint(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def remove_checkpoint(self: Any, trainer: Any, filepath: Any) -> None:
         directory = directory_of(self, namespace)
-        if not _has_to_stay(filepath, trainer.ckpt_path, directory):
+        if not _has_to_stay(filepath, ckpt_path_of(trainer), directory):
             original(self, trainer, filepath)
 
     return remove_checkpoint
@@ -40,7 +40,6 @@ PATCH = Patch(
     affected=(">=2.0.0,<2.1.3",),
     targets=(Target(f"{_CALLBACK}._remove_checkpoint", _remove_checkpoint),),
     witnesses=(f"{_CALLBACK}._save_last_checkpoint",),
-    calls=("pytorch.trainer.trainer:Trainer.ckpt_path()",),
     upstream=Upstream(
         issues=(17189, 16426),
         pull_requests=(18750, 19023),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable, Optional
 
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
-from lightning_patches.patches.checkpoints._places import place_of
+from lightning_patches.patches.checkpoints._places import ckpt_path_of, place_of
 
 _CALLBACK = "pytorch.callbacks.model_checkpoint:ModelCheckpoint"
 
@@ -13,7 +13,7 @@ _CALLBACK = "pytorch.callbacks.model_checkpoint:ModelCheckpoint"
 def _overwriting_own(original: Callable[..., str], namespace: str) -> Callable[..., str]:
     def get_name(self: Any, monitor_candidates: Any, trainer: Any, del_filepath: Optional[str] = None) -> str:
         own = self.best_model_path
-        if self.monitor is None and self.save_top_k == 1 and own and not _is_resumed_from(own, trainer.ckpt_path):
+        if self.monitor is None and self.save_top_k == 1 and own and not _is_resumed_from(own, ckpt_path_of(trainer)):
             del_filepath = own
         return original(self, monitor_candidates, trainer, del_filepath)
 
@@ -32,7 +32,6 @@ PATCH = Patch(
     affected=(">=2.0.0,<2.1.3",),
     targets=(Target(f"{_CALLBACK}._get_metric_interpolated_filepath_name", _overwriting_own),),
     witnesses=(f"{_CALLBACK}._save_none_monitor_checkpoint",),
-    calls=("pytorch.trainer.trainer:Trainer.ckpt_path()",),
     upstream=Upstream(
         pull_requests=(19064,),
         commit="482da0a140",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
-from lightning_patches.patches.checkpoints._places import directory_of, place_of, protocol_of
+from lightning_patches.patches.checkpoints._places import ckpt_path_of, directory_of, place_of, protocol_of
 
 _CALLBACK = "pytorch.callbacks.model_checkpoint:ModelCheckpoint"
 
@@ -14,7 +14,7 @@ def _remove_remote(original: Callable[..., None], namespace: str) -> Callable[..
     def remove_checkpoint(self: Any, trainer: Any, filepath: Any) -> None:
         directory = directory_of(self, namespace)
         is_remote = protocol_of(str(filepath)) != "file"
-        if not (is_remote and _has_to_stay(str(filepath), trainer.ckpt_path, directory)):
+        if not (is_remote and _has_to_stay(str(filepath), ckpt_path_of(trainer), directory)):
             original(self, trainer, filepath)
 
     return remove_checkpoint
@@ -37,7 +37,6 @@ PATCH = Patch(
     changes_results=Effect("files", "the remote checkpoint that was resumed from stays"),
     affected=(">=2.0.0,<=2.6.6",),
     targets=(Target(f"{_CALLBACK}._remove_checkpoint", _remove_remote),),
-    calls=("pytorch.trainer.trainer:Trainer.ckpt_path()",),
     upstream=Upstream(issues=(21813,)),
     impact=Impact(
         "After a resumed run with checkpoints on s3, gs or another remote file system, the checkpoint that was "

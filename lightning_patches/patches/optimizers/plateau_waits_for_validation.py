@@ -13,7 +13,9 @@ _AWAITED = "_plateaus_that_await_validation"
 
 def _update_learning_rates(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def update_learning_rates(self: Any, interval: str, update_plateau_schedulers: bool) -> None:
-        if not update_plateau_schedulers or interval != "epoch":
+        # Before the properties, which may be the program's own.
+        in_each_epoch = self.trainer.check_val_every_n_epoch in (None, 1)
+        if in_each_epoch or not update_plateau_schedulers or interval != "epoch":
             original(self, interval, update_plateau_schedulers)
             return
         strategy = self.trainer.strategy
@@ -33,8 +35,6 @@ def _update_learning_rates(original: Callable[..., None], namespace: str) -> Cal
 
 def _awaits_validation(loop: Any, config: Any) -> bool:
     """Whether a scheduler lacks its metric in an epoch without validation, or has lacked it in one before."""
-    if loop.trainer.check_val_every_n_epoch in (None, 1):  # before properties, which may be the program's own
-        return False
     if not (config.reduce_on_plateau and config.strict and loop.trainer.enable_validation):
         return False
     if loop._should_check_val_epoch() or (loop.trainer.current_epoch + 1) % config.frequency != 0:
