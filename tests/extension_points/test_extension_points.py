@@ -87,9 +87,16 @@ def test_a_harmful_patch_is_caught(harm: str, arms: judge.Arms, monkeypatch: pyt
     assert judge.Judge(arms)({"situation": "interrupted", "kind": "documented"}).verdict == "finding"
 
 
-def test_a_ckpt_path_that_is_a_property_of_ones_own_is_not_asked() -> None:
-    patches = "checkpoint-kept-on-resume,checkpoint-overwritten,remote-checkpoint-kept-on-resume"
-    spec = {"situation": "black_box", "kind": "properties"}
+@pytest.mark.parametrize(
+    ("situation", "patches"),
+    [
+        ("black_box", "checkpoint-kept-on-resume,checkpoint-overwritten,remote-checkpoint-kept-on-resume"),
+        ("checkpoints", "checkpoint-exists-on-rank-zero,plateau-waits-for-validation"),
+    ],
+)
+def test_a_property_of_ones_own_is_read_as_often_as_on_stock(situation: str, patches: str) -> None:
+    """``ckpt_path`` and ``strategy`` of the Trainer."""
+    spec = {"situation": situation, "kind": "properties"}
     with judge.Arms("2.0.9") as arms:
         stock, shim = arms.extended(spec, False)[0], arms.extended(spec, True, patches)[0]
     assert not judge.change(stock, shim) and stock.lines

@@ -30,4 +30,4 @@ def directory_of(callback: Any, namespace: str) -> Any:
 
 def ckpt_path_of(trainer: Any) -> Any:
     """What the training was resumed from, from where the Trainer keeps it: ``ckpt_path`` may be the program's own."""
-    return trainer._checkpoint_connector._ckpt_path
+    return getattr(getattr(trainer, "_checkpoint_connector", None), "_ckpt_path", None)

@@ -13,7 +13,8 @@ _CALLBACK = "pytorch.callbacks.model_checkpoint:ModelCheckpoint"
 
 def _file_exists(original: Callable[..., bool], namespace: str) -> Callable[..., bool]:
     def file_exists(self: Any, filepath: Any, trainer: Any) -> bool:
-        strategy = trainer.strategy
+        # From where the Trainer keeps it: `strategy` may be the program's own.
+        strategy: Any = getattr(getattr(trainer, "_accelerator_connector", None), "strategy", None)
         if not _agrees_as_lightning_does(strategy, namespace):
             return original(self, filepath, trainer)
         exists = strategy.is_global_zero and self._fs.exists(filepath)
@@ -40,7 +41,6 @@ PATCH = Patch(
     calls=(
         "pytorch.strategies.parallel:ParallelStrategy.is_global_zero()",
         "pytorch.strategies.parallel:ParallelStrategy.reduce_boolean_decision()",
-        "pytorch.trainer.trainer:Trainer.strategy()",
     ),
     upstream=Upstream(
         issues=(19674,),
