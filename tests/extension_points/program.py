@@ -34,7 +34,7 @@ def arrange() -> None:
             warnings.filterwarnings("ignore", message=message)
     elif kind == "full":
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (extension["bytes"], extension["bytes"]))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (extension["bytes"], resource.RLIM_INFINITY))
     elif kind == "spawn":
         multiprocessing.set_start_method("spawn", force=True)
     elif kind == "registered":

@@ -17,6 +17,7 @@ import hashlib
 import logging
 import os
 import re
+import resource
 import sys
 import warnings
 from pathlib import Path
@@ -67,7 +68,10 @@ def note(section: str, text: object) -> None:
     rank = str(dist.get_rank()) if dist.is_initialized() else os.environ.get("LOCAL_RANK", "0")
     path = Path(os.environ["HEALTHY_OUT"], f"{Path(sys.argv[0]).stem}.{rank}")
     descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limits[1], limits[1]))  # a disk that is full is so for the program
     os.write(descriptor, f"{section} {masked(text)}\n".encode())
+    resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     os.close(descriptor)
 
 
