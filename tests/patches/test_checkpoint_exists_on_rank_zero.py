@@ -34,7 +34,7 @@ def test_all_ranks_know_the_name(version):
 
 
 @pytest.mark.parametrize(("distribution", "version"), [("pytorch-lightning", "2.0.9"), ("lightning", "2.5.6")])
-@pytest.mark.parametrize("case", ["own-broadcast", "proxy"])
+@pytest.mark.parametrize("case", ["own-broadcast", "proxy", "property"])
 def test_a_strategy_with_a_broadcast_of_its_own_is_asked(distribution, version, case):
     stock, shim = (run(NAME, Arm(distribution, version, shim=on), case) for on in (False, True))
     assert stock.observations == shim.observations == [{"exists": True}], shim

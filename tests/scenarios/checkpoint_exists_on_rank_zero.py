@@ -2,7 +2,8 @@
 
 Cases: ``denied`` (only rank zero may use the storage), ``asked`` (how often each rank asks), ``version`` (two fits
 save under the same name), ``own-broadcast`` (rank 1 of a strategy that has a broadcast of its own, and nothing else),
-``proxy`` (the same behind an object that passes on what it is asked for).
+``proxy`` (the same behind an object that passes on what it is asked for), ``property`` (the same from a Trainer with a
+``strategy`` of its own, which otherwise has Lightning's).
 """
 
 import os
@@ -66,14 +67,17 @@ class Proxy:
 
 def ask_own_strategy():
     strategy = OwnBroadcast(device=torch.device("cpu"))
-    trainer = scenario.trainer(strategy=strategy, enable_checkpointing=True)
+    given = "ddp" if scenario.CASE == "property" else strategy
+    trainer = scenario.trainer(strategy=given, enable_checkpointing=True)
     if scenario.CASE == "proxy":
         trainer._accelerator_connector.strategy = Proxy(strategy)
+    elif scenario.CASE == "property":
+        trainer.__class__ = type("OwnTrainer", (type(trainer),), {"strategy": property(lambda self: strategy)})
     scenario.observe(exists=trainer.checkpoint_callback.file_exists("nowhere.ckpt", trainer))
 
 
 if __name__ == "__main__":
-    if scenario.CASE in ("own-broadcast", "proxy"):
+    if scenario.CASE in ("own-broadcast", "proxy", "property"):
         ask_own_strategy()
         raise SystemExit
     names = [fit() for _ in range(2 if scenario.CASE == "version" else 1)]

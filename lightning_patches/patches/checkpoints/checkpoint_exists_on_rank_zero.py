@@ -10,12 +10,14 @@ from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 _CALLBACK = "pytorch.callbacks.model_checkpoint:ModelCheckpoint"
 
+_WAYS = ("broadcast", "reduce_boolean_decision", "reduce", "root_device", "is_global_zero", "global_rank")
+"""How the ranks of a strategy come to a decision."""
+
 
 def _file_exists(original: Callable[..., bool], namespace: str) -> Callable[..., bool]:
     def file_exists(self: Any, filepath: Any, trainer: Any) -> bool:
-        # From where the Trainer keeps it: `strategy` may be the program's own.
-        strategy: Any = getattr(getattr(trainer, "_accelerator_connector", None), "strategy", None)
-        if not _agrees_as_lightning_does(strategy, namespace):
+        strategy: Any = trainer.strategy if _are_lightnings(namespace, trainer, "strategy") else None
+        if not _are_lightnings(namespace, strategy, *_WAYS):
             return original(self, filepath, trainer)
         exists = strategy.is_global_zero and self._fs.exists(filepath)
         return bool(strategy.reduce_boolean_decision(exists, all=False))
@@ -23,10 +25,10 @@ def _file_exists(original: Callable[..., bool], namespace: str) -> Callable[...,
     return file_exists
 
 
-def _agrees_as_lightning_does(strategy: Any, namespace: str) -> bool:
-    """Whether nobody but Lightning says how the ranks of this strategy come to a decision."""
-    for name in ("broadcast", "reduce_boolean_decision", "reduce", "root_device", "is_global_zero", "global_rank"):
-        found = inspect.getattr_static(strategy, name, None)  # what stands in for one may answer by __getattr__
+def _are_lightnings(namespace: str, owner: Any, *names: str) -> bool:
+    """Whether nobody but Lightning says what they do."""
+    for name in names:
+        found = inspect.getattr_static(owner, name, None)  # what stands in for one may answer by __getattr__
         if not home_of(getattr(found, "fget", found)).startswith(f"{namespace}."):
             return False
     return True
@@ -41,6 +43,7 @@ PATCH = Patch(
     calls=(
         "pytorch.strategies.parallel:ParallelStrategy.is_global_zero()",
         "pytorch.strategies.parallel:ParallelStrategy.reduce_boolean_decision()",
+        "pytorch.trainer.trainer:Trainer.strategy()",
     ),
     upstream=Upstream(
         issues=(19674,),
