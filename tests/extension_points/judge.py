@@ -220,12 +220,13 @@ class Judge:
         if not difference:
             return finding
         ends = any(line.endswith(": end returns") for line in stock.all_lines())
-        lines = (tuple(sorted(lines)) for lines in (difference.gone, difference.come))
-        key = (spec["situation"], spec["kind"] == "properties", ends, *lines)
-        alike, declarations = self._excused.get(key, (None, []))
-        if alike and all(_declared(patch, spec, changed) for patch, changed in declarations):
-            return replace(alike, spec=spec)  # the very lines that were looked into before
-        declarations = []
+        gone, come = sorted(difference.gone), sorted(difference.come)
+        key = (spec["situation"], spec["kind"] == "properties", ends, tuple(gone), tuple(come))
+        if key in self._excused:  # the very lines that were looked into before
+            alike, declared_then = self._excused[key]
+            if all(_declared(patch, spec, changed) for patch, changed in declared_then):
+                return replace(alike, spec=spec)
+        declarations: list[tuple[str, Change]] = []
 
         def take(patch: str, because: str, changed: Change) -> None:
             finding.patches.append(patch)
@@ -261,7 +262,7 @@ class Judge:
             finding.verdict = "mended"
         elif {*finding.because} <= {ALONE_SAME}:  # it differed by chance: nobody does it again
             finding.verdict, finding.patches, finding.because = "unlike itself", [], ["now and then"]
-        elif finding.verdict == "finding" and any(change(stock, self.arms.extended(spec, False)[0]) for _ in "abc"):
+        elif finding.verdict == "finding" and any(change(stock, self.arms.extended(spec, False)[0]) for _ in range(3)):
             finding.verdict, finding.patches, finding.because = "unlike itself", [], ["two runs of it differ on stock"]
         finding.gone, finding.come = difference.gone[:12], difference.come[:12]
         if finding.verdict in ("explained", "mended"):

@@ -13,9 +13,8 @@ _AWAITED = "_plateaus_that_await_validation"
 
 def _update_learning_rates(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def update_learning_rates(self: Any, interval: str, update_plateau_schedulers: bool) -> None:
-        # Before the properties, which may be the program's own.
-        in_each_epoch = self.trainer.check_val_every_n_epoch in (None, 1)
-        if in_each_epoch or not update_plateau_schedulers or interval != "epoch":
+        in_turn = update_plateau_schedulers and interval == "epoch"
+        if not in_turn or self.trainer.check_val_every_n_epoch in (None, 1):  # before properties of the program's own
             original(self, interval, update_plateau_schedulers)
             return
         strategy = self.trainer.strategy
