@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # typing would cost a Python that trusts nothing the time
+    from typing import BinaryIO, Optional
 
 _LIGHTNINGS_OWN = frozenset({"lightning.pytorch.cli.instantiate_module", "pytorch_lightning.cli.instantiate_module"})
 _trusted: set[str] = set()
 _trusted_modules: set[str] = set()
-_trusted_directories: set[str] = set()
+_trusted_directories: dict[str, Optional[tuple[int, int]]] = {}
+"""By path, links followed: device and inode; ``None`` where others may write as well."""
 
 
 def trust_instantiator(path: str) -> None:
@@ -41,6 +47,8 @@ def trust_module(name: str) -> None:
     Without it only modules that the program has imported already may be named (patch ``checkpoint-class-imports``).
     Call it in the script, before ``load_from_checkpoint`` or before ``LightningCLI``.
 
+    A module to whose file others can write is refused all the same, unless it is part of this Python environment.
+
     Args:
         name: dotted name of the module, such as ``"my_package.networks"``; its packages are imported with it.
 
@@ -60,19 +68,40 @@ def is_trusted_module(name: str) -> bool:
     return any(trusted == name or trusted.startswith(f"{name}.") for trusted in _trusted_modules)
 
 
-def trust_checkpoints(directory: str | os.PathLike[str]) -> None:
+def why_module_is_open(origin: Optional[str]) -> str:
+    """What lets others change a module that a checkpoint names; "" if nothing does.
+
+    Args:
+        origin: its file; ``None`` for a package without one.
+    """
+    if not origin or not os.path.isfile(origin):
+        return ""
+    file = os.path.realpath(origin)
+    environment = {os.path.join(os.path.realpath(prefix), "") for prefix in (sys.prefix, sys.base_prefix)}
+    if any(file.startswith(prefix) for prefix in environment):
+        return ""
+    from lightning_patches import permissions
+
+    return permissions.why_others_can_change_code(file)
+
+
+def trust_checkpoints(directory: str | os.PathLike[str], shared: bool = False) -> None:
     """Let Lightning load any object from the checkpoints of this directory, in this process.
 
     With torch 2.6 and later, Lightning below 2.4.0 and from 2.6.0 on loads tensors and plain values only, and refuses a
-    checkpoint with hyperparameters of classes of your own. Loading such objects runs code that the file names: trust a
-    directory only if nobody else can write to it (patch ``trusted-checkpoint-load``). It counts for the files in it and
-    below it, after symbolic links are followed; a link that leads out of it does not. ``weights_only=True``, where it
-    is passed, is obeyed. There is no environment variable for it.
+    checkpoint with hyperparameters of classes of your own. Loading such objects runs code that the file names (patch
+    ``trusted-checkpoint-load``). So each file is looked at when it is loaded: it is loaded with its objects only if
+    nobody but this user and root can write to it, and to each directory from there to the root, as ssh asks of its
+    keys. If somebody can, it is loaded as without this call, and a warning says what is open and which command closes
+    it. The same where the directory is no longer the one that was named, but was made anew.
 
-    Warns where others can write to the directory or replace it, as far as owner and mode tell.
+    It counts for the files in the directory and below it, after symbolic links are followed; a link that leads out of
+    it does not. ``weights_only=True`` and ``TORCH_FORCE_WEIGHTS_ONLY_LOAD`` are obeyed. No environment variable
+    calls this.
 
     Args:
         directory: an existing local directory. Links in its path are followed now.
+        shared: load the files whoever can write to them. All who can may run their code as this user.
 
     Raises:
         TypeError: ``directory`` is not a path, or one in bytes.
@@ -86,60 +115,26 @@ def trust_checkpoints(directory: str | os.PathLike[str]) -> None:
         raise ValueError(f"trust_checkpoints() takes an existing directory, which {path!r} is not")
     if os.path.dirname(path) == path:
         raise ValueError(f"{path!r} holds every file there is; name the directory that your checkpoints are in")
-    open_to = _open_to_others(path)
-    if open_to:
-        from lightning_patches import notices
+    from lightning_patches import notices, permissions
 
+    status = os.stat(path)
+    _trusted_directories[path] = None if shared else (status.st_dev, status.st_ino)
+    why = "" if shared else permissions.why_others_can_change(path, sticky_from=path)
+    if why:
         notices.warn_once(
-            f"trust_checkpoints {path}",
-            f"Others can write to {open_to!r}, and what they put there can run their code here, since the script calls"
-            f" trust_checkpoints({path!r}). Trust a directory that only you can write to.",
+            f"trust_checkpoints {path}", f"No objects will be loaded from {path!r}: {why}. {permissions.SHARED}"
         )
-    _trusted_directories.add(os.path.normcase(path))
 
 
-def _open_to_others(directory: str) -> str:
-    """The directory itself, or the next one above it, in which another user than root can put a file; "" if none."""
-    if os.name != "posix":
-        return ""
-    import stat
+def open_trusted(path: object) -> tuple[Optional[BinaryIO], str]:
+    """The checkpoint, open for reading, if the program trusts it: what is loaded from it is what was looked at.
 
-    path = directory
-    while True:
-        status = os.stat(path)
-        # In a sticky directory others can add files, and not rename or remove what is there.
-        by_mode = stat.S_IMODE(status.st_mode) & _writable_by(status) and (
-            path == directory or not status.st_mode & stat.S_ISVTX
-        )
-        if by_mode or status.st_uid not in (0, os.geteuid()):
-            return path
-        if os.path.dirname(path) == path:
-            return ""
-        path = os.path.dirname(path)
-
-
-def _writable_by(status: os.stat_result) -> int:
-    """The bits of a mode that let others write. A group that is named as this user is theirs alone."""
-    import grp
-    import pwd
-    import stat
-
-    try:
-        if grp.getgrgid(status.st_gid).gr_name == pwd.getpwuid(os.geteuid()).pw_name:
-            return stat.S_IWOTH
-    except KeyError:  # a user or group without a name, as in containers
-        pass
-    return stat.S_IWOTH | stat.S_IWGRP
-
-
-def trusted_checkpoint(path: object) -> str:
-    """The file itself, links followed, if it lies in a directory that the program trusts; "" if not."""
+    Returns:
+        The file, to be closed by the caller, or ``None``; and the reason, if it lies in a trusted directory and is not
+        trusted all the same.
+    """
     if not _trusted_directories:
-        return ""
-    from pathlib import Path  # here, as it costs a Python that trusts nothing the time
+        return None, ""
+    from lightning_patches import permissions
 
-    if not isinstance(path, (str, Path)) or "://" in str(path) or "::" in str(path):
-        return ""
-    file = os.path.realpath(path)
-    below = os.path.normcase(file)
-    return file if any(below.startswith(os.path.join(trusted, "")) for trusted in _trusted_directories) else ""
+    return permissions.open_trusted(path, _trusted_directories)

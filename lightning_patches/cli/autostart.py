@@ -39,6 +39,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Optional
 
+from lightning_patches import permissions
 from lightning_patches.activation import startup
 from lightning_patches.cli import NOT_APPLIED, OK, UsageError, _output
 
@@ -149,7 +150,7 @@ def why_refused(site: Site) -> str:
         return f"{site.directory} is read-only for this user"
     if str(site.directory) not in sys.path:
         return f"this Python does not look in {site.directory}"
-    return ""
+    return permissions.why_others_can_change_code(startup.__file__)
 
 
 def _enable(site: Site) -> int:

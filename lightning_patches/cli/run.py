@@ -23,7 +23,6 @@ import argparse
 import os
 import shutil
 import signal
-import stat
 import sys
 import sysconfig
 import zipfile
@@ -31,7 +30,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NoReturn, Optional
 
-from lightning_patches import notices
+from lightning_patches import notices, permissions
 from lightning_patches.activation import startup
 from lightning_patches.cli import OK, UsageError, _output
 from lightning_patches.engine.toggle import VARIABLE, parse
@@ -63,7 +62,7 @@ def run(args: argparse.Namespace) -> int:
     complaint = why_unsafe(directory)
     if complaint:
         raise UsageError(
-            f"run: {directory} would be put on PYTHONPATH, but {complaint}. Change that, or put "
+            f"run: {directory} would be put on PYTHONPATH, and {complaint}. Or put "
             "`import lightning_patches` at the top of the script instead."
         )
     command = _command(program)
@@ -144,39 +143,7 @@ def why_unsafe(directory: Path) -> str:
         return "it has no sitecustomize.py (half-removed, or installed in an archive)"
     if os.pathsep in str(directory):
         return f"its name has a {os.pathsep!r} in it, which PYTHONPATH cannot express"
-    prefix = Path(os.path.realpath(sys.prefix))
-    trusted = {prefix, *prefix.parents}
-    for place in (directory / "sitecustomize.py", directory, *directory.parents):
-        mode = os.stat(place).st_mode
-        # In a sticky directory such as /tmp nobody can replace what belongs to somebody else. They can add files.
-        sticky = mode & stat.S_ISVTX and place not in (directory, directory.parent)
-        if place in trusted or sticky:
-            continue
-        if mode & stat.S_IWOTH:
-            return f"everybody can write to {place}"
-        if mode & stat.S_IWGRP and not _is_own_group(place):
-            return f"the group that owns {place} can write to it"
-    return ""
-
-
-def _is_own_group(place: Path) -> bool:
-    """Whether members of the place's group can write to this environment anyway, or are only this user and root."""
-    import grp
-    import pwd
-
-    group = os.stat(place).st_gid
-    for environment in (sys.prefix, os.path.dirname(os.__file__)):
-        status = os.stat(environment)
-        if status.st_gid == group and status.st_mode & stat.S_IWGRP:
-            return True
-    try:
-        user = pwd.getpwuid(os.geteuid()).pw_name
-        entry = grp.getgrgid(group)
-        members = {*entry.gr_mem, *(person.pw_name for person in pwd.getpwall() if person.pw_gid == group)}
-    except KeyError:
-        return False
-    # A network's directory service may list no members: only a group named after the user is taken for the user's own.
-    return entry.gr_name in (user, "root") and members <= {user, "root"}
+    return permissions.why_others_can_change_code(str(directory / "sitecustomize.py"))
 
 
 def _command(program: list[str]) -> Optional[list[str]]:

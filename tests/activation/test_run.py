@@ -244,17 +244,17 @@ class TestWhyUnsafe:
     def test_everybody_can_write(self, launcher: Path, levels: int) -> None:
         place = (launcher, *launcher.parents)[levels]
         place.chmod(0o777)
-        assert run_command.why_unsafe(launcher) == f"everybody can write to {place}"
+        assert run_command.why_unsafe(launcher) == f"others can write to '{place}': `chmod o-w {place}` ends that"
 
     def test_everybody_can_write_the_file(self, launcher: Path) -> None:
         (launcher / "sitecustomize.py").chmod(0o666)
-        assert "everybody can write to" in run_command.why_unsafe(launcher)
+        assert "others can write to" in run_command.why_unsafe(launcher)
 
     def test_sticky_directory_protects_what_is_in_it_but_lets_files_be_added(self, launcher: Path) -> None:
         launcher.parents[1].chmod(0o1777)
         assert run_command.why_unsafe(launcher) == ""
         launcher.chmod(0o1777)
-        assert run_command.why_unsafe(launcher) == f"everybody can write to {launcher}"
+        assert run_command.why_unsafe(launcher) == f"others can write to '{launcher}': `chmod o-w {launcher}` ends that"
 
     @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a directory to another group")
     def test_a_group_of_others_can_write(self, launcher: Path) -> None:
@@ -263,7 +263,9 @@ class TestWhyUnsafe:
         group = next(entry for entry in grp.getgrall() if set(entry.gr_mem) - {"root"} or entry.gr_name == "daemon")
         os.chown(launcher, -1, group.gr_gid)
         launcher.chmod(0o775)
-        assert run_command.why_unsafe(launcher) == f"the group that owns {launcher} can write to it"
+        assert run_command.why_unsafe(launcher) == (
+            f"the group of '{launcher}' can write to it: `chmod g-w {launcher}` ends that"
+        )
 
     def test_a_group_without_others_can_write(self, launcher: Path) -> None:
         import grp

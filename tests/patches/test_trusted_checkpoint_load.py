@@ -1,11 +1,7 @@
 """PR 20010: releases below 2.4.0, and from 2.6.0 on, load no objects from checkpoints with torch 2.6 and later."""
 
-import os
-import warnings
-
 import pytest
 
-from lightning_patches import LightningPatchesWarning, trust, trust_checkpoints
 from tests.equivalence.proof import Proof, ends_with, only
 from tests.support.arms import Arm, run
 from tests.support.effects import Effect
@@ -72,58 +68,12 @@ def test_link_to_a_trusted_file_loads():
     assert result.ok, result
 
 
-def test_what_can_be_trusted(tmp_path, monkeypatch):
-    monkeypatch.setattr(trust, "_trusted_directories", set())
-    for wrong in (3, None, os.fsencode(tmp_path), [tmp_path]):
-        with pytest.raises(TypeError):
-            trust_checkpoints(wrong)
-    with pytest.raises(ValueError, match="existing directory"):
-        trust_checkpoints(tmp_path / "none")
-    with pytest.raises(ValueError, match="existing directory"):
-        trust_checkpoints("")  # os.environ.get("CHECKPOINTS", "")
-    with pytest.raises(ValueError, match="every file"):
-        trust_checkpoints(os.path.abspath(os.sep))
-    (tmp_path / "runs").mkdir()
-    (tmp_path / "link").symlink_to(tmp_path / "runs")
-    trust_checkpoints(tmp_path / "link")
-    assert trust.trusted_checkpoint(str(tmp_path / "runs" / "a.ckpt")) == str(tmp_path / "runs" / "a.ckpt")
-    assert trust.trusted_checkpoint(tmp_path / "runs" / ".." / "a.ckpt") == ""
-    monkeypatch.chdir(tmp_path / "runs")
-    for elsewhere in ("https://example.org/a.ckpt", "s3://bucket/a.ckpt", "simplecache::s3://a.ckpt", os.fsencode("a")):
-        assert trust.trusted_checkpoint(elsewhere) == ""
-    assert trust.trusted_checkpoint("a.ckpt") == str(tmp_path / "runs" / "a.ckpt")
-
-
-@pytest.mark.parametrize(
-    ("mode", "parent", "named"),
-    [
-        (0o700, 0o700, None),
-        (0o755, 0o1777, None),  # as in /tmp
-        (0o777, 0o700, "runs"),
-        (0o1777, 0o700, "runs"),
-        (0o755, 0o777, "above"),
-    ],
-)
-def test_a_directory_that_others_can_write_is_told(tmp_path, monkeypatch, mode, parent, named):
-    monkeypatch.setattr(trust, "_trusted_directories", set())
-    runs = tmp_path / "above" / "runs"
-    runs.mkdir(parents=True)
-    runs.chmod(mode)
-    runs.parent.chmod(parent)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        trust_checkpoints(runs)
-    told = [str(one.message) for one in caught]
-    assert len(told) == (named is not None), told
-    assert named is None or f"{named}' , and".replace(" ,", ",") in told[0]
-
-
-@pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0, reason="only root can give a file away")
-def test_a_directory_of_another_user_is_told(tmp_path, monkeypatch):
-    monkeypatch.setattr(trust, "_trusted_directories", set())
-    os.chown(tmp_path, 12345, 12345)
-    with pytest.warns(LightningPatchesWarning, match="only you can write"):
-        trust_checkpoints(tmp_path)
+@pytest.mark.parametrize(("version", "case"), [("2.3.3", "opened"), ("2.6.6", "opened"), ("2.6.6", "forced")])
+def test_what_others_can_write_is_refused_when_it_is_loaded(version, case):
+    result = seen(version, case)
+    assert not result.ok and REFUSED in result.output, (case, result)
+    (hint,) = result.observations[0]["warnings"]
+    assert ("chmod o-w" in hint) is (case == "opened") and "Options" not in result.observations[0], hint
 
 
 PROOFS = (

@@ -6,6 +6,8 @@ CASE "neighbour": the name of the file's directory begins like that of the trust
 Fabric, as a datamodule's, and as one that is open. CASE "asked": weights_only=True is passed (since 2.6.0).
 CASE "best" and "last": the Trainer is asked by that word for a checkpoint that others have written; "-untrusted": and
 the script does not say that it trusts the directory.
+CASE "opened": everybody may write to the directory since it was trusted. CASE "forced": torch's own variable forbids
+to load objects.
 CASE "memory": the checkpoint went through a BytesIO. CASE "names": it names a class that a terminal must not see.
 """
 
@@ -98,6 +100,10 @@ if __name__ == "__main__":
         torch.save(content, path)  # as somebody else does it
     if not scenario.CASE.endswith(("untrusted", "names")):
         trust(runs)
+    if scenario.CASE == "opened":
+        runs.chmod(0o777)
+    elif scenario.CASE == "forced":
+        os.environ["TORCH_FORCE_WEIGHTS_ONLY_LOAD"] = "1"
     path = inside
     if scenario.CASE == "neighbour":
         path = outside

@@ -64,6 +64,8 @@ def _no_new_modules(values: Any) -> Iterator[None]:
     finally:
         # Not out of the list itself: another thread that is going through it would leave out the next finder.
         sys.meta_path = [other for other in sys.meta_path if other is not finder]
+        if finder.open_to_others:
+            raise ValueError(finder.open_to_others) from None
         if finder.refused:
             raise ValueError(
                 f"The checkpoint's hyperparameters name {finder.refused[0]!r}, a module that has not been imported; it"
@@ -85,6 +87,8 @@ class _Refusing:
         self.thread = threading.get_ident()
         self.refused: list[str] = []
         """Modules that there are."""
+        self.open_to_others = ""
+        """Why a trusted module is refused all the same."""
 
     def module_of(self, refused: str) -> str:
         """The module of the class whose path begins with ``refused``."""
@@ -95,11 +99,18 @@ class _Refusing:
         if threading.get_ident() != self.thread:
             return
         functions = _asking()
+        others = (finder for finder in sys.meta_path if finder is not self)
+        found = (finder.find_spec(fullname, path, target) for finder in others)
         if trust.is_trusted_module(fullname):
+            spec = next(filter(None, found), None)
+            why = trust.why_module_is_open(getattr(spec, "origin", None))
+            if why:
+                self.open_to_others = f"{fullname!r} is not imported, though the script trusts it: {why}."
+                raise ModuleNotFoundError(f"No module named {fullname!r}", name=fullname)
             return
         if functions[:1] != [_IMPORTER] and (fullname not in self.names or _INSTANTIATING in functions):
             return
-        if any(finder.find_spec(fullname, path, target) for finder in sys.meta_path if finder is not self):
+        if any(found):
             self.refused.append(fullname)
         raise ModuleNotFoundError(f"No module named {fullname!r}", name=fullname)
 

@@ -19,18 +19,21 @@ def _load(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
     def load(path_or_url: Any, map_location: Any = None, *args: Any, **kwargs: Any) -> Any:
         if (args[0] if args else kwargs.get("weights_only")) is not None:
             return original(path_or_url, map_location, *args, **kwargs)
-        file = trust.trusted_checkpoint(path_or_url)
-        if file and takes_weights_only:
-            return original(file, map_location, weights_only=False)
-        if file:
-            module: Any = sys.modules[original.__module__]
-            with module.get_filesystem(file).open(file, "rb") as stream:
-                return module.torch.load(stream, map_location=map_location, weights_only=False)
+        file, why_not = trust.open_trusted(path_or_url)
+        if file is not None:
+            with file:
+                if takes_weights_only:
+                    return original(file, map_location, weights_only=False)
+                module: Any = sys.modules[original.__module__]
+                return module.torch.load(file, map_location=map_location, weights_only=False)
         begin = path_or_url.tell() if type(path_or_url) is io.BytesIO else 0
         try:
             return original(path_or_url, map_location)
         except pickle.UnpicklingError:
-            _tell_what_is_refused(path_or_url, begin)
+            if why_not:
+                notices.warn_once(f"trusted-checkpoint-load {why_not}", why_not)
+            else:
+                _tell_what_is_refused(path_or_url, begin)
             raise
 
     return load
@@ -61,7 +64,7 @@ def _tell_what_is_refused(path_or_file: Any, begin: int) -> None:
         f" default: {names}. If you know the file, call torch.serialization.add_safe_globals([...]) with them"
     )
     if is_path:
-        hint += ", or lightning_patches.trust_checkpoints(directory) if nobody else can write to its directory,"
+        hint += ", or lightning_patches.trust_checkpoints(directory) if only you can write to its directory,"
     notices.warn_once("trusted-checkpoint-load", f"{hint} before loading it.")
 
 
@@ -76,7 +79,6 @@ PATCH = Patch(
         Target("lite.utilities.cloud_io:_load", _load, since="1.8.0", before="1.9.0"),
         Target("pytorch.utilities.cloud_io:load", _load, before="1.8.0"),
     ),
-    calls=("fabric.utilities.cloud_io:get_filesystem()",),
     upstream=Upstream(pull_requests=(20010,), others=((20010, "2.4.0"),), commit="bf25167bbf"),
     impact=Impact(
         "With torch 2.6 and later a checkpoint whose hyperparameters hold objects of your own classes cannot be "
@@ -91,8 +93,9 @@ PATCH = Patch(
     ),
     equivalent_to="the same program with weights_only=False, or with TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD=1",
     note="Does nothing until the script says lightning_patches.trust_checkpoints(directory): loading objects runs "
-    "code that the file names. Local files only, symbolic links are followed; weights_only, where it is passed, "
-    "is obeyed. The official fix, which 2.6.0 has taken back, loads every file in this way, downloads included. "
+    "code that the file names. Local files only, symbolic links are followed, and only a file that nobody but this "
+    "user and root can write, in directories that nobody else can write, up to the root. weights_only, where it is "
+    "passed, is obeyed. The official fix, which 2.6.0 has taken back, loads every file this way, downloads included. "
     "The parts of sharded checkpoints (FSDP, DeepSpeed) are loaded as before.",
     relied_on="Nobody: without the call in the script every file is loaded, or refused, as before.",
     relied_on_tests=("tests/patches/test_trusted_checkpoint_load.py::test_everything_else_is_refused_as_before",),

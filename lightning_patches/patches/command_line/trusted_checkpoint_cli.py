@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import pickle
 import pkgutil
 from typing import Any, Callable
 
-from lightning_patches import trust
+from lightning_patches import notices, trust
 from lightning_patches.patch import Impact, Need, Patch, Target, Upstream
 
 
@@ -13,20 +15,27 @@ def _parse_ckpt_path(original: Callable[..., None], namespace: str) -> Callable[
     def parse_ckpt_path(self: Any) -> None:
         command = self.config.get("subcommand")
         asked = self.config[command].get("ckpt_path") if command else None
-        file = trust.trusted_checkpoint(asked)
-        if not file:
-            original(self)
+        file, why_not = trust.open_trusted(asked)
+        if file is None:
+            try:
+                original(self)
+            except pickle.UnpicklingError:
+                if why_not:
+                    notices.warn_once(f"trusted-checkpoint-cli {why_not}", why_not)
+                raise
             return
         from torch import serialization
 
-        # The original loads with weights_only=True, which is not what anybody has asked for.
-        names = serialization.get_unsafe_globals_in_checkpoint(file)
-        self.config[command]["ckpt_path"] = file  # and not a link, which may lead elsewhere by now
-        try:
-            with serialization.safe_globals([(pkgutil.resolve_name(name), name) for name in names]):
-                original(self)
-        finally:
-            self.config[command]["ckpt_path"] = asked
+        with file:
+            # The original takes a path, and loads with weights_only=True, which is not what anybody has asked for.
+            path = f"/dev/fd/{file.fileno()}" if os.path.isdir("/dev/fd") else os.path.realpath(str(asked))
+            names = serialization.get_unsafe_globals_in_checkpoint(path)
+            self.config[command]["ckpt_path"] = path
+            try:
+                with serialization.safe_globals([(pkgutil.resolve_name(name), name) for name in names]):
+                    original(self)
+            finally:
+                self.config[command]["ckpt_path"] = asked
 
     return parse_ckpt_path
 

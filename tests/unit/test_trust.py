@@ -1,0 +1,216 @@
+"""A trusted directory: each file is looked at when it is loaded, and what others can change is refused."""
+
+import os
+import struct
+from pathlib import Path
+
+import pytest
+
+from lightning_patches import LightningPatchesWarning, permissions, trust, trust_checkpoints
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="owners and modes are POSIX's")
+as_root = pytest.mark.skipif(os.name == "posix" and os.geteuid() != 0, reason="only root can give a file away")
+OTHER = 12345
+
+
+@pytest.fixture
+def runs(tmp_path, monkeypatch):
+    """A directory with a checkpoint that only this user can write; it is trusted, and everything above it is closed."""
+    monkeypatch.setattr(trust, "_trusted_directories", {})
+    monkeypatch.delenv("TORCH_FORCE_WEIGHTS_ONLY_LOAD", raising=False)
+    directory = tmp_path / "above" / "runs"
+    directory.mkdir(parents=True, mode=0o755)
+    directory.parent.chmod(0o755)
+    (directory / "a.ckpt").write_bytes(b"content")
+    (directory / "a.ckpt").chmod(0o644)
+    return directory
+
+
+def content_of(path):
+    """What is loaded, or why it is not."""
+    file, why = trust.open_trusted(path)
+    if file is None:
+        return why
+    with file:
+        return file.read()
+
+
+def allow_to_write(path, tag, number):
+    """An access list with one entry more than the mode: named user (2) or named group (8)."""
+    entries = [(1, 7, -1), (tag, 7, number), (4, 5, -1), (16, 7, -1), (32, 5, -1)]
+    packed = struct.pack("<I", 2) + b"".join(struct.pack("<HHi", *entry) for entry in sorted(entries))
+    try:
+        os.setxattr(path, "system.posix_acl_access", packed)
+    except OSError as error:
+        pytest.skip(f"no access lists on this file system: {error}")
+
+
+def others_group():
+    import grp
+
+    return next(entry.gr_gid for entry in grp.getgrall() if entry.gr_name in ("daemon", "nogroup", "users"))
+
+
+def test_the_file_is_open_when_it_has_been_looked_at(runs):
+    trust_checkpoints(runs)
+    file, why = trust.open_trusted(runs / "a.ckpt")
+    (runs / "a.ckpt").unlink()
+    (runs / "a.ckpt").write_bytes(b"another file")
+    assert (file.read(), why) == (b"content", "")
+    file.close()
+
+
+@pytest.mark.parametrize(
+    ("below", "mode", "named", "command"),
+    [
+        ("sub", 0o777, "sub", "chmod o-w"),
+        ("sub", 0o1777, "sub", "chmod o-w"),
+        ("sub/a.ckpt", 0o666, "sub/a.ckpt", "chmod o-w"),
+        (".", 0o777, "", "chmod o-w"),
+        (".", 0o1777, "", "chmod o-w"),
+        ("..", 0o777, "..", "chmod o-w"),
+    ],
+)
+def test_what_everybody_can_write_is_refused(runs, below, mode, named, command):
+    trust_checkpoints(runs)
+    (runs / "sub").mkdir(mode=0o755)
+    (runs / "sub" / "a.ckpt").write_bytes(b"content")
+    (runs / below).chmod(mode)
+    why = content_of(runs / "sub" / "a.ckpt")
+    place = os.path.realpath(runs / named)
+    assert f"others can write to {place!r}: `{command} {place}` ends that" in why and "shared=True" in why
+    (runs / below).chmod(mode & ~0o022)
+    assert content_of(runs / "sub" / "a.ckpt") == b"content", "the command that was named has mended it"
+
+
+def test_a_sticky_directory_above_the_trusted_one_is_no_danger(runs):
+    runs.parent.chmod(0o1777)
+    trust_checkpoints(runs)
+    assert content_of(runs / "a.ckpt") == b"content"
+
+
+@as_root
+@pytest.mark.parametrize("below", ["a.ckpt", ".", ".."])
+def test_what_belongs_to_another_user_is_refused(runs, below):
+    trust_checkpoints(runs)
+    os.chown(runs / below, OTHER, -1)
+    place = os.path.realpath(runs / below)
+    assert f"{place!r} belongs to another user: `chown {os.geteuid()} {place}`" in content_of(runs / "a.ckpt")
+
+
+@as_root
+@pytest.mark.parametrize("below", ["a.ckpt", "."])
+def test_what_another_group_can_write_is_refused(runs, below):
+    trust_checkpoints(runs)
+    os.chown(runs / below, -1, others_group())
+    (runs / below).chmod(0o775)
+    place = os.path.realpath(runs / below)
+    assert f"the group of {place!r} can write to it: `chmod g-w {place}`" in content_of(runs / "a.ckpt")
+
+
+def test_a_group_of_this_user_alone_may_write(runs, monkeypatch):
+    trust_checkpoints(runs)
+    (runs / "a.ckpt").chmod(0o664)
+    monkeypatch.setattr(permissions, "is_own_group", lambda group: group == (runs / "a.ckpt").stat().st_gid)
+    assert content_of(runs / "a.ckpt") == b"content"
+
+
+def test_a_group_with_another_member_is_not_this_users_own(monkeypatch):
+    import grp
+    import pwd
+
+    user = pwd.getpwuid(os.geteuid())
+    group = grp.struct_group((user.pw_name, "x", 4321, []))
+    monkeypatch.setattr(grp, "getgrgid", lambda number: group)
+    monkeypatch.setattr(pwd, "getpwall", list)
+    assert permissions.is_own_group(4321)
+    group = grp.struct_group((user.pw_name, "x", 4321, ["colleague"]))
+    assert not permissions.is_own_group(4321)
+
+
+@pytest.mark.parametrize("below", ["a.ckpt", "."])
+@pytest.mark.parametrize("tag", [2, 8])
+def test_an_access_list_counts(runs, below, tag):
+    trust_checkpoints(runs)
+    allow_to_write(runs / below, tag, OTHER)
+    place = os.path.realpath(runs / below)
+    assert f"an access list lets others write to {place!r}: `setfacl -b {place}`" in content_of(runs / "a.ckpt")
+
+
+def test_a_directory_that_was_made_anew_is_another_one(runs):
+    trust_checkpoints(runs)
+    runs.rename(runs.parent / "before")
+    runs.mkdir()
+    (runs / "a.ckpt").write_bytes(b"of others")
+    assert "is not the directory that was trusted" in content_of(runs / "a.ckpt")
+    trust_checkpoints(runs)
+    assert content_of(runs / "a.ckpt") == b"of others"
+
+
+def test_a_link_that_leads_out_is_not_trusted(runs):
+    trust_checkpoints(runs)
+    outside = runs.parent / "outside.ckpt"
+    outside.write_bytes(b"of others")
+    (runs / "link.ckpt").symlink_to(outside)
+    assert content_of(runs / "link.ckpt") == ""
+
+
+def test_only_regular_files_are_opened(runs):
+    trust_checkpoints(runs, shared=True)
+    os.mkfifo(runs / "pipe.ckpt")
+    assert "is not a regular file" in content_of(runs / "pipe.ckpt")
+
+
+def test_who_means_it_can_share(runs):
+    runs.chmod(0o777)
+    with pytest.warns(LightningPatchesWarning, match="No objects will be loaded.*chmod o-w"):
+        trust_checkpoints(runs)
+    trust_checkpoints(runs, shared=True)
+    assert content_of(runs / "a.ckpt") == b"content"
+
+
+def test_torchs_own_variable_is_obeyed(runs, monkeypatch):
+    trust_checkpoints(runs)
+    monkeypatch.setenv("TORCH_FORCE_WEIGHTS_ONLY_LOAD", "True")
+    assert content_of(runs / "a.ckpt") == ""
+
+
+def test_what_can_be_trusted(runs, monkeypatch):
+    for wrong in (3, None, os.fsencode(runs), [runs]):
+        with pytest.raises(TypeError):
+            trust_checkpoints(wrong)
+    with pytest.raises(ValueError, match="existing directory"):
+        trust_checkpoints(runs / "none")
+    with pytest.raises(ValueError, match="existing directory"):
+        trust_checkpoints("")  # os.environ.get("CHECKPOINTS", "")
+    with pytest.raises(ValueError, match="every file"):
+        trust_checkpoints(os.path.abspath(os.sep))
+    (runs.parent / "link").symlink_to(runs)
+    trust_checkpoints(runs.parent / "link")
+    assert content_of(str(runs / "a.ckpt")) == b"content"
+    assert content_of(runs / ".." / "a.ckpt") == ""
+    monkeypatch.chdir(runs)
+    for elsewhere in ("https://example.org/a.ckpt", "s3://bucket/a.ckpt", "simplecache::s3://a.ckpt", os.fsencode("a")):
+        assert content_of(elsewhere) == ""
+    assert content_of("a.ckpt") == b"content"
+    assert "No such file" in content_of("b.ckpt")
+
+
+def test_a_module_that_others_can_write_is_open(tmp_path):
+    module = tmp_path / "package" / "networks.py"
+    module.parent.mkdir()
+    module.write_text("")
+    for place in (module, module.parent, tmp_path):
+        place.chmod(0o755)
+    assert trust.why_module_is_open(str(module)) == ""
+    module.chmod(0o666)
+    assert "chmod o-w" in trust.why_module_is_open(str(module))
+    assert trust.why_module_is_open(None) == trust.why_module_is_open("built-in") == ""
+    assert trust.why_module_is_open(os.__file__) == "", "part of this Python environment"
+
+
+def test_where_owners_cannot_be_told_nothing_is_trusted(runs, monkeypatch):
+    trust_checkpoints(runs)
+    monkeypatch.delattr(os, "geteuid")
+    assert "cannot be told on this system" in content_of(runs / "a.ckpt")
+    assert permissions.why_others_can_change_code(str(Path(__file__).resolve())) == ""
