@@ -55,12 +55,14 @@ def trainer(**options: Any) -> Any:
     """A Trainer that writes nothing but what ``options`` ask for.
 
     Where there is one real card only, two ranks share it: NCCL refuses that, but a group with a backend for CUDA
-    tensors alone (``cuda:gloo``) has the one property of NCCL's that matters here.
+    tensors alone (``cuda:gloo``) has the one property of NCCL's that matters here. Lightning is told its usual name, by
+    which it knows that gloo takes no mean: of whole numbers, as it counts batches, gloo's ends in an error.
     """
     if ONE_CARD and options.get("accelerator") == "gpu" and options.get("devices") == 2:
         card = torch.device("cuda", 0)
         strategy = pytorch("strategies").DDPStrategy(parallel_devices=[card, card], process_group_backend="cuda:gloo")
         options = {**options, "devices": "auto", "strategy": strategy}
+        torch.distributed.get_backend = lambda group=None: "gloo"
     quiet = {
         "logger": False,
         "enable_checkpointing": False,
