@@ -36,10 +36,19 @@ def is_speaker() -> bool:
 
 
 def is_child() -> bool:
-    """Whether :mod:`multiprocessing` started this process."""
-    # Not there yet where another thread is importing the module.
-    parent = getattr(sys.modules.get("multiprocessing.process"), "parent_process", None)
-    return parent is not None and parent() is not None
+    """Whether :mod:`multiprocessing` started this process, or ``multiprocess``, which is the same with dill."""
+    for name in ("multiprocessing.process", "multiprocess.process"):
+        module = sys.modules.get(name)
+        try:
+            if module is None:
+                continue
+            # It has no parent yet while it reads what it has to do, and imports the program's modules for that.
+            if module.parent_process() is not None or hasattr(module.current_process(), "_inheriting"):
+                return True
+        except AttributeError:
+            pass  # another thread is importing it
+    # The server that forks children never has one.
+    return any("multiprocessing.forkserver import main" in word for word in getattr(sys, "orig_argv", ())[:8])
 
 
 def _is_first() -> bool:

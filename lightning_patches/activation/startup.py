@@ -14,7 +14,7 @@ import sys
 
 from lightning_patches.engine import hooks
 from lightning_patches.engine.words import VARIABLE as VARIABLE
-from lightning_patches.engine.words import are_plain, asks_for_patches
+from lightning_patches.engine.words import are_plain, asks_for_patches, split
 from lightning_patches.errors import PatchError
 
 TYPE_CHECKING = False
@@ -30,6 +30,8 @@ LOOKS_ONLY = "_LIGHTNING_PATCHES_IMPORT_ONLY"
 """Set by our own command line, which looks at patches and must not apply any to itself."""
 LAUNCHED_FOR = "_LIGHTNING_PATCHES_FOR"
 """Set by ``lightning-patches run``: version and prefix of the only Python in which its ``sitecustomize`` acts."""
+
+_NEEDED = ("wrapt", "packaging")
 
 _patcher: Optional[Patcher] = None
 _making = _thread.allocate_lock()
@@ -65,12 +67,15 @@ def activate(spec: Optional[str]) -> None:
         raise TypeError(f"activate() takes a text such as 'default,-19813', not {spec!r}")
     _told_to_stop = False
     text = os.environ.get(VARIABLE) if spec is None else spec
-    if text is not None and not are_plain(text):
-        _selection(text)  # an unknown item is reported now, not when Lightning is imported
-    if any(root in sys.modules for root in hooks.ROOT_PACKAGES) or (_patcher is not None and _patcher.active):
-        _fire(spec)
-    else:
-        hooks.install(_Armed(spec, tolerant=False))
+    try:
+        if text is not None and not are_plain(text):
+            _selection(text)  # an unknown item is reported now, not when Lightning is imported
+        if any(root in sys.modules for root in hooks.ROOT_PACKAGES) or (_patcher is not None and _patcher.active):
+            _fire(spec)
+        else:
+            hooks.install(_Armed(spec, tolerant=False))
+    except ImportError as error:
+        _go_without(error, text)
 
 
 def deactivate() -> list[str]:
@@ -137,6 +142,27 @@ def _fire(spec: Optional[str], armed: Optional[_Armed] = None) -> None:
         rank_by_rank.install_from_environment()
 
 
+def _go_without(error: ImportError, text: Optional[str]) -> None:
+    """A package that we need is missing: that is said, and the program runs unpatched.
+
+    Raises:
+        ImportError: it is another package.
+        PatchError: under ``strict``.
+    """
+    global _told_to_stop
+    from lightning_patches import notices
+
+    missing = (error.name or "").partition(".")[0]
+    if missing not in _NEEDED:
+        raise error
+    said = f"nothing is patched, since {missing} is missing: install it with `{sys.executable} -m pip install {missing}`"
+    if "strict" in split(text or ""):
+        raise PatchError(said) from error
+    _told_to_stop = True  # so that a Trainer does not say it once more
+    hooks.remove()
+    notices.notice(f"{said}.", urgent=not notices.is_child())
+
+
 class _Armed:
     """Called by the loader of Lightning's first module: activates.
 
@@ -161,6 +187,9 @@ class _Armed:
         try:
             _fire(self.spec, self)
             return patcher()
+        except ImportError as error:
+            _go_without(error, os.environ.get(VARIABLE) if self.spec is None else self.spec)
+            return None
         except Exception as error:
             if not self.tolerant or isinstance(error, PatchError):
                 raise
@@ -178,7 +207,7 @@ def _is_own_command() -> bool:
     """Whether this process is ``lightning-patches`` or ``python -m lightning_patches``."""
     program = str((getattr(sys, "argv", None) or [""])[0])
     if program != "-m":
-        return os.path.basename(program) == "lightning-patches"
+        return os.path.basename(program) in ("lightning-patches", "lightning-patches.exe")
     # argv[0] is not the module's path yet, and how Python was asked for it (-Bm, -mNAME) is its own affair.
     frame: Optional[FrameType] = sys._getframe()
     while frame is not None:

@@ -16,8 +16,9 @@ from __future__ import annotations
 
 import argparse
 
+from lightning_patches import system
 from lightning_patches.cli import NOT_APPLIED, OK, UsageError, _output
-from lightning_patches.ranks.hang import _viewer
+from lightning_patches.ranks.hang import _settings, _viewer
 
 HELP = "show what every rank of a watched job is doing"
 
@@ -28,6 +29,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    lack = system.lacks(system.WATCH)
+    if lack:
+        raise UsageError(f"{_settings.needs(lack)}: no job is watched here.")
     try:
         jobs = _viewer.show()
     except OSError as error:

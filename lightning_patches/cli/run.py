@@ -23,6 +23,7 @@ import argparse
 import os
 import shutil
 import signal
+import subprocess
 import sys
 import sysconfig
 import zipfile
@@ -208,6 +209,8 @@ def _replace_process(command: list[str], environment: dict[str, str]) -> int:
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), signal.SIG_DFL)
     try:
+        if sys.platform == "win32":  # it has no exec: what it calls so leaves the terminal at once
+            return subprocess.run(command, env=environment).returncode
         _execute(command, environment)
     except OSError as error:
         _output.complain(f"lightning-patches: run: {command[0]}: {error.strerror}")

@@ -414,16 +414,20 @@ def _foreign_nccl(environment: dict[str, str]) -> tuple[str, ...]:
 
 
 def _shm() -> tuple[Optional[int], int]:
+    if not sys.platform.startswith("linux"):
+        return Facts.shm_bytes, Facts.shm_free_bytes  # only Linux has it
     try:
-        stat = os.statvfs("/dev/shm")
+        usage = shutil.disk_usage("/dev/shm")
     except OSError:
         return None, 0
-    return stat.f_frsize * stat.f_blocks, stat.f_frsize * stat.f_bavail
+    return usage.total, usage.free
 
 
 def _limits() -> tuple[int, int]:
-    import resource
-
+    try:
+        import resource
+    except ImportError:  # Windows, which has no such limits
+        return Facts.open_files, Facts.locked_memory_bytes
     files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     locked = resource.getrlimit(resource.RLIMIT_MEMLOCK)[0]
     unlimited = resource.RLIM_INFINITY

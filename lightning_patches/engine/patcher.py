@@ -15,7 +15,6 @@ Nothing is imported, and no other thread is waited for, while the lock is held.
 from __future__ import annotations
 
 import functools
-import os
 import sys
 import threading
 import traceback
@@ -24,7 +23,7 @@ from typing import Any, Callable, Iterable, Literal, Optional
 
 import wrapt
 
-from lightning_patches import notices
+from lightning_patches import notices, system
 from lightning_patches.engine import distributions, gate, holders, hooks, looks, slots
 from lightning_patches.engine.gate import Decision
 from lightning_patches.engine.looks import MISSING
@@ -86,7 +85,7 @@ class Patcher:
         self._slots: dict[tuple[int, str], Slot] = {}
         self._told: set[str] = set()
         self._renew_lock()
-        os.register_at_fork(after_in_child=self._renew_lock)  # a thread that holds it does not live on in the child
+        system.after_fork(self._renew_lock)  # a thread that holds it does not live on in the child
 
     def _renew_lock(self) -> None:
         self._lock = threading.RLock()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import shutil
 import socket
 import stat
 import tempfile
@@ -16,9 +17,10 @@ from typing import Optional, Sequence
 
 from lightning_patches import notices
 
-BASES = tuple(filter(None, ("/dev/shm", os.environ.get("XDG_RUNTIME_DIR"), f"/run/user/{os.getuid()}", "/tmp")))
-_HANDED_OVER = "_LIGHTNING_PATCHES_DIRECTORY"
-"""Names a directory that nobody could take before us, to the processes that this one starts."""
+_OF_USER = f"/run/user/{os.getuid()}" if hasattr(os, "getuid") else None
+BASES = tuple(filter(None, ("/dev/shm", os.environ.get("XDG_RUNTIME_DIR"), _OF_USER, "/tmp")))
+_NAMES = 8
+"""As many names are tried in each place: whoever wants to keep us out has to take them all."""
 REPORTS = "reports"
 _LEAST_FREE = 1 << 16
 """Bytes."""
@@ -29,9 +31,9 @@ _FIRST_NAMESPACE = "pid:[4026531836]"  # the kernel's own number for it
 def directory(*below: str) -> str:
     """A directory that belongs to this user alone, made if it is not there: what stands in it is trusted.
 
-    Where somebody else has taken its name, or no room is left, the next place is taken, and that is said once. All
-    ranks of the node find the same; only where every name is taken, a new one is made up, which no others know than the
-    processes that this one starts.
+    Where somebody else has taken its name, or no room is left, the next name or place is taken, and that is said once.
+    All processes of this user on this node find the same one, or none. Only a node without any of ``BASES`` has it in
+    ``TMPDIR``.
 
     Args:
         below: directories within it.
@@ -41,37 +43,28 @@ def directory(*below: str) -> str:
         PermissionError: in each place it is somebody else's, or others can write to it.
     """
     refused: Optional[OSError] = None
-    bases = [base for base in (*BASES, tempfile.gettempdir()) if os.path.isdir(base) and os.access(base, os.W_OK)]
-    for place in (*(os.path.join(base, f"lightning_patches-{os.getuid()}") for base in bases), ""):
-        try:
-            path = _own(place or _made_up(bases), below)
-        except OSError as error:
-            refused = refused or error
-            continue
-        if refused is not None and str(refused) not in _told:
-            _told.add(str(refused))
-            notices.notice(f"{refused} {path} is used instead.", urgent=True)
-        return path
+    for base in list(filter(_is_usable, BASES)) or [tempfile.gettempdir()]:
+        names = [f"lightning_patches-{os.getuid()}{f'-{number}' if number else ''}" for number in range(_NAMES)]
+        # One that is there comes first: a name before it may have become free since others have taken it.
+        for place in sorted((os.path.join(base, name) for name in names), key=os.path.exists, reverse=True):
+            try:
+                path = _own(place, below)
+            except OSError as error:
+                refused = refused or error
+                continue
+            if refused is not None and str(refused) not in _told:
+                _told.add(str(refused))
+                notices.notice(f"{refused} {path} is used instead.", urgent=True)
+            return path
     raise refused or FileNotFoundError(f"no directory can be made in any of {', '.join(BASES)}")
 
 
-def _made_up(bases: Sequence[str]) -> str:
-    """A directory under a name that nobody could guess."""
-    if not os.environ.get(_HANDED_OVER):
-        roomy = next((base for base in bases if _has_room(base)), None)
-        if roomy is None:
-            raise OSError(f"there is no room in any of {', '.join(BASES)}.")
-        os.environ[_HANDED_OVER] = tempfile.mkdtemp(prefix="lightning_patches-", dir=roomy)
-    return os.environ[_HANDED_OVER]
-
-
-def _has_room(base: str) -> bool:
-    space = os.statvfs(base)
-    return space.f_bavail * space.f_frsize >= _LEAST_FREE
+def _is_usable(base: str) -> bool:
+    return os.path.isdir(base) and os.access(base, os.W_OK)
 
 
 def _own(path: str, below: Sequence[str]) -> str:
-    if not _has_room(os.path.dirname(path)):
+    if shutil.disk_usage(os.path.dirname(path)).free < _LEAST_FREE:
         raise OSError(f"{os.path.dirname(path)} is full.")
     for name in ("", *below):
         path = os.path.join(path, name) if name else path

@@ -7,14 +7,15 @@ import ctypes
 import faulthandler
 import os
 import signal
-import sys
+import tempfile
 import time
 from dataclasses import dataclass
 from typing import Iterable, Optional
 
-from lightning_patches.ranks import _sockets
+from lightning_patches import system
+from lightning_patches.ranks import _node, _sockets
 
-_MEMORY_FILE = "/memfd:lightning_patches stacks"
+_FILE = "lightning_patches stacks"
 _STATES = {
     "R": "running",
     "S": "sleeping",
@@ -24,8 +25,8 @@ _STATES = {
     "Z": "dead, not yet collected by its parent",
 }
 _HINTS = {"T": "SIGSTOP or SIGTSTP; `kill -CONT` lets it go on"}
-_ENDED_BY_SOMEBODY = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-_TICKS = os.sysconf("SC_CLK_TCK")
+_ENDED_BY_SOMEBODY = ("SIGTERM", "SIGINT", "SIGHUP")
+_TICKS = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
 _MOST_RECORDS = 100_000
 _LEAST_MOVED = 10_000
 """Bytes a second. To look again and again at a small file is no work."""
@@ -42,15 +43,22 @@ def start_time(pid: int) -> Optional[int]:
     return int(fields[19]) if fields else None
 
 
-def now() -> int:
-    """The moment in clock ticks since boot, as :func:`start_time` counts them."""
-    clock = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
-    return time.clock_gettime_ns(clock) * _TICKS // 10**9
+def in_seconds(started: int) -> float:
+    """What :func:`start_time` says, in seconds since boot."""
+    return started / _TICKS
 
 
 def is_gone(pid: int, started: Optional[int]) -> bool:
-    """Whether a process has ended."""
+    """Whether a process has ended. Without ``/proc`` one counts as there until its parent has collected it."""
     fields = _stat(pid)
+    if not fields and not _stat(os.getpid()):
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return True
+        except OSError:
+            pass  # it is there, and another user's
+        return False
     return not fields or fields[0] in "ZX" or (started is not None and int(fields[19]) != started)
 
 
@@ -76,7 +84,9 @@ def condition(pid: int, started: Optional[int]) -> Condition:
     if status is not None:
         return Condition(describe_status(status))
     fields = _stat(pid)
-    if not fields or (started is not None and int(fields[19]) != started):
+    if not fields:
+        return Condition("it is gone" if is_gone(pid, started) else "the process lives")
+    if started is not None and int(fields[19]) != started:
         return Condition("it is gone")
     return Condition(f"the process is {_STATES.get(fields[0], fields[0])}", _HINTS.get(fields[0], ""))
 
@@ -101,16 +111,19 @@ def describe_status(status: int) -> str:
     if not os.WIFSIGNALED(status):
         return f"it exited with status {status >> 8}"
     number = os.WTERMSIG(status)
+    return f"it was killed by signal {number} ({_name_of(number) or 'a signal without a name'})"
+
+
+def _name_of(number: int) -> str:
     try:
-        name = signal.Signals(number).name
+        return signal.Signals(number).name
     except ValueError:
-        name = "a signal without a name"
-    return f"it was killed by signal {number} ({name})"
+        return ""
 
 
 def crashed(status: Optional[int]) -> bool:
     """Whether a process was killed by a signal that is not a request to end, as SIGTERM is."""
-    return status is not None and os.WIFSIGNALED(status) and os.WTERMSIG(status) not in _ENDED_BY_SOMEBODY
+    return status is not None and os.WIFSIGNALED(status) and _name_of(os.WTERMSIG(status)) not in _ENDED_BY_SOMEBODY
 
 
 def killed_for_memory() -> int:
@@ -348,18 +361,21 @@ def _lines(path: str) -> list[tuple[str, str]]:
 class Dump:
     """Lets others of this node make this process write its stack, even while it holds the GIL and runs no Python.
 
-    A signal that nothing uses is given to :mod:`faulthandler`, which writes into a file in memory; others read it
-    through ``/proc``. Where that is not possible, ``signal`` is 0.
+    A signal that nothing uses is given to :mod:`faulthandler`, which writes into a file without a name, in memory where
+    this Python can make one there; others read it through ``/proc``. Where that is not possible, ``signal`` is 0.
     """
 
     def __init__(self) -> None:
         self._signal, self.file = 0, -1
-        if not sys.platform.startswith("linux"):
+        if system.lacks(("/proc/self/status", "signal.SIGRTMIN")):
             return
         used = _signals(os.getpid(), "SigCgt", "SigIgn", "SigBlk")
         for number in range(signal.SIGRTMAX - 5, signal.SIGRTMIN + 1, -1):
             if not used >> (number - 1) & 1:
-                self.file = os.memfd_create("lightning_patches stacks")
+                try:
+                    self.file = _nameless_file()
+                except OSError:
+                    return
                 faulthandler.register(number, file=self.file, all_threads=True)
                 self._signal = number  # for good: without the handler it would kill, and one may be on its way
                 return
@@ -368,6 +384,14 @@ class Dump:
     def signal(self) -> int:
         """0 where the program has given it a handler of its own since, which is not to be called."""
         return self._signal if self._signal and signal.getsignal(self._signal) == signal.SIG_DFL else 0
+
+
+def _nameless_file() -> int:
+    with contextlib.suppress(AttributeError, OSError):  # this Python knows an older glibc, or it is forbidden here
+        return os.memfd_create(_FILE)
+    file, path = tempfile.mkstemp(prefix=_FILE, dir=_node.directory())
+    os.unlink(path)
+    return file
 
 
 def _signals(pid: int, *kinds: str) -> int:
@@ -387,7 +411,7 @@ def stack_from_outside(pid: int, started: Optional[int], thread: int, number: in
     path = f"/proc/{pid}/fd/{file}"
     try:
         tgkill = ctypes.CDLL(None, use_errno=True).tgkill  # glibc 2.30 and later
-        if not number or is_gone(pid, started) or not os.readlink(path).startswith(_MEMORY_FILE):
+        if not number or is_gone(pid, started) or _FILE not in os.readlink(path):
             return ""
         if not _signals(pid, "SigCgt") >> (number - 1) & 1:
             return ""  # no handler is there any more: the signal would kill

@@ -33,11 +33,13 @@ import time
 from types import ModuleType
 from typing import Any, Callable, Dict, Iterator, Optional
 
-from lightning_patches import notices
+from lightning_patches import notices, system
 from lightning_patches.errors import LightningPatchesError
 from lightning_patches.ranks import _node, _processes
 
 VARIABLE = "LIGHTNING_PATCHES_RANK_BY_RANK"
+_WITHIN = "_LIGHTNING_PATCHES_TURNS"
+"""Names to a process the turns within which it was started."""
 _POLL = 0.05
 _LONGEST_NOTE = 400
 
@@ -72,7 +74,8 @@ def rank_by_rank(at_once: int = 1, timeout: float = 1800.0, name: str = "") -> I
     No rank waits for another that has not arrived, so a rank may as well leave the block out. There must be no
     collective inside (a barrier, a sharded load): ranks would wait in it for ranks that wait for their turn.
 
-    Does nothing in a process that is not one of several ranks. A block within a block belongs to the outer one's turn,
+    Does nothing in a process that is not one of several ranks, and, after a warning, where the system has no file locks
+    (Windows) or no directory for them. A block within a block belongs to the outer one's turn,
     also in another thread, or in a process that was started within the block.
 
     Args:
@@ -116,8 +119,17 @@ def _begin(at_once: int, timeout: float, name: str) -> None:
     identity = _identity()
     if identity is None:
         return
-    turns = _Turns(f"{identity.key} {name}", at_once, {"rank": identity.rank, "local_rank": identity.local_rank})
-    slot = turns.take(timeout)
+    lack = system.lacks(system.TURNS)
+    try:
+        if lack:
+            raise OSError(f"this system lacks {lack}")
+        turns = _Turns(f"{identity.key} {name}", at_once, {"rank": identity.rank, "local_rank": identity.local_rank})
+        slot = turns.take(timeout)
+    except RankByRankError:
+        raise
+    except OSError as error:
+        notices.warn_once("rank-by-rank", f"rank_by_rank needs file locks, and ranks take no turns: {error}", True)
+        return
     if slot is not None:
         _turn.turns, _turn.slot, _turn.pid = turns, slot, os.getpid()
 
@@ -139,7 +151,8 @@ class _Turns:
         started = _processes.start_time(pid)
         self._me = {**me, "host": socket.gethostname(), "pid": pid, "started": started}
         # Yesterday's job may have used the same port: what was written before this process began is not this job's.
-        self._born = _imported if started is None else started / os.sysconf("SC_CLK_TCK")
+        self._born = _imported if started is None else _processes.in_seconds(started)
+        self._turn = ""
 
     def take(self, timeout: float) -> Optional[int]:
         """Wait for a turn.
@@ -168,8 +181,10 @@ class _Turns:
                             return None
                 if taken is not None:
                     record = _read(taken)
-                    me = {**self._me, "tick": _next_tick(), "since": _now()}
+                    me = {**self._me, "since": _now()}
                     _write(taken, {"inside": me, "raised": self._raised(record)})
+                    self._turn = _name_of_turn(me)
+                    os.environ[_WITHIN] = " ".join([*_turns_around(), self._turn])
                     return taken
             except BaseException:
                 if taken is not None:
@@ -190,6 +205,7 @@ class _Turns:
             slot: what :meth:`take` returned.
             error: what the block raised. Other ranks are stopped by it if it ends this process.
         """
+        os.environ[_WITHIN] = " ".join(turn for turn in _turns_around() if turn != self._turn)
         raised = self._raised(_read(slot))
         if error:
             atexit.register(self._on_exit)
@@ -236,13 +252,10 @@ class _Turns:
     def _is_of_parent(self, inside: Record) -> bool:
         """Whether the process that has the turn started this one within the block, or one that this one descends from.
 
-        Lightning's launcher makes rank 0 the parent of the node's other ranks, which were there before.
+        Lightning's launcher makes rank 0 the parent of the node's other ranks, which were there before: so their
+        descent tells nothing, and the environment does.
         """
-        line = [os.getpid(), *_processes.ancestors(os.getpid())]
-        if inside.get("host") != self._me["host"] or inside.get("pid") not in line[1:]:
-            return False
-        started = _processes.start_time(line[line.index(inside["pid"]) - 1])
-        return started is not None and started >= inside["tick"]
+        return bool(inside) and _name_of_turn(inside) in _turns_around()
 
     def _is_of_this_job(self, record: Record) -> bool:
         return float(record.get("since", 0.0)) >= self._born
@@ -293,7 +306,7 @@ def _in_turns(function: Callable[..., Any], at_once: int, args: tuple[Any, ...],
     with contextlib.ExitStack() as stack:
         try:
             stack.enter_context(rank_by_rank(at_once, name="load_from_checkpoint"))
-        except (RankByRankTimeoutError, OSError) as error:
+        except RankByRankTimeoutError as error:
             notices.warn_once("rank-by-rank", f"{VARIABLE}: loading without a turn. {error}", all_ranks=True)
         return function(*args, **kwargs)
 
@@ -310,18 +323,18 @@ def _name(record: Record) -> str:
 
 
 def _now() -> float:
-    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
+    return time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic()
 
 
 _imported = _now()
 
 
-def _next_tick() -> int:
-    """Wait for the next clock tick: what began before it can be told from what begins from now on."""
-    last = _processes.now()
-    while (tick := _processes.now()) == last:
-        time.sleep(0.001)
-    return tick
+def _name_of_turn(record: Record) -> str:
+    return f"{record['host']}:{record['pid']}:{record['since']}"
+
+
+def _turns_around() -> list[str]:
+    return os.environ.get(_WITHIN, "").split()
 
 
 def _lock(path: str) -> tuple[int, bool]:

@@ -55,7 +55,8 @@ def watch_hangs(timeout: float, abort: bool = False) -> Watch:
 
     Returns:
         The watch, which runs until its ``stop()`` or the end of the process. A second call changes the settings of the
-        one watch that a process has.
+        one watch that a process has. Where the system lacks what it needs (it runs on Linux), that is said once, and
+        the watch does nothing.
 
     Raises:
         ValueError: ``timeout`` is not a positive number.
@@ -79,4 +80,7 @@ def start_from_environment() -> None:
     if wanted is not None:
         for problem in _settings.problems():
             notices.notice(problem)
-        watch_hangs(wanted[0], abort=wanted[1])
+        try:
+            watch_hangs(wanted[0], abort=wanted[1])
+        except Exception as error:  # nobody wrote the call into the program
+            notices.notice(f"ranks are not watched for hangs: {type(error).__name__}: {error}", True)

@@ -34,6 +34,11 @@ def parse(text: str) -> Optional[tuple[float, bool]]:
     raise ValueError(f"{VARIABLE}={text} is not understood, and nothing is watched. Use {FORMS}.")
 
 
+def needs(lack: str) -> str:
+    """Why nothing is watched on this system, which lacks something."""
+    return f"the watch for hangs runs on Linux, and this system lacks {lack}"
+
+
 def pause(timeout: float) -> float:
     """Seconds from one look to the next; each rank tells as often what it does."""
     return min(max(timeout / LOOKS, 0.1), 5.0)

@@ -14,7 +14,7 @@ import time
 import traceback
 from typing import Any, ClassVar, Optional
 
-from lightning_patches import notices
+from lightning_patches import notices, system
 from lightning_patches.ranks import _node, _processes
 from lightning_patches.ranks.hang import (
     _collectives,
@@ -84,7 +84,13 @@ class Watch:
 
     @classmethod
     def start(cls, timeout: float, abort: bool) -> Watch:
-        """The one watch of this process, with these settings."""
+        """The one watch of this process, with these settings; one that does nothing where the system lacks something."""
+        lack = system.lacks(system.WATCH)
+        if lack:
+            notices.notice_once("hang", f"{_settings.needs(lack)}: ranks are not watched")
+            watch = cls(timeout, abort)
+            watch._stopped.set()
+            return watch
         with cls._making:
             current = cls._current
             if current is not None and not current._stopped.is_set():
@@ -95,7 +101,7 @@ class Watch:
             if not cls._registered:
                 cls._registered = True
                 atexit.register(cls._on_exit)
-                os.register_at_fork(after_in_child=cls._after_fork)
+                system.after_fork(cls._after_fork)
             util = sys.modules.get("multiprocessing.util")
             if util is not None and notices.is_child():  # where nothing runs the handlers of atexit
                 util.Finalize(None, cls._on_exit, exitpriority=0)
