@@ -367,7 +367,7 @@ class Dump:
 
     def __init__(self) -> None:
         self._signal, self.file = 0, -1
-        if system.lacks(("/proc/self/status", "signal.SIGRTMIN")):
+        if system.lacks(("/proc/self/status", "faulthandler.register", "signal.SIGRTMAX", "signal.SIGRTMIN")):
             return
         used = _signals(os.getpid(), "SigCgt", "SigIgn", "SigBlk")
         for number in range(signal.SIGRTMAX - 5, signal.SIGRTMIN + 1, -1):

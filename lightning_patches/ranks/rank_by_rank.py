@@ -323,7 +323,9 @@ def _name(record: Record) -> str:
 
 
 def _now() -> float:
-    return time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic()
+    with contextlib.suppress(AttributeError):  # Linux alone has it
+        return time.clock_gettime(time.CLOCK_BOOTTIME)
+    return time.monotonic()
 
 
 _imported = _now()

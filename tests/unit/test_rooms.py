@@ -11,10 +11,11 @@ from tests.unit.fakes import ROOT
 
 PACKAGE = ROOT / "lightning_patches"
 EVERYBODY = {"errors", "patch", "trust"}
-ENGINE = {*EVERYBODY, "notices", "removed", "unpatched", "engine"}
+ENGINE = {*EVERYBODY, "system", "notices", "removed", "unpatched", "engine"}
 ABOUT_FUNCTIONS = {"engine.looks.home_of", "engine.looks.stock_of"}
 ALLOWED: dict[str, set[str]] = {
     "errors": set(),
+    "system": set(),
     "patch": set(),
     "trust": {"notices"},
     "notices": {"errors"},
@@ -22,7 +23,7 @@ ALLOWED: dict[str, set[str]] = {
     "unpatched": {"patch"},
     "engine": ENGINE,
     "patches": {"patch", "notices", "removed", "trust", "engine.distributions", *ABOUT_FUNCTIONS, "patches"},
-    "ranks": {"notices", "errors", "ranks"},
+    "ranks": {"notices", "errors", "system", "ranks"},
     "doctor": {*ENGINE, "patches", "ranks", "doctor"},
     "activation": {*ENGINE, "patches", "ranks", "activation", ""},
     "cli": {*ENGINE, "patches", "ranks", "doctor", "activation", "cli", ""},
