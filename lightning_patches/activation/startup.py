@@ -31,8 +31,6 @@ LOOKS_ONLY = "_LIGHTNING_PATCHES_IMPORT_ONLY"
 LAUNCHED_FOR = "_LIGHTNING_PATCHES_FOR"
 """Set by ``lightning-patches run``: version and prefix of the only Python in which its ``sitecustomize`` acts."""
 
-_NEEDED = ("wrapt", "packaging")
-
 _patcher: Optional[Patcher] = None
 _making = _thread.allocate_lock()
 _told_to_stop = False
@@ -143,24 +141,26 @@ def _fire(spec: Optional[str], armed: Optional[_Armed] = None) -> None:
 
 
 def _go_without(error: ImportError, text: Optional[str]) -> None:
-    """A package that we need is missing: that is said, and the program runs unpatched.
+    """A package that we need is missing or broken: that is said, and the program runs unpatched.
 
     Raises:
-        ImportError: it is another package.
         PatchError: under ``strict``.
     """
     global _told_to_stop
     from lightning_patches import notices
 
-    missing = (error.name or "").partition(".")[0]
-    if missing not in _NEEDED:
-        raise error
-    said = f"nothing is patched, since {missing} is missing: install it with `{sys.executable} -m pip install {missing}`"
+    said = f"nothing is patched ({error}); {mends(error)}"
     if "strict" in split(text or ""):
         raise PatchError(said) from error
     _told_to_stop = True  # so that a Trainer does not say it once more
     hooks.remove()
     notices.notice(f"{said}.", urgent=not notices.is_child())
+
+
+def mends(error: ImportError) -> str:
+    """What to do about a package that is missing or broken."""
+    name = (error.name or "wrapt").partition(".")[0].replace("_", "-")
+    return f"`{sys.executable} -m pip install --force-reinstall {name}` mends it"
 
 
 class _Armed:
@@ -193,9 +193,9 @@ class _Armed:
         except Exception as error:
             if not self.tolerant or isinstance(error, PatchError):
                 raise
-            from lightning_patches.notices import say
+            from lightning_patches import notices
 
-            say(f"{error} Nothing is patched.")
+            notices.notice(f"{error} Nothing is patched.", urgent=not notices.is_child())
             hooks.remove()
             return None
         finally:

@@ -30,6 +30,7 @@ from types import ModuleType
 from typing import Any, NoReturn, Optional
 
 import lightning_patches
+from lightning_patches.activation import startup
 from lightning_patches.cli import _output
 from lightning_patches.errors import LightningPatchesError
 
@@ -136,6 +137,11 @@ def _run(arguments: list[str]) -> int:
         _output.complain(f"{PROGRAM}: {error}")
         if isinstance(error, UsageError):
             _output.complain(f"See `{PROGRAM} {arguments[0]} --help`.")
+        return USAGE
+    except ImportError as error:
+        if (error.name or "").partition(".")[0] not in ("wrapt", "packaging", "rich"):
+            raise
+        _output.complain(f"{PROGRAM}: {error}; {startup.mends(error)}.")
         return USAGE
     except BrokenPipeError:
         return OK  # whoever read our output has seen enough

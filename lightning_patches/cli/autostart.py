@@ -16,7 +16,8 @@ In an image, a conda environment or a cluster's module, three lines do it for al
   lightning-patches autostart enable    # refused in a system Python and in a read-only directory
   export LIGHTNING_PATCHES=1            # ENV in a Dockerfile, `conda env config vars set`, setenv in a module
 
-Users opt out with LIGHTNING_PATCHES=off. If you may not write to the environment, start the job with
+Users opt out with LIGHTNING_PATCHES=off. `python -I` and `python -E` ignore the environment, and LIGHTNING_PATCHES with
+it: nothing is patched at their start. If you may not write to the environment, start the job with
 `lightning-patches run -- srun python train.py`. For Ray: `runtime_env={"env_vars": {"LIGHTNING_PATCHES": "1"}}`, or the
 import inside the train function. A tracer goes outside: `opentelemetry-instrument lightning-patches run train.py`.
 
@@ -46,8 +47,8 @@ from lightning_patches.cli import NOT_APPLIED, OK, UsageError, _output
 HELP = "turn the patches on in every program of this environment that runs with LIGHTNING_PATCHES set"
 STEM = "lightning_patches_autostart"
 PTH = (
-    'import os, sys; os.environ.get("LIGHTNING_PATCHES") and any(f.find_spec("lightning_patches", None)'
-    ' for f in sys.meta_path) and __import__("lightning_patches")\n'
+    'import os, sys; os.environ.get("LIGHTNING_PATCHES") and not sys.flags.ignore_environment and '
+    'any(f.find_spec("lightning_patches", None) for f in sys.meta_path) and __import__("lightning_patches")\n'
 )
 """Asleep it costs a look at one variable. The question to the finders is what ``importlib.util.find_spec`` asks,
 without its import, which takes longer than all the rest."""

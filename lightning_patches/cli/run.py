@@ -9,7 +9,8 @@ looked for on PATH, or else a script without a suffix: if it is not executable, 
 the place of this process: exit status and signals are its own.
 
 --patches SPEC sets LIGHTNING_PATCHES for it; otherwise LIGHTNING_PATCHES stays as it is, or becomes 1 if it is not set.
-The patches act in the Python environment that this command belongs to, and in no other that the program may start.
+The patches act in the Python environment that this command belongs to, and in no other that the program may start. A
+Python that is started with -I or -E ignores the environment, and is not patched.
 
 exit status, if the program cannot be started:
   2    LIGHTNING_PATCHES or the command line asks for something that does not exist

@@ -61,11 +61,10 @@ def test_asleep_nothing_at_all_is_loaded(autostarted: Environment, environment: 
 
 @pytest.mark.parametrize("option", ["-S", "-I", "-E", "-s", "-O"])
 def test_options_of_python(launch: Any, way: str, option: str) -> None:
-    """-S starts without site, -I and -E without PYTHONPATH: the program runs, armed where it can be."""
+    """-S starts without site, -I and -E without the environment: the program runs, armed where it may be."""
     status, output = launch("python", option, PLAIN)
     assert status == 0, output
-    blind = {"run": ("-S", "-I", "-E"), "autostart": ("-S",)}[way]
-    assert look(output)["armed"] is (option not in blind)
+    assert look(output)["armed"] is look(output)["loaded"] is (option not in ("-S", "-I", "-E"))
 
 
 def test_broken_toggle_of_a_program_without_lightning(autostarted: Environment) -> None:
@@ -104,13 +103,41 @@ def test_stderr_that_cannot_be_written(autostarted: Environment, stand_in: str, 
     assert (status, output) == (23, "")
 
 
-def test_dependency_that_is_missing_or_broken(autostarted: Environment, stand_in: str) -> None:
-    (Path(stand_in) / "wrapt.py").write_text("raise ImportError('wrapt is broken here')\n")
-    code = "import lightning; print('ran')"
-    status, output = autostarted.run("python", "-c", code, PYTHONPATH=stand_in, LIGHTNING_PATCHES="1")
-    said, ran = output.splitlines()
-    assert (status, ran) == (0, "ran")
-    assert "wrapt is broken here" in said
+@pytest.mark.parametrize("way", ["import", "import afterwards", "run", "autostart"])
+@pytest.mark.parametrize("toggle", ["1", "default,-19813"])
+@pytest.mark.parametrize("why", ["No module named 'wrapt'", "wrapt is broken here"])
+def test_dependency_that_is_missing_or_broken(
+    way: str, toggle: str, why: str, autostarted: Environment, environment: Environment, stand_in: str
+) -> None:
+    name = "'wrapt'" if why.startswith("No") else None
+    (Path(stand_in) / "wrapt.py").write_text(f"raise ImportError({why!r}, name={name})\n")
+    imports = {
+        "import": "import lightning_patches, lightning",
+        "import afterwards": "import lightning, lightning_patches",
+    }
+    code = f"{imports.get(way, 'import lightning')}, _lightning_patches; print('ran', _lightning_patches.callbacks())"
+    where = autostarted if way == "autostart" else environment
+    launcher = [environment.command("lightning-patches"), "run", "--"] if way == "run" else []
+    variables = {"PYTHONPATH": stand_in, "LIGHTNING_PATCHES": toggle}
+    status, output = where.run(*launcher, where.python, "-c", code, **variables)
+    assert (status, output.splitlines()[1:]) == (0, ["ran []"]), output
+    assert output.startswith(f"lightning_patches: nothing is patched ({why}); `{where.python} -m pip install ")
+
+
+def test_dependency_that_is_missing_is_an_error_under_strict(environment: Environment, stand_in: str) -> None:
+    (Path(stand_in) / "wrapt.py").write_text("raise ImportError('No module', name='wrapt')\n")
+    code = "import lightning_patches, lightning"
+    status, output = environment.run("python", "-c", code, PYTHONPATH=stand_in, LIGHTNING_PATCHES="1,strict")
+    assert status == 1
+    assert "PatchError: nothing is patched (No module)" in output
+
+
+@pytest.mark.parametrize("option", ["-I", "-E"])
+def test_no_trainer_asks_for_patches_in_a_python_that_ignores_the_environment(
+    option: str, autostarted: Environment
+) -> None:
+    code = "import _lightning_patches; print(_lightning_patches.callbacks(), _lightning_patches.start())"
+    assert autostarted.run("python", option, "-c", code, LIGHTNING_PATCHES="1") == (0, "[] None\n")
 
 
 class TestHalfRemovedInstall:

@@ -10,6 +10,8 @@ import os
 import random
 import resource
 import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -21,7 +23,7 @@ import pytest
 from lightning_patches.ranks import _node
 from lightning_patches.ranks.hang import _hub, _messages, _registry, _secret, _watch, _wire
 from lightning_patches.ranks.hang._identity import Identity
-from tests.distributed.processes import run_ranks
+from tests.distributed.processes import ROOT, run_ranks
 from tests.support.nodes import two_nodes
 from tests.support.ports import free_port
 
@@ -702,7 +704,7 @@ def test_a_taken_port_has_an_alternative() -> None:
 def test_who_takes_the_directory_does_not_switch_the_watch_off(
     taken_by: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """It is not believed; the next place is taken, which is said, and without one a place under a name made up."""
+    """It is not believed; the next name is taken, which is said, and without one nothing is watched, which is said."""
     first, second = tmp_path / "first", tmp_path / "second"
     first.mkdir()
     second.mkdir()
@@ -718,14 +720,48 @@ def test_who_takes_the_directory_does_not_switch_the_watch_off(
         taken.mkdir()
         taken.chmod(0o777)
     for _ in range(2):
-        assert _registry.Job("key").path.startswith(str(second))
+        assert _registry.Job("key").path.startswith(f"{taken}-1/")
     said = capfd.readouterr().err
     assert said.count("only this user can write to") == said.count("is used instead") == 1, said
-    second.rename(tmp_path / "gone")
-    monkeypatch.setenv(_node._HANDED_OVER, "")  # and put back
-    made_up = Path(_registry.Job("key").path)
-    assert made_up == Path(_registry.Job("key").path) and made_up.parents[1] == Path(os.environ[_node._HANDED_OVER])
-    assert made_up.parents[2] == first and made_up.stat().st_mode & 0o077 == 0
+    assert taken.with_name(f"{taken.name}-1").stat().st_mode & 0o077 == 0
+    if taken_by == "file":
+        taken.unlink()
+        assert _registry.Job("key").path.startswith(f"{taken}-1/"), "others may be there already"
+
+
+def test_processes_that_are_started_separately_share_a_directory_or_say_that_they_have_none(tmp_path: Path) -> None:
+    """Whatever names others have taken, and whatever directory for temporary files the launcher sets for each rank."""
+    program = """
+import os, sys
+from pathlib import Path
+from lightning_patches.ranks import _node
+_node.BASES = tuple(sys.argv[1:])
+print(_node.directory("jobs"))
+"""
+    bases = [tmp_path / "shm", tmp_path / "run"]
+    for base in bases:
+        base.mkdir()
+
+    def start(number: int) -> subprocess.CompletedProcess[str]:
+        (tmp_path / str(number)).mkdir(exist_ok=True)
+        return subprocess.run(
+            [sys.executable, "-c", program, *map(str, bases)],
+            env={**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path / str(number))},
+            capture_output=True,
+            text=True,
+        )
+
+    names = [f"lightning_patches-{os.getuid()}", *(f"lightning_patches-{os.getuid()}-{one}" for one in range(1, 8))]
+    places = [base / name for base in bases for name in names]
+    for number, place in enumerate(places):
+        first, second = start(1), start(2)
+        assert first.stdout == second.stdout == f"{place}/jobs\n", (first, second)
+        assert first.stderr.count("is used instead") == (number > 0), first
+        (place / "jobs").rmdir()
+        place.chmod(0o777)
+    for number in (1, 2):
+        ended = start(number)
+        assert ended.returncode == 1 and "must be a directory that only this user can write to" in ended.stderr, ended
 
 
 @pytest.mark.distributed

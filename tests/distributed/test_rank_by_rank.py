@@ -26,6 +26,12 @@ def environment() -> dict[str, str]:
     return {}
 
 
+@pytest.fixture(params=["", "macos"])
+def on_each_system(request: pytest.FixtureRequest) -> dict[str, str]:
+    """``environment``, on this system and without ``/proc``."""
+    return {"OTHER_SYSTEM": request.param}
+
+
 def most_at_once(ended: Ended) -> int:
     """How many ranks were inside at the same time."""
     moments = []
@@ -55,12 +61,28 @@ def test_peak_memory_is_one_copy_for_each_that_is_let_in(at_once: int, most: int
 
 
 @distributed
-def test_a_rank_that_dies_inside_releases_the_others(environment: dict[str, str]) -> None:
-    ended = run_ranks("turns", ranks("dies", "late_loads", "late_loads"), environment)
+def test_a_rank_that_dies_inside_releases_the_others(on_each_system: dict[str, str]) -> None:
+    ended = run_ranks("turns", ranks("dies", "late_loads", "late_loads"), on_each_system)
     assert ended.statuses == [-9, 1, 1], ended
     for output in ended.outputs[1:]:
         assert re.search(r"RankByRankError: \[rank [12]\] rank 0 \(host \S+, pid \d+\) died during its turn", output)
     assert ended.seconds < 60  # not at the deadline
+
+
+@distributed
+@pytest.mark.parametrize("late", ["late_loads", "loads"])
+def test_three_ranks_take_turns(late: str, on_each_system: dict[str, str]) -> None:
+    ended = run_ranks("turns", ranks("loads", late, late), on_each_system)
+    assert ended.statuses == [0, 0, 0] and most_at_once(ended) == 1, ended
+    assert all(output.count("inside until") == 1 for output in ended.outputs), ended
+
+
+@distributed
+def test_where_there_are_no_file_locks_that_is_said_and_no_rank_is_ended() -> None:
+    ended = run_ranks("turns", ranks("loads", "loads", "loads", at_once=3), {"OTHER_SYSTEM": "windows"})
+    assert ended.statuses == [0, 0, 0], ended
+    said = "rank_by_rank needs file locks, and ranks take no turns: this system lacks fcntl.flock"
+    assert all(output.count(said) == 1 for output in ended.outputs), ended
 
 
 @distributed
@@ -90,17 +112,17 @@ def test_the_deadline_names_who_is_inside(environment: dict[str, str]) -> None:
 
 
 @distributed
-def test_a_job_does_not_suffer_from_the_one_before(environment: dict[str, str]) -> None:
+def test_a_job_does_not_suffer_from_the_one_before(on_each_system: dict[str, str]) -> None:
     port = {"MASTER_PORT": str(free_port())}  # it names the locks
-    first = run_ranks("turns", ranks("dies", "late_loads"), {**environment, **port})
-    again = run_ranks("turns", ranks("loads", "loads"), {**environment, **port})
+    first = run_ranks("turns", ranks("dies", "late_loads"), {**on_each_system, **port})
+    again = run_ranks("turns", ranks("loads", "loads"), {**on_each_system, **port})
     assert first.statuses == [-9, 1] and again.statuses == [0, 0], (first, again)
 
 
 @distributed
 @pytest.mark.parametrize("what", ["thread", "child"])
-def test_a_thread_or_child_within_a_turn_has_the_turn(what: str, environment: dict[str, str]) -> None:
-    ended = run_ranks("turns", ranks(f"has_a_{what}", f"has_a_{what}"), environment)
+def test_a_thread_or_child_within_a_turn_has_the_turn(what: str, on_each_system: dict[str, str]) -> None:
+    ended = run_ranks("turns", ranks(f"has_a_{what}", f"has_a_{what}"), on_each_system)
     assert ended.statuses == [0, 0], ended
     assert all(output.count(f"inside of a {what}") == (2 if what == "thread" else 1) for output in ended.outputs), ended
     assert most_at_once(ended) == 1

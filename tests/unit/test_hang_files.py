@@ -7,12 +7,13 @@ import json
 import os
 import random
 import signal
+import time
 from pathlib import Path
 
 import pytest
 
 from lightning_patches.ranks import _node, _processes
-from lightning_patches.ranks.hang import _files, _report, _viewer
+from lightning_patches.ranks.hang import _files, _registry, _report, _viewer
 
 
 @pytest.fixture
@@ -30,6 +31,33 @@ def test_reports_are_appended_to_two_files(place: Path) -> None:
     ]
     lines = place.with_name(f"{place.name}.jsonl").read_text().splitlines()
     assert [json.loads(line)["verdict"] for line in lines] == ["report 1", "report 2"]
+
+
+def test_reports_have_a_total_limit(
+    place: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(_files, "MOST", 1 << 20)
+    other = place.with_name("hang-other-1.txt")
+    reports = 0
+    while "1 MiB" not in capfd.readouterr().err:
+        _report.tell_and_write("rank 1 is missing", "x" * 150_000, {"verdict": "rank 1 is missing", "ranks": []})
+        other.write_text("y" * 200_000)
+        reports += 1
+        assert reports < 10
+    assert reports > 3
+    assert sum(path.stat().st_size for path in place.parent.iterdir()) <= 1 << 20
+
+
+def test_the_oldest_reports_make_room_for_a_new_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_node, "BASES", (str(tmp_path),))
+    monkeypatch.setattr(_files, "MOST", 4_000)
+    reports = Path(_node.directory(_node.REPORTS))
+    now = time.time()
+    for number in range(4):
+        (reports / f"hang-{number}.txt").write_text("x" * 900)
+        os.utime(reports / f"hang-{number}.txt", (now - number, now - number))
+    _registry.Job("key").sweep()
+    assert sorted(path.name for path in reports.iterdir()) == ["hang-0.txt", "hang-1.txt"]
 
 
 @pytest.mark.parametrize("kind", ["link", "fifo", "directory"])

@@ -75,7 +75,7 @@ def start_from_environment() -> None:
     try:
         wanted = _settings.parse(os.environ.get(VARIABLE, ""))
     except ValueError as error:
-        notices.notice(str(error), True)
+        notices.notice(str(error), urgent=not notices.is_child())
         return
     if wanted is not None:
         for problem in _settings.problems():
@@ -83,4 +83,6 @@ def start_from_environment() -> None:
         try:
             watch_hangs(wanted[0], abort=wanted[1])
         except Exception as error:  # nobody wrote the call into the program
-            notices.notice(f"ranks are not watched for hangs: {type(error).__name__}: {error}", True)
+            notices.notice(
+                f"ranks are not watched for hangs: {type(error).__name__}: {error}", urgent=not notices.is_child()
+            )

@@ -21,7 +21,12 @@ import json, os, signal, stat, sys
 signal.alarm(60)
 try:
     os.makedirs(sys.argv[1], exist_ok=True)
-    for path, text in json.load(sys.stdin):
+    files = json.load(sys.stdin)
+    reports = [entry for entry in os.scandir(sys.argv[1]) if entry.name.startswith("hang-")]
+    there = sum(report.stat(follow_symlinks=False).st_size for report in reports)
+    if there + sum(len(text) for _, text in files) > int(sys.argv[2]):
+        raise OSError(0, f"the reports there have reached their limit of {int(sys.argv[2]) >> 20} MiB")
+    for path, text in files:
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
         with open(os.open(path, flags, 0o644), "a", encoding="utf-8", errors="replace") as file:
             found = os.fstat(file.fileno())
@@ -32,6 +37,8 @@ except OSError as error:
     print(error.strerror)
 """
 _PATIENCE = 5.0
+MOST = 64 << 20
+"""Bytes of all reports in a directory. By default it lies in memory."""
 
 
 def place() -> str:
@@ -55,7 +62,7 @@ def save(path: str, text: str, data: dict[str, Any]) -> str:
     """
     line = json.dumps({"time": time.time(), **data}) + "\n"
     files = [(f"{path}.txt", f"{_FIRST}{text}\n\n"), (f"{path}.jsonl", line)]
-    python = [sys.executable, "-I", "-S", "-c", _WRITER, os.path.dirname(path)]
+    python = [sys.executable, "-I", "-S", "-c", _WRITER, os.path.dirname(path), str(MOST)]
     command = ["/bin/sh", "-c", 'exec 3<&0; "$@" <&3 3<&- &', "sh", *python]
     try:
         writer = subprocess.Popen(

@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Optional
 
 from lightning_patches.ranks import _node, _processes
-from lightning_patches.ranks.hang import _wire
+from lightning_patches.ranks.hang import _files, _wire
 from lightning_patches.ranks.hang._messages import LONGEST_CHILD, MOST_CHILDREN
 
 THREADS = "lightning_patches hang"
@@ -203,7 +203,7 @@ class Job:
         return _processes.work(os.getpid(), [one for one in watchers if one], self._others(os.getpid()), _wire.inodes())
 
     def sweep(self) -> None:
-        """Remove what is left here of jobs of which no process lives, and reports of another day."""
+        """Remove what is left here of jobs of which no process lives, and reports of another day or beyond the limit."""
         jobs = os.path.dirname(self.path)
         for name in os.listdir(jobs):
             path = os.path.join(jobs, name)
@@ -211,11 +211,16 @@ class Job:
                 is_old = path != self.path and time.time() - os.stat(path).st_mtime > _OLD
                 if is_old and all(record.gone for record in _records(path)):
                     shutil.rmtree(path)
-        reports = _node.directory(_node.REPORTS)
-        for name in os.listdir(reports):
-            path = os.path.join(reports, name)
+        reports = []
+        for entry in os.scandir(_node.directory(_node.REPORTS)):
             with contextlib.suppress(OSError):
-                if time.time() - os.stat(path).st_mtime > _OLD_REPORT:
+                found = entry.stat(follow_symlinks=False)
+                reports.append((found.st_mtime, found.st_size, entry.path))
+        total = 0
+        for written, size, path in sorted(reports, reverse=True):
+            total += size
+            with contextlib.suppress(OSError):
+                if time.time() - written > _OLD_REPORT or total > _files.MOST // 2:
                     os.unlink(path)
 
     def _others(self, pid: int) -> list[int]:

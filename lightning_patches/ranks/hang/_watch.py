@@ -84,7 +84,7 @@ class Watch:
 
     @classmethod
     def start(cls, timeout: float, abort: bool) -> Watch:
-        """The one watch of this process, with these settings; one that does nothing where the system lacks something."""
+        """The one watch of this process, with these settings. It does nothing where the system lacks something."""
         lack = system.lacks(system.WATCH)
         if lack:
             notices.notice_once("hang", f"{_settings.needs(lack)}: ranks are not watched")

@@ -1,6 +1,7 @@
 """A rank that loads something big in turns. Arguments: what it does inside, megabytes, at once, timeout.
 
 All begin together. The ranks share their working directory, where each tells that it is there, and that it is inside.
+``OTHER_SYSTEM`` names a system on which they run.
 """
 
 import os
@@ -12,6 +13,10 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+
+from tests.support import other_systems
+
+other_systems.become(os.environ.get("OTHER_SYSTEM", ""))
 
 from lightning_patches.ranks import _processes
 from lightning_patches.ranks.rank_by_rank import rank_by_rank

@@ -48,6 +48,8 @@ def callbacks() -> list[Any]:
 
 def _wanted() -> bool:
     """``lightning_patches.engine.words.asks_for_patches``, which cannot be imported without importing the package."""
+    if sys.flags.ignore_environment and LAUNCHED_FOR not in os.environ:  # python -E or -I; but `run` was asked for
+        return False
     items = os.environ.get(VARIABLE, "").replace(",", " ").lower().split()
     return bool(items) and not (len(items) == 1 and items[0] in _NOTHING)
 
