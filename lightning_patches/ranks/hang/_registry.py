@@ -203,7 +203,7 @@ class Job:
         return _processes.work(os.getpid(), [one for one in watchers if one], self._others(os.getpid()), _wire.inodes())
 
     def sweep(self) -> None:
-        """Remove what is left here of jobs of which no process lives, and reports of another day or beyond the limit."""
+        """Remove what is left here of jobs of which no process lives, and reports of another day or beyond a limit."""
         jobs = os.path.dirname(self.path)
         for name in os.listdir(jobs):
             path = os.path.join(jobs, name)
