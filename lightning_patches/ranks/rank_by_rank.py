@@ -128,7 +128,7 @@ def _begin(at_once: int, timeout: float, name: str) -> None:
     except RankByRankError:
         raise
     except OSError as error:
-        notices.warn_once("rank-by-rank", f"rank_by_rank needs file locks, and ranks take no turns: {error}", True)
+        notices.warn_once("rank-by-rank", f"rank_by_rank needs file locks, so ranks take no turns: {error}", True)
         return
     if slot is not None:
         _turn.turns, _turn.slot, _turn.pid = turns, slot, os.getpid()

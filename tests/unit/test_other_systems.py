@@ -139,7 +139,7 @@ def test_a_fit_is_the_same_everywhere(arm: Arm, tmp_path: Path) -> None:
     code = FIT.format(namespace={"lightning": "lightning.pytorch"}.get(arm.distribution, "pytorch_lightning"))
     here = run(code, "", str(tmp_path), variables=variables, cwd=ROOT)
     assert here.returncode == 0 and "weights" in here.stdout, here.stderr
-    for system in SYSTEMS:
+    for system in SYSTEMS if arm is RELEASES[0] else ["windows"]:
         there = run(code, system, str(tmp_path), variables=variables, cwd=ROOT)
         assert (there.returncode, there.stdout) == (0, here.stdout), (system, there.stdout, there.stderr)
         told = there.stderr.count("lightning_patches: the watch for hangs runs on Linux, and this system lacks /proc")
