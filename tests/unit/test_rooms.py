@@ -17,7 +17,8 @@ ALLOWED: dict[str, set[str]] = {
     "errors": set(),
     "system": set(),
     "patch": set(),
-    "trust": {"notices"},
+    "permissions": set(),
+    "trust": {"notices", "permissions"},
     "notices": {"errors"},
     "removed": {"patch"},
     "unpatched": {"patch"},
@@ -26,7 +27,7 @@ ALLOWED: dict[str, set[str]] = {
     "ranks": {"notices", "errors", "system", "ranks"},
     "doctor": {*ENGINE, "patches", "ranks", "doctor"},
     "activation": {*ENGINE, "patches", "ranks", "activation", ""},
-    "cli": {*ENGINE, "patches", "ranks", "doctor", "activation", "cli", ""},
+    "cli": {*ENGINE, "permissions", "patches", "ranks", "doctor", "activation", "cli", ""},
     "__init__": {*ENGINE, "ranks", "activation"},
     "__main__": {"cli"},
 }
