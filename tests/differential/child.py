@@ -1,0 +1,98 @@
+"""Runs one program, in a process that has the Lightning and the patches of its variant (see ``trial.py``)."""
+
+import gc
+import importlib
+import json
+import os
+import runpy
+import shutil
+import sys
+import threading
+
+from tests.differential import extending, harms, observing
+from tests.differential.observing import CWD, OUT, note
+
+TASK = json.loads(os.environ["DIFFERENTIAL"])
+PATCHES = os.path.join("lightning_patches", "patches", "")
+
+
+def select_patches() -> None:
+    """Another selection than that of the process from which this one is forked, or a patch with a bug planted."""
+    toggle, harm = TASK["toggle"], TASK["harm"]
+    if toggle is None and not harm:
+        return
+    import lightning_patches
+
+    lightning_patches.deactivate()
+    if harm:
+        harms.plant(harm)
+    lightning_patches.activate(toggle)
+
+
+def note_called() -> None:
+    """From now on, write down the files of the patches whose code is called."""
+    seen = set()
+
+    def profile(frame, event, argument):  # type: ignore[no-untyped-def]
+        name = frame.f_code.co_filename
+        if event == "call" and PATCHES in name and name not in seen:
+            seen.add(name)
+            with open(os.path.join(OUT, "called"), "a") as file:
+                file.write(name.rpartition(PATCHES)[2] + "\n")
+
+    threading.setprofile(profile)
+    sys.setprofile(profile)
+
+
+def run() -> None:
+    if TASK.get("script"):
+        runpy.run_path(TASK["script"], run_name="__main__")
+        return
+    program = getattr(importlib.import_module(f"tests.differential.programs.{TASK['file']}"), TASK["function"])
+    spec = TASK["extension"]
+    own = extending.Own(spec)
+    extending.arrange(spec)
+    known = {"observe": observing.observe, "own": own, "seed": TASK["seed"], "process": TASK["process"]}
+    given = {name: known[name] for name in TASK["parameters"]}
+    if spec.get("kind") == "repeated":
+        repeat(program, given)
+    else:
+        program(**given)
+    if not spec:
+        gc.collect()
+        note("held", own.alive())
+
+
+def repeat(program, given) -> None:  # type: ignore[no-untyped-def]
+    """Note by how many objects each repetition grows, once caches are full."""
+    counts = []
+    for _ in range(TASK["extension"]["times"] + 4):
+        os.mkdir(f"{CWD}/turn")
+        os.chdir(f"{CWD}/turn")
+        program(**given)
+        os.chdir(CWD)
+        shutil.rmtree("turn")
+        gc.collect()
+        counts.append(len(gc.get_objects()))
+    note("held", f"{given['own'].alive()}, {(counts[-1] - counts[3]) // TASK['extension']['times']} more each time")
+
+
+def main() -> None:
+    select_patches()
+    observing.begin()
+    if TASK["note_called"]:
+        note_called()
+    try:
+        run()
+        note("end", "returns")
+    except BaseException as error:
+        note("end", f"raises {observing.shown(error)}")
+        raise
+    finally:
+        sys.setprofile(None)
+        if os.environ.get("LOCAL_RANK", "0") == "0":
+            observing.note_files()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,2 @@
+def plant(name):
+    pass

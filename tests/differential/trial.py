@@ -1,0 +1,309 @@
+"""Programs, their runs on stock and with patches, and the verdict on each."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import random
+import re
+import sys
+import tempfile
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from functools import cache
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any, Iterator, Optional
+
+from packaging.version import Version
+
+from lightning_patches import patches as catalogue
+from lightning_patches.engine import gate
+from tests.differential import by_design
+from tests.support.arms import Arm, environment_of, execute
+from tests.support.preload import Preloaded
+
+HERE = Path(__file__).parent
+CHILD = HERE / "child.py"
+SCRIPTS = ("../compiled/programs/*.py",)
+"""Programs that run by themselves and print what they saw, as patterns below this folder."""
+LIMIT = 90.0
+"""Seconds after which a process is taken for one that hangs."""
+AT = range(60)
+HOW = ("mock", "wrapt", "checker", "plain")
+KINDS: dict[str, dict[str, Any]] = {
+    "overridden": {},
+    "any arguments": {},
+    "fewer arguments": {"at": AT},
+    "properties": {},
+    "raises": {"at": AT, "time": (1, 1, 1, 2, 3)},
+    "does nothing": {"at": AT},
+    "replaced on the object": {"at": AT},
+    "lends weights": {"at": range(5)},
+    "wraps": {"what": ("torch:save", "torch:load", "", "", "", ""), "how": HOW},
+    "registers": {"scheme": ("file", "file", "memory")},
+    "warnings are errors": {},
+    "full disk": {"bytes": (0, 3000, 20000)},
+    "read-only": {},
+    "spawned workers": {},
+    "without assertions": {},
+    "repeated": {"times": (4,)},
+}
+"""How a program may be extended, and what is drawn for it. ``at`` counts the methods in the order of their first call;
+``what`` is "" for a function that a default patch replaces. See ``extending.py``."""
+SELDOM = ("spawned workers", "without assertions", "repeated")
+"""Kinds that take seconds."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """One program.
+
+    Args:
+        file: its module in ``programs/``, or the path of a script.
+        function: its name.
+        parameters: what it asks for.
+        seed: of a random one.
+        extension: how its classes are extended, as JSON.
+    """
+
+    file: str
+    function: str
+    parameters: tuple[str, ...] = ()
+    seed: Optional[int] = None
+    extension: str = "{}"
+
+    def __str__(self) -> str:
+        told = " ".join(map(str, json.loads(self.extension).values()))
+        return self.function + ("" if self.seed is None else f"@{self.seed}") + (f" {told}" if told else "")
+
+
+@cache
+def functions() -> tuple[Program, ...]:
+    """Every program as it stands."""
+    found = []
+    for path in sorted((HERE / "programs").glob("*.py")):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.FunctionDef) and any(a.arg == "observe" for a in node.args.args):
+                found.append(Program(path.stem, node.name, tuple(a.arg for a in node.args.args)))
+    found += [Program(str(path), path.stem) for pattern in SCRIPTS for path in sorted(HERE.glob(pattern))]
+    return tuple(found)
+
+
+def programs(version: str, first: int, end: int) -> Iterator[Program]:
+    """Every program as it stands, and one for each seed: a random one, or an extended one."""
+    yield from (program for program in functions() if "seed" not in program.parameters)
+    yield from (drawn(version, seed) for seed in range(first, end))
+
+
+def drawn(version: str, seed: int, name: str = "") -> Program:
+    """The program of a seed; the same for each release but for the functions that its patches replace."""
+    draw = random.Random(f"differential {seed}")
+    kinds = [p for p in functions() if "seed" in p.parameters]
+    extensible = [p for p in functions() if "own" in p.parameters and "seed" not in p.parameters]
+    is_random = draw.random() < 0.55
+    program = draw.choice(kinds if is_random else extensible)
+    if name:
+        program = next(p for p in functions() if p.function == name)
+    program = replace(program, seed=seed)
+    if is_random and draw.random() < 0.6:
+        return program
+    kind = draw.choice([kind for kind in KINDS if kind not in SELDOM or draw.random() < 0.15])
+    spec = {"kind": kind, **{name: draw.choice(values) for name, values in KINDS[kind].items()}}
+    if spec.get("what") == "":
+        spec["what"] = draw.choice([t.location for name in default(version) for t in catalogue.find(name)[0].targets])
+    return replace(program, extension=json.dumps(spec))
+
+
+@cache
+def default(version: str) -> tuple[str, ...]:
+    """The patches that this release gets by default."""
+    return tuple(p.name for p in catalogue.all_patches() if p.default and version in gate.affected_releases(p))
+
+
+# --------------------------------------------------------------------------------------------------------------- runs
+
+
+@dataclass
+class Trace:
+    """What a program did: the lines of each rank of each process, and the exit statuses (124: it hung)."""
+
+    lines: dict[str, list[str]] = field(default_factory=dict)
+    called: set[str] = field(default_factory=set)
+
+    def all_lines(self) -> list[str]:
+        return [f"{name}: {line}" for name in sorted(self.lines) for line in self.lines[name]]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Trace) and self.lines == other.lines
+
+
+class Release:
+    """Runs programs on one release, in processes that are forked from one that has imported it.
+
+    Args:
+        version: of Lightning.
+        harm: a bug of ``harms.py`` that is planted in a patch.
+        limit: seconds for each process.
+    """
+
+    def __init__(self, version: str, harm: str = "", limit: float = LIMIT) -> None:
+        self.version = version
+        self.harm = harm
+        self.limit = limit
+        self._parents: dict[bool, tuple[Preloaded, dict[str, str]]] = {}
+
+    def __enter__(self) -> Release:
+        for patched in (False, True):
+            self._parent(patched)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for parent, _variables in self._parents.values():
+            parent.close()
+
+    def _parent(self, patched: bool) -> tuple[Preloaded, dict[str, str]]:
+        if patched not in self._parents:
+            # `lightning` below 2.1 imports the whole App with its dependencies; the other package has the same code.
+            name = "pytorch-lightning" if Version(self.version) < Version("2.1") else "lightning"
+            variables = environment_of(Arm(name, self.version, shim=patched))
+            variables["PYTHONWARNINGS"] = "ignore"
+            space = variables["SCENARIO_NAMESPACE"]
+            names = [f"{space}.pytorch", f"{space}.fabric"] if space == "lightning" else [space, "lightning_fabric"]
+            names += [f"{names[0]}.{part}" for part in ("cli", "tuner", "callbacks", "loggers")]
+            first = ["lightning_patches"] if patched else []
+            self._parents[patched] = Preloaded(variables, modules=(*first, *names)), variables
+        return self._parents[patched]
+
+    def run(self, program: Program, patched: bool, toggle: Optional[str] = None, note_called: bool = False) -> Trace:
+        """Run a program on stock, or with patches: those of ``toggle``, ``None`` for the default set."""
+        parent, variables = self._parent(patched)
+        trace, spec = Trace(), json.loads(program.extension)
+        task: dict[str, Any] = {"toggle": toggle, "harm": self.harm if patched else "", "note_called": note_called}
+        task |= {"file": program.file, "function": program.function, "parameters": program.parameters}
+        task |= {"seed": program.seed, "extension": spec}
+        if not program.parameters:
+            task["script"] = program.file
+        with tempfile.TemporaryDirectory(prefix="differential-") as directory:
+            cwd = Path(directory, "program")
+            cwd.mkdir()
+            cwd.chmod(0o755)
+            Path(directory).chmod(0o755)
+            for process in (1, 2) if "process" in program.parameters else (1,):
+                out = Path(directory, f"process-{process}")
+                out.mkdir()
+                out.chmod(0o777)
+                mine = {**variables, "DIFFERENTIAL": json.dumps({**task, "process": process})}
+                mine |= {"DIFFERENTIAL_OUT": str(out), "TMPDIR": str(out), "HOME": str(out)}
+                if spec.get("kind") == "without assertions":
+                    if patched:
+                        mine["PYTHONWARNINGS"] = "ignore"
+                    status, _ = execute([sys.executable, "-O", str(CHILD)], mine, self.limit, str(cwd))
+                else:
+                    status, _ = parent.execute(CHILD, mine, self.limit, str(cwd))
+                for path in sorted(out.glob("*")):
+                    if path.name.startswith("rank.") or path.name == "unordered":
+                        lines = path.read_text(errors="replace").splitlines()
+                        name = f"{process}.{path.name}"
+                        trace.lines[name] = sorted(lines) if path.name == "unordered" else lines
+                trace.lines[f"{process}.status"] = [str(status)]
+                if (out / "called").exists():
+                    trace.called |= set((out / "called").read_text().splitlines())
+        return trace
+
+    def patches_called(self, program: Program) -> list[str]:
+        """The default patches into whose code the program calls."""
+        files = self.run(program, True, note_called=True).called
+        found = []
+        for name in default(self.version):
+            builders = {target.build.__module__ for target in catalogue.find(name)[0].targets}
+            if any(file[:-3].replace(os.sep, ".") in builder for file in files for builder in builders):
+                found.append(name)
+        return found
+
+
+# ----------------------------------------------------------------------------------------------------------- verdicts
+
+
+@dataclass
+class Outcome:
+    """What came of a program.
+
+    Args:
+        program: the program.
+        verdict: "same", "by design", "flaky", or "finding".
+        patches: that differ alone, each with why it may ("" for nothing).
+        differs: the first lines that differ, those of stock and those with the patches.
+    """
+
+    program: Program
+    verdict: str
+    patches: dict[str, str] = field(default_factory=dict)
+    differs: list[tuple[str, str]] = field(default_factory=list)
+
+
+def judge(release: Release, program: Program) -> Outcome:
+    """Run a program on stock and with the default patches, and tell where a difference comes from."""
+    stock, patched = release.run(program, False), release.run(program, True)
+    if stock == patched:
+        return Outcome(program, "same")
+    if any(release.run(program, False) != stock for _ in range(2)):
+        return Outcome(program, "flaky")
+    outcome = Outcome(program, "finding", differs=first_differences(stock, patched))
+    for name in release.patches_called(program):
+        alone = release.run(program, True, name)
+        if alone != stock:
+            outcome.patches[name] = why(name, stock, alone)
+    if outcome.patches and all(outcome.patches.values()):
+        without = ",".join(f"-{name}" for name in outcome.patches)
+        rest = release.run(program, True, without)
+        if rest == stock:
+            outcome.verdict = "by design"
+            return outcome
+        outcome.differs = first_differences(stock, rest)
+    if release.run(program, False) != stock or release.run(program, True) != patched:
+        outcome.verdict = "flaky"
+    return outcome
+
+
+def first_differences(before: Trace, after: Trace) -> list[tuple[str, str]]:
+    """The lines with which each rank begins to do something else, in the first process in which one does."""
+    found: dict[str, tuple[str, str]] = {}
+    for name in sorted({*before.lines, *after.lines}):
+        if not name.endswith("status"):
+            pairs = zip_longest(before.lines.get(name, []), after.lines.get(name, []), fillvalue="")
+            pair = next((pair for pair in pairs if pair[0] != pair[1]), None)
+            if pair is not None:
+                found[name] = pair
+    first = min((name.partition(".")[0] for name in found), default="")
+    return [pair for name, pair in found.items() if name.startswith(first)] or [("exit status", "")]
+
+
+ERROR = re.compile(r"(end raises |saw raised = |call [\w ]+\.on_exception\()(?!.*on purpose)")
+
+
+def why(patch: str, before: Trace, after: Trace) -> str:
+    """Why the patch may differ from stock; "" if nothing says so."""
+    pairs = first_differences(before, after)
+    died = [bool(ERROR.match(old)) for old, _ in pairs]
+    if any(died) and all((dies or not old) and not ERROR.match(new) for dies, (old, new) in zip(died, pairs)):
+        return "no longer dies of an error"
+    begins = by_design.BEGINS.get(patch)
+    if begins and all(re.match(begins, line) for pair in pairs for line in pair if line):
+        return "by design"
+    only = by_design.ONLY.get(patch)
+    old, new = Counter(before.all_lines()), Counter(after.all_lines())
+    changed = [line.partition(": ")[2] for line in (*(old - new), *(new - old))]
+    return "by design" if only and changed and all(re.match(only, line) for line in changed) else ""
+
+
+def difference(name: str, version: str, patch: str) -> list[str]:
+    """What one patch alone changes in a program as it stands: the lines of both that the other has not."""
+    program = next(program for program in functions() if program.function == name)
+    with Release(version) as release:
+        stock, alone = release.run(program, False), release.run(program, True, patch)
+    if stock == alone:
+        return []
+    old, new = Counter(stock.all_lines()), Counter(alone.all_lines())
+    return [*(f"- {line}" for line in old - new), *(f"+ {line}" for line in new - old)] or ["another order"]
