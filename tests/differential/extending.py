@@ -28,10 +28,11 @@ from tests.differential.observing import module, note, pl, shown, tensors_of
 
 DUNDERS = ("__iter__", "__next__", "__len__", "__getitem__", "__getstate__", "__setstate__", "__deepcopy__")
 """Of the methods with such names, those that programs give to data, samplers and modules."""
-LEFT_OUT = tuple(
-    """add_module register_module register_buffer register_parameter configure_sharded_model get_extra_state
-set_extra_state train_dataloader val_dataloader test_dataloader predict_dataloader on_validation_model_zero_grad""".split()
-)
+LEFT_OUT = {
+    *("add_module", "register_module", "register_buffer", "register_parameter", "configure_sharded_model"),
+    *("get_extra_state", "set_extra_state", "on_validation_model_zero_grad"),
+    *(f"{stage}_dataloader" for stage in ("train", "val", "test", "predict")),
+}
 """What no program overrides, or what changes it by being there."""
 BRACKETS = (
     ("on_validation_start", "on_validation_end"),

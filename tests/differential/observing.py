@@ -13,6 +13,7 @@ import hashlib
 import importlib
 import logging
 import os
+import random
 import re
 import resource
 import sys
@@ -182,6 +183,28 @@ def note_files() -> None:
                 note("file", f"{name} cannot be read: {shown(error)}")
 
 
+class Options:
+    """The options of a random program, as attributes. Most are as usual, so that most programs are legal.
+
+    Args:
+        seed: of the program.
+        values: of each option, the usual one first.
+        likely: how much more often than others an option is not as usual.
+    """
+
+    def __init__(self, seed: int, values: dict[str, tuple[Any, ...]], likely: dict[str, float]) -> None:
+        density = random.Random(seed).choice((0.05, 0.1, 0.15, 0.25))
+        for name, (usual, *others) in values.items():
+            draw = random.Random(f"{seed} {name}")
+            other = draw.random() < density * likely.get(name, 1)
+            vars(self)[name] = draw.choice(others) if other else usual
+            if other:
+                note("option", f"{name} {vars(self)[name]}")
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(f"there is no option {name}")
+
+
 # -------------------------------------------------------------------------------------------------------------- hooks
 
 
@@ -197,7 +220,7 @@ class Watch(pl.Callback):
             found = dict(getattr(trainer, name))
             found.pop("v_num", None)
             note("logged", f"{name} {shown(found)}")
-        if "Async" not in type(getattr(trainer.strategy, "_checkpoint_io", None)).__name__:
+        if trainer.world_size == 1 and "Async" not in type(getattr(trainer.strategy, "_checkpoint_io", None)).__name__:
             note("state", f"{hook} files {' '.join(names_of_files())}")
 
     def on_before_optimizer_step(self, trainer: Any, pl_module: Any, *_: Any) -> None:

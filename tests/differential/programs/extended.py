@@ -503,6 +503,7 @@ class object_with_hooks:  # noqa: N801
 
 def cli(observe: Any, own: Any) -> None:
     """The command line, with classes of the program's own."""
+    Model.own = own
     made = own.derived(module("pytorch.cli").LightningCLI)
     model = own.derived(Model)
 
@@ -733,8 +734,8 @@ def synced(observe: Any, own: Any) -> None:
 def registries(observe: Any, own: Any) -> None:
     """A strategy and an accelerator that the program has registered, by their names."""
     strategies, accelerators = module("pytorch.strategies"), module("pytorch.accelerators")
-    own = own.derived(strategies.SingleDeviceStrategy)
-    strategies.StrategyRegistry.register("own", own, description="own", override=True, device=torch.device("cpu"))
+    strategy = own.derived(strategies.SingleDeviceStrategy)
+    strategies.StrategyRegistry.register("own", strategy, description="own", override=True, device=torch.device("cpu"))
     kind = own.derived(accelerators.CPUAccelerator)
     accelerators.AcceleratorRegistry.register("own", kind, description="own", override=True)
     model = own(Model)
@@ -790,14 +791,14 @@ def own_check(observe: Any, own: Any) -> None:
         epoch_loop = tr.fit_loop.epoch_loop
         check = epoch_loop._should_check_val_fx
 
-        def own(*arguments: Any, check: Any = check) -> Any:
+        def checked(*arguments: Any, check: Any = check) -> Any:
             note("call", "own check")
             return check(*arguments)
 
-        epoch_loop._should_check_val_fx = own
+        epoch_loop._should_check_val_fx = checked
         path = os.path.join("best", sorted(os.listdir("best"))[0]) if epochs > 1 else None
         tr.fit(model, loader(own), loader(own, 4), ckpt_path=path)
-        observe("still there", vars(epoch_loop).get("_should_check_val_fx") is own)
+        observe("still there", vars(epoch_loop).get("_should_check_val_fx") is checked)
 
 
 def traced(observe: Any, own: Any) -> None:
