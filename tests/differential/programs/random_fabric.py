@@ -24,14 +24,14 @@ OPTIONS: dict[str, tuple[Any, ...]] = {
     "call": ("forward", "parts", "module", "before", "method", "marked", "twice", "functional"),
     "optimizer": ("sgd", "adam", "adamw fused", "momentum", "lbfgs"), "loss": ("backward", "plain", "autograd.grad"),
     "steps": (3, 1, 2, 4), "accumulate": (1, 2, 3), "no_sync": (False, True), "clip": (None, "norm", "value"),
-    "precision": ("32-true", "bf16-mixed", "64-true", "bf16-true"), "checkpointed": (False, True), "logs": (False, True),
+    "precision": ("32-true", "bf16-mixed", "64-true", "bf16-true"), "checkpointed": (False, True),
     "data": (None, "loader", "shuffled", "own sampler", "iterable", "own batches", "workers"), "retain": (False, True),
     "save": (None, "plain", "filtered", "objects"), "load": ("plain", "not strict", "raw", "new model", "nothing"),
     "collective": (None, "all_gather", "all_reduce", "broadcast", "first"), "scheduler": (False, True),
     "rank_only": (None, "diagnostics", "evaluation", "saliency", "own head"), "gan": (False, True),
     "looks": (None, "iterable", "attributes", "state", "copy", "pickle", "names", "hooks", "set"),
     "callbacks": (False, True), "logger": (None, "csv", "own"), "seed": (None, 7), "no_grad": (False, True),
-    "raises": (None, RuntimeError, KeyboardInterrupt),
+    "raises": (None, RuntimeError, KeyboardInterrupt), "logs": (False, True),
 }
 LIKELY = {"strategy": 2, "model": 3, "call": 3, "save": 2, "looks": 2, "gan": 0.5, "raises": 0.5}
 # fmt: on
@@ -104,7 +104,7 @@ def batches(fab: Any, dtype: Any) -> Any:
 def said(model: Any, net: Any, x: torch.Tensor) -> torch.Tensor:
     """What the model says to ``x``, as the program calls it."""
     if o.model in ("dict", "list"):
-        owner = {"module": model.module, "before": net}.get(o.call, model)
+        owner = {"module": model.module, "parts": model}.get(o.call, net)
         body, head = owner.values() if o.model == "dict" else owner
         return head(torch.relu(body(x)))
     calls: dict[str, Callable[[], Any]] = {

@@ -731,8 +731,8 @@ def trainer_of(own: Any, own_callback: Any, directory: str = "run", **more: Any)
 
 
 # fmt: off
-THEN = ("validate", "validate elsewhere", "test", "predict", "fit on", "fit again", "load", "resume each", "resume last",
-        "resume there")
+THEN = ("validate", "validate elsewhere", "test", "predict", "fit on", "fit again", "load", "resume each",
+        "resume last", "resume there")
 OPTIONS: dict[str, tuple[Any, ...]] = {
     # the loop
     "epochs": (2, 1, 3), "max_steps": (-1, 3, 5, 8), "min_epochs": (None, 2), "accumulate": (1, 2, 3, 4),

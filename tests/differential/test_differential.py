@@ -1,0 +1,113 @@
+"""Programs do the same with the patches as on stock; a patch that does harm is found, and named."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from lightning_patches import patches as catalogue
+from tests.differential import __main__ as command
+from tests.differential import by_design, harms, trial
+
+SAMPLE = {"2.2.5": range(4), "2.6.6": range(4, 10)}
+NAMED = {
+    "2.2.5": ("own_freeze", "merged", "asynchronous", "remote", "proxied"),
+    "2.6.6": ("checkpoints", "finetuning", "own_average", "traced", "asked_early"),
+}
+OVERRIDDEN, READ = ({"kind": kind} for kind in ("overridden", "properties"))
+FINDS = {
+    "calls_a_hook_twice": ("interrupted", OVERRIDDEN),
+    "changes_an_argument": ("manual", OVERRIDDEN),
+    "loses_a_file": ("resumed", {}),
+    "changes_a_weight": ("init", {}),
+    "reads_a_property": ("init", READ),
+    "draws_a_random_number": ("init", {}),
+    "ends_in_an_error": ("interrupted", {}),
+}
+"""With which program, and how extended, each harm is found."""
+
+
+def program(name: str, spec: dict[str, str]) -> trial.Program:
+    return replace(next(p for p in trial.functions() if p.function == name), extension=json.dumps(spec))
+
+
+@pytest.fixture(scope="module")
+def release() -> Iterator[trial.Release]:
+    with trial.Release("2.6.6") as found:
+        yield found
+
+
+@pytest.mark.parametrize("version", sorted(SAMPLE))
+def test_a_sample_of_programs_does_the_same(version: str, release: trial.Release) -> None:
+    with release if version == release.version else trial.Release(version) as found:
+        chosen = [trial.drawn(version, seed) for seed in SAMPLE[version]]
+        chosen += [program(name, {}) for name in NAMED[version]]
+        outcomes = [trial.judge(found, each) for each in chosen]
+    assert [outcome for outcome in outcomes if outcome.verdict == "finding"] == []
+    assert sum(outcome.verdict == "same" for outcome in outcomes) > len(outcomes) / 2, outcomes
+
+
+@pytest.mark.parametrize("harm", sorted(harms.HARMS))
+def test_a_harmful_patch_is_found_and_named(harm: str, release: trial.Release, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(release, "harm", harm)
+    outcome = trial.judge(release, program(*FINDS[harm]))
+    assert (outcome.verdict, outcome.patches) == ("finding", {harms.HARMS[harm][0]: ""}), outcome
+    text = command.summary("2.6.6", [outcome])
+    assert "| 2.6.6 | 1 | 0 | 0 | 0 | 1 |" in text and harms.HARMS[harm][0] in text
+
+
+def test_a_program_that_differs_from_itself_is_dropped(
+    release: trial.Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = tmp_path / "flaky.py"
+    script.write_text("import os\nprint({'random': os.urandom(4).hex()})\n")
+    assert trial.judge(release, trial.Program(str(script), "flaky")).verdict == "flaky"
+
+
+def test_a_script_is_a_program_whose_output_is_compared(release: trial.Release, tmp_path: Path) -> None:
+    script = tmp_path / "prints.py"
+    script.write_text("import sys\nprint('{\"patched\": %s}' % ('lightning_patches' in sys.modules))\n")
+    outcome = trial.judge(release, trial.Program(str(script), "prints"))
+    assert outcome.verdict == "finding" and outcome.patches == {}
+    assert outcome.differs == [('print {"patched": False}', 'print {"patched": True}')]
+
+
+def test_a_difference_is_by_design_only_where_it_begins_as_the_declaration_says(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stock, other = (trial.Trace({"1.rank.0": ["a", line, "c"]}) for line in ("logged 1", "logged 2"))
+    for begins, reason in (("logged ", "by design"), ("call ", "")):
+        monkeypatch.setattr(by_design, "BEGINS", {"some-patch": begins})
+        assert trial.why("some-patch", stock, other) == reason
+
+
+def test_an_error_of_stock_that_is_gone_is_no_harm_but_another_error_is() -> None:
+    died, lives, other, meant = (
+        trial.Trace({"1.rank.0": ["a", *lines]})
+        for lines in (
+            ["end raises TypeError: no"],
+            ["b", "end returns"],
+            ["end raises ValueError: no"],
+            ["end raises RuntimeError: on purpose"],
+        )
+    )
+    assert trial.why("some-patch", died, lives) == "no longer dies of an error"
+    assert trial.why("some-patch", died, other) == trial.why("some-patch", meant, lives) == ""
+
+
+def test_what_is_declared_is_of_patches_that_say_so() -> None:
+    """But for those that only warn, or read or call less than stock."""
+    for name in {*by_design.BEGINS, *by_design.ONLY}:
+        patch = catalogue.find(name)[0]
+        assert name in by_design.SILENT or patch.changes_results or patch.warns_of, name
+
+
+def test_each_seed_is_the_same_program_each_time() -> None:
+    drawn = [trial.drawn("2.6.6", seed) for seed in range(300)]
+    assert drawn == [trial.drawn("2.6.6", seed) for seed in range(300)]
+    kinds = {json.loads(each.extension).get("kind") for each in drawn}
+    assert kinds == {None, *trial.KINDS}
