@@ -48,7 +48,7 @@ def run() -> None:
     if TASK.get("script"):
         runpy.run_path(TASK["script"], run_name="__main__")
         return
-    program = getattr(importlib.import_module(f"tests.differential.programs.{TASK['file']}"), TASK["function"])
+    program = getattr(importlib.import_module(TASK["file"]), TASK["function"])
     spec = TASK["extension"]
     own = extending.Own(spec)
     extending.arrange(spec)

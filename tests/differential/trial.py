@@ -25,9 +25,10 @@ from tests.support.arms import Arm, environment_of, execute
 from tests.support.preload import Preloaded
 
 HERE = Path(__file__).parent
+TESTS = HERE.parent
 CHILD = HERE / "child.py"
-SCRIPTS = ("../compiled/programs/*.py",)
-"""Programs that run by themselves and print what they saw, as patterns below this folder."""
+SCRIPTS = ("compiled/programs/*.py",)
+"""Programs that run by themselves and print what they saw, as patterns below ``tests``."""
 LIMIT = 90.0
 """Seconds after which a process is taken for one that hangs."""
 AT = range(60)
@@ -61,7 +62,7 @@ class Program:
     """One program.
 
     Args:
-        file: its module in ``programs/``, or the path of a script.
+        file: its module, or the path of a script.
         function: its name.
         parameters: what it asks for.
         seed: of a random one.
@@ -83,11 +84,13 @@ class Program:
 def functions() -> tuple[Program, ...]:
     """Every program as it stands."""
     found = []
-    for path in sorted((HERE / "programs").glob("*.py")):
+    for path in (*sorted((HERE / "programs").glob("*.py")), TESTS / "patches" / "user_classes.py"):
+        module = ".".join(path.relative_to(TESTS.parent).with_suffix("").parts)
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
-            if isinstance(node, ast.FunctionDef) and any(a.arg == "observe" for a in node.args.args):
-                found.append(Program(path.stem, node.name, tuple(a.arg for a in node.args.args)))
-    found += [Program(str(path), path.stem) for pattern in SCRIPTS for path in sorted(HERE.glob(pattern))]
+            parameters = tuple(a.arg for a in node.args.args) if isinstance(node, ast.FunctionDef) else ()
+            if isinstance(node, ast.FunctionDef) and "observe" in parameters:
+                found.append(Program(module, node.name, parameters))
+    found += [Program(str(path), path.stem) for pattern in SCRIPTS for path in sorted(TESTS.glob(pattern))]
     return tuple(found)
 
 

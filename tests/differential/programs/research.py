@@ -11,7 +11,7 @@ from torch import nn
 from torch.nn import functional
 from torch.utils.data import DataLoader, IterableDataset, TensorDataset
 
-from tests.differential.observing import fabric, module, pl
+from tests.differential.observing import pl
 
 QUIET: dict[str, Any] = {
     "accelerator": "cpu",
@@ -81,50 +81,6 @@ def language_model(observe: Any, process: int) -> None:
         observe(path, dict(LanguageModel.load_from_checkpoint(path).hparams))
 
 
-class Adversaries(pl.LightningModule):
-    """A GAN with two optimizers, a schedule by hand, and samples at the end of each epoch."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.automatic_optimization = False
-        self.generator, self.critic = nn.Linear(3, 6), nn.Sequential(nn.Linear(6, 4), nn.ReLU(), nn.Linear(4, 1))
-
-    def training_step(self, batch: Any, batch_idx: int) -> None:
-        first, second = self.optimizers()
-        made = self.generator(torch.randn(len(batch[0]), 3))
-        self.toggle_optimizer(second)
-        loss = self.critic(made.detach()).mean() - self.critic(batch[0]).mean()
-        self.manual_backward(loss)
-        self.clip_gradients(second, gradient_clip_val=0.5, gradient_clip_algorithm="norm")
-        second.step()
-        second.zero_grad()
-        self.untoggle_optimizer(second)
-        if batch_idx % 2 == 0:
-            self.toggle_optimizer(first)
-            score = -self.critic(made).mean()
-            self.manual_backward(score)
-            first.step()
-            first.zero_grad()
-            self.untoggle_optimizer(first)
-            self.log("generator", score, prog_bar=True)
-        self.log("critic", loss)
-
-    def on_train_epoch_end(self) -> None:
-        for scheduler in self.lr_schedulers():
-            scheduler.step()
-
-    def configure_optimizers(self) -> Any:
-        found = [torch.optim.Adam(part.parameters(), lr=0.01) for part in (self.generator, self.critic)]
-        return found, [torch.optim.lr_scheduler.ExponentialLR(each, 0.9) for each in found]
-
-
-def gan(observe: Any) -> None:
-    model = Adversaries()
-    trainer = pl.Trainer(**QUIET, max_epochs=3, logger=False, default_root_dir="root")
-    trainer.fit(model, DataLoader(TensorDataset(numbers(16)), 4, shuffle=True))
-    observe("weights", list(model.parameters()))
-
-
 class Replay(IterableDataset[Any]):
     """Experience that the agent itself adds to."""
 
@@ -175,25 +131,3 @@ def q_learning(observe: Any) -> None:
     trainer.fit(model)
     observe("metrics", dict(trainer.callback_metrics))
     observe("weights", list(model.parameters()))
-
-
-def folds(observe: Any) -> None:
-    """Cross-validation in a loop of Fabric, with a checkpoint for each fold and an ensemble of them."""
-    fab = fabric.Fabric(accelerator="cpu", devices=1, loggers=[module("fabric.loggers").CSVLogger("logs")])
-    fab.seed_everything(5)
-    x, y = numbers(12), numbers(12, 1, seed=1)
-    for fold in range(3):
-        held = torch.arange(12) % 3 == fold
-        net = nn.Sequential(nn.Linear(6, 4), nn.Tanh(), nn.Linear(4, 1))
-        model, optimizer = fab.setup(net, torch.optim.SGD(net.parameters(), lr=0.1))
-        for epoch in range(2):
-            for a, b in fab.setup_dataloaders(DataLoader(TensorDataset(x[~held], y[~held]), 4, shuffle=True)):
-                loss = functional.mse_loss(model(a), b)
-                fab.backward(loss)
-                fab.clip_gradients(model, optimizer, max_norm=1.0)
-                optimizer.step()
-                optimizer.zero_grad()
-            fab.log_dict({"loss": loss, "epoch": epoch}, step=2 * fold + epoch)
-        fab.save(f"fold{fold}.ckpt", {"model": model, "optimizer": optimizer, "held": held})
-    states = [fab.load(f"fold{fold}.ckpt")["model"] for fold in range(3)]
-    observe("ensemble", {name: torch.stack([state[name] for state in states]).mean(0) for name in states[0]})

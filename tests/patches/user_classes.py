@@ -1,0 +1,449 @@
+"""Programs with classes of their own that a patch once did harm to, or could. The differential test runs them, too."""
+
+from __future__ import annotations
+
+import functools
+import logging
+import os
+import sys
+from typing import Any
+from unittest import mock
+
+import torch
+import wrapt
+
+from tests.differential.observing import module, note, pl, shown
+from tests.differential.programs.extended import Model, Net, Own, loader, told, train, trainer
+
+
+def own_average(observe: Any, own: Any) -> None:
+    """A subclass that averages by itself, into the average that Lightning keeps."""
+    if not hasattr(pl.callbacks, "WeightAveraging"):
+        return
+
+    class Average(pl.callbacks.WeightAveraging):
+        def on_train_batch_end(self, trainer: Any, pl_module: Any, *_: Any) -> None:
+            with torch.no_grad():
+                for own, new in zip(self._average_model.module.parameters(), torch.nn.Module.parameters(pl_module)):
+                    own.lerp_(new, 0.25)
+
+    train(own(Model), trainer(own, callbacks=[own(Average)]), loader(own), loader(own, 4))
+
+
+def own_freeze(observe: Any, own: Any) -> None:
+    """Finetuning callbacks of the program's own: another freeze, and batch norm that is switched on again."""
+    base = pl.callbacks.BackboneFinetuning
+
+    class Modules(base):  # type: ignore[misc, valid-type]
+        @staticmethod
+        def freeze(modules: Any) -> None:
+            for name, parameter in modules.named_parameters():
+                parameter.requires_grad = name.endswith("bias")
+
+    class Again(base):  # type: ignore[misc, valid-type]
+        def freeze_before_training(self, pl_module: Any) -> None:
+            super().freeze_before_training(pl_module)
+            self.make_trainable([pl_module.backbone[1]])
+
+    for cls in (Modules, Again):
+        model = own(Model)
+        tr = trainer(own, callbacks=[own(cls, unfreeze_backbone_at_epoch=9, train_bn=False)])
+        train(model, tr, loader(own))
+        observe("trained", [name for name, p in torch.nn.Module.named_parameters(model) if p.requires_grad])
+
+
+class Curriculum(Own):
+    """A sampler whose set_epoch wants to know more."""
+
+    def set_epoch(self, epoch: int, difficulty: int) -> None:  # type: ignore[override]
+        note("call", f"Curriculum.set_epoch({epoch}, {difficulty})")
+        self.epoch = difficulty
+
+
+def own_set_epoch(observe: Any, own: Any) -> None:
+    """Two ranks, with such a sampler, which the program tells by itself."""
+    sampler = own(Curriculum)
+
+    class Tells(Model):
+        def on_train_epoch_start(self) -> None:
+            sampler.set_epoch(self.current_epoch, difficulty=self.current_epoch * 2)
+
+    strategy = own(module("pytorch.strategies").DDPStrategy, start_method="fork")
+    trainer(own, strategy=strategy, devices=2).fit(own(Tells), loader(own, sampler=sampler))
+
+
+class Merged(torch.nn.Linear):
+    """A layer that merges its adapter into its weights while it evaluates, as those of loralib do."""
+
+    def __init__(self) -> None:
+        super().__init__(4, 1)
+        self.adapter = torch.nn.Parameter(torch.ones(1, 4))
+        self.merged = False
+
+    def train(self, mode: bool = True) -> Merged:
+        super().train(mode)
+        if mode == self.merged:
+            self.merged = not mode
+            with torch.no_grad():
+                self.weight += -self.adapter if mode else self.adapter
+        return self
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return super().forward(x) + (0 if self.merged else x @ self.adapter.T)
+
+
+def merged(observe: Any, own: Any) -> None:
+    """A checkpoint that is due when a validation begins, and a model that has other weights while it evaluates."""
+
+    class Merges(Model):
+        def __init__(self) -> None:
+            super().__init__()
+            self.head = Merged()
+
+        def on_validation_model_train(self) -> None:
+            self.train()
+
+    best = own(pl.callbacks.ModelCheckpoint, dirpath="best", monitor="val_loss", every_n_train_steps=4, save_top_k=-1)
+    tr = trainer(own, callbacks=[best], val_check_interval=4)
+    model = own(Merges)
+    train(model, tr, loader(own), loader(own, 4))
+
+
+def replaced_freeze(observe: Any, own: Any) -> None:
+    """A freeze of the program's own, put in the place of Lightning's, that takes the modules only."""
+    base = pl.callbacks.BaseFinetuning
+
+    def freeze(modules: Any) -> None:
+        for name, parameter in modules.named_parameters():
+            parameter.requires_grad = name.endswith("bias")
+
+    base.freeze = staticmethod(freeze)
+    model = own(Model)
+    callback = own(pl.callbacks.BackboneFinetuning, unfreeze_backbone_at_epoch=9, train_bn=False)
+    trainer(own, callbacks=[callback]).fit(model, loader(own))
+    observe("trained", [name for name, p in torch.nn.Module.named_parameters(model) if p.requires_grad])
+
+
+class Halfway(torch.nn.Module):
+    """An average of the program's own, which counts nothing."""
+
+    def __init__(self, model: Any) -> None:
+        super().__init__()
+        self.module = Net()
+
+    def update_parameters(self, model: Any) -> None:
+        note("call", "Halfway.update_parameters()")
+
+
+def other_average(observe: Any, own: Any) -> None:
+    """WeightAveraging with an average of another class."""
+    if not hasattr(pl.callbacks, "WeightAveraging"):
+        return
+
+    class Other(pl.callbacks.WeightAveraging):
+        def setup(self, trainer: Any, pl_module: Any, stage: str) -> None:
+            self._average_model = Halfway(pl_module)
+
+        def _swap_models(self, pl_module: Any) -> None:
+            note("call", "Other._swap_models()")
+
+        def _copy_average_to_current(self, pl_module: Any) -> None:
+            note("call", "Other._copy_average_to_current()")
+
+    train(own(Model), trainer(own, callbacks=[own(Other)], enable_checkpointing=False), loader(own), loader(own, 4))
+
+
+def own_executor(observe: Any, own: Any) -> None:
+    """AsyncCheckpointIO with an executor of the program's own, which outlives the training."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    class Shared(ThreadPoolExecutor):
+        def shutdown(self, *arguments: Any, **named: Any) -> None:
+            pass
+
+    plugin = own(module("pytorch.plugins.io").AsyncCheckpointIO, module("pytorch.plugins.io").TorchCheckpointIO())
+    plugin._executor = shared = Shared(max_workers=1)
+    for _ in range(2):
+        trainer(own, plugins=[plugin], max_epochs=1).fit(own(Model), loader(own))
+        observe("kept", plugin._executor is shared)
+    ThreadPoolExecutor.shutdown(shared)
+
+
+def asked_rate(observe: Any, own: Any) -> None:
+    """A learning rate that is a property with a setter, beside one that is not to be asked for."""
+
+    class Asked(Model):
+        @property
+        def lr(self) -> float:
+            note("call", "Asked.lr")
+            return float(vars(self).get("own_rate", 0.125))
+
+        @lr.setter
+        def lr(self, value: float) -> None:
+            note("call", f"Asked.lr = {value:g}")
+            vars(self)["own_rate"] = value
+
+        @property
+        def learning_rate(self) -> float:
+            raise ValueError("on purpose: it is not known yet")
+
+    model, tr = own(Asked), trainer(own, logger=False)
+    own(module("pytorch.tuner").Tuner, tr).lr_find(
+        model, loader(own, 32), num_training=14, early_stop_threshold=None, update_attr=True
+    )
+    train(model, tr, loader(own))
+
+
+def remote(observe: Any, own: Any) -> None:
+    """Checkpoints on a file system of fsspec's, resumed, and in another place than their directory."""
+
+    class Elsewhere(pl.callbacks.ModelCheckpoint):
+        def format_checkpoint_name(self, *arguments: Any, **named: Any) -> str:
+            return "memory://elsewhere/" + os.path.basename(super().format_checkpoint_name(*arguments, **named))
+
+    import fsspec
+
+    found = ""
+    for cls in (pl.callbacks.ModelCheckpoint, Elsewhere, Elsewhere):
+        best = own(cls, dirpath="memory://best", monitor="val_loss", mode="max", save_top_k=1)
+        tr = trainer(own, callbacks=[best], max_epochs=5 if found else 2)
+        tr.fit(own(Model), loader(own), loader(own, 4), ckpt_path=found or None)
+        found = best.best_model_path
+        observe("remote", sorted(fsspec.filesystem("memory").find("/")))
+
+
+def synced(observe: Any, own: Any) -> None:
+    """Two ranks, and a strategy that reduces in a way of its own."""
+
+    class Reduces(module("pytorch.strategies").DDPStrategy):  # type: ignore[misc]
+        def reduce(self, tensor: Any, group: Any = None, reduce_op: Any = "mean") -> Any:
+            note("call", f"Reduces.reduce({getattr(tensor, 'dtype', None)}, {reduce_op})")
+            return super().reduce(tensor, group, reduce_op)
+
+    class Synced(Model):
+        def validation_step(self, batch: Any, batch_idx: int) -> None:
+            self.log("val_loss", self(batch[0]).pow(2).mean(), sync_dist=True)
+
+    strategy = own(Reduces, start_method="fork")
+    tr = trainer(own, strategy=strategy, devices=2, max_epochs=1)
+    tr.fit(own(Synced), loader(own), loader(own, 4))
+
+
+def callers(observe: Any, own: Any) -> None:
+    """Hooks that look at who calls them."""
+
+    class Looks(pl.Callback):
+        def on_train_start(self, *_: Any) -> None:
+            observe("caller", sys._getframe(1).f_code.co_name)
+
+    class Looked(Model):
+        def on_train_start(self) -> None:
+            observe("caller", sys._getframe(1).f_code.co_name)
+
+    trainer(own, callbacks=[own(Looks)], max_epochs=1).fit(own(Looked), loader(own))
+
+
+def own_check(observe: Any, own: Any) -> None:
+    """Training that is resumed where a validation ended, with a check of the program's own on the loop."""
+    for epochs in (1, 2):
+        best = own(pl.callbacks.ModelCheckpoint, dirpath="best", monitor="val_loss", save_top_k=-1)
+        model, tr = own(Model), trainer(own, callbacks=[best], max_epochs=epochs, val_check_interval=2)
+        epoch_loop = tr.fit_loop.epoch_loop
+        check = epoch_loop._should_check_val_fx
+
+        def checked(*arguments: Any, check: Any = check) -> Any:
+            note("call", "own check")
+            return check(*arguments)
+
+        epoch_loop._should_check_val_fx = checked
+        path = os.path.join("best", sorted(os.listdir("best"))[0]) if epochs > 1 else None
+        tr.fit(model, loader(own), loader(own, 4), ckpt_path=path)
+        observe("still there", vars(epoch_loop).get("_should_check_val_fx") is checked)
+
+
+def traced(observe: Any, own: Any) -> None:
+    """A model with a traced part is searched for a learning rate and trained, and refuses another one's weights."""
+
+    class Traced(Model):
+        def __init__(self) -> None:
+            super().__init__()
+            self.part = torch.jit.trace(torch.nn.Linear(4, 4), torch.ones(2, 4))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.head(self.backbone(self.part(x)))
+
+    model, tr = own(Traced), trainer(own, logger=False, max_epochs=1)
+    own(module("pytorch.tuner").Tuner, tr).lr_find(model, loader(own, 32), num_training=8)
+    tr.fit(model, loader(own))
+    try:
+        model.load_state_dict({"head.weight": torch.ones(1, 4)})
+    except RuntimeError as error:
+        observe("refused", str(error))
+    told(model, tr)
+
+
+def black_box(observe: Any, own: Any) -> None:
+    """An optimizer that knows no parameters, only the model."""
+
+    class Search(torch.optim.Optimizer):
+        def __init__(self, model: Any) -> None:
+            self.model, self.defaults, self.state = model, {}, {}  # type: ignore[assignment]
+            self.param_groups = [{"lr": 0.125}]
+
+        def step(self, closure: Any = None) -> Any:  # type: ignore[override]
+            loss = closure()
+            with torch.no_grad():
+                for parameter in self.model.parameters():
+                    parameter.mul_(1 - self.param_groups[0]["lr"])
+            return loss
+
+        def zero_grad(self, *_: Any, **__: Any) -> None:
+            pass
+
+        def state_dict(self) -> Any:
+            return {}
+
+        def load_state_dict(self, state_dict: Any) -> None:
+            pass
+
+        def __repr__(self) -> str:
+            return "Search"
+
+    class Searched(Model):
+        def configure_optimizers(self) -> Any:
+            return Search(self)
+
+    for epochs in (1, 2):
+        model, tr = own(Searched), trainer(own, logger=False, max_epochs=epochs)
+        tr.fit(model, loader(own), ckpt_path="searched.ckpt" if epochs > 1 else None)
+        tr.save_checkpoint("searched.ckpt")
+        told(model, tr)
+
+
+def wrapping_optimizer(observe: Any, own: Any) -> None:
+    """An optimizer around another one, which it keeps under the name that Lightning's wrappers have for theirs."""
+
+    class Around(torch.optim.Optimizer):
+        def __init__(self, inner: Any) -> None:
+            self._optimizer, self.defaults, self.state = inner, inner.defaults, inner.state
+            self.param_groups = inner.param_groups
+
+        def step(self, closure: Any = None) -> Any:  # type: ignore[override]
+            note("call", "Around.step")
+            return self._optimizer.step(closure)
+
+        def zero_grad(self, *_: Any, **__: Any) -> None:
+            self._optimizer.zero_grad()
+
+        def state_dict(self) -> Any:
+            return self._optimizer.state_dict()
+
+        def load_state_dict(self, state_dict: Any) -> None:
+            self._optimizer.load_state_dict(state_dict)
+
+        def __repr__(self) -> str:
+            return "Around"
+
+    class Manual(Model):
+        def __init__(self) -> None:
+            super().__init__()
+            self.automatic_optimization = False
+
+        def training_step(self, batch: Any, batch_idx: int) -> None:  # type: ignore[override]
+            optimizer = self.optimizers()
+            optimizer.zero_grad()
+            self.manual_backward(self(batch[0]).pow(2).mean())
+            optimizer.step()
+
+        def configure_optimizers(self) -> Any:
+            return Around(torch.optim.SGD(self.parameters(), 0.125))
+
+    train(own(Manual), trainer(own, logger=False, max_epochs=1), loader(own))
+    fabric = module("fabric").Fabric(accelerator="cpu", devices=1)
+    net = torch.nn.Linear(4, 1)
+    wrapped, optimizer = fabric.setup(net, Around(torch.optim.SGD(net.parameters(), 0.125)))
+    optimizer.load_state_dict(optimizer.state_dict())
+    fabric.backward(wrapped(torch.ones(2, 4)).sum())
+    optimizer.step()
+
+
+def proxied(observe: Any, own: Any) -> None:
+    """Transparent proxies, as tracing tools make them, around what a strategy, a profiler and a callback have."""
+
+    def noted(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
+        note("call", f"proxied {wrapped.__name__} {shown(args)} {sorted(kwargs)}")
+        return wrapped(*args, **kwargs)
+
+    class Synced(Model):
+        def validation_step(self, batch: Any, batch_idx: int) -> None:
+            self.log("val_loss", torch.tensor(1.0), sync_dist=True)
+
+    callbacks, idle = pl.callbacks, pl.profilers.PassThroughProfiler
+    freeze = wrapt.FunctionWrapper(callbacks.BaseFinetuning.freeze, noted)
+    profile = functools.wraps(idle.profile)(lambda self, name: PROFILE(self, f"{name} in the program's own"))
+    best = own(callbacks.ModelCheckpoint, dirpath="best", save_top_k=-1)
+    tuning = own(callbacks.BackboneFinetuning, unfreeze_backbone_at_epoch=9, train_bn=False)
+    ddp = module("pytorch.strategies").DDPStrategy(process_group_backend="gloo")
+    tr = trainer(own, strategy=ddp, logger=False, callbacks=[best, tuning])
+    for name in ("broadcast", "reduce"):
+        setattr(tr.strategy, name, wrapt.FunctionWrapper(getattr(tr.strategy, name), noted))
+    log = logging.getLogger(f"{pl.__name__}.trainer.call")
+    with (
+        mock.patch.object(callbacks.BaseFinetuning, "freeze", staticmethod(freeze)),
+        mock.patch.object(idle, "start", wrapt.FunctionWrapper(idle.start, noted)),
+        mock.patch.object(idle, "profile", profile),
+        mock.patch.object(log, "debug", lambda message, *_: note("call", f"own debug {message}")),
+    ):
+        tr.fit(own(Synced), loader(own), loader(own, 4))
+    torch.distributed.destroy_process_group()
+
+
+PROFILE = pl.profilers.Profiler.profile
+
+
+class Incomparable(type):
+    def __eq__(cls, other: Any) -> bool:
+        note("call", f"compared with {other}")
+        raise TypeError("on purpose: not comparable")
+
+    __hash__ = type.__hash__
+
+
+class Spec(metaclass=Incomparable):
+    pass
+
+
+def asked_early(observe: Any, own: Any) -> None:
+    """What a program knows only later, or lets nobody compare, and a checkpoint that knows the one before."""
+
+    class Planned(Model):
+        plan: Any = None
+
+        def __init__(self) -> None:
+            pl.LightningModule.__init__(self)
+            self.backbone, self.head = torch.nn.Linear(4, 4), torch.nn.Linear(4, 1)
+
+        @property
+        def lr(self) -> float:
+            if self.plan is None:
+                raise RuntimeError("on purpose: no schedule yet")
+            return self.plan
+
+        def on_train_start(self) -> None:
+            self.plan = 0.125
+
+        def configure_optimizers(self) -> Any:
+            return torch.optim.SGD(self.parameters(), 0.125)
+
+    class Kept(pl.callbacks.ModelCheckpoint):
+        def _save_checkpoint(self, trainer: Any, filepath: str) -> None:
+            observe("before", os.path.basename(self._last_checkpoint_saved))
+            super()._save_checkpoint(trainer, filepath)
+
+    trainer(own, logger=False, fast_dev_run=True, callbacks=[pl.callbacks.LearningRateFinder()]).fit(
+        own(Planned), loader(own)
+    )
+    model = own(Model)
+    model.hparams["spec"] = Spec()
+    tr = trainer(own, logger=False, callbacks=[own(Kept, dirpath="kept", save_last=True, save_top_k=0)])
+    tr.fit(model, loader(own))
