@@ -45,7 +45,7 @@ def run(options: argparse.Namespace) -> Rows:
         measure(options.programs[0], options.blocks)
         return []
 
-    from tests.healthy.trial import distribution
+    from tests.differential.trial import distribution
     from tests.support.arms import Arm
 
     rows = []

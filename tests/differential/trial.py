@@ -94,6 +94,15 @@ def functions() -> tuple[Program, ...]:
     return tuple(found)
 
 
+def named(name: str, extension: str = "{}") -> Program:
+    """The program of a name.
+
+    Raises:
+        StopIteration: there is none.
+    """
+    return replace(next(program for program in functions() if program.function == name), extension=extension)
+
+
 def programs(version: str, first: int, end: int) -> Iterator[Program]:
     """Every program as it stands, and one for each seed: a random one, or an extended one."""
     yield from (program for program in functions() if "seed" not in program.parameters)
@@ -108,7 +117,7 @@ def drawn(version: str, seed: int, name: str = "") -> Program:
     is_random = draw.random() < 0.55
     program = draw.choice(kinds if is_random else extensible)
     if name:
-        program = next(p for p in functions() if p.function == name)
+        program = named(name)
     program = replace(program, seed=seed)
     if is_random and draw.random() < 0.6:
         return program
@@ -142,6 +151,11 @@ class Trace:
         return isinstance(other, Trace) and self.lines == other.lines
 
 
+def distribution(version: str) -> str:
+    """`lightning` below 2.1 imports the whole App with its dependencies; the other package has the same code."""
+    return "pytorch-lightning" if Version(version) < Version("2.1") else "lightning"
+
+
 class Release:
     """Runs programs on one release, in processes that are forked from one that has imported it.
 
@@ -168,9 +182,7 @@ class Release:
 
     def _parent(self, patched: bool) -> tuple[Preloaded, dict[str, str]]:
         if patched not in self._parents:
-            # `lightning` below 2.1 imports the whole App with its dependencies; the other package has the same code.
-            name = "pytorch-lightning" if Version(self.version) < Version("2.1") else "lightning"
-            variables = environment_of(Arm(name, self.version, shim=patched))
+            variables = environment_of(Arm(distribution(self.version), self.version, shim=patched))
             variables["PYTHONWARNINGS"] = "ignore"
             space = variables["SCENARIO_NAMESPACE"]
             names = [f"{space}.pytorch", f"{space}.fabric"] if space == "lightning" else [space, "lightning_fabric"]
@@ -303,7 +315,7 @@ def why(patch: str, before: Trace, after: Trace) -> str:
 
 def difference(name: str, version: str, patch: str) -> list[str]:
     """What one patch alone changes in a program as it stands: the lines of both that the other has not."""
-    program = next(program for program in functions() if program.function == name)
+    program = named(name)
     with Release(version) as release:
         stock, alone = release.run(program, False), release.run(program, True, patch)
     if stock == alone:

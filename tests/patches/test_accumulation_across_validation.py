@@ -4,7 +4,6 @@ import pytest
 
 from tests.equivalence.proof import Proof, only, sees
 from tests.support.arms import Arm, run
-from tests.support.effects import Effect
 
 PATCH = "accumulation-across-validation"
 PROOFS = (
@@ -14,23 +13,6 @@ PROOFS = (
         case="automatic",
         observed=only("gradients", "weight"),
         note="how often zero_grad was called: 2.1.0 also calls it elsewhere",
-    ),
-)
-EFFECTS = (
-    Effect(
-        "the gradients from before a validation count, also where DataLoaders are reloaded: 2.1.0, which has the fix, "
-        "draws other random numbers there, and so has other dropout from the second epoch on",
-        begins=r"^gradients ",
-        programs={"reload_every": (1, 2), "dropout": (True,), "accumulate": (2, 3, 4)},
-    ),
-    Effect(
-        "the same with a GradientAccumulationScheduler",
-        begins=r"^gradients ",
-        programs={
-            "reload_every": (1, 2),
-            "dropout": (True,),
-            "accumulation_scheduler": ("{0: 1, 1: 2}", "{0: 2, 1: 1}"),
-        },
     ),
 )
 

@@ -2,7 +2,6 @@
 
 from tests.equivalence.proof import Proof, sees
 from tests.support.arms import Arm, run
-from tests.support.effects import Effect
 
 
 def _first_gradient(value):
@@ -15,14 +14,6 @@ PROOFS = (
         sees(lambda seen: seen["indices"] == [0] * 6 and _first_gradient(3 / 3)(seen)),  # of the third batch alone
         case="without",
         right=sees(_first_gradient((1 + 2 + 3) / 3)),
-    ),
-)
-EFFECTS = (
-    Effect(
-        "a training_step that takes a dataloader_iter keeps the gradients of each accumulation, too; 2.1.0, which has"
-        " the fix, has fetched batches in another way since",
-        begins=r"^hook \w+\.on_before_backward\(",
-        programs={"overrides": ("dataloader_iter",), "accumulate": (2, 3, 4)},
     ),
 )
 

@@ -1,7 +1,7 @@
 """PR 20952: "cannot schedule new futures after shutdown" in the second run of a Trainer with AsyncCheckpointIO."""
 
+from tests.differential.trial import difference
 from tests.equivalence.proof import Proof, observes, sees
-from tests.extension_points.judge import difference
 from tests.support.arms import Arm, run
 
 ERROR = "RuntimeError: cannot schedule new futures after shutdown"

@@ -4,7 +4,6 @@ import pytest
 
 from tests.equivalence.proof import Proof, sees
 from tests.support.arms import Arm, run
-from tests.support.effects import Effect
 
 PROOFS = (
     Proof(
@@ -12,19 +11,6 @@ PROOFS = (
         sees(lambda seen: seen["found"] == seen["set"] == 16 and 16 not in seen["tried"]),
         case="power",
         right=sees(lambda seen: seen["found"] == seen["set"] and seen["found"] in seen["tried"]),
-    ),
-)
-EFFECTS = (
-    Effect(
-        "what follows the search runs with the largest size that was tried, as in 2.6.0, and so with other batches",
-        begins=r"^message INFO Finished batch size finder, will continue with full run using batch size \d+$",
-        programs={"batch_size_finder": ("tuner", "callback", "binary")},
-    ),
-    Effect(
-        "what follows the search runs with the largest size that was tried, also where a load_checkpoint of one's own "
-        "takes too few arguments for 2.6.0",
-        programs={"kind": ("fewer",), "method": ("load_checkpoint",)},
-        situations=("tuner",),
     ),
 )
 

@@ -2,7 +2,6 @@
 
 from tests.equivalence.proof import Proof, observes
 from tests.support.arms import Arm, run
-from tests.support.effects import Effect
 
 DELETED = {
     "same_directory": ["epoch=2.ckpt"],
@@ -24,18 +23,3 @@ def test_what_the_program_has_elsewhere_goes_as_before():
 
 
 PROOFS = (Proof("checkpoint-kept-on-resume", observes(DELETED), right=observes(KEPT)),)
-EFFECTS = (
-    Effect(
-        "the checkpoint that was resumed from is still there, with what the release has written into it",
-        lines=(r"^train\.\d: file \S+\.ckpt( |$)",),
-        begins=r"^file \S+\.ckpt$",
-        only="come",
-        programs={"resume": ("same directory",)},
-    ),
-    Effect(
-        "the checkpoint that is resumed from stays, as in 2.1.3",
-        lines=(r"(touched os\.remove|file) \S+/epoch=0-step=4\.ckpt",),
-        programs={"kind": ("properties",)},
-        situations=("resumed_shuffled",),
-    ),
-)

@@ -2,8 +2,8 @@
 
 import pytest
 
+from tests.differential.trial import difference
 from tests.equivalence.proof import Proof, sees
-from tests.extension_points.judge import difference
 from tests.support.arms import Arm, run
 
 

@@ -4,7 +4,6 @@ import pytest
 
 from tests.equivalence.proof import Proof, observes
 from tests.support.arms import Arm, run
-from tests.support.effects import Effect
 
 TEXT = "rate: 0.1\nwidths:\n- 1\n- 2\n"
 
@@ -19,15 +18,6 @@ def test_a_change_is_written(version, case, text):
         result = run("csv_logger_hparams_once", Arm("pytorch-lightning", version, shim), case)
         assert result.observations[0]["text"] == text, result
 
-
-EFFECTS = (
-    Effect(
-        "hparams.yaml is not opened where it would be written as it is, and the program's own file system is asked "
-        "for less",
-        lines=(r"touched open \S*/hparams\.yaml$", r"call LocalFileSystem\.\w+\('\S*/version_\d(/hparams\.yaml)?'"),
-        only="gone",
-    ),
-)
 
 PROOFS = (
     Proof(

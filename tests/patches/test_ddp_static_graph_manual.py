@@ -6,7 +6,6 @@ import pytest
 
 from tests.equivalence.proof import Proof
 from tests.support.arms import Arm, run
-from tests.support.effects import Effect
 
 pytestmark = pytest.mark.distributed
 FITS = ("first fit", "second fit")
@@ -67,11 +66,3 @@ def _ranks_agree(result: Any) -> bool:
 
 
 PROOFS = (Proof("ddp-static-graph-manual", _ranks_differ, case="static", recommended="plain", right=_ranks_agree),)
-EFFECTS = (
-    Effect(
-        "with a static graph and manual optimization all ranks have the same gradients, those of the same training "
-        "without static_graph, where stock leaves each rank to itself",
-        begins=r"^gradients ",
-        programs={"manual": ("plain", "closure", "accumulating", "with schedulers"), "static_graph": (True,)},
-    ),
-)

@@ -1,7 +1,7 @@
 """PR 18488: fabric.load() leaves the optimizer that steps as it was made."""
 
+from tests.differential.trial import difference
 from tests.equivalence.proof import Proof, sees
-from tests.extension_points.judge import difference
 
 RATE = (0.01).hex()
 

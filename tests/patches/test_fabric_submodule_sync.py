@@ -9,7 +9,6 @@ import pytest
 
 from tests.equivalence.proof import Observations, Proof
 from tests.support.arms import Arm, Result, run
-from tests.support.effects import Effect
 
 pytestmark = pytest.mark.distributed
 
@@ -220,31 +219,3 @@ PROOFS = (
     ),
 )
 SYNCED = (r"\.\d+: (gradients|weights|saw (norm|score|without gradient)) ",)
-EFFECTS = (
-    Effect(
-        "a container that is set up (ModuleDict, ModuleList, Sequential) has its items and can be iterated",
-        lines=("saw (is|has|does) = ",),
-        programs={"model": ("dict", "list", "sequential"), "looks": ("iterable",)},
-    ),
-    Effect(
-        "a model whose parts are called (report 20293) has the same gradients on all ranks, where stock leaves each "
-        "rank to itself",
-        lines=SYNCED,
-        begins=r"^gradients ",
-        programs={"call": ("parts",), "strategy": ("ddp",)},
-    ),
-    Effect(
-        "the same for a ModuleList all of whose parts were reached by iterating over what fabric.setup returned, which "
-        "stock refuses: also where it is a reference from before the wrapping that calls them",
-        lines=SYNCED,
-        begins=r"^saw (is|has|does) = ",
-        programs={"model": ("list",), "looks": ("iterable",), "strategy": ("ddp", "ddp_fork", "ddp_spawn")},
-    ),
-    Effect(
-        "the same for a model all of whose parts were looked at through what fabric.setup returned, and whose backward "
-        "then goes past DDP",
-        lines=SYNCED,
-        begins=r"^gradients ",
-        programs={"looks": ("attributes",), "strategy": ("ddp", "ddp_fork", "ddp_spawn")},
-    ),
-)

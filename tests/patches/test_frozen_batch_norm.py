@@ -2,10 +2,9 @@
 
 import pytest
 
+from tests.differential.trial import difference
 from tests.equivalence.proof import Proof, sees
-from tests.extension_points.judge import difference
 from tests.support.arms import Arm, run
-from tests.support.effects import Effect
 
 UNTOUCHED = {"mean": [(0.0).hex()] * 2, "weight": [(1.0).hex()] * 2}
 
@@ -31,9 +30,3 @@ def test_a_freeze_that_a_program_has_put_in_is_called_as_on_stock():
 
 
 PROOFS = (Proof("frozen-batch-norm", sees(lambda seen: seen["learns"]), recommended="by-hand"),)
-EFFECTS = (
-    Effect(
-        "with train_bn=False, batch norm of the frozen backbone is not trained, and the training goes another way",
-        situations=("finetuning",),
-    ),
-)

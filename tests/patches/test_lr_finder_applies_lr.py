@@ -2,10 +2,9 @@
 
 import pytest
 
+from tests.differential.trial import difference
 from tests.equivalence.proof import Proof, sees
-from tests.extension_points.judge import difference
 from tests.support.arms import Arm, run
-from tests.support.effects import Effect
 
 SCENARIO = "lr_finder_applies_lr"
 TOGETHER = "lr-finder-restarting-flag,lr-finder-val-loader,lr-finder-train-loader,lr-finder-applies-lr"
@@ -23,15 +22,6 @@ PROOFS = (
         sees(lambda seen: seen["rates"] == OLD_RATES * len(seen["rates"]) and seen["attribute"] != INITIAL),
         case="callback",
         right=sees(lambda seen: seen["rates"] == [[seen["attribute"]] * 2] * 32),
-    ),
-)
-EFFECTS = (
-    Effect(
-        "the training has the rate that the LearningRateFinder callback has set from its first step on, as from 2.5.4"
-        " on, which finds it in another way; groups that had rates of their own all get it, and a warning says so",
-        begins=r"^weights \w+ rates \["
-        r"|^warning LightningPatchesWarning The learning rate finder has set all parameter groups to ",
-        programs={"lr_finder": ("callback",)},
     ),
 )
 

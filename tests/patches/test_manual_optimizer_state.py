@@ -1,7 +1,7 @@
 """PR 18280: what self.optimizers() shows after a checkpoint was loaded."""
 
+from tests.differential.trial import difference
 from tests.equivalence.proof import Proof, sees
-from tests.extension_points.judge import difference
 from tests.support.arms import Arm, run
 
 

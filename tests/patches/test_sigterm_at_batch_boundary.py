@@ -9,7 +9,6 @@ import pytest
 
 from tests.equivalence.proof import Proof, only
 from tests.support.arms import Arm, environment_of, execute, run
-from tests.support.effects import Effect
 
 pytestmark = pytest.mark.distributed
 SCENARIO = "sigterm_at_batch_boundary"
@@ -182,11 +181,5 @@ PROOFS = (
         observed=only("statuses", "together"),
         recommended="callback",
         note="at which batch the ranks leave is a matter of time; that it is the same one is compared.",
-    ),
-)
-EFFECTS = (
-    Effect(
-        "the cluster environment is asked for the number of ranks when a run begins, and no longer at each batch",
-        lines=(r"call (instance of )?LightningEnvironment\.\w+\(",),
     ),
 )

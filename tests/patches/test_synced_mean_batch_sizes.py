@@ -6,8 +6,8 @@ from typing import Callable
 
 import pytest
 
+from tests.differential.trial import difference
 from tests.equivalence.proof import Proof
-from tests.extension_points.judge import difference
 from tests.support.arms import Arm, Result, environment_of, execute, run
 
 

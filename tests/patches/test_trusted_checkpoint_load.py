@@ -4,7 +4,6 @@ import pytest
 
 from tests.equivalence.proof import Proof, ends_with, only
 from tests.support.arms import Arm, run
-from tests.support.effects import Effect
 
 REFUSED = "Weights only load failed"
 
@@ -83,11 +82,5 @@ PROOFS = (
         observed=only("loaded", "resumed"),
         recommended="",
         recommended_environment=(("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", "1"),),
-    ),
-)
-EFFECTS = (
-    Effect(
-        "where torch refuses to load a checkpoint, says how to trust its directory",
-        lines=(r"warning LightningPatchesWarning \S+ holds objects that torch does not load by default",),
     ),
 )

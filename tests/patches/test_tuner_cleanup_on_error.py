@@ -1,13 +1,13 @@
 """PR 21162: a learning rate or batch size search that fails leaves everything as it was, and its error arrives."""
 
+import json
 from typing import Any
 
 import pytest
 
+from tests.differential.trial import Release, difference, named
 from tests.equivalence.proof import Observations, Proof, sees
-from tests.extension_points.judge import Arms, difference
 from tests.support.arms import Arm, run
-from tests.support.effects import Effect
 
 SCENARIO, PATCH = "tuner_cleanup_on_error", "tuner-cleanup-on-error"
 BROKE, STOPPED, MASKED = "ValueError: the step broke", "Stop: interrupted", "OSError: the data is gone"
@@ -129,9 +129,10 @@ def test_an_attribute_that_the_finder_does_not_ask_for_is_not_asked_for():
     ("part", "method"), [("Model", "load_state_dict"), ("SingleDeviceStrategy", "load_checkpoint")]
 )
 def test_what_fails_when_the_finder_restores_is_not_tried_again(part, method, version):
-    spec = {"situation": "tuner", "kind": "raises", "part": part, "method": method}
-    with Arms(version) as arms:
-        stock, shim = arms.extended(spec, False)[0], arms.extended(spec, True, PATCH)[0]
+    spec = {"kind": "raises", "method": f"{part}.{method}", "time": 1}
+    program = named("tuner", json.dumps(spec))
+    with Release(version) as release:
+        stock, shim = release.run(program, False), release.run(program, True, PATCH)
     calls = [[line for line in trace.all_lines() if f": call {part}.{method}(" in line] for trace in (stock, shim)]
     assert calls[0] and calls[0] == calls[1], calls
 
@@ -157,48 +158,3 @@ PROOFS = (
     ),
 )
 SEARCHES = ("asked_rate", "finders", "traced", "tuner")
-EFFECTS = (
-    Effect(
-        "a learning rate search that is ended by an error leaves the program with the weights, counters and settings "
-        "from before it, or says that it cannot, and removes its file",
-        begins=r"^hook Module\.on_load_checkpoint\(|^saw (datamodule state|fitted) = "
-        r"|^warning LightningPatchesWarning .* a finder failed",
-        programs={"lr_finder": ("tuner", "callback"), "raises": ("RuntimeError", "KeyboardInterrupt", "SystemExit")},
-    ),
-    Effect(
-        "where the trial of a learning rate search fails, the finder's temporary checkpoint and its own callbacks are"
-        " gone and the user's callbacks are back when the error comes to light: their on_exception is called, and the"
-        " finder itself does not restore once more",
-        lines=(
-            r"^train\.\d: (message INFO Restor|hook \w+\.on_exception\()",
-            r"^(train|resume|evaluate)\.\d: file \S+/\.lr_find_",
-            r"^train\.\d: warning UserWarning Be aware that when using `ckpt_path`, callbacks",
-        ),
-        programs={"lr_finder": ("tuner", "callback")},
-    ),
-    Effect(
-        "the same for a batch size search whose trial fails",
-        lines=(
-            r"^train\.\d: (message INFO Restor|hook \w+\.on_exception\()",
-            r"^(train|resume|evaluate)\.\d: file \S+/\.scale_batch_size_",
-        ),
-        programs={"batch_size_finder": ("tuner", "callback")},
-    ),
-    Effect(
-        "in programs with code of their own, after a search that failed: what is put back is not told, what "
-        "cannot be is, and the finder's file is removed",
-        lines=(
-            r"message INFO Restor",
-            r"warning UserWarning Be aware that when using `ckpt_path`, callbacks",
-            r"warning LightningPatchesWarning .* a finder failed",
-            r"(file|touched os\.remove) \S*\.(lr_find|scale_batch_size)_",
-        ),
-        situations=SEARCHES,
-    ),
-    Effect(
-        "a DataLoader of a search that failed is not checked once more",
-        lines=(r"call DataLoader\.check_worker_number_rationality\(\)$",),
-        situations=SEARCHES,
-        only="gone",
-    ),
-)

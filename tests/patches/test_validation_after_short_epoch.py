@@ -6,7 +6,6 @@ import pytest
 
 from tests.equivalence.proof import Proof, sees
 from tests.support.arms import Arm, run
-from tests.support.effects import Effect
 
 
 @cache
@@ -29,23 +28,6 @@ def test_no_validation_that_is_not_due(case):
     """It has just run, or is not due at the end of an epoch, or the program ended the epoch."""
     stock, shim = (seen("lightning", "2.6.6", case, on) for on in (False, True))
     assert {**stock, "lr": 0, "weights": 0} == {**shim, "lr": 0, "weights": 0}
-
-
-EFFECTS = (
-    Effect(
-        "an epoch whose data ends before its length says so is validated, and its schedulers step; what follows has "
-        "other random numbers",
-        begins=r"^hook Module\.on_validation_model_eval\(|^warning UserWarning Detected call of .lr_scheduler\.step",
-        programs={"raises": ("StopIteration",), "raises_in": ("data",)},
-    ),
-    Effect(
-        "the same where a training_step takes a dataloader_iter and an optimizer that calls it several times a step, "
-        "such as L-BFGS, so that the data end before the length says so",
-        begins=r"^hook (\w+\.on_validation_start|Module\.on_validation_model_eval)\("
-        r"|^warning UserWarning You are trying to `self\.log",
-        programs={"overrides": ("dataloader_iter",), "optimizer": ("lbfgs",)},
-    ),
-)
 
 
 def test_gradients_that_wait_are_kept():

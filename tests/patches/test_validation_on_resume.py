@@ -2,10 +2,9 @@
 
 import pytest
 
+from tests.differential.trial import difference
 from tests.equivalence.proof import Proof, sees
-from tests.extension_points.judge import difference
 from tests.support.arms import Arm, run
-from tests.support.effects import Effect
 
 
 def seen(version, case, shim):
@@ -47,11 +46,4 @@ PROOFS = (
         right=sees(lambda observed: observed["resumed"]["best"] == [(9.0).hex()]),
     ),
     Proof("validation-on-resume", sees(shows_bug), case="other"),
-)
-EFFECTS = (
-    Effect(
-        "a run resumed from a checkpoint that was saved at the end of a validation goes on without another one",
-        begins=r"^hook \w+\.on_train_",
-        programs={"resume": ("last", "each", "in a new process", "same directory", "same trainer")},
-    ),
 )

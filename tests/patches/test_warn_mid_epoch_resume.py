@@ -4,17 +4,6 @@ import pytest
 
 from lightning_patches.patches import find
 from tests.support.arms import Arm, run
-from tests.support.effects import Effect
-
-EFFECTS = (
-    Effect(
-        "mends nothing: a training that is resumed from a checkpoint within an epoch is warned",
-        lines=(
-            "warning LightningPatchesWarning This training is resumed from a checkpoint that was saved at the end of "
-            "batch",
-        ),
-    ),
-)
 
 
 def observed(arm, case):

@@ -3,14 +3,7 @@
 import pytest
 
 from tests.support.arms import Arm, run
-from tests.support.effects import Effect
 
-EFFECTS = (
-    Effect(
-        "mends nothing: a program whose hooks are never called is warned",
-        lines=("warning LightningPatchesWarning Lightning 2.x never calls",),
-    ),
-)
 ENDS = [("pytorch-lightning", "2.0.0"), ("pytorch-lightning", "2.6.6"), ("lightning", "2.6.6")]
 RIGHT = -6.0
 """Two epochs of two steps, with gradients of 1 and 2 in each."""

@@ -4,10 +4,9 @@ from functools import cache
 
 import pytest
 
+from tests.differential.trial import difference
 from tests.equivalence.proof import Proof, observes
-from tests.extension_points.judge import difference
 from tests.support.arms import Arm, run
-from tests.support.effects import Effect
 
 TRAINED = [1 - step / 8 for step in range(1, 7)]
 """The weight after each step, without an average."""
@@ -61,15 +60,6 @@ def _weights(steps):
     values = [value.hex() for value in steps]
     return observes({"validated": values, "saved": values, "trained": values[-1]})
 
-
-EFFECTS = (
-    Effect(
-        "where an average never begins, the trained weights are validated, saved and kept, not the initial ones",
-        (r"^program\.0: (weights |saw metrics = |file (best/|\S*/metrics.csv))",),
-        programs={"kind": ("never",), "method": ("should_update",)},
-        situations=("averaging",),
-    ),
-)
 
 PROOFS = (
     Proof(
