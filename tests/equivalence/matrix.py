@@ -306,7 +306,7 @@ def companions(patch: Patch, version: str) -> list[str]:
 
     An official release has all fixes up to its own, so shim and fork get those too. Where there is no official release
     to compare with, they get those that change the same functions; that the whole default set works together is for
-    ``scripts/prove healthy`` and ``scripts/prove known_bugs`` to show.
+    ``tests/differential`` and ``scripts/prove known_bugs`` to show.
     """
     own = {target.location for target in patch.targets}
 

@@ -13,21 +13,7 @@ import torch
 import wrapt
 
 from tests.differential.observing import module, note, pl, shown
-from tests.differential.programs.extended import Model, Net, Own, loader, told, train, trainer
-
-
-def own_average(observe: Any, own: Any) -> None:
-    """A subclass that averages by itself, into the average that Lightning keeps."""
-    if not hasattr(pl.callbacks, "WeightAveraging"):
-        return
-
-    class Average(pl.callbacks.WeightAveraging):
-        def on_train_batch_end(self, trainer: Any, pl_module: Any, *_: Any) -> None:
-            with torch.no_grad():
-                for own, new in zip(self._average_model.module.parameters(), torch.nn.Module.parameters(pl_module)):
-                    own.lerp_(new, 0.25)
-
-    train(own(Model), trainer(own, callbacks=[own(Average)]), loader(own), loader(own, 4))
+from tests.differential.programs.extended import Model, Own, best, loader, told, train, trainer
 
 
 def own_freeze(observe: Any, own: Any) -> None:
@@ -46,9 +32,7 @@ def own_freeze(observe: Any, own: Any) -> None:
             self.make_trainable([pl_module.backbone[1]])
 
     for cls in (Modules, Again):
-        model = own(Model)
-        tr = trainer(own, callbacks=[own(cls, unfreeze_backbone_at_epoch=9, train_bn=False)])
-        train(model, tr, loader(own))
+        model, _ = train(own, callbacks=[own(cls, unfreeze_backbone_at_epoch=9, train_bn=False)])
         observe("trained", [name for name, p in torch.nn.Module.named_parameters(model) if p.requires_grad])
 
 
@@ -103,10 +87,7 @@ def merged(observe: Any, own: Any) -> None:
         def on_validation_model_train(self) -> None:
             self.train()
 
-    best = own(pl.callbacks.ModelCheckpoint, dirpath="best", monitor="val_loss", every_n_train_steps=4, save_top_k=-1)
-    tr = trainer(own, callbacks=[best], val_check_interval=4)
-    model = own(Merges)
-    train(model, tr, loader(own), loader(own, 4))
+    train(own, Merges, callbacks=[best(own, every_n_train_steps=4)], val_check_interval=4)
 
 
 def replaced_freeze(observe: Any, own: Any) -> None:
@@ -118,9 +99,8 @@ def replaced_freeze(observe: Any, own: Any) -> None:
             parameter.requires_grad = name.endswith("bias")
 
     base.freeze = staticmethod(freeze)
-    model = own(Model)
     callback = own(pl.callbacks.BackboneFinetuning, unfreeze_backbone_at_epoch=9, train_bn=False)
-    trainer(own, callbacks=[callback]).fit(model, loader(own))
+    model, _ = train(own, callbacks=[callback])
     observe("trained", [name for name, p in torch.nn.Module.named_parameters(model) if p.requires_grad])
 
 
@@ -129,7 +109,7 @@ class Halfway(torch.nn.Module):
 
     def __init__(self, model: Any) -> None:
         super().__init__()
-        self.module = Net()
+        self.module = torch.nn.Linear(1, 1)
 
     def update_parameters(self, model: Any) -> None:
         note("call", "Halfway.update_parameters()")
@@ -137,8 +117,6 @@ class Halfway(torch.nn.Module):
 
 def other_average(observe: Any, own: Any) -> None:
     """WeightAveraging with an average of another class."""
-    if not hasattr(pl.callbacks, "WeightAveraging"):
-        return
 
     class Other(pl.callbacks.WeightAveraging):
         def setup(self, trainer: Any, pl_module: Any, stage: str) -> None:
@@ -150,7 +128,7 @@ def other_average(observe: Any, own: Any) -> None:
         def _copy_average_to_current(self, pl_module: Any) -> None:
             note("call", "Other._copy_average_to_current()")
 
-    train(own(Model), trainer(own, callbacks=[own(Other)], enable_checkpointing=False), loader(own), loader(own, 4))
+    train(own, callbacks=[own(Other)], enable_checkpointing=False)
 
 
 def own_executor(observe: Any, own: Any) -> None:
@@ -164,7 +142,7 @@ def own_executor(observe: Any, own: Any) -> None:
     plugin = own(module("pytorch.plugins.io").AsyncCheckpointIO, module("pytorch.plugins.io").TorchCheckpointIO())
     plugin._executor = shared = Shared(max_workers=1)
     for _ in range(2):
-        trainer(own, plugins=[plugin], max_epochs=1).fit(own(Model), loader(own))
+        train(own, plugins=[plugin], max_epochs=1)
         observe("kept", plugin._executor is shared)
     ThreadPoolExecutor.shutdown(shared)
 
@@ -191,7 +169,8 @@ def asked_rate(observe: Any, own: Any) -> None:
     own(module("pytorch.tuner").Tuner, tr).lr_find(
         model, loader(own, 32), num_training=14, early_stop_threshold=None, update_attr=True
     )
-    train(model, tr, loader(own))
+    tr.fit(model, loader(own))
+    told(model, tr)
 
 
 def remote(observe: Any, own: Any) -> None:
@@ -205,10 +184,9 @@ def remote(observe: Any, own: Any) -> None:
 
     found = ""
     for cls in (pl.callbacks.ModelCheckpoint, Elsewhere, Elsewhere):
-        best = own(cls, dirpath="memory://best", monitor="val_loss", mode="max", save_top_k=1)
-        tr = trainer(own, callbacks=[best], max_epochs=5 if found else 2)
-        tr.fit(own(Model), loader(own), loader(own, 4), ckpt_path=found or None)
-        found = best.best_model_path
+        kept = best(own, cls, dirpath="memory://best", mode="max", save_top_k=1)
+        train(own, callbacks=[kept], max_epochs=5 if found else 2, path=found or None)
+        found = kept.best_model_path
         observe("remote", sorted(fsspec.filesystem("memory").find("/")))
 
 
@@ -225,8 +203,7 @@ def synced(observe: Any, own: Any) -> None:
             self.log("val_loss", self(batch[0]).pow(2).mean(), sync_dist=True)
 
     strategy = own(Reduces, start_method="fork")
-    tr = trainer(own, strategy=strategy, devices=2, max_epochs=1)
-    tr.fit(own(Synced), loader(own), loader(own, 4))
+    trainer(own, strategy=strategy, devices=2, max_epochs=1).fit(own(Synced), loader(own), loader(own, 4))
 
 
 def callers(observe: Any, own: Any) -> None:
@@ -240,14 +217,13 @@ def callers(observe: Any, own: Any) -> None:
         def on_train_start(self) -> None:
             observe("caller", sys._getframe(1).f_code.co_name)
 
-    trainer(own, callbacks=[own(Looks)], max_epochs=1).fit(own(Looked), loader(own))
+    train(own, Looked, callbacks=[own(Looks)], max_epochs=1)
 
 
 def own_check(observe: Any, own: Any) -> None:
     """Training that is resumed where a validation ended, with a check of the program's own on the loop."""
     for epochs in (1, 2):
-        best = own(pl.callbacks.ModelCheckpoint, dirpath="best", monitor="val_loss", save_top_k=-1)
-        model, tr = own(Model), trainer(own, callbacks=[best], max_epochs=epochs, val_check_interval=2)
+        model, tr = own(Model), trainer(own, callbacks=[best(own)], max_epochs=epochs, val_check_interval=2)
         epoch_loop = tr.fit_loop.epoch_loop
         check = epoch_loop._should_check_val_fx
 
@@ -358,7 +334,7 @@ def wrapping_optimizer(observe: Any, own: Any) -> None:
         def configure_optimizers(self) -> Any:
             return Around(torch.optim.SGD(self.parameters(), 0.125))
 
-    train(own(Manual), trainer(own, logger=False, max_epochs=1), loader(own))
+    train(own, Manual, logger=False, max_epochs=1)
     fabric = module("fabric").Fabric(accelerator="cpu", devices=1)
     net = torch.nn.Linear(4, 1)
     wrapped, optimizer = fabric.setup(net, Around(torch.optim.SGD(net.parameters(), 0.125)))
@@ -381,10 +357,10 @@ def proxied(observe: Any, own: Any) -> None:
     callbacks, idle = pl.callbacks, pl.profilers.PassThroughProfiler
     freeze = wrapt.FunctionWrapper(callbacks.BaseFinetuning.freeze, noted)
     profile = functools.wraps(idle.profile)(lambda self, name: PROFILE(self, f"{name} in the program's own"))
-    best = own(callbacks.ModelCheckpoint, dirpath="best", save_top_k=-1)
+    kept = own(callbacks.ModelCheckpoint, dirpath="best", save_top_k=-1)
     tuning = own(callbacks.BackboneFinetuning, unfreeze_backbone_at_epoch=9, train_bn=False)
     ddp = module("pytorch.strategies").DDPStrategy(process_group_backend="gloo")
-    tr = trainer(own, strategy=ddp, logger=False, callbacks=[best, tuning])
+    tr = trainer(own, strategy=ddp, logger=False, callbacks=[kept, tuning])
     for name in ("broadcast", "reduce"):
         setattr(tr.strategy, name, wrapt.FunctionWrapper(getattr(tr.strategy, name), noted))
     log = logging.getLogger(f"{pl.__name__}.trainer.call")

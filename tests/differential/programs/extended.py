@@ -11,14 +11,9 @@ import sys
 from typing import Any
 
 import torch
-from torch.utils.data import BatchSampler, DataLoader, RandomSampler, Sampler, TensorDataset
+from torch.utils.data import BatchSampler, DataLoader, IterableDataset, RandomSampler, Sampler, TensorDataset
 
 from tests.differential.observing import Watch, module, note, observe, pl, tensors_of
-
-
-class Net(torch.nn.Sequential):
-    def __init__(self) -> None:
-        super().__init__(torch.nn.Linear(4, 4), torch.nn.BatchNorm1d(4), torch.nn.Linear(4, 1))
 
 
 class Model(pl.LightningModule):
@@ -52,8 +47,7 @@ class Model(pl.LightningModule):
 
     def configure_optimizers(self) -> Any:
         optimizer = Model.own(torch.optim.SGD, [p for p in self.parameters() if p.requires_grad], lr=self.lr)
-        scheduler = Model.own(torch.optim.lr_scheduler.StepLR, optimizer, 1)
-        return {"optimizer": optimizer, "lr_scheduler": scheduler}
+        return {"optimizer": optimizer, "lr_scheduler": Model.own(torch.optim.lr_scheduler.StepLR, optimizer, 1)}
 
 
 class Own(Sampler[int]):
@@ -83,21 +77,11 @@ def loader(own: Any, length: int = 8, size: int = 2, **more: Any) -> Any:
 def trainer(own: Any, **options: Any) -> Any:
     """A Trainer all of whose parts are the program's own."""
     Model.own = own
-    device = torch.device("cpu")
-    given: dict[str, Any] = {
-        "max_epochs": 2,
-        "enable_model_summary": False,
-        "enable_progress_bar": False,
-        "log_every_n_steps": 1,
-        "accelerator": "cpu",
-        "devices": 1,
-        "default_root_dir": "root",
-        "num_sanity_val_steps": 0,
-    }
-    given.update(options)
+    given = {"max_epochs": 2, "log_every_n_steps": 1, "accelerator": "cpu", "devices": 1, "default_root_dir": "root"}
+    given |= {"enable_model_summary": False, "enable_progress_bar": False, "num_sanity_val_steps": 0, **options}
     if "strategy" not in given:
-        given["strategy"] = own(module("pytorch.strategies").SingleDeviceStrategy, device=device)
-        plugins = list(given.pop("plugins", []))
+        given["strategy"] = own(module("pytorch.strategies").SingleDeviceStrategy, device=torch.device("cpu"))
+        plugins = list(given.get("plugins", []))
         if not any(hasattr(plugin, "save_checkpoint") for plugin in plugins):
             plugins.append(own(module("pytorch.plugins.io").TorchCheckpointIO))
         given["plugins"] = plugins
@@ -116,39 +100,33 @@ def told(model: Any, tr: Any) -> None:
             observe("best", [callback.best_model_path, callback.last_model_path, sorted(callback.best_k_models)])
 
 
-def train(model: Any, tr: Any, *loaders: Any, **more: Any) -> tuple[Any, Any]:
-    tr.fit(model, *loaders, **more)
+def train(own: Any, cls: Any = Model, *loaders: Any, path: Any = None, **options: Any) -> tuple[Any, Any]:
+    """A training of a new model by a new Trainer; both."""
+    model, tr = own(cls), trainer(own, **options)
+    tr.fit(model, *(loaders or (loader(own), loader(own, 4))), ckpt_path=path)
     told(model, tr)
     return model, tr
 
 
+def best(own: Any, cls: Any = pl.callbacks.ModelCheckpoint, **more: Any) -> Any:
+    return own(cls, **{"dirpath": "best", "monitor": "val_loss", "save_top_k": -1, **more})
+
+
 def checkpoints(observe: Any, own: Any) -> None:
     """Checkpoints within the epoch by a metric of the validation, which comes with them; evaluation; load."""
-    best = own(
-        pl.callbacks.ModelCheckpoint,
-        dirpath="best",
-        monitor="val_loss",
-        every_n_train_steps=2,
-        save_top_k=2,
-        save_last=True,
-    )
-    model = own(Model)
-    tr = trainer(own, callbacks=[best], val_check_interval=2)
-    train(model, tr, loader(own, shuffle=True), loader(own, 4))
+    kept = best(own, every_n_train_steps=2, save_top_k=2, save_last=True)
+    model, tr = train(own, Model, loader(own, shuffle=True), loader(own, 4), callbacks=[kept], val_check_interval=2)
     tr.validate(model, loader(own, 4), verbose=False)
     tr.test(model, loader(own, 4), verbose=False)
     observe("predicted", tr.predict(model, loader(own, 4)))
-    own.derived(Model).load_from_checkpoint(best.best_model_path)
+    own.derived(Model).load_from_checkpoint(kept.best_model_path)
 
 
 def resumed(observe: Any, own: Any) -> None:
-    """A training in two parts, from a checkpoint at the end of an epoch; data in order."""
+    """A training in two parts, from a checkpoint at the end of an epoch."""
     for epochs in (1, 3):
-        best = own(pl.callbacks.ModelCheckpoint, dirpath="best", monitor="val_loss", save_last=True, save_top_k=2)
-        model = own(Model)
-        tr = trainer(own, callbacks=[best], max_epochs=epochs)
         path = "best/last.ckpt" if epochs > 1 else None
-        train(model, tr, loader(own), loader(own, 4), ckpt_path=path)
+        model, tr = train(own, callbacks=[best(own, save_last=True, save_top_k=2)], max_epochs=epochs, path=path)
     tr.validate(model, loader(own, 4), ckpt_path="best", verbose=False)
 
 
@@ -158,9 +136,7 @@ def tuner(observe: Any, own: Any) -> None:
     tuned = own(module("pytorch.tuner").Tuner, tr)
 
     class Sized(pl.LightningDataModule):
-        def __init__(self) -> None:
-            super().__init__()
-            self.batch_size = 2
+        batch_size = 2
 
         def train_dataloader(self) -> Any:
             return loader(own, 32, self.batch_size)
@@ -172,26 +148,28 @@ def tuner(observe: Any, own: Any) -> None:
     found = tuned.lr_find(model, datamodule=made, num_training=8, update_attr=True)
     observe("suggested", found.suggestion(skip_begin=1, skip_end=1))
     observe("size", tuned.scale_batch_size(model, datamodule=made, max_trials=2, steps_per_trial=1))
-    train(model, tr, datamodule=made)
+    tr.fit(model, datamodule=made)
+    told(model, tr)
 
 
 def finetuning(observe: Any, own: Any) -> None:
     """A backbone that is frozen at first, with its batch norm in training or not."""
     for train_bn in (True, False):
-        model = own(Model)
-        callback = own(pl.callbacks.BackboneFinetuning, unfreeze_backbone_at_epoch=1, train_bn=train_bn, verbose=False)
-        tr = trainer(own, callbacks=[callback], max_epochs=3)
-        train(model, tr, loader(own))
+        given = {"unfreeze_backbone_at_epoch": 1, "train_bn": train_bn, "verbose": False}
+        train(own, callbacks=[own(pl.callbacks.BackboneFinetuning, **given)], max_epochs=3)
 
 
 def averaging(observe: Any, own: Any) -> None:
-    """WeightAveraging, from 2.6.0 on, with validation and checkpoints."""
-    if not hasattr(pl.callbacks, "WeightAveraging"):
-        return
-    model = own(Model)
-    best = own(pl.callbacks.ModelCheckpoint, dirpath="best", monitor="val_loss", save_top_k=-1)
-    tr = trainer(own, callbacks=[own(pl.callbacks.WeightAveraging), best])
-    train(model, tr, loader(own), loader(own, 4))
+    """WeightAveraging, from 2.6.0 on, and a subclass that averages into the average that Lightning keeps."""
+
+    class Average(pl.callbacks.WeightAveraging):
+        def on_train_batch_end(self, trainer: Any, pl_module: Any, *_: Any) -> None:
+            with torch.no_grad():
+                for mean, new in zip(self._average_model.module.parameters(), torch.nn.Module.parameters(pl_module)):
+                    mean.lerp_(new, 0.25)
+
+    for cls in (pl.callbacks.WeightAveraging, Average):
+        train(own, callbacks=[own(cls), best(own)])
 
 
 class Odd:
@@ -210,19 +188,14 @@ def asynchronous(observe: Any, own: Any) -> None:
 
     class Holds(Model):
         def on_save_checkpoint(self, checkpoint: Any) -> None:
-            checkpoint["parameter"] = self.head.bias
-            checkpoint["view"] = torch.ones(1).expand(100)
-            checkpoint["odd"] = Odd()
+            checkpoint.update(parameter=self.head.bias, view=torch.ones(1).expand(100), odd=Odd())
 
-    inner = own(module("pytorch.plugins.io").TorchCheckpointIO)
-    plugin = own(module("pytorch.plugins.io").AsyncCheckpointIO, inner)
-    model = own(Holds)
-    tr = trainer(own, plugins=[plugin], max_epochs=1)
-    train(model, tr, loader(own))
-    for name in sorted(os.listdir(os.path.dirname(tr.checkpoint_callback.best_model_path))):
-        found = torch.load(tr.checkpoint_callback.best_model_path, weights_only=False)
-        kinds = {key: type(found[key]).__name__ for key in ("parameter", "view", "odd")}
-        observe(name, {**kinds, "held": found["view"].untyped_storage().nbytes()})
+    io = module("pytorch.plugins.io")
+    plugin = own(io.AsyncCheckpointIO, own(io.TorchCheckpointIO))
+    _, tr = train(own, Holds, plugins=[plugin], max_epochs=1)
+    found = torch.load(tr.checkpoint_callback.best_model_path, weights_only=False)
+    observe("kinds", [type(found[key]).__name__ for key in ("parameter", "view", "odd")])
+    observe("held", found["view"].untyped_storage().nbytes())
 
 
 def progress(observe: Any, own: Any) -> None:
@@ -234,12 +207,7 @@ def progress(observe: Any, own: Any) -> None:
             observe("bar", dict(self.trainer.progress_bar_metrics))
 
     for bar in (pl.callbacks.RichProgressBar, pl.callbacks.TQDMProgressBar):
-        train(
-            own(Shown),
-            trainer(own, callbacks=[own(bar)], enable_progress_bar=True, max_epochs=1),
-            loader(own),
-            loader(own, 4),
-        )
+        train(own, Shown, callbacks=[own(bar)], enable_progress_bar=True, max_epochs=1)
 
 
 def precision(observe: Any, own: Any) -> None:
@@ -248,32 +216,27 @@ def precision(observe: Any, own: Any) -> None:
     mixed = getattr(plugins, "MixedPrecision", None) or plugins.MixedPrecisionPlugin
     double = getattr(plugins, "DoublePrecision", None) or plugins.DoublePrecisionPlugin
     for plugin in (own(mixed, "bf16-mixed", "cpu"), own(double)):
-        train(
-            own(Model),
-            trainer(own, plugins=[plugin], gradient_clip_val=0.5, accumulate_grad_batches=2),
-            loader(own),
-            loader(own, 4),
-        )
+        train(own, plugins=[plugin], gradient_clip_val=0.5, accumulate_grad_batches=2)
 
 
 def samplers(observe: Any, own: Any) -> None:
-    """Two ranks, with a sampler of the program's own that Lightning wraps, and one of batches."""
-    strategy = own(
-        module("pytorch.strategies").DDPStrategy,
-        start_method="fork",
-        cluster_environment=own(module("pytorch.plugins.environments").LightningEnvironment),
-        checkpoint_io=own(module("pytorch.plugins.io").TorchCheckpointIO),
-    )
-    model = own(Model)
-    batches = loader(own, sampler=own(Own))
-    tr = trainer(own, strategy=strategy, devices=2)
-    tr.fit(model, batches, loader(own, 4, sampler=own(Own, 4)))
+    """Two ranks, with a sampler of the program's own that Lightning wraps, an environment, and metrics in common."""
+
+    class Synced(Model):
+        def validation_step(self, batch: Any, batch_idx: int) -> None:
+            self.log("val_loss", self(batch[0]).pow(2).mean(), sync_dist=True)
+
+    environment = own(module("pytorch.plugins.environments").LightningEnvironment)
+    given = {"cluster_environment": environment, "checkpoint_io": own(module("pytorch.plugins.io").TorchCheckpointIO)}
+    strategy = own(module("pytorch.strategies").DDPStrategy, start_method="fork", **given)
+    batches = loader(own, sampler=own(Own)), loader(own, 4, sampler=own(Own, 4))
+    trainer(own, strategy=strategy, devices=2).fit(own(Synced), *batches)
 
 
 def loaders(observe: Any, own: Any) -> None:
     """Several loaders, worker processes, batch samplers, data without a length, an epoch that ends early."""
 
-    class Endless(torch.utils.data.IterableDataset):
+    class Endless(IterableDataset[Any]):
         def __iter__(self) -> Any:
             return iter(data(6).tensors[0])
 
@@ -282,15 +245,11 @@ def loaders(observe: Any, own: Any) -> None:
             return super().training_step([batch["a"][0]], batch_idx)
 
     sampler = own(BatchSampler, own(RandomSampler, data()), 2, True)
-    many = {
-        "a": own(DataLoader, data(), batch_sampler=sampler),
-        "b": own(DataLoader, own(Endless), batch_size=2),
-        "c": loader(own, num_workers=1),
-    }
-    train(own(Several), trainer(own), many, loader(own, 4, num_workers=1))
+    many = {"a": own(DataLoader, data(), batch_sampler=sampler), "b": own(DataLoader, own(Endless), batch_size=2)}
+    train(own, Several, {**many, "c": loader(own, num_workers=1)}, loader(own, 4, num_workers=1))
 
 
-class Stateful(DataLoader):
+class Stateful(DataLoader[Any]):
     """A loader with a state of its own."""
 
     position = 0
@@ -307,35 +266,24 @@ class Stateful(DataLoader):
 def stateful(observe: Any, own: Any) -> None:
     """A loader with a state, saved within the epoch, and resumed."""
     for epochs in (1, 2):
-        model = own(Model)
-        batches = own(Stateful, data(), batch_size=2)
-        best = own(pl.callbacks.ModelCheckpoint, dirpath="best", every_n_train_steps=2, save_top_k=-1)
-        tr = trainer(own, max_epochs=epochs, callbacks=[best])
+        kept = own(pl.callbacks.ModelCheckpoint, dirpath="best", every_n_train_steps=2, save_top_k=-1)
         path = os.path.join("best", sorted(os.listdir("best"))[-1]) if epochs > 1 else None
-        train(model, tr, batches, ckpt_path=path)
+        train(own, Model, own(Stateful, data(), batch_size=2), max_epochs=epochs, callbacks=[kept], path=path)
 
 
 def interrupted(observe: Any, own: Any) -> None:
-    """Errors that the program itself handles, and a second training after them."""
+    """An error that the program itself handles, and a second training after it, with the other model's checkpoints."""
 
     class Fails(Model):
-        left = 3
-
-        def training_step(self, batch: Any, batch_idx: int) -> torch.Tensor:
-            self.left -= 1
-            if self.left == 0:
+        def on_train_batch_end(self, outputs: Any, batch: Any, batch_idx: int) -> None:
+            if batch_idx == 2 and self.trainer.max_epochs == 2:
                 raise RuntimeError("on purpose")
-            return super().training_step(batch, batch_idx)
 
-    model = own(Fails)
-    best = own(pl.callbacks.ModelCheckpoint, dirpath="best", monitor="val_loss", every_n_train_steps=1, save_top_k=-1)
-    tr = trainer(own, callbacks=[best], val_check_interval=2)
-    try:
-        tr.fit(model, loader(own), loader(own, 4))
-    except RuntimeError as error:
-        observe("error", error)
-    tr = trainer(own, max_epochs=1)
-    train(model, tr, loader(own), loader(own, 4))
+    for epochs in (2, 1):
+        try:
+            train(own, Fails, callbacks=[best(own, every_n_train_steps=1)], val_check_interval=2, max_epochs=epochs)
+        except RuntimeError as error:
+            observe("error", error)
 
 
 def signals(observe: Any, own: Any) -> None:
@@ -344,25 +292,20 @@ def signals(observe: Any, own: Any) -> None:
     def handler(number: int, frame: Any) -> None:
         note("call", f"handler({signal.Signals(number).name})")
 
-    for number in (signal.SIGTERM, signal.SIGUSR1):
-        signal.signal(number, handler)
-
     class Sends(Model):
         def on_train_batch_end(self, outputs: Any, batch: Any, batch_idx: int) -> None:
             if batch_idx == 1:
                 os.kill(os.getpid(), signal.SIGUSR1)
 
-    model, tr = own(Sends), trainer(own, max_epochs=1)
-    tr.fit(model, loader(own))
+    for number in (signal.SIGTERM, signal.SIGUSR1):
+        signal.signal(number, handler)
+    train(own, Sends, max_epochs=1)
     observe("handler", signal.getsignal(signal.SIGTERM) is handler)
-    told(model, tr)
 
 
 def cli(observe: Any, own: Any) -> None:
     """The command line, with classes of the program's own."""
     Model.own = own
-    made = own.derived(module("pytorch.cli").LightningCLI)
-    model = own.derived(Model)
 
     class Data(pl.LightningDataModule):
         def train_dataloader(self) -> Any:
@@ -370,58 +313,43 @@ def cli(observe: Any, own: Any) -> None:
 
     arguments = ["fit", "--trainer.max_epochs=1", "--trainer.accelerator=cpu", "--trainer.enable_progress_bar=false"]
     arguments += ["--trainer.default_root_dir=root", "--model.lr=0.5", "--seed_everything=1"]  # else 2.0 draws a seed
-    made(model, own.derived(Data), args=arguments)
+    own.derived(module("pytorch.cli").LightningCLI)(own.derived(Model), own.derived(Data), args=arguments)
 
 
 def nested(observe: Any, own: Any) -> None:
-    """Two Trainers at once: one evaluates in a hook of the other."""
+    """Two Trainers at once: one trains in a hook of the other."""
 
     class Outer(Model):
         def on_train_epoch_end(self) -> None:
-            other = trainer(own, logger=False, max_epochs=1)
-            inner = own(Model)
-            other.fit(inner, loader(own), loader(own, 4))
-            observe("inner", other.callback_metrics["val_loss"])
+            train(own, logger=False, max_epochs=1)
 
-    model = own(Outer)
-    best = own(pl.callbacks.ModelCheckpoint, dirpath="best", monitor="val_loss")
-    tr = trainer(own, callbacks=[best])
-    train(model, tr, loader(own), loader(own, 4))
+    train(own, Outer, callbacks=[best(own)])
 
 
 def registries(observe: Any, own: Any) -> None:
     """A strategy and an accelerator that the program has registered, by their names."""
     strategies, accelerators = module("pytorch.strategies"), module("pytorch.accelerators")
-    strategy = own.derived(strategies.SingleDeviceStrategy)
-    strategies.StrategyRegistry.register("own", strategy, description="own", override=True, device=torch.device("cpu"))
+    derived, more = own.derived(strategies.SingleDeviceStrategy), {"device": torch.device("cpu")}
+    strategies.StrategyRegistry.register("own", derived, description="own", override=True, **more)
     kind = own.derived(accelerators.CPUAccelerator)
     accelerators.AcceleratorRegistry.register("own", kind, description="own", override=True)
-    model = own(Model)
-    tr = own(
-        pl.Trainer,
-        strategy="own",
-        accelerator=own(accelerators.CPUAccelerator),
-        max_epochs=1,
-        logger=False,
-        enable_progress_bar=False,
-        default_root_dir="root",
-    )
+    _, tr = train(own, strategy="own", accelerator=own(accelerators.CPUAccelerator), logger=False)
     observe("strategy", type(tr.strategy).__name__)
-    train(model, tr, loader(own), loader(own, 4))
+
+
+def entry_points(observe: Any, own: Any) -> None:
+    """A callback that comes by an entry point of an installed package."""
+    os.makedirs("site/own-1.0.dist-info")
+    for name, text in (
+        ("METADATA", "Name: own\nVersion: 1.0\n"),
+        ("entry_points.txt", f"[{pl.__name__}.callbacks_factory]\nown = {__name__}:own_callbacks\n"),
+    ):
+        with open(f"site/own-1.0.dist-info/{name}", "w") as file:
+            file.write(text)
+    sys.path.insert(0, os.path.abspath("site"))
+    train(own, max_epochs=1)
 
 
 def own_callbacks() -> list[Any]:
     note("call", "own_callbacks()")
     return [Model.own(pl.callbacks.LambdaCallback, on_train_end=lambda *_: note("call", "own on_train_end"))]
-
-
-def entry_points(observe: Any, own: Any) -> None:
-    """A callback that comes by an entry point of an installed package."""
-    group = f"{pl.__name__}.callbacks_factory"
-    os.makedirs("site/own-1.0.dist-info")
-    with open("site/own-1.0.dist-info/METADATA", "w") as file:
-        file.write("Name: own\nVersion: 1.0\n")
-    with open("site/own-1.0.dist-info/entry_points.txt", "w") as file:
-        file.write(f"[{group}]\nown = {__name__}:own_callbacks\n")
-    sys.path.insert(0, os.path.abspath("site"))
-    train(own(Model), trainer(own, max_epochs=1), loader(own))
