@@ -9,6 +9,9 @@ import shutil
 import sys
 import threading
 
+if os.environ["SCENARIO_SHIM"] == "1":
+    import lightning_patches
+
 from tests.differential import extending, harms, observing
 from tests.differential.observing import CWD, OUT, note
 
@@ -18,15 +21,12 @@ PATCHES = os.path.join("lightning_patches", "patches", "")
 
 def select_patches() -> None:
     """Another selection than that of the process from which this one is forked, or a patch with a bug planted."""
-    toggle, harm = TASK["toggle"], TASK["harm"]
-    if toggle is None and not harm:
+    if TASK["toggle"] is None and not TASK["harm"]:
         return
-    import lightning_patches
-
     lightning_patches.deactivate()
-    if harm:
-        harms.plant(harm)
-    lightning_patches.activate(toggle)
+    if TASK["harm"]:
+        harms.plant(TASK["harm"])
+    lightning_patches.activate(TASK["toggle"])
 
 
 def note_called() -> None:
@@ -45,8 +45,9 @@ def note_called() -> None:
 
 
 def run() -> None:
-    if TASK.get("script"):
-        runpy.run_path(TASK["script"], run_name="__main__")
+    if not TASK["parameters"]:
+        script, *sys.argv[1:] = TASK["file"].split()
+        runpy.run_path(script, run_name="__main__")
         return
     program = getattr(importlib.import_module(TASK["file"]), TASK["function"])
     spec = TASK["extension"]

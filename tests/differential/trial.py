@@ -27,8 +27,8 @@ from tests.support.preload import Preloaded
 HERE = Path(__file__).parent
 TESTS = HERE.parent
 CHILD = HERE / "child.py"
-SCRIPTS = ("compiled/programs/*.py",)
-"""Programs that run by themselves and print what they saw, as patterns below ``tests``."""
+SCRIPTS: tuple[str, ...] = ()
+"""Scripts that print what they saw, as JSON or in words: ``"compiled/programs.py gan.module"``, from ``tests`` on."""
 LIMIT = 90.0
 """Seconds after which a process is taken for one that hangs."""
 AT = range(60)
@@ -62,7 +62,7 @@ class Program:
     """One program.
 
     Args:
-        file: its module, or the path of a script.
+        file: its module, or the path of a script and its arguments.
         function: its name.
         parameters: what it asks for.
         seed: of a random one.
@@ -90,7 +90,7 @@ def functions() -> tuple[Program, ...]:
             parameters = tuple(a.arg for a in node.args.args) if isinstance(node, ast.FunctionDef) else ()
             if isinstance(node, ast.FunctionDef) and "observe" in parameters:
                 found.append(Program(module, node.name, parameters))
-    found += [Program(str(path), path.stem) for pattern in SCRIPTS for path in sorted(TESTS.glob(pattern))]
+    found += [Program(f"{TESTS}/{script}", script) for script in SCRIPTS]
     return tuple(found)
 
 
@@ -139,16 +139,18 @@ def default(version: str) -> tuple[str, ...]:
 
 @dataclass
 class Trace:
-    """What a program did: the lines of each rank of each process, and the exit statuses (124: it hung)."""
+    """What a program did: the lines of each rank of each process, and the exit statuses (124: it hung).
+
+    Args:
+        lines: by process and rank.
+        called: the files of the patches into which it called, if that was asked for.
+    """
 
     lines: dict[str, list[str]] = field(default_factory=dict)
-    called: set[str] = field(default_factory=set)
+    called: set[str] = field(default_factory=set, compare=False)
 
     def all_lines(self) -> list[str]:
         return [f"{name}: {line}" for name in sorted(self.lines) for line in self.lines[name]]
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Trace) and self.lines == other.lines
 
 
 def distribution(version: str) -> str:
@@ -162,48 +164,37 @@ class Release:
     Args:
         version: of Lightning.
         harm: a bug of ``harms.py`` that is planted in a patch.
-        limit: seconds for each process.
     """
 
-    def __init__(self, version: str, harm: str = "", limit: float = LIMIT) -> None:
+    def __init__(self, version: str, harm: str = "") -> None:
         self.version = version
         self.harm = harm
-        self.limit = limit
-        self._parents: dict[bool, tuple[Preloaded, dict[str, str]]] = {}
 
     def __enter__(self) -> Release:
-        for patched in (False, True):
-            self._parent(patched)
+        self._parents = [self._parent(patched) for patched in (False, True)]
         return self
 
     def __exit__(self, *_: object) -> None:
-        for parent, _variables in self._parents.values():
+        for parent, _ in self._parents:
             parent.close()
 
     def _parent(self, patched: bool) -> tuple[Preloaded, dict[str, str]]:
-        if patched not in self._parents:
-            variables = environment_of(Arm(distribution(self.version), self.version, shim=patched))
-            variables["PYTHONWARNINGS"] = "ignore"
-            space = variables["SCENARIO_NAMESPACE"]
-            names = [f"{space}.pytorch", f"{space}.fabric"] if space == "lightning" else [space, "lightning_fabric"]
-            names += [f"{names[0]}.{part}" for part in ("cli", "tuner", "callbacks", "loggers")]
-            first = ["lightning_patches"] if patched else []
-            self._parents[patched] = Preloaded(variables, modules=(*first, *names)), variables
-        return self._parents[patched]
+        variables = environment_of(Arm(distribution(self.version), self.version, shim=patched))
+        variables |= {"PYTHONWARNINGS": "ignore", "SCENARIO_SHIM": str(int(patched))}
+        space = variables["SCENARIO_NAMESPACE"]
+        names = [f"{space}.pytorch", f"{space}.fabric"] if space == "lightning" else [space, "lightning_fabric"]
+        names += [f"{names[0]}.{part}" for part in ("cli", "tuner", "callbacks", "loggers")]
+        return Preloaded(variables, modules=(*["lightning_patches"][: int(patched)], *names)), variables
 
     def run(self, program: Program, patched: bool, toggle: Optional[str] = None, note_called: bool = False) -> Trace:
         """Run a program on stock, or with patches: those of ``toggle``, ``None`` for the default set."""
-        parent, variables = self._parent(patched)
+        parent, variables = self._parents[patched]
         trace, spec = Trace(), json.loads(program.extension)
-        task: dict[str, Any] = {"toggle": toggle, "harm": self.harm if patched else "", "note_called": note_called}
-        task |= {"file": program.file, "function": program.function, "parameters": program.parameters}
-        task |= {"seed": program.seed, "extension": spec}
-        if not program.parameters:
-            task["script"] = program.file
+        task = {**vars(program), "extension": spec, "harm": self.harm if patched else ""}
+        task |= {"toggle": toggle, "note_called": note_called}
         with tempfile.TemporaryDirectory(prefix="differential-") as directory:
             cwd = Path(directory, "program")
             cwd.mkdir()
-            cwd.chmod(0o755)
             Path(directory).chmod(0o755)
             for process in (1, 2) if "process" in program.parameters else (1,):
                 out = Path(directory, f"process-{process}")
@@ -212,30 +203,27 @@ class Release:
                 mine = {**variables, "DIFFERENTIAL": json.dumps({**task, "process": process})}
                 mine |= {"DIFFERENTIAL_OUT": str(out), "TMPDIR": str(out), "HOME": str(out)}
                 if spec.get("kind") == "without assertions":
-                    if patched:
-                        mine["PYTHONWARNINGS"] = "ignore"
-                    status, _ = execute([sys.executable, "-O", str(CHILD)], mine, self.limit, str(cwd))
+                    status, _ = execute([sys.executable, "-O", str(CHILD)], mine, LIMIT, str(cwd))
                 else:
-                    status, _ = parent.execute(CHILD, mine, self.limit, str(cwd))
-                for path in sorted(out.glob("*")):
-                    if path.name.startswith("rank.") or path.name == "unordered":
-                        lines = path.read_text(errors="replace").splitlines()
-                        name = f"{process}.{path.name}"
-                        trace.lines[name] = sorted(lines) if path.name == "unordered" else lines
+                    status, _ = parent.execute(CHILD, mine, LIMIT, str(cwd))
                 trace.lines[f"{process}.status"] = [str(status)]
-                if (out / "called").exists():
-                    trace.called |= set((out / "called").read_text().splitlines())
+                for path in (*out.glob("rank.*"), *out.glob("unordered"), *out.glob("called")):
+                    lines = path.read_text(errors="replace").splitlines()
+                    if path.name == "called":
+                        trace.called |= set(lines)
+                    else:
+                        trace.lines[f"{process}.{path.name}"] = sorted(lines) if path.name == "unordered" else lines
         return trace
 
     def patches_called(self, program: Program) -> list[str]:
         """The default patches into whose code the program calls."""
-        files = self.run(program, True, note_called=True).called
-        found = []
-        for name in default(self.version):
+        files = [file[:-3].replace(os.sep, ".") for file in self.run(program, True, note_called=True).called]
+
+        def is_called(name: str) -> bool:
             builders = {target.build.__module__ for target in catalogue.find(name)[0].targets}
-            if any(file[:-3].replace(os.sep, ".") in builder for file in files for builder in builders):
-                found.append(name)
-        return found
+            return any(builder.endswith(f".{file}") for builder in builders for file in files)
+
+        return [name for name in default(self.version) if is_called(name)]
 
 
 # ----------------------------------------------------------------------------------------------------------- verdicts
