@@ -11,9 +11,71 @@ from unittest import mock
 
 import torch
 import wrapt
+from torch.utils.data import DataLoader
 
 from tests.differential.observing import module, note, pl, shown
-from tests.differential.programs.extended import Model, Own, best, loader, told, train, trainer
+from tests.differential.programs.extended import Model, Own, best, data, loader, told, train, trainer
+
+
+def averaging(observe: Any, own: Any) -> None:
+    """WeightAveraging, from 2.6.0 on, and a subclass that averages into the average that Lightning keeps."""
+
+    class Average(pl.callbacks.WeightAveraging):
+        def on_train_batch_end(self, trainer: Any, pl_module: Any, *_: Any) -> None:
+            with torch.no_grad():
+                for mean, new in zip(self._average_model.module.parameters(), torch.nn.Module.parameters(pl_module)):
+                    mean.lerp_(new, 0.25)
+
+    for cls in (pl.callbacks.WeightAveraging, Average):
+        train(own, callbacks=[own(cls), best(own)])
+
+
+class Odd:
+    """What a program's checkpoint may hold: an object that says how it is copied and pickled."""
+
+    def __init__(self) -> None:
+        self.itself = self
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        note("call", "Odd.__deepcopy__()")
+        raise RuntimeError("not to be copied")
+
+
+def asynchronous(observe: Any, own: Any) -> None:
+    """AsyncCheckpointIO around a CheckpointIO of the program's own; what is in the checkpoint are no plain tensors."""
+
+    class Holds(Model):
+        def on_save_checkpoint(self, checkpoint: Any) -> None:
+            checkpoint.update(parameter=self.head.bias, view=torch.ones(1).expand(100), odd=Odd())
+
+    io = module("pytorch.plugins.io")
+    plugin = own(io.AsyncCheckpointIO, own(io.TorchCheckpointIO))
+    _, tr = train(own, Holds, plugins=[plugin], max_epochs=1)
+    found = torch.load(tr.checkpoint_callback.best_model_path, weights_only=False)
+    observe("kinds", [type(found[key]).__name__ for key in ("parameter", "view", "odd")])
+    observe("held", found["view"].untyped_storage().nbytes())
+
+
+class Stateful(DataLoader[Any]):
+    """A loader with a state of its own."""
+
+    position = 0
+
+    def state_dict(self) -> dict[str, int]:
+        self.position += 1
+        return {"position": self.position}
+
+    def load_state_dict(self, state: dict[str, int]) -> None:
+        self.position = state["position"]
+        observe("position", self.position)
+
+
+def stateful(observe: Any, own: Any) -> None:
+    """A loader with a state, saved within the epoch, and resumed."""
+    for epochs in (1, 2):
+        kept = own(pl.callbacks.ModelCheckpoint, dirpath="best", every_n_train_steps=2, save_top_k=-1)
+        path = os.path.join("best", sorted(os.listdir("best"))[-1]) if epochs > 1 else None
+        train(own, Model, own(Stateful, data(), batch_size=2), max_epochs=epochs, callbacks=[kept], path=path)
 
 
 def own_freeze(observe: Any, own: Any) -> None:

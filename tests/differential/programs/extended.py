@@ -159,45 +159,6 @@ def finetuning(observe: Any, own: Any) -> None:
         train(own, callbacks=[own(pl.callbacks.BackboneFinetuning, **given)], max_epochs=3)
 
 
-def averaging(observe: Any, own: Any) -> None:
-    """WeightAveraging, from 2.6.0 on, and a subclass that averages into the average that Lightning keeps."""
-
-    class Average(pl.callbacks.WeightAveraging):
-        def on_train_batch_end(self, trainer: Any, pl_module: Any, *_: Any) -> None:
-            with torch.no_grad():
-                for mean, new in zip(self._average_model.module.parameters(), torch.nn.Module.parameters(pl_module)):
-                    mean.lerp_(new, 0.25)
-
-    for cls in (pl.callbacks.WeightAveraging, Average):
-        train(own, callbacks=[own(cls), best(own)])
-
-
-class Odd:
-    """What a program's checkpoint may hold: an object that says how it is copied and pickled."""
-
-    def __init__(self) -> None:
-        self.itself = self
-
-    def __deepcopy__(self, memo: Any) -> Any:
-        note("call", "Odd.__deepcopy__()")
-        raise RuntimeError("not to be copied")
-
-
-def asynchronous(observe: Any, own: Any) -> None:
-    """AsyncCheckpointIO around a CheckpointIO of the program's own; what is in the checkpoint are no plain tensors."""
-
-    class Holds(Model):
-        def on_save_checkpoint(self, checkpoint: Any) -> None:
-            checkpoint.update(parameter=self.head.bias, view=torch.ones(1).expand(100), odd=Odd())
-
-    io = module("pytorch.plugins.io")
-    plugin = own(io.AsyncCheckpointIO, own(io.TorchCheckpointIO))
-    _, tr = train(own, Holds, plugins=[plugin], max_epochs=1)
-    found = torch.load(tr.checkpoint_callback.best_model_path, weights_only=False)
-    observe("kinds", [type(found[key]).__name__ for key in ("parameter", "view", "odd")])
-    observe("held", found["view"].untyped_storage().nbytes())
-
-
 def progress(observe: Any, own: Any) -> None:
     """Progress bars, of Lightning's two kinds, and an entry of the program's own among their metrics."""
 
@@ -247,28 +208,6 @@ def loaders(observe: Any, own: Any) -> None:
     sampler = own(BatchSampler, own(RandomSampler, data()), 2, True)
     many = {"a": own(DataLoader, data(), batch_sampler=sampler), "b": own(DataLoader, own(Endless), batch_size=2)}
     train(own, Several, {**many, "c": loader(own, num_workers=1)}, loader(own, 4, num_workers=1))
-
-
-class Stateful(DataLoader[Any]):
-    """A loader with a state of its own."""
-
-    position = 0
-
-    def state_dict(self) -> dict[str, int]:
-        self.position += 1
-        return {"position": self.position}
-
-    def load_state_dict(self, state: dict[str, int]) -> None:
-        self.position = state["position"]
-        observe("position", self.position)
-
-
-def stateful(observe: Any, own: Any) -> None:
-    """A loader with a state, saved within the epoch, and resumed."""
-    for epochs in (1, 2):
-        kept = own(pl.callbacks.ModelCheckpoint, dirpath="best", every_n_train_steps=2, save_top_k=-1)
-        path = os.path.join("best", sorted(os.listdir("best"))[-1]) if epochs > 1 else None
-        train(own, Model, own(Stateful, data(), batch_size=2), max_epochs=epochs, callbacks=[kept], path=path)
 
 
 def interrupted(observe: Any, own: Any) -> None:

@@ -19,10 +19,12 @@ from torch.utils.data import (
     WeightedRandomSampler,
 )
 
-from tests.differential.observing import Log, Options, Watch, module, observe, pl, shown, weights
+from tests.differential.observing import Log, Options, Watch, module, observe, pl, weights
 
 cb = pl.callbacks
 o: Options
+make: Any
+"""Makes the objects of the program's own classes."""
 fails = True
 
 # --------------------------------------------------------------------------------------------------------------- data
@@ -90,7 +92,7 @@ class Backwards(torch.utils.data.Sampler[int]):
 
 def loader(data: Any, size: int = 4, **more: Any) -> Any:
     more |= {"collate_fn": Batch} if o.batch_type == "custom" else {}
-    return DataLoader(data, **({"batch_size": size} if "batch_sampler" not in more else {}), **more)
+    return make(DataLoader, data, **({"batch_size": size} if "batch_sampler" not in more else {}), **more)
 
 
 def train_loader(size: int = 4) -> Any:
@@ -99,7 +101,7 @@ def train_loader(size: int = 4) -> Any:
         return loader((Stream if o.data == "iterable" else Sized)(data), size)
     if o.data in ("map", "workers"):
         samplers: dict[Any, Callable[[], dict[str, Any]]] = {
-            "own": lambda: {"sampler": Backwards(data)},
+            "own": lambda: {"sampler": make(Backwards, data)},
             "weighted": lambda: {"sampler": WeightedRandomSampler([1.0] * len(data), len(data))},
             "own batches": lambda: {"batch_sampler": BatchSampler(SequentialSampler(data), size, o.drop_last)},
             None: lambda: {"shuffle": o.shuffle, "drop_last": o.drop_last},
@@ -120,12 +122,6 @@ def val_loaders(size: int = 4) -> Any:
 class Data(pl.LightningDataModule):
     batch_size = 4
 
-    def setup(self, stage: str) -> None:
-        observe("datamodule setup", stage)
-
-    def teardown(self, stage: str) -> None:
-        observe("datamodule teardown", stage)
-
     def state_dict(self) -> Any:
         return {"kept": 3}
 
@@ -142,12 +138,9 @@ class Data(pl.LightningDataModule):
 def data_for(train: bool = True) -> dict[str, Any]:
     """The data, as ``fit`` and ``validate`` take them."""
     if o.by == "arguments":
-        return (
-            {"train_dataloaders": train_loader(), "val_dataloaders": val_loaders() or None}
-            if train
-            else {"dataloaders": val_loaders() or None}
-        )
-    return {"datamodule": Data()} if o.by == "datamodule" else {}
+        val = val_loaders() or None
+        return {"train_dataloaders": train_loader(), "val_dataloaders": val} if train else {"dataloaders": val}
+    return {"datamodule": make(Data)} if o.by == "datamodule" else {}
 
 
 # ------------------------------------------------------------------------------------------------------------- module
@@ -202,11 +195,10 @@ class Plain(pl.LightningModule):
     def loss(self, batch: Any, training: bool = False) -> torch.Tensor:
         if training and o.data in ("dict", "max_size_cycle", "min_size", "two"):
             batch = batch["batch"] if isinstance(batch, dict) else batch[0]
-        x, y = (
-            (batch["x"], batch["y"])
-            if isinstance(batch, dict)
-            else ((batch.x, batch.y) if isinstance(batch, Batch) else batch)
-        )
+        if isinstance(batch, Batch):
+            dtype = self.net[0].weight.dtype  # nobody converts a batch of the program's own type
+            batch = batch.x.to(dtype), batch.y.to(dtype)
+        x, y = (batch["x"], batch["y"]) if isinstance(batch, dict) else batch
         return nn.functional.mse_loss(self(x), y)
 
     def measured(self, loss: Any) -> Any:
@@ -224,20 +216,9 @@ class Plain(pl.LightningModule):
             also = ALSO[o.log_also](self, loss.detach().clone(), batch_idx)
             self.log("group/also", **{"on_step": True, "on_epoch": True, **sized(), **also})
         observe("training_step", loss)
-        if o.rank_only and self.trainer.is_global_zero:
-            self.only_first_rank(batch, loss)
         if o.returns == "dict" and not o.manual:
             return {"loss": loss, "kept": batch_idx}
         return None if o.returns == "sometimes none" and batch_idx % 3 == 1 else loss.detach() if o.manual else loss
-
-    def only_first_rank(self, batch: Any, loss: torch.Tensor) -> None:
-        if o.rank_only == "logging":
-            self.log("only_zero", loss.detach(), rank_zero_only=True)
-        elif o.rank_only == "diagnostics":
-            observe("gap", self.loss(batch, training=True))
-        else:
-            x = torch.ones(1, 8, requires_grad=True, dtype=next(self.parameters()).dtype)
-            observe("saliency", torch.autograd.grad(self.net(x).sum(), x)[0])
 
     def validation_step(self, batch: Any, batch_idx: int, dataloader_idx: int = 0) -> None:
         fail("validation_step", self.trainer)
@@ -263,7 +244,7 @@ class Plain(pl.LightningModule):
         if o.optimizer == "none":
             return None
         cls, more = OPTIMIZERS[o.optimizer]
-        optimizer = cls(parameters, lr=self.lr, **more)
+        optimizer = make(cls, parameters, lr=self.lr, **more)
         if o.manual == "gan":
             return optimizer, optim.SGD(self.critic.parameters(), lr=0.01)
         scheduler = "step epoch" if o.manual == "with schedulers" else o.scheduler
@@ -329,16 +310,6 @@ def _from_iterator(self: Any, dataloader_iter: Any) -> Any:
     return Plain.training_step(self, *(got[:2] if isinstance(got, tuple) and len(got) == 3 else (got, 0)))
 
 
-def _transfer(self: Any, batch: Any, device: Any, dataloader_idx: int) -> Any:
-    observe("transfer", [str(device), dataloader_idx])
-    return pl.LightningModule.transfer_batch_to_device(self, batch, device, dataloader_idx)
-
-
-def _backward(self: Any, loss: Any, *arguments: Any, **named: Any) -> None:
-    observe("backward", loss)
-    loss.backward()
-
-
 def _told(*_: Any) -> None:
     observe("configured callback")
 
@@ -346,10 +317,8 @@ def _told(*_: Any) -> None:
 OVERRIDES: dict[str, dict[str, Any]] = {
     "optimizer_step": {"optimizer_step": _optimizer_step},
     "closure again": {"optimizer_step": _optimizer_step},
-    "backward": {"backward": _backward},
     "clipping": {"configure_gradient_clipping": _clipping},
     "zero_grad": {"optimizer_zero_grad": lambda self, epoch, batch_idx, optimizer: optimizer.zero_grad(False)},
-    "transfer": {"transfer_batch_to_device": _transfer},
     "configure_callbacks": {"configure_callbacks": lambda self: [cb.LambdaCallback(on_train_epoch_end=_told)]},
     "configure_model": {"configure_model": lambda self: self.build()},
     "dataloader_iter": {"training_step": _from_iterator},
@@ -374,10 +343,9 @@ def classes() -> tuple[Any, Any]:
 
             return hook
 
-        found = {
-            hook.removeprefix(of): wanted for hook, wanted in acts.items() if hook.startswith("callback ") == bool(of)
-        }
-        return {"__module__": __name__} | {name: method(name, wanted) for name, wanted in found.items()}
+        found = {hook: wanted for hook, wanted in acts.items() if hook.startswith("callback ") == bool(of)}
+        names = {hook.removeprefix(of): method(hook.removeprefix(of), wanted) for hook, wanted in found.items()}
+        return {"__module__": __name__, **names}
 
     if o.log_in:
         add(o.log_in, lambda trainer, root: root.log("in_hook", float(trainer.global_step)))
@@ -387,11 +355,6 @@ def classes() -> tuple[Any, Any]:
         add("on_train_batch_end", lambda trainer, _: setattr(trainer, "should_stop", trainer.global_step >= 4))
     if o.callback == "stops validation":
         add("callback on_train_epoch_start", lambda trainer, _: setattr(trainer, "limit_val_batches", 1))
-    if o.ema:
-        where = "callback " * (o.ema == "callback")
-        add(f"{where}on_train_batch_end", lambda _, root: _average(root))
-        add(f"{where}on_validation_start", lambda _, root: _swap(root))
-        add(f"{where}on_validation_end", lambda _, root: _swap(root))
     of_module = methods(Plain, "") | OVERRIDES.get(o.overrides, {})
     if o.keeps == "state":
         of_module["on_save_checkpoint"] = lambda self, checkpoint: checkpoint.update(mine=self.trainer.global_step)
@@ -406,35 +369,7 @@ def classes() -> tuple[Any, Any]:
     return type("Model", (Plain,), of_module), type("OwnCallback", (pl.Callback,), of_callback)
 
 
-_means: list[Any] = []
-
-
-def _average(root: Any) -> None:
-    _means[:] = _means or [p.detach().clone() for p in root.parameters()]
-    for mean, p in zip(_means, root.parameters()):
-        mean.mul_(0.9).add_(p.detach(), alpha=0.1)
-
-
-def _swap(root: Any) -> None:
-    for mean, p in zip(_means, root.parameters()):
-        kept = p.detach().clone()
-        p.data.copy_(mean)
-        mean.copy_(kept)
-
-
 # ------------------------------------------------------------------------------------------------------------ trainer
-
-
-class Saving(cb.ModelCheckpoint):
-    """A subclass that looks at what is saved, and when."""
-
-    def _save_checkpoint(self, trainer: Any, filepath: str) -> None:
-        super()._save_checkpoint(trainer, filepath)
-        observe("saved", [filepath, trainer.global_step, weights(trainer.lightning_module)])
-
-    def load_state_dict(self, state: Any) -> None:
-        observe("state", sorted(state))
-        super().load_state_dict(state)
 
 
 class Unfreeze(cb.BaseFinetuning):
@@ -446,38 +381,37 @@ class Unfreeze(cb.BaseFinetuning):
             self.unfreeze_and_add_param_group(pl_module.net[0], optimizer)
 
 
-def checkpoints(own: Any, directory: str) -> list[Any]:
+def checkpoints(directory: str) -> list[Any]:
     if o.checkpoint in ("off", "default"):
         return []
     given = {name: getattr(o, name) for name in CHECKPOINT} | o.checkpoint_when
     if o.monitor is None and o.save_top_k == 2:
         given["monitor"] = "step"
-    found = [own(Saving if o.checkpoint == "subclass" else cb.ModelCheckpoint, directory, **given)]
-    more = o.checkpoint == "two"
-    return [*found, cb.ModelCheckpoint(f"{directory}/other", every_n_train_steps=2, save_top_k=-1)] if more else found
+    found = [make(cb.ModelCheckpoint, directory, **given)]
+    found.append(make(cb.ModelCheckpoint, f"{directory}/other", every_n_train_steps=2, save_top_k=-1))
+    return found[: 1 + (o.checkpoint == "two")]
 
 
-def callbacks(own: Any, directory: str, own_callback: Any) -> list[Any]:
-    named = [
-        CALLBACKS[name] for name in (o.callback, o.stops, o.swa, o.accumulates, o.progress_bar) if name in CALLBACKS
-    ]
+def callbacks(directory: str, own_callback: Any) -> list[Any]:
+    names = (o.callback, o.stops, o.swa, o.accumulates, o.progress_bar)
+    named = [CALLBACKS[name] for name in names if name in CALLBACKS]
     if o.lr_finder == "callback":
         named.append((cb.LearningRateFinder, {"num_training_steps": 20}))
     if o.batch_size_finder == "callback":
         named.append((cb.BatchSizeFinder, {"max_trials": 2, "steps_per_trial": 1}))
-    found = [*checkpoints(own, directory), own(own_callback), *(own(cls, **given) for cls, given in named)]
-    found += [own(Unfreeze)] if o.finetuning else []
+    found = [*checkpoints(directory), make(own_callback), *(make(cls, **given) for cls, given in named)]
+    found += [make(Unfreeze)] if o.finetuning else []
     return [Watch(), *found] if o.callback == "first" else [*found, Watch()]
 
 
-def trainer_of(own: Any, own_callback: Any, directory: str = "run", **more: Any) -> Any:
+def trainer_of(own_callback: Any, directory: str = "run", **more: Any) -> Any:
     given: dict[str, Any] = {name: getattr(o, name) for name in TRAINER}
     given |= {"accelerator": "cpu", "devices": 1, "default_root_dir": directory}
-    given["logger"] = {"own": lambda: own(Log), "csv": lambda: own(pl.loggers.CSVLogger, directory)}.get(
+    given["logger"] = {"own": lambda: make(Log), "csv": lambda: make(pl.loggers.CSVLogger, directory)}.get(
         o.logger, bool
     )()
     given |= {"enable_progress_bar": bool(o.progress_bar), "enable_model_summary": o.callback == "summary"}
-    given |= {"callbacks": callbacks(own, directory, own_callback), "enable_checkpointing": o.checkpoint != "off"}
+    given |= {"callbacks": callbacks(directory, own_callback), "enable_checkpointing": o.checkpoint != "off"}
     if o.accumulates or o.manual:
         given["accumulate_grad_batches"] = 1
     if isinstance(o.val_check_interval, str):
@@ -490,46 +424,40 @@ def trainer_of(own: Any, own_callback: Any, directory: str = "run", **more: Any)
         flags = {name: True for name in ("static_graph", "gradient_as_bucket_view") if getattr(o, name)}
         flags |= {"find_unused_parameters": True} if o.unused == "found" else {}
         strategy = module("pytorch.strategies").DDPStrategy
-        given["strategy"] = own(strategy, start_method=o.strategy, timeout=timedelta(seconds=45), **flags)
+        given["strategy"] = make(strategy, start_method=o.strategy, timeout=timedelta(seconds=45), **flags)
         given |= {"devices": 2, "use_distributed_sampler": not o.own_sampler}
-    if o.async_checkpoint:
-        given["plugins"] = [own(module("pytorch.plugins.io").AsyncCheckpointIO)]
+    if o.plugin:
+        given["plugins"] = [make(getattr(module("pytorch.plugins.io"), o.plugin))]
     if o.barebones:
         kept = ("accelerator", "devices", "max_epochs", "max_steps", "default_root_dir", "precision")
         given = {name: given[name] for name in kept} | {"barebones": True}
-    return own(pl.Trainer, **{**given, **more})
+    return make(pl.Trainer, **{**given, **more})
 
 
 # ------------------------------------------------------------------------------------------------------------ options
 
-RAISES_IN = (
-    *("validation_step", "data", "configure_optimizers", "on_train_batch_end", "on_validation_end", "on_fit_start"),
-    *("on_validation_start", "on_train_epoch_end", "on_before_optimizer_step", "on_train_start", "on_save_checkpoint"),
-    *(f"callback on_{name}" for name in ("train_batch_start", "train_batch_end", "validation_end", "train_end")),
-)
-LOG_IN = (
+HOOKS = (
     *("on_train_epoch_end", "on_train_start", "on_train_batch_start", "on_before_optimizer_step", "on_train_batch_end"),
     *("on_validation_epoch_end", "on_validation_batch_end", "on_train_epoch_start", "callback on_train_epoch_end"),
-    *("callback on_train_batch_end", "callback on_validation_end"),
+    *("on_validation_start", "callback on_train_batch_end", "callback on_validation_epoch_end"),
 )
+# fmt: off
 ALSO: dict[str, Callable[[Any, Any, int], dict[str, Any]]] = {
-    "int": lambda m, loss, n: {"value": n, "on_epoch": False},
+    "int": lambda m, loss, n: {"value": n, "on_epoch": False}, "float": lambda m, loss, n: {"value": 0.1 + n},
     "large int": lambda m, loss, n: {"value": 2**24 + 1 + n, "reduce_fx": "max"},
-    "float": lambda m, loss, n: {"value": 0.1 + n},
     "bool": lambda m, loss, n: {"value": n % 2 == 0, "on_epoch": False},
     "double": lambda m, loss, n: {"value": torch.tensor(0.1, dtype=torch.float64) * (n + 1)},
-    "half": lambda m, loss, n: {"value": loss.half()},
+    "half": lambda m, loss, n: {"value": loss.half()}, "sum": lambda m, loss, n: {"value": loss, "reduce_fx": "sum"},
     "max": lambda m, loss, n: {"value": loss, "on_step": False, "reduce_fx": "max"},
     "min": lambda m, loss, n: {"value": loss, "reduce_fx": torch.min},
-    "sum": lambda m, loss, n: {"value": loss, "reduce_fx": "sum"},
     "batch_size": lambda m, loss, n: {"value": loss, "batch_size": n + 1},
     "prog_bar": lambda m, loss, n: {"value": loss, "prog_bar": True},
     "without logger": lambda m, loss, n: {"value": loss, "logger": False},
     "gradient": lambda m, loss, n: {"value": loss.requires_grad_(), "enable_graph": True},
     "nan": lambda m, loss, n: {"value": float("nan") if n == 1 else 1.0},
     "int tensor": lambda m, loss, n: {"value": torch.tensor(n)},
-    "rank zero": lambda m, loss, n: {"value": loss, "rank_zero_only": True},
     "metric": lambda m, loss, n: {"value": m.measured(loss)},
+    "rank zero": lambda m, loss, n: {"value": loss, "rank_zero_only": True},
 }
 LOG: dict[str, dict[str, Any]] = {"step": {}, "plain": {}, "epoch": {"on_step": False, "on_epoch": True}}
 LOG |= {"both": {"on_step": True, "on_epoch": True}, "sync": {"sync_dist": True}, "max": {"reduce_fx": "max"}}
@@ -568,7 +496,6 @@ CALLBACKS: dict[Any, tuple[Any, dict[str, Any]]] = {
     "less later": (cb.GradientAccumulationScheduler, {"scheduling": {0: 2, 1: 1}}),
     "rich": (cb.RichProgressBar, {}),
 }
-# fmt: off
 TRAINER: dict[str, tuple[Any, ...]] = {
     "max_epochs": (2, 1, 3), "max_steps": (-1, 3, 5, 8), "min_epochs": (None, 2), "inference_mode": (True, False),
     "limit_train_batches": (None, 2, 0.5, 3), "limit_val_batches": (None, 0, 1, 0.5), "overfit_batches": (0, 1, 2, 0.5),
@@ -595,28 +522,29 @@ OPTIONS: dict[str, tuple[Any, ...]] = {
     "batch_type": ("tuple", "dict", "custom"),
     # the module
     "optimizer": (*OPTIMIZERS, "none"), "groups": (1, 2), "configured": ("optimizer", "list", "dict", "lists"),
-    "scheduler": (None, *SCHEDULERS), "ema": (None, "module", "callback"),
+    "scheduler": (None, *SCHEDULERS),
     "manual": (False, "plain", "closure", "gan", "accumulating", "two backwards", "with schedulers"),
     "overrides": (None, *OVERRIDES), "keeps": (None, "state", "hyperparameters", "dataclass", "module"),
     "returns": ("loss", "dict", "sometimes none"), "unused": (False, "found", "not"),
     "log_train": ("step", "epoch", "both", "no"), "log_also": (None, *ALSO, "dict"),
-    "log_in": (None, *LOG_IN), "log_val": ("plain", "both", "without index", "sync", "max", "no"),
+    "log_in": (None, *HOOKS), "log_val": ("plain", "both", "without index", "sync", "max", "no"),
     # callbacks and checkpoints
     "callback": (None, "stateful", "lambda", "first", "stops validation", "learning rate", "timer", "summary"),
     "stops": (None, "should_stop", "early", "early patient", "early at start", "max_time"), "finetuning": (False, True),
     "swa": (None, "swa at half", "swa from 1"), "lr_finder": (None, "tuner", "callback"),
     "batch_size_finder": (None, "power", "binsearch", "callback"), "by_hand": (False, True),
-    "checkpoint": ("off", "default", "ModelCheckpoint", "two", "subclass"), "async_checkpoint": (False, True),
+    "checkpoint": ("off", "default", "one", "two"), "plugin": (None, "AsyncCheckpointIO", "TorchCheckpointIO"),
     "checkpoint_when": ({}, *({"every_n_train_steps": n} for n in (1, 2, 3, 4)), {"every_n_epochs": 2}),
     # faults, and what comes before and after
     "raises": (None, RuntimeError, KeyboardInterrupt, SystemExit, StopIteration),
-    "raises_in": ("training_step", *RAISES_IN), "raises_at": (3, 0, 1, 2, 4, 5, 6),
+    "raises_in": ("training_step", "validation_step", "data", "configure_optimizers", "on_save_checkpoint", *HOOKS),
+    "raises_at": (3, 0, 1, 2, 4, 5, 6),
     "made": (None, "init_module", "decorator"), "more_epochs": (1, 0, 2),
     "then": (None, "validate", "validate elsewhere", "test", "predict", "fit on", "fit again", "load", "resume each",
              "resume last", "resume there"),
     # several processes
     "strategy": (None, "popen", "fork"), "static_graph": (False, True), "gradient_as_bucket_view": (False, True),
-    "own_sampler": (False, True), "rank_only": (None, "diagnostics", "logging", "backward"),
+    "own_sampler": (False, True),
 }
 LIKELY = {
     "raises_in": 9, "checkpoint": 4, "monitor": 2, "checkpoint_when": 2, "then": 3, "compiled": 0.3, "lr_finder": 0.5,
@@ -641,8 +569,8 @@ def attempt(act: Callable[[], Any]) -> Any:
 
 def random_trainer(observe: Any, own: Any, seed: int) -> None:
     """A training with random options, and what comes after it."""
-    global o, fails
-    o = Options(seed, OPTIONS, LIKELY)
+    global o, make, fails
+    o, make = Options(seed, OPTIONS, LIKELY), own
     model_class, own_callback = classes()
     model_class = own.derived(model_class)
     kept: dict[Any, Callable[[], dict[str, Any]]] = {
@@ -654,7 +582,7 @@ def random_trainer(observe: Any, own: Any, seed: int) -> None:
     def made() -> Any:
         return model_class(**kept.get(o.keeps, dict)())
 
-    t = trainer_of(own, own_callback)
+    t = trainer_of(own_callback)
     if o.made == "init_module":
         with t.init_module():
             model = made()
@@ -662,7 +590,7 @@ def random_trainer(observe: Any, own: Any, seed: int) -> None:
         model = t.init_module()(made)() if o.made == "decorator" else made()
     if o.compiled == "module":
         model = torch.compile(model, backend="eager")
-    tune(own, t, model)
+    tune(t, model)
     if o.raises:
         attempt(lambda: t.fit(model, **data_for()))
         fails = False
@@ -671,16 +599,16 @@ def random_trainer(observe: Any, own: Any, seed: int) -> None:
     tell(t, model)
     if o.by_hand:
         t.save_checkpoint("by_hand.ckpt")
-        if o.async_checkpoint:
+        if o.plugin == "AsyncCheckpointIO":
             t.strategy.checkpoint_io.teardown()  # waits for the thread that writes
     epochs = o.max_epochs + o.more_epochs
     if o.then in ("validate", "validate elsewhere"):
-        other = t if o.then == "validate" else trainer_of(own, own_callback, "evaluated")
+        other = t if o.then == "validate" else trainer_of(own_callback, "evaluated")
         observe("validated", other.validate(model, **data_for(False), verbose=False))
     elif o.then in ("test", "predict"):
         observe(o.then, getattr(t, o.then)(model, loader(Numbers(6), 2)))
     elif o.then in ("fit on", "fit again"):
-        t = t if o.then == "fit on" else trainer_of(own, own_callback, "again")
+        t = t if o.then == "fit on" else trainer_of(own_callback, "again")
         t.fit_loop.max_epochs = epochs
         t.fit(model, **data_for())
     paths = sorted(glob.glob("**/*.ckpt", recursive=True), key=lambda path: (os.path.getmtime(path), path))
@@ -690,13 +618,13 @@ def random_trainer(observe: Any, own: Any, seed: int) -> None:
             observe(path, [loaded, str(getattr(loaded, "hparams", None))])
         elif o.then in ("resume each", "resume last", "resume there"):
             place = "run" if o.then == "resume there" else f"resumed/{path.replace('/', '_')}"
-            t, model = trainer_of(own, own_callback, place, max_epochs=epochs), made()
+            t, model = trainer_of(own_callback, place, max_epochs=epochs), made()
             attempt(lambda path=path, t=t, model=model: t.fit(model, **data_for(), ckpt_path=path))
     tell(t, model)
 
 
-def tune(own: Any, t: Any, model: Any) -> None:
-    tuner = own(module("pytorch.tuner").Tuner, t)
+def tune(t: Any, model: Any) -> None:
+    tuner = make(module("pytorch.tuner").Tuner, t)
     if o.lr_finder == "tuner":
         found = tuner.lr_find(model, **data_for(), num_training=20)
         observe("lr_find", found and [found.results, found.suggestion(), model.lr])
