@@ -13,7 +13,7 @@ import torch
 import wrapt
 from torch.utils.data import DataLoader
 
-from tests.differential.observing import module, note, pl, shown
+from tests.differential.observing import module, note, observe, pl, shown
 from tests.differential.programs.extended import Model, Own, best, data, loader, told, train, trainer
 
 

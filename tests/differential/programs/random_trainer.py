@@ -19,7 +19,7 @@ from torch.utils.data import (
     WeightedRandomSampler,
 )
 
-from tests.differential.observing import Log, Options, Watch, module, observe, pl, weights
+from tests.differential.observing import Log, Options, Watch, module, observe, pl, shown, weights
 
 cb = pl.callbacks
 o: Options
