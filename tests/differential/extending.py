@@ -238,30 +238,24 @@ def wrap(location: str, how: str) -> None:
         called("wrapped", attribute, arguments, named)
         return original(*arguments, **named)
 
+    def wrapper(wrapped: Any, instance: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        called("wrapped", attribute, arguments, named)
+        return wrapped(*arguments, **named)
+
+    def checked(*arguments: Any, **named: Any) -> Any:
+        for key, value in inspect.signature(original).bind(*arguments, **named).arguments.items():
+            kind = original.__annotations__.get(key)
+            if isinstance(kind, type) and not isinstance(value, kind):
+                raise TypeError(f"{attribute}: {key} is no {kind.__name__}")
+        return noted(*arguments, **named)
+
     if how == "mock":
         mock.patch.object(owner, name, autospec=True, side_effect=noted).start()
-        return
-    if how == "wrapt":
-
-        def wrapper(wrapped: Any, instance: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
-            called("wrapped", attribute, arguments, named)
-            return wrapped(*arguments, **named)
-
+    elif how == "wrapt":
         setattr(owner, name, wrapt.FunctionWrapper(raw, wrapper))
-        return
-    made: Any = noted
-    if how == "checker":
-        signature = inspect.signature(original)
-
-        @functools.wraps(original)
-        def made(*arguments: Any, **named: Any) -> Any:
-            for key, value in signature.bind(*arguments, **named).arguments.items():
-                kind = original.__annotations__.get(key)
-                if isinstance(kind, type) and not isinstance(value, kind):
-                    raise TypeError(f"{attribute}: {key} is no {kind.__name__}")
-            return noted(*arguments, **named)
-
-    setattr(owner, name, type(raw)(made) if isinstance(raw, (staticmethod, classmethod)) else made)
+    else:
+        made: Any = functools.wraps(original)(checked) if how == "checker" else noted
+        setattr(owner, name, type(raw)(made) if isinstance(raw, (staticmethod, classmethod)) else made)
 
 
 def arrange(spec: dict[str, Any]) -> None:

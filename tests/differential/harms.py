@@ -78,18 +78,3 @@ def changes_a_weight(replacement: Any, loop: Any, *arguments: Any, **named: Any)
 def reads_a_property(replacement: Any, loop: Any, *arguments: Any, **named: Any) -> None:
     replacement(loop, *arguments, **named)
     loop.trainer.callback_metrics  # noqa: B018
-
-
-@harm("plateau-waits-for-validation", "_TrainingEpochLoop._update_learning_rates")
-def draws_a_random_number(replacement: Any, loop: Any, *arguments: Any, **named: Any) -> None:
-    import torch
-
-    torch.rand(1)
-    replacement(loop, *arguments, **named)
-
-
-@harm("log-plain-tensors", "LightningModule.log")
-def ends_in_an_error(replacement: Any, module: Any, name: str, *arguments: Any, **named: Any) -> None:
-    if name == "val_loss":
-        raise ValueError("no")
-    replacement(module, name, *arguments, **named)

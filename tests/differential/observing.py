@@ -201,9 +201,6 @@ class Options:
             if other:
                 note("option", f"{name} {vars(self)[name]}")
 
-    def __getattr__(self, name: str) -> Any:
-        raise AttributeError(f"there is no option {name}")
-
 
 # -------------------------------------------------------------------------------------------------------------- hooks
 

@@ -25,8 +25,6 @@ FINDS = {
     "loses_a_file": ("resumed",),
     "changes_a_weight": ("progress",),
     "reads_a_property": ("progress", READ),
-    "draws_a_random_number": ("progress",),
-    "ends_in_an_error": ("interrupted",),
 }
 """With which program, and how extended, each harm is found."""
 

@@ -11,7 +11,7 @@ import sys
 from typing import Any
 
 import torch
-from torch.utils.data import BatchSampler, DataLoader, IterableDataset, RandomSampler, Sampler, TensorDataset
+from torch.utils.data import DataLoader, Sampler, TensorDataset
 
 from tests.differential.observing import Watch, module, note, observe, pl, tensors_of
 
@@ -171,15 +171,6 @@ def progress(observe: Any, own: Any) -> None:
         train(own, Shown, callbacks=[own(bar)], enable_progress_bar=True, max_epochs=1)
 
 
-def precision(observe: Any, own: Any) -> None:
-    """Mixed and double precision of the program's own, with clipping and accumulation."""
-    plugins = module("pytorch.plugins")
-    mixed = getattr(plugins, "MixedPrecision", None) or plugins.MixedPrecisionPlugin
-    double = getattr(plugins, "DoublePrecision", None) or plugins.DoublePrecisionPlugin
-    for plugin in (own(mixed, "bf16-mixed", "cpu"), own(double)):
-        train(own, plugins=[plugin], gradient_clip_val=0.5, accumulate_grad_batches=2)
-
-
 def samplers(observe: Any, own: Any) -> None:
     """Two ranks, with a sampler of the program's own that Lightning wraps, an environment, and metrics in common."""
 
@@ -192,22 +183,6 @@ def samplers(observe: Any, own: Any) -> None:
     strategy = own(module("pytorch.strategies").DDPStrategy, start_method="fork", **given)
     batches = loader(own, sampler=own(Own)), loader(own, 4, sampler=own(Own, 4))
     trainer(own, strategy=strategy, devices=2).fit(own(Synced), *batches)
-
-
-def loaders(observe: Any, own: Any) -> None:
-    """Several loaders, worker processes, batch samplers, data without a length, an epoch that ends early."""
-
-    class Endless(IterableDataset[Any]):
-        def __iter__(self) -> Any:
-            return iter(data(6).tensors[0])
-
-    class Several(Model):
-        def training_step(self, batch: Any, batch_idx: int) -> torch.Tensor:
-            return super().training_step([batch["a"][0]], batch_idx)
-
-    sampler = own(BatchSampler, own(RandomSampler, data()), 2, True)
-    many = {"a": own(DataLoader, data(), batch_sampler=sampler), "b": own(DataLoader, own(Endless), batch_size=2)}
-    train(own, Several, {**many, "c": loader(own, num_workers=1)}, loader(own, 4, num_workers=1))
 
 
 def interrupted(observe: Any, own: Any) -> None:

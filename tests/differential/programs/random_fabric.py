@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-import io
+import pickle
 from collections.abc import Iterable, Sized
 from contextlib import nullcontext
 from datetime import timedelta
@@ -15,6 +15,7 @@ from torch.utils.checkpoint import checkpoint
 from torch.utils.data import BatchSampler, DataLoader, IterableDataset, SequentialSampler, TensorDataset
 
 from tests.differential.observing import Log, Options, begin, fabric, module, note, observe, pl, tensors_of, weights
+from tests.differential.programs.random_trainer import OPTIMIZERS
 
 # fmt: off
 OPTIONS: dict[str, tuple[Any, ...]] = {
@@ -22,13 +23,13 @@ OPTIONS: dict[str, tuple[Any, ...]] = {
     "model": ("plain", "dict", "list", "sequential", "compiled", "frozen", "batch_norm"), "lightning_module": (0, 1),
     "setup": ("together", "apart", "module only", "parts", "no move"), "made": (None, "init_module", "decorator"),
     "call": ("forward", "parts", "module", "before", "method", "marked", "twice", "functional"),
-    "optimizer": ("sgd", "adam", "adamw fused", "momentum", "lbfgs"), "loss": ("backward", "plain", "autograd.grad"),
+    "optimizer": tuple(OPTIMIZERS), "loss": ("backward", "plain", "autograd.grad"),
     "steps": (3, 1, 2, 4), "accumulate": (1, 2, 3), "no_sync": (False, True), "clip": (None, "norm", "value"),
     "precision": ("32-true", "bf16-mixed", "64-true", "bf16-true"), "checkpointed": (False, True),
     "data": (None, "loader", "shuffled", "own sampler", "iterable", "own batches", "workers"), "retain": (False, True),
     "save": (None, "plain", "filtered", "objects"), "load": ("plain", "not strict", "raw", "new model", "nothing"),
-    "collective": (None, "all_gather", "all_reduce", "broadcast", "first"), "scheduler": (False, True),
-    "rank_only": (None, "diagnostics", "evaluation", "saliency", "own head"), "gan": (False, True),
+    "scheduler": (False, True),
+    "rank_only": (None, "backward", "evaluation"), "gan": (False, True),
     "looks": (None, "iterable", "attributes", "state", "copy", "pickle", "names", "hooks", "set"),
     "callbacks": (False, True), "logger": (None, "csv", "own"), "seed": (None, 7), "no_grad": (False, True),
     "raises": (None, RuntimeError, KeyboardInterrupt), "logs": (False, True),
@@ -120,15 +121,8 @@ def said(model: Any, net: Any, x: torch.Tensor) -> torch.Tensor:
 
 
 def optimizer_of(parameters: Any) -> Any:
-    parameters = [p for p in parameters if p.requires_grad]
-    kinds: dict[str, Callable[[], Any]] = {
-        "sgd": lambda: torch.optim.SGD(parameters, lr=0.1),
-        "momentum": lambda: torch.optim.SGD(parameters, lr=0.1, momentum=0.9),
-        "adam": lambda: torch.optim.Adam(parameters, lr=0.1),
-        "adamw fused": lambda: torch.optim.AdamW(parameters, lr=0.1, fused=True),
-        "lbfgs": lambda: torch.optim.LBFGS(parameters, lr=0.1, max_iter=2),
-    }
-    return kinds[o.optimizer]()
+    cls, more = OPTIMIZERS[o.optimizer]
+    return cls([p for p in parameters if p.requires_grad], lr=0.1, **more)
 
 
 def random_fabric(observe: Any, own: Any, seed: int) -> None:
@@ -158,8 +152,8 @@ def ranked(fab: Any) -> None:
 def loop(fab: Any) -> None:
     if o.seed:
         fab.seed_everything(o.seed, workers=True)
-    if o.gan or o.rank_only == "own head":
-        several(fab)
+    if o.gan:
+        gan(fab)
         return
     with fab.init_module() if o.made == "init_module" else nullcontext():
         net = fab.init_module()(built)() if o.made == "decorator" else built()
@@ -184,7 +178,11 @@ def loop(fab: Any) -> None:
         if scheduler is not None:
             scheduler.step()
         note("state", f"step {n} weights {weights(net)}")
-        alone(fab, model, x)
+        if o.rank_only and fab.is_global_zero and o.model not in ("dict", "list"):
+            found = model.module(x[:2]).sum()
+            observe("alone", found)
+            if o.rank_only == "backward":
+                found.backward()
         if o.no_grad:
             with torch.no_grad():
                 observe("without gradient", said(model, net, x))
@@ -192,7 +190,6 @@ def loop(fab: Any) -> None:
         fab.log("loss", float(n), step=n)
         if o.lightning_module and o.logs:
             model.log("step", n)
-    collect(fab)
     save(fab, model, optimizer)
 
 
@@ -226,45 +223,21 @@ def step(fab: Any, model: Any, net: Any, optimizer: Any, x: Any, y: Any, n: int)
         optimizer.zero_grad()
 
 
-def several(fab: Any) -> None:
-    """Two models: a GAN, or a head for each rank."""
-    parts = [nn.Linear(8, 8), nn.Linear(8, 1)] if o.gan else [nn.Linear(8, 1), nn.Linear(8, 1)]
+def gan(fab: Any) -> None:
+    parts = [nn.Linear(8, 8), nn.Linear(8, 1)]
     made = [fab.setup(part, torch.optim.Adam(part.parameters(), lr=0.01)) for part in parts]
     torch.manual_seed(fab.global_rank)
     for n in range(o.steps):
         x = torch.randn(4, 8)
-        for turn, (model, optimizer) in enumerate(made):
-            if not o.gan and turn != fab.global_rank:
-                continue
+        for _, optimizer in made:
             optimizer.zero_grad()
-            loss = (made[1][0](made[0][0](x)) if o.gan else model.module(x)).mean()
-            fab.backward(loss) if o.gan else loss.backward()
+            fab.backward(made[1][0](made[0][0](x)).mean())
             optimizer.step()
         observe(f"step {n}", parts)
 
 
-def alone(fab: Any, model: Any, x: torch.Tensor) -> None:
-    """What the first rank does by itself."""
-    if not o.rank_only or not fab.is_global_zero or o.model in ("dict", "list"):
-        return
-    probe = x[:2].clone().requires_grad_(o.rank_only != "evaluation")
-    found = model.module(probe).sum()
-    if o.rank_only == "saliency":
-        observe("saliency", torch.autograd.grad(found, probe)[0])
-    elif o.rank_only == "diagnostics":
-        found.backward()
-        observe("probe", probe.grad)
-    else:
-        observe("score", found)
-
-
 def look(model: Any, net: Any) -> None:
     """What a program may ask the wrapper."""
-
-    def pickled() -> Any:
-        buffer = io.BytesIO()
-        torch.save(model.module, buffer)
-        return torch.load(io.BytesIO(buffer.getvalue()), weights_only=False)
 
     asked: dict[str, list[Callable[[], Any]]] = {
         "iterable": [
@@ -279,7 +252,7 @@ def look(model: Any, net: Any) -> None:
         ],
         "state": [lambda: dict(model.state_dict()), lambda: str(model.load_state_dict(model.state_dict()))],
         "copy": [lambda: [len(part._forward_hooks) for part in copy.deepcopy(model.module).modules()]],
-        "pickle": [pickled],
+        "pickle": [lambda: type(pickle.loads(pickle.dumps(model.module))).__name__],
         "names": [
             lambda: [[n for n, _ in net.named_parameters()], [n for n, _ in model.named_modules()], repr(model)],
             lambda: sorted(name for name in dir(model) if not name.startswith("_")),
@@ -292,20 +265,6 @@ def look(model: Any, net: Any) -> None:
             observe(f"{o.looks} {number}", ask())
         except Exception as error:
             observe(f"{o.looks} {number} raises", error)
-
-
-def collect(fab: Any) -> None:
-    rank = fab.global_rank
-    if o.collective == "all_gather":
-        observe("gathered", fab.all_gather({"a": torch.tensor(rank), "b": [torch.ones(1)]}))
-    elif o.collective == "all_reduce":
-        observe("reduced", [fab.all_reduce(torch.tensor(float(rank)), reduce_op=op) for op in ("mean", "sum")])
-    elif o.collective == "broadcast":
-        observe("broadcast", fab.broadcast({"rank": rank, "list": [1, 2]}))
-    elif o.collective == "first":
-        with fab.rank_zero_first():
-            observe("turn", rank)
-        fab.print("printed")
 
 
 def save(fab: Any, model: Any, optimizer: Any) -> None:

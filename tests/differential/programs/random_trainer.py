@@ -53,18 +53,6 @@ class Stream(IterableDataset[Any]):
         return iter([self.data[index] for index in range(len(self.data))])
 
 
-class Sized(Stream):
-    def __len__(self) -> int:
-        return len(self.data)
-
-
-class Batches(Sized):
-    """Any iterable that gives batches."""
-
-    def __iter__(self) -> Any:
-        return iter(self.data)
-
-
 class Batch:
     """A batch of the program's own type."""
 
@@ -97,8 +85,8 @@ def loader(data: Any, size: int = 4, **more: Any) -> Any:
 
 def train_loader(size: int = 4) -> Any:
     data = Numbers(o.batches * 4 - o.short)
-    if o.data in ("iterable", "iterable with length"):
-        return loader((Stream if o.data == "iterable" else Sized)(data), size)
+    if o.data == "iterable":
+        return loader(Stream(data), size)
     if o.data in ("map", "workers"):
         samplers: dict[Any, Callable[[], dict[str, Any]]] = {
             "own": lambda: {"sampler": make(Backwards, data)},
@@ -108,7 +96,7 @@ def train_loader(size: int = 4) -> Any:
         }
         return loader(data, size, num_workers=int(o.data == "workers"), **samplers[o.sampler]())
     plain, other = loader(data, size), loader(Numbers(6, seed=5), 2)
-    kinds = {"any iterable": Batches(plain), "dict": {"batch": plain}, "two": [plain, other]}
+    kinds = {"any iterable": list(plain), "dict": {"batch": plain}, "two": [plain, other]}
     if o.data in kinds:
         return kinds[o.data]
     return module("pytorch.utilities").CombinedLoader({"batch": plain, "other": other}, mode=o.data)
@@ -310,16 +298,13 @@ def _from_iterator(self: Any, dataloader_iter: Any) -> Any:
     return Plain.training_step(self, *(got[:2] if isinstance(got, tuple) and len(got) == 3 else (got, 0)))
 
 
-def _told(*_: Any) -> None:
-    observe("configured callback")
-
-
+CALLED = lambda *_: observe("called")  # noqa: E731
 OVERRIDES: dict[str, dict[str, Any]] = {
     "optimizer_step": {"optimizer_step": _optimizer_step},
     "closure again": {"optimizer_step": _optimizer_step},
     "clipping": {"configure_gradient_clipping": _clipping},
     "zero_grad": {"optimizer_zero_grad": lambda self, epoch, batch_idx, optimizer: optimizer.zero_grad(False)},
-    "configure_callbacks": {"configure_callbacks": lambda self: [cb.LambdaCallback(on_train_epoch_end=_told)]},
+    "configure_callbacks": {"configure_callbacks": lambda self: [cb.LambdaCallback(on_fit_end=CALLED)]},
     "configure_model": {"configure_model": lambda self: self.build()},
     "dataloader_iter": {"training_step": _from_iterator},
     "optional batch_idx": {"training_step": lambda self, batch: Plain.training_step(self, batch, 1)},
@@ -483,7 +468,7 @@ SCHEDULERS: dict[str, Callable[[Any], list[Any]]] = {
     "two": lambda opt: [rates.StepLR(opt, 1, 0.5), {"scheduler": rates.StepLR(opt, 2, 0.9), "interval": "step"}],
 }
 CALLBACKS: dict[Any, tuple[Any, dict[str, Any]]] = {
-    "lambda": (cb.LambdaCallback, {"on_train_start": lambda *_: observe("lambda")}),
+    "lambda": (cb.LambdaCallback, {"on_train_start": CALLED}),
     "learning rate": (cb.LearningRateMonitor, {"logging_interval": "step"}),
     "timer": (cb.Timer, {"duration": timedelta(hours=1)}),
     "summary": (cb.ModelSummary, {"max_depth": 2}),
@@ -515,7 +500,7 @@ OPTIONS: dict[str, tuple[Any, ...]] = {
     "accumulates": (None, "more later", "less later"), "clip": (None, ("norm", 0.1), ("value", 0.01)),
     "dropout": (0.2, 0.0), "batch_norm": (False, True), "frozen": (False, True), "compiled": (None, "module", "net"),
     # data
-    "data": ("map", "iterable", "iterable with length", "any iterable", "dict", "two", "max_size_cycle", "min_size",
+    "data": ("map", "iterable", "any iterable", "dict", "two", "max_size_cycle", "min_size",
              "workers"), "batches": (6, 1, 2, 3, 5, 7), "short": (0, 2), "shuffle": (False, True),
     "sampler": (None, "weighted", "own", "own batches"), "drop_last": (False, True), "val_loaders": (1, 0, 2),
     "val_data": ("map", "iterable", "empty", "short"), "by": ("arguments", "module", "datamodule"),
