@@ -3,13 +3,44 @@
 The record of the patch (`changes_results`) says it in words.
 """
 
+NUMBERS = r"state |logged |saw (?!raised)|call \w+\.(log_metrics|log_dict|log|step|save_checkpoint|training_step)\("
+"""Where other numbers show: weights, metrics, arguments."""
+
 BEGINS: dict[str, str] = {
+    "accumulation-across-validation": r"state gradients ",
+    "accumulation-without-batch-idx": r"call \w+\.on_before_backward|state |saw ",
+    "batch-size-finder-tried-size": r"message INFO (Batch size \d+ succeeded|Finished batch size finder)",
+    "batch-size-finder-val-loader": r"call |saw validation_step|message ",
+    "checkpoint-kept-on-resume": r"file \S+\.ckpt|state \w+ files |call \w+\.remove_checkpoint",
+    "checkpoint-permission-error": r"call .*on_exception|end raises PermissionError|saw raised = PermissionError",
+    "dataloader-check-without-iterating": NUMBERS,
+    "ddp-static-graph-manual": r"state ",
+    "fabric-submodule-sync": r"saw (gradients|loss|norm|iterable \d|attributes \d)|state step",
+    "fit-resets-should-stop": r"call |state |saw |message ",
     "frozen-batch-norm": r"state gradients |call SGD\.",
+    "logged-number-precision": rf"warning UserWarning You called `self\.log|{NUMBERS}",
+    "logged-tensor-precision": NUMBERS,
+    "lr-finder-applies-lr": r"state |warning LightningPatchesWarning The learning rate finder has set all parameter",
+    "lr-finder-restarting-flag": NUMBERS,
+    "lr-finder-train-loader": NUMBERS,
+    "lr-finder-val-loader": NUMBERS,
+    "resume-single-iteration": NUMBERS,
+    "sampler-set-epoch": r"saw set_epoch|call \w+\.set_epoch",
+    "tuner-cleanup-on-error": r"message INFO Restor|call \w+\.(load_checkpoint|on_exception)\(|file \S*\.(lr_f|scale_b)"
+    r"|state \w+ files |warning LightningPatchesWarning .* a finder failed",
+    "validation-after-short-epoch": r"call \w+\.on_validation_model_eval|state on_validation_start|saw validation_step",
 }
 """The lines with which a program begins to do something else; what follows are consequences."""
 
-ONLY: dict[str, str] = {}
+ONLY: dict[str, str] = {
+    "csv-logger-hparams-once": r"call LocalFileSystem\.",
+    "fabric-mark-forward-method": r"saw names \d = ",
+    "sigterm-at-batch-boundary": r"call (object of )?LightningEnvironment\.\w+\(",
+    "trusted-checkpoint-load": r"warning LightningPatchesWarning \S+ holds objects that torch does not load by default",
+    "warn-mid-epoch-resume": r"warning LightningPatchesWarning This training is resumed from a checkpoint",
+    "warn-removed-hooks": r"warning LightningPatchesWarning ",
+}
 """All lines that differ."""
 
-SILENT: tuple[str, ...] = ()
-"""Patches whose record says nothing, since no result changes."""
+SILENT = ("trusted-checkpoint-load", "warn-mid-epoch-resume", "warn-removed-hooks", "sigterm-at-batch-boundary")
+"""Patches whose record need not say anything, since no result changes."""

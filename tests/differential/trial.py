@@ -270,15 +270,22 @@ def judge(release: Release, program: Program) -> Outcome:
     return outcome
 
 
+NEAR = 8
+"""So many lines after a difference, a line has only been shifted by others that went or came before it."""
+
+
 def first_differences(before: Trace, after: Trace) -> list[tuple[str, str]]:
-    """The lines with which each rank begins to do something else, in the first process in which one does."""
+    """The lines with which each rank begins to do something else, in the first process in which one does: what stock
+    does, and what comes instead; "" where lines have only come or gone."""
     found: dict[str, tuple[str, str]] = {}
     for name in sorted({*before.lines, *after.lines}):
         if not name.endswith("status"):
             pairs = zip_longest(before.lines.get(name, []), after.lines.get(name, []), fillvalue="")
-            pair = next((pair for pair in pairs if pair[0] != pair[1]), None)
-            if pair is not None:
-                found[name] = pair
+            at = next((at for at, (one, other) in enumerate(pairs) if one != other), None)
+            if at is not None:
+                old, new = before.lines.get(name, [])[at:], after.lines.get(name, [])[at:]
+                gone, come = bool(new) and new[0] in old[1:NEAR], bool(old) and old[0] in new[1:NEAR]
+                found[name] = "" if come or not old else old[0], "" if gone or not new else new[0]
     first = min((name.partition(".")[0] for name in found), default="")
     return [pair for name, pair in found.items() if name.startswith(first)] or [("exit status", "")]
 
@@ -293,7 +300,7 @@ def why(patch: str, before: Trace, after: Trace) -> str:
     if any(died) and all((dies or not old) and not ERROR.match(new) for dies, (old, new) in zip(died, pairs)):
         return "no longer dies of an error"
     begins = by_design.BEGINS.get(patch)
-    if begins and all(re.match(begins, line) for pair in pairs for line in pair if line):
+    if begins and any(map(any, pairs)) and all(re.match(begins, line) for pair in pairs for line in pair if line):
         return "by design"
     only = by_design.ONLY.get(patch)
     old, new = Counter(before.all_lines()), Counter(after.all_lines())
