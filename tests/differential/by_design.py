@@ -44,3 +44,4 @@ ONLY: dict[str, str] = {
 
 SILENT = ("trusted-checkpoint-load", "warn-mid-epoch-resume", "warn-removed-hooks", "sigterm-at-batch-boundary")
 """Patches whose record need not say anything, since no result changes."""
+DECLARED = {*BEGINS, *ONLY}

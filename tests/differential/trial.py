@@ -254,13 +254,17 @@ def judge(release: Release, program: Program) -> Outcome:
     if any(release.run(program, False) != stock for _ in range(2)):
         return Outcome(program, "flaky")
     outcome = Outcome(program, "finding", differs=first_differences(stock, patched))
-    for name in release.patches_called(program):
+    rest = patched
+    for name in sorted(release.patches_called(program), key=lambda name: name not in by_design.DECLARED):
         alone = release.run(program, True, name)
         if alone != stock:
             outcome.patches[name] = why(name, stock, alone)
+        if alone == patched:  # it does all of it, and the others nothing
+            outcome.patches, rest = {name: outcome.patches[name]}, stock
+            break
     if outcome.patches and all(outcome.patches.values()):
-        without = ",".join(f"-{name}" for name in outcome.patches)
-        rest = release.run(program, True, without)
+        if rest != stock:
+            rest = release.run(program, True, ",".join(f"-{name}" for name in outcome.patches))
         if rest == stock:
             outcome.verdict = "by design"
             return outcome
