@@ -5,7 +5,6 @@ import importlib
 import json
 import os
 import runpy
-import shutil
 import sys
 import threading
 
@@ -13,7 +12,7 @@ if os.environ["SCENARIO_SHIM"] == "1":
     import lightning_patches
 
 from tests.differential import extending, harms, observing
-from tests.differential.observing import CWD, OUT, note
+from tests.differential.observing import OUT, note
 
 TASK = json.loads(os.environ["DIFFERENTIAL"])
 PATCHES = os.path.join("lightning_patches", "patches", "")
@@ -55,27 +54,9 @@ def run() -> None:
     extending.arrange(spec)
     known = {"observe": observing.observe, "own": own, "seed": TASK["seed"], "process": TASK["process"]}
     given = {name: known[name] for name in TASK["parameters"]}
-    if spec.get("kind") == "repeated":
-        repeat(program, given)
-    else:
-        program(**given)
-    if not spec:
-        gc.collect()
-        note("held", own.alive())
-
-
-def repeat(program, given) -> None:  # type: ignore[no-untyped-def]
-    """Note by how many objects each repetition grows, once caches are full."""
-    counts = []
-    for _ in range(TASK["extension"]["times"] + 4):
-        os.mkdir(f"{CWD}/turn")
-        os.chdir(f"{CWD}/turn")
-        program(**given)
-        os.chdir(CWD)
-        shutil.rmtree("turn")
-        gc.collect()
-        counts.append(len(gc.get_objects()))
-    note("held", f"{given['own'].alive()}, {(counts[-1] - counts[3]) // TASK['extension']['times']} more each time")
+    program(**given)
+    gc.collect()
+    note("held", own.alive())
 
 
 def main() -> None:

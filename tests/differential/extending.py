@@ -34,13 +34,8 @@ LEFT_OUT = {
     *(f"{stage}_dataloader" for stage in ("train", "val", "test", "predict")),
 }
 """What no program overrides, or what changes it by being there."""
-BRACKETS = (
-    ("on_validation_start", "on_validation_end"),
-    ("on_validation_epoch_start", "on_validation_epoch_end"),
-    ("on_validation_batch_start", "on_validation_batch_end"),
-    ("on_train_batch_start", "on_train_batch_end"),
-    ("eval", "train"),
-)
+LENT = ("validation", "validation_epoch", "validation_batch", "train_batch")
+BRACKETS = (*((f"on_{when}_start", f"on_{when}_end") for when in LENT), ("eval", "train"))
 """Pairs of methods between which a program may lend itself other weights: an average, a merged layer."""
 HOME = types.ModuleType("differential_own")
 """The module of the classes that are made, where pickle finds them."""

@@ -49,11 +49,10 @@ KINDS: dict[str, dict[str, Any]] = {
     "read-only": {},
     "spawned workers": {},
     "without assertions": {},
-    "repeated": {"times": (4,)},
 }
 """How a program may be extended, and what is drawn for it. ``at`` counts the methods in the order of their first call;
 ``what`` is "" for a function that a default patch replaces. See ``extending.py``."""
-SELDOM = ("spawned workers", "without assertions", "repeated")
+SELDOM = ("spawned workers", "without assertions")
 """Kinds that take seconds."""
 
 
@@ -95,11 +94,7 @@ def functions() -> tuple[Program, ...]:
 
 
 def named(name: str, extension: str = "{}") -> Program:
-    """The program of a name.
-
-    Raises:
-        StopIteration: there is none.
-    """
+    """The program of a name."""
     return replace(next(program for program in functions() if program.function == name), extension=extension)
 
 

@@ -130,47 +130,6 @@ def resumed(observe: Any, own: Any) -> None:
     tr.validate(model, loader(own, 4), ckpt_path="best", verbose=False)
 
 
-def tuner(observe: Any, own: Any) -> None:
-    """The learning rate finder and the batch size finder, then a training."""
-    model, tr = own(Model), trainer(own, logger=False)
-    tuned = own(module("pytorch.tuner").Tuner, tr)
-
-    class Sized(pl.LightningDataModule):
-        batch_size = 2
-
-        def train_dataloader(self) -> Any:
-            return loader(own, 32, self.batch_size)
-
-        def val_dataloader(self) -> Any:
-            return loader(own, 4, self.batch_size)
-
-    made = own(Sized)
-    found = tuned.lr_find(model, datamodule=made, num_training=8, update_attr=True)
-    observe("suggested", found.suggestion(skip_begin=1, skip_end=1))
-    observe("size", tuned.scale_batch_size(model, datamodule=made, max_trials=2, steps_per_trial=1))
-    tr.fit(model, datamodule=made)
-    told(model, tr)
-
-
-def finetuning(observe: Any, own: Any) -> None:
-    """A backbone that is frozen at first, with its batch norm in training or not."""
-    for train_bn in (True, False):
-        given = {"unfreeze_backbone_at_epoch": 1, "train_bn": train_bn, "verbose": False}
-        train(own, callbacks=[own(pl.callbacks.BackboneFinetuning, **given)], max_epochs=3)
-
-
-def progress(observe: Any, own: Any) -> None:
-    """Progress bars, of Lightning's two kinds, and an entry of the program's own among their metrics."""
-
-    class Shown(Model):
-        def on_train_batch_end(self, *_: Any) -> None:
-            self.trainer.progress_bar_metrics["own"] = torch.ones(3).numpy()
-            observe("bar", dict(self.trainer.progress_bar_metrics))
-
-    for bar in (pl.callbacks.RichProgressBar, pl.callbacks.TQDMProgressBar):
-        train(own, Shown, callbacks=[own(bar)], enable_progress_bar=True, max_epochs=1)
-
-
 def samplers(observe: Any, own: Any) -> None:
     """Two ranks, with a sampler of the program's own that Lightning wraps, an environment, and metrics in common."""
 
