@@ -42,6 +42,4 @@ ONLY: dict[str, str] = {
 }
 """All lines that differ."""
 
-SILENT = ("trusted-checkpoint-load", "warn-mid-epoch-resume", "warn-removed-hooks", "sigterm-at-batch-boundary")
-"""Patches whose record need not say anything, since no result changes."""
 DECLARED = {*BEGINS, *ONLY}

@@ -85,11 +85,7 @@ class _Name(str):
 
 
 class Own:
-    """Makes the objects of a program, extended.
-
-    Args:
-        spec: the kind of extension, and what was drawn for it.
-    """
+    """Makes the objects of a program, extended. ``spec`` is the kind of extension, and what was drawn for it."""
 
     def __init__(self, spec: dict[str, Any]) -> None:
         self.spec = spec
@@ -209,13 +205,8 @@ SPIES = ("overridden", "any arguments", "fewer arguments", "properties", "raises
 
 
 def wrap(location: str, how: str) -> None:
-    """Wrap a function as tools do.
-
-    Args:
-        location: ``"torch:save"``, or ``"pytorch.x:Y.z"`` of Lightning.
-        how: ``"mock"``, ``"wrapt"``, ``"plain"`` (without the signature of its original), or ``"checker"``, which
-            looks at the arguments as the signature names and types them.
-    """
+    """Wrap ``"torch:save"``, or ``"pytorch.x:Y.z"`` of Lightning, as tools do: ``"plain"`` has not the signature of its
+    original, ``"checker"`` looks at the arguments as the signature names and types them."""
     name, _, attribute = location.partition(":")
     try:
         owner: Any = torch if name == "torch" else module(name)

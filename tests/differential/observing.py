@@ -184,13 +184,8 @@ def note_files() -> None:
 
 
 class Options:
-    """The options of a random program, as attributes. Most are as usual, so that most programs are legal.
-
-    Args:
-        seed: of the program.
-        values: of each option, the usual one first.
-        likely: how much more often than others an option is not as usual.
-    """
+    """The options of a random program, as attributes. Most have their first value, so that most programs are legal;
+    ``likely`` says which have it more or less often than others."""
 
     def __init__(self, seed: int, values: dict[str, tuple[Any, ...]], likely: dict[str, float]) -> None:
         density = random.Random(seed).choice((0.05, 0.1, 0.15, 0.25))

@@ -58,15 +58,7 @@ SELDOM = ("spawned workers", "without assertions")
 
 @dataclass(frozen=True)
 class Program:
-    """One program.
-
-    Args:
-        file: its module, or the path of a script and its arguments.
-        function: its name.
-        parameters: what it asks for.
-        seed: of a random one.
-        extension: how its classes are extended, as JSON.
-    """
+    """Its module and name (or a script with its arguments), what it asks for, its seed, its extension as JSON."""
 
     file: str
     function: str
@@ -134,12 +126,8 @@ def default(version: str) -> tuple[str, ...]:
 
 @dataclass
 class Trace:
-    """What a program did: the lines of each rank of each process, and the exit statuses (124: it hung).
-
-    Args:
-        lines: by process and rank.
-        called: the files of the patches into which it called, if that was asked for.
-    """
+    """What a program did: lines by process and rank, with the exit statuses (124: it hung); and the files of the
+    patches into which it called, if that was asked for."""
 
     lines: dict[str, list[str]] = field(default_factory=dict)
     called: set[str] = field(default_factory=set, compare=False)
@@ -155,11 +143,7 @@ def distribution(version: str) -> str:
 
 class Release:
     """Runs programs on one release, in processes that are forked from one that has imported it.
-
-    Args:
-        version: of Lightning.
-        harm: a bug of ``harms.py`` that is planted in a patch.
-    """
+    ``harm`` is a bug of ``harms.py`` that is planted in a patch."""
 
     def __init__(self, version: str, harm: str = "") -> None:
         self.version = version
@@ -226,14 +210,8 @@ class Release:
 
 @dataclass
 class Outcome:
-    """What came of a program.
-
-    Args:
-        program: the program.
-        verdict: "same", "by design", "flaky", or "finding".
-        patches: that differ alone, each with why it may ("" for nothing).
-        differs: the first lines that differ, those of stock and those with the patches.
-    """
+    """What came of a program: "same", "by design", "flaky" or "finding"; the patches that differ alone, each with why
+    it may ("" for nothing); and the first lines that differ, of stock and with the patches."""
 
     program: Program
     verdict: str

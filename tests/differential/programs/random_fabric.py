@@ -29,12 +29,12 @@ OPTIONS: dict[str, tuple[Any, ...]] = {
     "data": (None, "loader", "shuffled", "own sampler", "iterable", "own batches", "workers"), "retain": (False, True),
     "save": (None, "plain", "filtered", "objects"), "load": ("plain", "not strict", "raw", "new model", "nothing"),
     "scheduler": (False, True),
-    "rank_only": (None, "backward", "evaluation"), "gan": (False, True),
+    "rank_only": (None, "backward", "evaluation"),
     "looks": (None, "iterable", "attributes", "state", "copy", "pickle", "names", "hooks", "set"),
     "callbacks": (False, True), "logger": (None, "csv", "own"), "seed": (None, 7), "no_grad": (False, True),
     "raises": (None, RuntimeError, KeyboardInterrupt), "logs": (False, True),
 }
-LIKELY = {"strategy": 2, "model": 3, "call": 3, "save": 2, "looks": 2, "gan": 0.5, "raises": 0.5}
+LIKELY = {"strategy": 2, "model": 3, "call": 3, "save": 2, "looks": 2, "raises": 0.5}
 # fmt: on
 o: Options
 
@@ -152,9 +152,6 @@ def ranked(fab: Any) -> None:
 def loop(fab: Any) -> None:
     if o.seed:
         fab.seed_everything(o.seed, workers=True)
-    if o.gan:
-        gan(fab)
-        return
     with fab.init_module() if o.made == "init_module" else nullcontext():
         net = fab.init_module()(built)() if o.made == "decorator" else built()
     optimizer = optimizer_of(net.parameters())
@@ -221,19 +218,6 @@ def step(fab: Any, model: Any, net: Any, optimizer: Any, x: Any, y: Any, n: int)
             observe("norm", fab.clip_gradients(model, optimizer, **limit))
         optimizer.step()
         optimizer.zero_grad()
-
-
-def gan(fab: Any) -> None:
-    parts = [nn.Linear(8, 8), nn.Linear(8, 1)]
-    made = [fab.setup(part, torch.optim.Adam(part.parameters(), lr=0.01)) for part in parts]
-    torch.manual_seed(fab.global_rank)
-    for n in range(o.steps):
-        x = torch.randn(4, 8)
-        for _, optimizer in made:
-            optimizer.zero_grad()
-            fab.backward(made[1][0](made[0][0](x)).mean())
-            optimizer.step()
-        observe(f"step {n}", parts)
 
 
 def look(model: Any, net: Any) -> None:

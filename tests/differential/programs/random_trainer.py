@@ -53,17 +53,6 @@ class Stream(IterableDataset[Any]):
         return iter([self.data[index] for index in range(len(self.data))])
 
 
-class Batch:
-    """A batch of the program's own type."""
-
-    def __init__(self, items: Any) -> None:
-        self.x, self.y = (torch.stack(parts) for parts in zip(*items))
-
-    def to(self, *arguments: Any, **named: Any) -> Batch:
-        self.x, self.y = self.x.to(*arguments, **named), self.y.to(*arguments, **named)
-        return self
-
-
 class Backwards(torch.utils.data.Sampler[int]):
     def __init__(self, data: Any) -> None:
         self.data = data
@@ -79,7 +68,6 @@ class Backwards(torch.utils.data.Sampler[int]):
 
 
 def loader(data: Any, size: int = 4, **more: Any) -> Any:
-    more |= {"collate_fn": Batch} if o.batch_type == "custom" else {}
     return make(DataLoader, data, **({"batch_size": size} if "batch_sampler" not in more else {}), **more)
 
 
@@ -142,7 +130,7 @@ def fail(where: str, trainer: Any = None) -> None:
 
 def sized() -> dict[str, int]:
     """For a batch whose size Lightning cannot know."""
-    return {"batch_size": 4} if o.batch_type == "custom" or o.overrides == "dataloader_iter" else {}
+    return {"batch_size": 4} if o.overrides == "dataloader_iter" else {}
 
 
 class Settings:
@@ -164,10 +152,6 @@ class Plain(pl.LightningModule):
         self.spare = nn.Linear(3, 3) if o.unused else None
         self.critic = nn.Linear(1, 1) if o.manual == "gan" else None
         self.scale = nn.Linear(8, 8).requires_grad_(False).eval() if o.frozen else nn.Identity()
-        if o.log_also == "metric":
-            import torchmetrics
-
-            self.error = torchmetrics.MeanSquaredError()
         if o.overrides != "configure_model":
             self.build()
 
@@ -183,15 +167,8 @@ class Plain(pl.LightningModule):
     def loss(self, batch: Any, training: bool = False) -> torch.Tensor:
         if training and o.data in ("dict", "max_size_cycle", "min_size", "two"):
             batch = batch["batch"] if isinstance(batch, dict) else batch[0]
-        if isinstance(batch, Batch):
-            dtype = self.net[0].weight.dtype  # nobody converts a batch of the program's own type
-            batch = batch.x.to(dtype), batch.y.to(dtype)
         x, y = (batch["x"], batch["y"]) if isinstance(batch, dict) else batch
         return nn.functional.mse_loss(self(x), y)
-
-    def measured(self, loss: Any) -> Any:
-        self.error(loss.reshape(1).float(), torch.zeros(1))
-        return self.error
 
     def training_step(self, batch: Any, batch_idx: int) -> Any:
         fail("training_step", self.trainer)
@@ -288,11 +265,6 @@ def _optimizer_step(self: Any, epoch: int, batch_idx: int, optimizer: Any, optim
         optimizer.step(closure=optimizer_closure)
 
 
-def _clipping(self: Any, optimizer: Any, gradient_clip_val: Any = None, gradient_clip_algorithm: Any = None) -> None:
-    observe("clipping", [gradient_clip_val, str(gradient_clip_algorithm)])
-    self.clip_gradients(optimizer, gradient_clip_val=0.2, gradient_clip_algorithm="norm")
-
-
 def _from_iterator(self: Any, dataloader_iter: Any) -> Any:
     got = next(dataloader_iter)
     return Plain.training_step(self, *(got[:2] if isinstance(got, tuple) and len(got) == 3 else (got, 0)))
@@ -302,7 +274,6 @@ CALLED = lambda *_: observe("called")  # noqa: E731
 OVERRIDES: dict[str, dict[str, Any]] = {
     "optimizer_step": {"optimizer_step": _optimizer_step},
     "closure again": {"optimizer_step": _optimizer_step},
-    "clipping": {"configure_gradient_clipping": _clipping},
     "zero_grad": {"optimizer_zero_grad": lambda self, epoch, batch_idx, optimizer: optimizer.zero_grad(False)},
     "configure_callbacks": {"configure_callbacks": lambda self: [cb.LambdaCallback(on_fit_end=CALLED)]},
     "configure_model": {"configure_model": lambda self: self.build()},
@@ -421,12 +392,12 @@ def trainer_of(own_callback: Any, directory: str = "run", **more: Any) -> Any:
 
 # ------------------------------------------------------------------------------------------------------------ options
 
+# fmt: off
 HOOKS = (
     *("on_train_epoch_end", "on_train_start", "on_train_batch_start", "on_before_optimizer_step", "on_train_batch_end"),
     *("on_validation_epoch_end", "on_validation_batch_end", "on_train_epoch_start", "callback on_train_epoch_end"),
     *("on_validation_start", "callback on_train_batch_end", "callback on_validation_epoch_end"),
 )
-# fmt: off
 ALSO: dict[str, Callable[[Any, Any, int], dict[str, Any]]] = {
     "int": lambda m, loss, n: {"value": n, "on_epoch": False}, "float": lambda m, loss, n: {"value": 0.1 + n},
     "large int": lambda m, loss, n: {"value": 2**24 + 1 + n, "reduce_fx": "max"},
@@ -441,17 +412,15 @@ ALSO: dict[str, Callable[[Any, Any, int], dict[str, Any]]] = {
     "gradient": lambda m, loss, n: {"value": loss.requires_grad_(), "enable_graph": True},
     "nan": lambda m, loss, n: {"value": float("nan") if n == 1 else 1.0},
     "int tensor": lambda m, loss, n: {"value": torch.tensor(n)},
-    "metric": lambda m, loss, n: {"value": m.measured(loss)},
     "rank zero": lambda m, loss, n: {"value": loss, "rank_zero_only": True},
 }
-LOG: dict[str, dict[str, Any]] = {"step": {}, "plain": {}, "epoch": {"on_step": False, "on_epoch": True}}
-LOG |= {"both": {"on_step": True, "on_epoch": True}, "sync": {"sync_dist": True}, "max": {"reduce_fx": "max"}}
+LOG: dict[str, dict[str, Any]] = {
+    "step": {}, "plain": {}, "epoch": {"on_step": False, "on_epoch": True}, "both": {"on_step": True, "on_epoch": True},
+    "sync": {"sync_dist": True}, "max": {"reduce_fx": "max"},
+}
 OPTIMIZERS: dict[str, tuple[Any, dict[str, Any]]] = {
-    "sgd": (optim.SGD, {}),
-    "momentum": (optim.SGD, {"momentum": 0.9}),
-    "adam": (optim.Adam, {}),
-    "adamw fused": (optim.AdamW, {"fused": True}),
-    "lbfgs": (optim.LBFGS, {"max_iter": 3}),
+    "sgd": (optim.SGD, {}), "momentum": (optim.SGD, {"momentum": 0.9}), "adam": (optim.Adam, {}),
+    "adamw fused": (optim.AdamW, {"fused": True}), "lbfgs": (optim.LBFGS, {"max_iter": 3}),
 }
 SCHEDULERS: dict[str, Callable[[Any], list[Any]]] = {
     "step epoch": lambda opt: [rates.StepLR(opt, 1, 0.5)],
@@ -459,18 +428,15 @@ SCHEDULERS: dict[str, Callable[[Any], list[Any]]] = {
     "every 2 batches": lambda opt: [{"scheduler": rates.StepLR(opt, 1, 0.9), "interval": "step", "frequency": 2}],
     "every 2 epochs": lambda opt: [{"scheduler": rates.StepLR(opt, 1, 0.5), "frequency": 2, "name": "named"}],
     "plateau val": lambda opt: [{"scheduler": rates.ReduceLROnPlateau(opt, patience=0), "monitor": "val_loss"}],
-    "plateau train": lambda opt: [
-        {"scheduler": rates.ReduceLROnPlateau(opt, patience=0), "monitor": "train_loss", "strict": False}
-    ],
+    "plateau train": lambda opt: [{"scheduler": rates.ReduceLROnPlateau(opt), "monitor": "train_loss"}],
     "one cycle": lambda opt: [{"scheduler": rates.OneCycleLR(opt, 0.2, 40, cycle_momentum=False), "interval": "step"}],
     "lambda": lambda opt: [rates.LambdaLR(opt, lambda n: 1 / (1 + n))],
     "cosine": lambda opt: [rates.CosineAnnealingWarmRestarts(opt, 2)],
     "two": lambda opt: [rates.StepLR(opt, 1, 0.5), {"scheduler": rates.StepLR(opt, 2, 0.9), "interval": "step"}],
 }
 CALLBACKS: dict[Any, tuple[Any, dict[str, Any]]] = {
-    "lambda": (cb.LambdaCallback, {"on_train_start": CALLED}),
-    "learning rate": (cb.LearningRateMonitor, {"logging_interval": "step"}),
-    "timer": (cb.Timer, {"duration": timedelta(hours=1)}),
+    "lambda": (cb.LambdaCallback, {"on_train_start": CALLED}), "timer": (cb.Timer, {"duration": timedelta(hours=1)}),
+    "learning rate": (cb.LearningRateMonitor, {"logging_interval": "step"}), "rich": (cb.RichProgressBar, {}),
     "summary": (cb.ModelSummary, {"max_depth": 2}),
     "early": (cb.EarlyStopping, {"monitor": "val_loss", "patience": 0, "strict": False}),
     "early patient": (cb.EarlyStopping, {"monitor": "val_loss", "patience": 1, "mode": "max", "strict": False}),
@@ -479,7 +445,6 @@ CALLBACKS: dict[Any, tuple[Any, dict[str, Any]]] = {
     "swa from 1": (cb.StochasticWeightAveraging, {"swa_lrs": 0.05, "swa_epoch_start": 1, "annealing_epochs": 1}),
     "more later": (cb.GradientAccumulationScheduler, {"scheduling": {0: 1, 1: 2}}),
     "less later": (cb.GradientAccumulationScheduler, {"scheduling": {0: 2, 1: 1}}),
-    "rich": (cb.RichProgressBar, {}),
 }
 TRAINER: dict[str, tuple[Any, ...]] = {
     "max_epochs": (2, 1, 3), "max_steps": (-1, 3, 5, 8), "min_epochs": (None, 2), "inference_mode": (True, False),
@@ -504,7 +469,7 @@ OPTIONS: dict[str, tuple[Any, ...]] = {
              "workers"), "batches": (6, 1, 2, 3, 5, 7), "short": (0, 2), "shuffle": (False, True),
     "sampler": (None, "weighted", "own", "own batches"), "drop_last": (False, True), "val_loaders": (1, 0, 2),
     "val_data": ("map", "iterable", "empty", "short"), "by": ("arguments", "module", "datamodule"),
-    "batch_type": ("tuple", "dict", "custom"),
+    "batch_type": ("tuple", "dict"),
     # the module
     "optimizer": (*OPTIMIZERS, "none"), "groups": (1, 2), "configured": ("optimizer", "list", "dict", "lists"),
     "scheduler": (None, *SCHEDULERS),
