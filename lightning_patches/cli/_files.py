@@ -1,0 +1,147 @@
+"""Files that a stranger wrote: what is read of them has bounds, and what a parser makes of them is an answer of ours.
+
+    with _files.parsing(path):
+        data = json.loads(_files.read_text(path))
+
+ends with status 2 and the file's name where the file cannot be read or understood, and never with a traceback.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import re
+import stat
+from contextlib import contextmanager
+from typing import Any, BinaryIO, Iterator
+
+from lightning_patches.cli import UsageError
+
+MAX_BYTES = 16 << 20
+"""Of a file that is read as a whole. The largest lock files have some megabytes."""
+MAX_SCRIPT = 192 << 10
+"""Of a Python script. Below 3.11 the parser of Python itself dies of an expression with 130,000 levels, which takes
+two bytes a level."""
+MAX_LINE = 4096
+"""Of a line that is matched with patterns: no symptom and no requirement is longer."""
+MAX_DEPTH = 100
+"""Of brackets within each other in YAML, and of the parts of a key in TOML. No file that people use comes near it."""
+
+
+def open_regular(path: str) -> BinaryIO:
+    """A file, open to be read. One that never ends, or that waits for somebody to write, is no file to look through.
+
+    Raises:
+        OSError: there is none, or it is a directory, a device or a pipe.
+    """
+    flags = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_NONBLOCK", "O_NOCTTY", "O_BINARY", "O_CLOEXEC"))
+    try:
+        file = os.fdopen(os.open(path, flags), "rb")  # of a directory it is an error that says so
+    except ValueError as error:  # a null byte in the name
+        raise OSError(0, str(error)) from None
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise OSError(0, "It is no regular file")
+    return file
+
+
+def read(path: str, most: int = MAX_BYTES) -> bytes:
+    """What is in a file.
+
+    Raises:
+        UsageError: it cannot be read, or is larger than ``most`` bytes.
+    """
+    try:
+        with open_regular(path) as file:
+            found = file.read(most + 1)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror or error}") from None
+    if len(found) > most:
+        size = f"{most >> 20} MB" if most >= 1 << 20 else f"{most >> 10} KB"
+        raise UsageError(f"{path} cannot be read: it is larger than {size}")
+    return found
+
+
+def read_text(path: str, most: int = MAX_BYTES) -> str:
+    """The same as text.
+
+    Raises:
+        UsageError: it cannot be read, is too large, or is not text.
+    """
+    try:
+        return read(path, most).decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise UsageError(f"{path} cannot be read: it is not text") from None
+
+
+def lines(text: str) -> list[str]:
+    """The lines of a text, each cut to :data:`MAX_LINE` characters, to be matched with patterns."""
+    return [line[:MAX_LINE] for line in text.splitlines()]
+
+
+@contextmanager
+def parsing(path: str) -> Iterator[None]:
+    """Around all that is done with what a file holds, until it has the form that is expected of it.
+
+    Raises:
+        UsageError: in place of what a parser raises, or the look for what is not there.
+    """
+    try:
+        yield
+    except (RecursionError, MemoryError):
+        raise UsageError(f"{path} cannot be read: it is nested too deeply") from None
+    except (ValueError, TypeError, AttributeError, LookupError, SyntaxError) as error:
+        said = " ".join(str(error).split())[:200]
+        raise UsageError(f"{path} is not what its name says: {said}") from None
+
+
+def parse_json(text: str) -> Any:
+    """JSON, in which all numbers are floats: a large integer takes long to make of its digits."""
+    return json.loads(text, parse_int=float)
+
+
+def parse_toml(text: str) -> Any:
+    """TOML.
+
+    Raises:
+        UsageError: nothing is installed that reads it.
+    """
+    toml = _library("TOML", "Python 3.11 or `pip install tomli`", "tomllib", "tomli")
+    for line in text.splitlines():
+        # For a key of many parts the parser takes the square of their number.
+        keys = re.split(r"[^\w.\s'-]", re.sub(r'"[^"\\]*(?:\\.[^"\\]*)*"?', "", line))
+        if max(key.count(".") for key in keys) > MAX_DEPTH:
+            raise ValueError(f"a key has more than {MAX_DEPTH} parts")
+    return toml.loads(text)
+
+
+def parse_yaml(text: str) -> Any:
+    """YAML, in which every value is text: 3.10 stays what it is.
+
+    Raises:
+        UsageError: nothing is installed that reads it.
+    """
+    yaml = _library("YAML", "`pip install PyYAML`", "yaml")
+
+    class Plain(yaml.BaseLoader):  # type: ignore[misc,name-defined]
+        """Takes the square of the depth, where libyaml, which has a bound of its own, is not there."""
+
+        def fetch_flow_collection_start(self, token: Any) -> None:
+            if self.flow_level > MAX_DEPTH:
+                raise yaml.YAMLError("it is nested too deeply")
+            super().fetch_flow_collection_start(token)
+
+    try:
+        return yaml.load(text, Loader=getattr(yaml, "CBaseLoader", Plain))
+    except yaml.YAMLError as error:
+        raise ValueError(str(error)) from None
+
+
+def _library(format_: str, remedy: str, *names: str) -> Any:
+    for name in names:
+        try:
+            return importlib.import_module(name)
+        except ModuleNotFoundError:
+            continue
+    raise UsageError(f"reading {format_} needs {remedy}, which comes with the extra: lightning-patches[audit].")
