@@ -56,11 +56,17 @@ def _is_first() -> bool:
     return rank() == 0 and ("RANK" in os.environ or os.environ.get("NODE_RANK", "0") in ("", "0"))
 
 
-def notice(message: str, urgent: bool = False) -> None:
+def printable(text: str) -> str:
+    """``text`` in one line, without what a terminal obeys: control characters, and marks that turn the direction of
+    writing. Each is replaced and none taken out, so that what stands around it does not become another."""
+    return text if text.isprintable() else "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)
+
+
+def notice(message: str, urgent: bool = False, details: str = "") -> None:
     """One line on stderr, from the speaker only. Never raises: a closed stderr must not end a training."""
     if (quiet and not urgent) or not (urgent or is_speaker()):
         return
-    say(message)
+    say(message, details)
 
 
 def notice_once(key: str, message: str) -> None:
@@ -70,12 +76,13 @@ def notice_once(key: str, message: str) -> None:
         notice(message)
 
 
-def say(message: str) -> None:
-    """One line on stderr, if there is one to write to.
+def say(message: str, details: str = "") -> None:
+    """One line on stderr, if there is one to write to, and below it the lines of ``details``.
 
     Past the stream's buffer: what cannot be written would stay in it and turn the program's exit status into 120.
     """
-    stream, line = sys.stderr, f"lightning_patches: {message}\n"
+    lines = [f"lightning_patches: {printable(message)}", *(f"  {printable(line)}" for line in details.splitlines())]
+    stream, line = sys.stderr, "\n".join(lines) + "\n"
     try:
         if stream is sys.__stderr__ and stream is not None:
             stream.flush()
@@ -97,7 +104,7 @@ def warn_once(key: str, message: str, all_ranks: bool = False, stacklevel: int =
     _said.add(key)
     if all_ranks or _is_first():
         try:
-            warnings.warn(message, LightningPatchesWarning, stacklevel=stacklevel)
+            warnings.warn(printable(message), LightningPatchesWarning, stacklevel=stacklevel)
         except Exception:
             say(message)
 
@@ -109,5 +116,5 @@ def report_misuse(key: str, message: str) -> None:
         PatchError: under ``strict``, in every rank that sees it.
     """
     if strict:
-        raise PatchError(f"[rank {rank()}] {message}")
+        raise PatchError(printable(f"[rank {rank()}] {message}"))
     warn_once(key, f"[rank {rank()}] {message}", all_ranks=True, stacklevel=4)

@@ -25,6 +25,7 @@ import importlib
 import os
 import pkgutil
 import sys
+import traceback
 from collections.abc import Sequence
 from types import ModuleType
 from typing import Any, NoReturn, Optional
@@ -40,12 +41,15 @@ USAGE = 2
 UNKNOWN = 3
 
 PROGRAM = "lightning-patches"
+TRACEBACK = "LIGHTNING_PATCHES_TRACEBACK"
+"""Set, it shows where in us an error has come up that nobody thought of."""
 _EPILOG = """\
 exit status:
   0  all is well
   1  something is not as wanted: a patch that will not be applied to the Lightning that is installed, a finding of
      `audit` or `doctor`, or a log in which `diagnose` finds nothing
-  2  the command line, or LIGHTNING_PATCHES, asks for something that does not exist, or output cannot be written
+  2  the command line, or LIGHTNING_PATCHES, asks for something that does not exist; a file cannot be read, or output
+     written; or an error that is ours
   3  `audit` was asked about a release that it does not know"""
 _COMPLETION = """
 
@@ -147,6 +151,16 @@ def _run(arguments: list[str]) -> int:
         return OK  # whoever read our output has seen enough
     except KeyboardInterrupt:
         return 130
+    except Exception as error:
+        if os.environ.get(TRACEBACK):
+            for line in traceback.format_exc().splitlines():
+                _output.complain(line)
+        _output.complain(
+            f"{PROGRAM}: {type(error).__name__}: {_output.shown(str(error)[:2000])}. This is a bug of {PROGRAM} "
+            f"{lightning_patches.__version__}: please report this line and the command, in an issue of the repository "
+            f"that you have it from; with {TRACEBACK}=1 set, it says more."
+        )
+        return USAGE
 
 
 def _complete() -> None:

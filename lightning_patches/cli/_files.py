@@ -90,10 +90,10 @@ def parsing(path: str) -> Iterator[None]:
     try:
         yield
     except (RecursionError, MemoryError):
-        raise UsageError(f"{path} cannot be read: it is nested too deeply") from None
+        raise UsageError(f"{path} cannot be understood: it is nested too deeply") from None
     except (ValueError, TypeError, AttributeError, LookupError, SyntaxError) as error:
         said = " ".join(str(error).split())[:200]
-        raise UsageError(f"{path} is not what its name says: {said}") from None
+        raise UsageError(f"{path} cannot be understood: {said}") from None
 
 
 def parse_json(text: str) -> Any:

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Callable, Optional, TextIO
 
 from lightning_patches.errors import LightningPatchesError
+from lightning_patches.notices import printable as printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -55,13 +56,24 @@ def finish() -> None:
             _discard(sys.stderr)
 
 
+class Styled(str):
+    """What :func:`styled` makes: text without what a terminal obeys, within escape sequences that are ours."""
+
+
 def write(text: str = "") -> None:
-    """Write a line, or several. A reader that went away is no error: the exit status stays the command's own.
+    """Write a line, or several, without what a terminal obeys: it may come from a file that somebody else wrote.
+
+    A reader that went away is no error: the exit status stays the command's own.
 
     Raises:
         WriteError: it cannot be written, for another reason.
     """
-    _write_out(lambda: print(text, flush=True))
+    shown = text if isinstance(text, Styled) else _clean(text)
+    _write_out(lambda: print(shown, flush=True))
+
+
+def _clean(text: str) -> str:
+    return "\n".join("\t".join(map(printable, line.split("\t"))) for line in text.split("\n"))
 
 
 def _write_out(act: Callable[[], None]) -> None:
@@ -80,16 +92,17 @@ def write_json(data: dict[str, Any]) -> None:
 
 def paragraph(text: str, indent: str = "") -> str:
     """``text`` wrapped to the terminal, or on one line when piped, so that ``grep`` sees whole sentences."""
+    text = printable(" ".join(text.split()))
     if not sys.stdout.isatty():
-        return indent + " ".join(text.split())
+        return indent + text
     return wrapped(text, min(shutil.get_terminal_size().columns, MAX_TEXT_WIDTH), indent)
 
 
 def complain(text: str) -> None:
-    """Write a message to stderr, each of its lines wrapped to the terminal."""
+    """Write a message of one line to stderr, wrapped to the terminal."""
+    text = printable(text)
     if sys.stderr.isatty():
-        width = min(shutil.get_terminal_size().columns, MAX_TEXT_WIDTH)
-        text = "\n".join(_hanging(line, width) for line in text.splitlines())
+        text = _hanging(text, min(shutil.get_terminal_size().columns, MAX_TEXT_WIDTH))
     try:
         print(text, file=sys.stderr)
     except OSError:
@@ -140,13 +153,9 @@ def shown(line: str) -> str:
     return line if len(line) <= 300 else line[:297] + "..."
 
 
-def printable(text: str) -> str:
-    """Without what a terminal obeys: control characters, and marks that turn the direction of writing."""
-    return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)
-
-
 def styled(text: str, style: str) -> str:
     """``text`` in a ``rich`` style on a terminal, and as it is everywhere else."""
+    text = _clean(text)
     if not sys.stdout.isatty():
         return text
     from rich.text import Text
@@ -154,7 +163,7 @@ def styled(text: str, style: str) -> str:
     console = _console()
     with console.capture() as capture:
         console.print(Text(text, style=style), soft_wrap=True, end="")
-    return capture.get()
+    return Styled(capture.get())
 
 
 def _console() -> Console:
@@ -174,6 +183,7 @@ def write_table(header: Sequence[str], rows: Sequence[Sequence[str]], styles: Se
         rows: one text for each column.
         styles: a ``rich`` style for each row, used on a terminal only.
     """
+    rows = [[printable(cell) for cell in row] for row in rows]
     if sys.stdout.isatty():
         _draw(header, rows, styles)
         return
@@ -220,7 +230,7 @@ def _draw(header: Sequence[str], rows: Sequence[Sequence[str]], styles: Sequence
                 console.print(Text(row[0], style="bold"), soft_wrap=True)
                 for text, style in ((", ".join(facts), styles[index] if styles else ""), (row[-1], "")):
                     console.print(Text(paragraph(text, "  "), style=style), soft_wrap=True)
-    write(capture.get().strip("\n"))
+    write(Styled(capture.get().strip("\n")))
 
 
 def _shrunk(header: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> Optional[list[int]]:

@@ -22,8 +22,8 @@ import dataclasses
 from typing import Any
 
 from lightning_patches import doctor as checks
-from lightning_patches.cli import NOT_APPLIED, OK, UsageError, _output, autostart
-from lightning_patches.doctor import Finding, facts
+from lightning_patches.cli import NOT_APPLIED, OK, UsageError, _files, _output, autostart
+from lightning_patches.doctor import Finding, facts, script
 
 HELP = "look for what makes training fail or hang in this environment"
 
@@ -54,16 +54,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     if args.timeout <= 0:
         raise UsageError("--timeout takes a number of seconds above 0.")
+    looked: tuple[tuple[str, int, str], ...] = ()
+    if args.script is not None:
+        source = _files.read(args.script, _files.MAX_SCRIPT)
+        with _files.parsing(args.script):
+            looked = tuple(script.look_through(source))
     found = facts.gather(
         ask_torch=not args.no_torch,
-        script=args.script,
+        script=looked,
         torch_timeout=args.timeout,
         autostart=autostart.is_enabled(),
     )
-    if args.script is not None:
-        for one in found.unknown:
-            if one.what == f"script {args.script}":
-                raise UsageError(str(one))
     findings = checks.run(found)
     grave = [finding for finding in findings if finding.severity != "note"]
     ended = NOT_APPLIED if grave or (args.strict and (findings or found.unknown)) else OK
@@ -96,10 +97,12 @@ def _write(found: facts.Facts, findings: list[Finding]) -> None:
     if torch is not None:
         build = f"CUDA {torch.cuda}" if torch.cuda else "no CUDA"
         nccl = f", NCCL {torch.nccl}" if torch.nccl else ""
-        _output.write(f"torch {torch.version} ({build}{nccl})")
+        _output.write(_output.paragraph(f"torch {torch.version} ({build}{nccl})"))
     names = [gpu.name for gpu in found.gpus]
     gpus = ", ".join(f"{names.count(name)} x {name}" for name in dict.fromkeys(names))
-    _output.write(f"GPUs: {gpus}, driver {found.driver}" if gpus else "GPUs: none that a driver shows")
+    _output.write(
+        _output.paragraph(f"GPUs: {gpus}, driver {found.driver}" if gpus else "GPUs: none that a driver shows")
+    )
     for line in found.unknown:
         _output.write(_output.paragraph(f"could not be found out: {line}"))
     for finding in findings:

@@ -35,7 +35,7 @@ from typing import Any, Optional
 
 import lightning_patches
 from lightning_patches import patches as catalogue
-from lightning_patches.cli import NOT_APPLIED, OK, USAGE, UsageError, _output, _records, autostart
+from lightning_patches.cli import NOT_APPLIED, OK, USAGE, _files, _output, _records, autostart
 from lightning_patches.cli._settings import VERDICTS, Toggle, read_toggle, verdicts
 from lightning_patches.engine import gate, toggle
 from lightning_patches.engine.installed import Installed, find_installed
@@ -119,12 +119,9 @@ def _names_in(script: Optional[str]) -> set[str]:
     """The names that a script uses, of what it imports, calls, passes and defines."""
     if script is None:
         return set()
-    try:
-        with open(script, "rb") as file:
-            tree = ast.parse(file.read())
-    except (OSError, SyntaxError, ValueError) as error:
-        said = _output.printable(f"{script}: {getattr(error, 'strerror', None) or error}")
-        raise UsageError(f"--script {said}") from None
+    source = _files.read(script, _files.MAX_SCRIPT)
+    with _files.parsing(script):
+        tree = ast.parse(source)
     fields = ("id", "attr", "arg", "name")
     return {str(getattr(node, field)) for node in ast.walk(tree) for field in fields if hasattr(node, field)}
 
@@ -186,7 +183,7 @@ def _write(
         rows.append((one.distribution, one.version, ", ".join(_roots(one)) or "metadata only"))
     widths = [max(len(row[column]) for row in rows) for column in range(2)]
     for name, version, path in rows:
-        _output.write(f"{name:{widths[0]}}  {version:{widths[1]}}  {path}")
+        _output.write(_output.printable(f"{name:{widths[0]}}  {version:{widths[1]}}  {path}"))
     for one in installed:
         if one.note:
             _output.write(_output.paragraph(f"{'WARNING' if one.forbidden else 'note'}: {one.note}."))

@@ -102,7 +102,7 @@ class Unknown(NamedTuple):
     """Something that could not be found out.
 
     Args:
-        what: ``"torch"``, ``"GPUs (smi)"``, ``"script train.py"``.
+        what: ``"torch"``, ``"GPUs (smi)"``.
         why: in words.
     """
 
@@ -176,7 +176,7 @@ class Facts:
 
 def gather(
     ask_torch: bool = True,
-    script: Optional[str] = None,
+    script: tuple[tuple[str, int, str], ...] = (),
     torch_timeout: float = TORCH_TIMEOUT,
     autostart: bool = False,
 ) -> Facts:
@@ -184,7 +184,7 @@ def gather(
 
     Args:
         ask_torch: start a Python that imports torch, which takes some seconds.
-        script: a training script to look through; it is read, not run.
+        script: what :func:`lightning_patches.doctor.script.look_through` has found.
         torch_timeout: seconds that this Python may take.
         autostart: programs of this environment look at ``LIGHTNING_PATCHES`` when they start.
     """
@@ -220,7 +220,7 @@ def gather(
         network_paths=_network_paths(environment),
         unwritable=_unwritable(environment),
         hang_ports=_hang_ports(environment),
-        script=_script(script, unknown),
+        script=script,
         unknown=tuple(unknown),
     )
 
@@ -540,17 +540,3 @@ def _network_paths(environment: dict[str, str]) -> dict[str, str]:
     paths = [tempfile.gettempdir(), rendezvous_file(environment)]
     kinds = {path: file_system(path) for path in paths if path}
     return {path: kind for path, kind in kinds.items() if _NETWORK.fullmatch(kind)}
-
-
-def _script(path: Optional[str], unknown: list[Unknown]) -> tuple[tuple[str, int, str], ...]:
-    if path is None:
-        return ()
-    from lightning_patches.doctor import script
-
-    try:
-        with open(path, "rb") as file:
-            source = file.read()
-        return tuple(script.look_through(source))
-    except (OSError, SyntaxError, ValueError) as error:
-        unknown.append(Unknown(f"script {path}", str(getattr(error, "strerror", None) or error)))
-        return ()

@@ -16,6 +16,8 @@ _TOUCHING = re.compile(
 )
 _FORKING = ("ddp_fork", "ddp_notebook")
 _STARTS = ("Trainer", "Fabric")
+_SHOWN, _LONGEST, _PARTS = 20, 400, 10
+"""Lines and bytes of a place that are shown, and the parts of a name that are looked at."""
 _LIGHTNINGS = ("lightning", "pytorch_lightning", "lightning_fabric")
 
 
@@ -26,9 +28,11 @@ def look_through(source: bytes) -> Iterator[tuple[str, int, str]]:
     its first Trainer or Fabric; ``PATCHED`` if it imports ``lightning_patches``, whatever happens, before Lightning.
 
     Raises:
-        SyntaxError: it is not Python.
+        SyntaxError: it is not Python, or ``ValueError``.
+        RecursionError: its expressions are too deep for Python itself, or ``MemoryError``.
     """
     tree = ast.parse(source)
+    lines = source.splitlines()
     ours = min(_imports(_always(tree), ("lightning_patches",)), default=None)
     if ours is not None and ours < min(_imports(_outside(tree), _LIGHTNINGS), default=(1 << 30, 0)):
         yield PATCHED, ours[0], "import lightning_patches"
@@ -36,7 +40,7 @@ def look_through(source: bytes) -> Iterator[tuple[str, int, str]]:
     started = min((call.lineno for call in calls if _starts(call)), default=1 << 30)
     for node in _outside(tree):
         if isinstance(node, ast.Call) and node.lineno < started and _touches_cuda(node):
-            yield TOUCHES_CUDA, node.lineno, _text(source, node)
+            yield TOUCHES_CUDA, node.lineno, _text(lines, node)
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
             for keyword in node.keywords:
@@ -46,22 +50,32 @@ def look_through(source: bytes) -> Iterator[tuple[str, int, str]]:
             if _name(node.func).endswith("set_start_method") and node.args:
                 method = node.args[0]
                 if isinstance(method, ast.Constant) and method.value == "fork":
-                    yield FORKS, node.lineno, _text(source, node)
+                    yield FORKS, node.lineno, _text(lines, node)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.startswith("file:///"):
             yield FILE_RENDEZVOUS, node.lineno, node.value
 
 
-def _text(source: bytes, node: ast.AST) -> str:
-    """The node as it stands in the script, in one line."""
-    return " ".join((ast.get_source_segment(source.decode("utf-8", "replace"), node) or "").split())
+def _text(lines: list[bytes], node: ast.expr) -> str:
+    """The node as it stands in the script, in one line, the beginning of it at least."""
+    last = node.end_lineno or node.lineno
+    part = lines[node.lineno - 1 : last][:_SHOWN]
+    if last - node.lineno < _SHOWN:
+        part[-1] = part[-1][: node.end_col_offset]
+    part[0] = part[0][node.col_offset :]
+    return " ".join(b" ".join(part)[:_LONGEST].decode("utf-8", "replace").split())
 
 
 def _outside(node: ast.AST) -> Iterator[ast.AST]:
     """All nodes that run when the script does, and not when something in it is called."""
-    for child in ast.iter_child_nodes(node):
-        if not isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
-            yield child
-            yield from _outside(child)
+    left = [node]
+    while left:
+        children = [
+            child
+            for child in ast.iter_child_nodes(left.pop())
+            if not isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda))
+        ]
+        yield from children
+        left += reversed(children)
 
 
 def _always(tree: ast.Module) -> Iterator[ast.AST]:
@@ -101,6 +115,10 @@ def _touches_cuda(call: ast.Call) -> bool:
 
 
 def _name(node: ast.AST) -> str:
-    if isinstance(node, ast.Attribute):
-        return f"{_name(node.value)}.{node.attr}"
-    return node.id if isinstance(node, ast.Name) else ""
+    """``"torch.cuda.synchronize"``, of which the end is enough where it has many parts."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute) and len(parts) < _PARTS:
+        parts.append(node.attr)
+        node = node.value
+    parts.append(node.id if isinstance(node, ast.Name) else "")
+    return ".".join(reversed(parts))

@@ -233,8 +233,8 @@ class Patcher:
         trace = traceback.format_exc()
         if trace not in self._told:
             self._told.add(trace)
-            told = f"internal error while patching {module.__name__}; it is left as it is. Please report this:\n"
-            notices.notice(told + trace, urgent=True)
+            told = f"internal error while patching {module.__name__}; it is left as it is. Please report this:"
+            notices.notice(told, urgent=True, details=trace)
 
     def _plan(self, name: str) -> Optional[Plan]:
         """The plan for a namespace, made if there is none yet; ``None`` if nothing is wanted or installed."""
