@@ -171,6 +171,8 @@ class Patch(NamedTuple):
             not in the files of the targets. For `lightning-patches diagnose`, like the next two.
         would_tell: what would tell whether it is this bug, where a symptom alone does not; a sentence's end.
         would_tell_silent: the same where there is no error.
+        only_with: other packages, or Python, with which alone the bug shows: ``"torch>=2.6"``. A project that asks for
+            another version does not have it.
         module: of a record of the index, where in :mod:`lightning_patches.patches` its :attr:`whole` is.
     """
 
@@ -203,6 +205,7 @@ class Patch(NamedTuple):
     frames: tuple[str, ...] = ()
     would_tell: str = ""
     would_tell_silent: str = ""
+    only_with: tuple[str, ...] = ()
     module: str = ""
 
     @property

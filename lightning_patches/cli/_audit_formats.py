@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Callable, Dict, Optional
+from typing import Any, Callable, Dict, Optional, Sequence
 
 import lightning_patches
 from lightning_patches.cli import _records
@@ -11,10 +11,10 @@ from lightning_patches.cli import _records
 Audited = Dict[str, Any]
 
 
-def github(audited: list[Audited]) -> str:
+def github(audited: list[Audited], trouble: Sequence[str] = ()) -> str:
     """Annotations for a workflow of GitHub Actions: an error for a bug that is not mended, a warning for one that an
     opt-in patch would mend, a notice for the rest."""
-    lines = []
+    lines = [f"::warning title=not read::{_message(text)}" for text in trouble]
     for one in audited:
         place = f"file={_property(one['file'])},line={one['line']}," if one["file"] else ""
         if not one["known"]:
@@ -25,11 +25,11 @@ def github(audited: list[Audited]) -> str:
     return "\n".join(lines)
 
 
-def markdown(audited: list[Audited]) -> str:
+def markdown(audited: list[Audited], trouble: Sequence[str] = ()) -> str:
     """A heading and a table for each release."""
-    blocks = []
+    blocks = [f"Not read: {text}." for text in trouble]
     for one in audited:
-        lines = [f"**{one['headline']}**", *(f"Note: {note}." for note in one["notes"])]
+        lines = [f"**{one['headline']}**", f"Do: {one['do']}", *(f"Note: {note}." for note in one["notes"])]
         if one["bugs"]:
             lines += ["", "| bug | group | mended | fixed in | harm |", "| --- | --- | --- | --- | --- |"]
         for bug in one["bugs"]:
@@ -39,12 +39,14 @@ def markdown(audited: list[Audited]) -> str:
     return "\n\n".join(blocks) or "There is no Lightning here: nothing to audit."
 
 
-def sarif(audited: list[Audited]) -> str:
+def sarif(audited: list[Audited], trouble: Sequence[str] = ()) -> str:
     """A SARIF 2.1.0 document: a rule for each bug, a result for each bug of each release, and a notification where
     nothing can be said: no result for a release that is not known does not mean that it has no bug."""
     rules: dict[str, Any] = {}
     results = []
-    notifications = [] if audited else [_notification("note", "There is no Lightning here: nothing to audit.")]
+    notifications = [_notification("error", f"{text}.") for text in trouble]
+    if not audited and not trouble:
+        notifications.append(_notification("note", "There is no Lightning here: nothing to audit."))
     for one in audited:
         if not one["known"]:
             notifications.append(_notification("error", one["headline"], one))
@@ -70,7 +72,7 @@ def sarif(audited: list[Audited]) -> str:
         "rules": list(rules.values()),
     }
     schema = "https://json.schemastore.org/sarif-2.1.0.json"
-    is_whole = all(one["known"] for one in audited)
+    is_whole = not trouble and all(one["known"] for one in audited)
     invocation = {"executionSuccessful": is_whole, "toolExecutionNotifications": notifications}
     runs = [{"tool": {"driver": driver}, "invocations": [invocation], "results": results}]
     return json.dumps({"$schema": schema, "version": "2.1.0", "runs": runs}, indent=2)
@@ -92,7 +94,8 @@ def _covered(bug: dict[str, Any]) -> str:
 
 
 def _sentence(one: Audited, bug: dict[str, Any]) -> str:
-    how = "Mended by the patches" if bug["covered"] else bug["reason"][:1].upper() + bug["reason"][1:]
+    mended = "Mended by the patches" if one["has_patches"] else "Would be mended by the patches"
+    how = mended if bug["covered"] else bug["reason"][:1].upper() + bug["reason"][1:]
     return f"{one['distribution']} {one['version']}: {bug['harm']} {how}."
 
 
@@ -104,4 +107,8 @@ def _property(text: str) -> str:
     return _message(text).replace(":", "%3A").replace(",", "%2C")
 
 
-FORMATS: dict[str, Callable[[list[Audited]], str]] = {"github": github, "markdown": markdown, "sarif": sarif}
+FORMATS: dict[str, Callable[[list[Audited], Sequence[str]], str]] = {
+    "github": github,
+    "markdown": markdown,
+    "sarif": sarif,
+}

@@ -175,13 +175,16 @@ def _console() -> Console:
     return Console(width=size, highlight=False, color_system=None if plain else "auto", no_color=plain)
 
 
-def write_table(header: Sequence[str], rows: Sequence[Sequence[str]], styles: Sequence[str] = ()) -> None:
-    """Draw a table: with ``rich`` on a terminal, plain aligned columns of full width everywhere else.
+def write_table(
+    header: Sequence[str], rows: Sequence[Sequence[str]], styles: Sequence[str] = (), width: Optional[int] = None
+) -> None:
+    """Draw a table: with ``rich`` on a terminal, plain aligned columns everywhere else.
 
     Args:
         header: the columns' titles. The last column is prose, and takes what width there is.
         rows: one text for each column.
         styles: a ``rich`` style for each row, used on a terminal only.
+        width: elsewhere, the prose has lines of its own below the others, of this width; ``None`` for one line a row.
     """
     rows = [[printable(cell) for cell in row] for row in rows]
     if sys.stdout.isatty():
@@ -190,7 +193,10 @@ def write_table(header: Sequence[str], rows: Sequence[Sequence[str]], styles: Se
     lines = [list(header), *(list(row) for row in rows)]
     widths = [max(len(line[column]) for line in lines) for column in range(len(header))]
     for line in lines:
-        write("  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip())
+        last = -1 if width is not None else len(line)
+        write("  ".join(cell.ljust(size) for cell, size in zip(line[:last], widths)).rstrip())
+        if width is not None and line is not lines[0]:
+            write(wrapped(line[-1], width, "    "))
 
 
 def _draw(header: Sequence[str], rows: Sequence[Sequence[str]], styles: Sequence[str]) -> None:

@@ -1,27 +1,28 @@
-"""Reads which Lightning a project asks for, from the files in which projects say so.
-
-Every format is read with the library that is made for it. Where that is not installed, or the format is not known,
-the file is refused: that it asks for no Lightning must never be said of a file that was not understood.
-"""
+"""Requirements of Lightning: from what pip, Poetry and conda write to the release that is meant."""
 
 from __future__ import annotations
 
-import importlib
-import json
-import os
 import re
-import shlex
-from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, NamedTuple, Optional
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple, Optional
 
-from lightning_patches.cli import UsageError
+from lightning_patches.cli import UsageError, _files
+from lightning_patches.engine import distributions, fingerprints
 
 if TYPE_CHECKING:
     from packaging.requirements import Requirement
 
 NAMES = ("lightning", "pytorch-lightning", "lightning-fabric")
 """The distributions of Lightning."""
-
-_NAMED = re.compile(r"(?<![\w./@-])(?:pytorch[-_.]lightning|lightning(?:[-_.]fabric)?)(?![\w-]|/|\.\w)", re.IGNORECASE)
+_FIRST = {"lightning": "1.8.0", "pytorch-lightning": "1.5.0", "lightning-fabric": "1.9.0"}
+"""The first of their releases that is known here."""
+_PYTHONS = (("2.6.1", ">=3.10"), ("2.5.0", ">=3.9"), ("2.0.0", ">=3.8"))
+"""Release, newest first, and the Python that it and those after it need, as their metadata say."""
+_NAMED = re.compile(r"(?:pytorch[-_.]lightning|lightning(?:[-_.]fabric)?)(?![\w-]|/|\.\w)", re.IGNORECASE)
+_LONGEST = 500
+"""Characters of a version constraint."""
+_ALIASES = {"pytorch": "torch", "pytorch-gpu": "torch"}
+"""conda's names for what pip calls otherwise."""
 
 
 class Found(NamedTuple):
@@ -40,6 +41,69 @@ class Found(NamedTuple):
     locked: bool = False
 
 
+@dataclass
+class Asked:
+    """What a file asks for, with the files that it includes.
+
+    Args:
+        found: the Lightnings.
+        others: the specifiers of what is asked for besides, and of Python, by canonical name.
+        unclear: what could not be understood, each the first half of a sentence.
+        has_patches: it asks for lightning-patches, or starts a program with them.
+        read: the files that were read, as they really are.
+    """
+
+    found: list[Found] = field(default_factory=list)
+    others: dict[str, list[str]] = field(default_factory=dict)
+    unclear: list[str] = field(default_factory=list)
+    has_patches: bool = False
+    read: set[str] = field(default_factory=set)
+
+    def add(self, text: str, place: str, file: str, line: int = 1, locked: bool = False) -> bool:
+        """Take a requirement as pip writes it; whether it is one.
+
+        Raises:
+            UsageError: it names Lightning, and is none.
+        """
+        requirement = parse(text)
+        if requirement is None:
+            if _NAMED.match(text):
+                raise UsageError(
+                    f"{place}: {text[:200]!r} cannot be understood. Give it with --requirement, as lightning==2.2.5."
+                )
+            return False
+        if not _applies(requirement):
+            return True
+        name = canonical(requirement)
+        if name in NAMES:
+            self.found.append(Found(requirement, file, line, locked))
+        elif name == "lightning-patches":
+            self.has_patches = True
+        else:
+            self.others.setdefault(_ALIASES.get(name, name), []).append(str(requirement.specifier))
+        return True
+
+    def excludes(self, needed: tuple[str, ...]) -> bool:
+        """Whether what is asked for besides keeps one of the needed packages out, in the version that is needed."""
+        return any(self._excludes(text) for text in needed)
+
+    def _excludes(self, text: str) -> bool:
+        needed = parse(text)
+        assert needed is not None
+        specs = self.others.get(needed.name, [])
+        return bool(specs) and not any(_may_be_both(spec, str(needed.specifier)) for spec in specs)
+
+
+def _may_be_both(spec: str, other: str) -> bool:
+    """Whether some version is in both. Where there is one, there is one at the lower end of a range, or just above."""
+    from packaging.specifiers import SpecifierSet
+
+    versions = re.findall(r"\d+(?:\.\d+)*(?:(?:a|b|rc|\.dev)\d+)?(?:\+[\w.]+)?", f"{spec} {other}")
+    candidates = ["0", *versions, *(f"{version.partition('+')[0]}.post1" for version in versions)]
+    both = SpecifierSet(f"{spec},{other}" if spec else other)
+    return any(both.contains(candidate, prereleases=True) for candidate in candidates)
+
+
 def parse(text: str) -> Optional[Requirement]:
     """A requirement as pip takes it, ``None`` if ``text`` is not one.
 
@@ -47,6 +111,7 @@ def parse(text: str) -> Optional[Requirement]:
     """
     from packaging.requirements import InvalidRequirement, Requirement
 
+    text = text[: _files.MAX_LINE]
     try:
         found = Requirement(text)
         if found.url is None:
@@ -54,9 +119,12 @@ def parse(text: str) -> Optional[Requirement]:
         told = _from_address(found.url)
         marker = f" ; {found.marker}" if found.marker else ""
         return Requirement(told + marker) if told and Requirement(told).url is None else found
-    except InvalidRequirement:
+    except (InvalidRequirement, RecursionError):
         told = _from_address(text)
+    try:
         return Requirement(told) if told else None
+    except InvalidRequirement:
+        return None
 
 
 def _from_address(text: str) -> str:
@@ -66,296 +134,198 @@ def _from_address(text: str) -> str:
     from packaging.version import InvalidVersion, Version
 
     address, _, fragment = text.partition("#")
-    if re.search(r"\s", address):
+    if not address or len(address.split()) != 1:
         return ""
-    file = re.split(r"[/\\]", address.partition("?")[0])[-1]
+    file = address.partition("?")[0].replace("\\", "/").rpartition("/")[2]
     if file.endswith((".whl", ".tar.gz", ".zip")):
         try:
             name, version = parse_wheel_filename(file)[:2] if file.endswith(".whl") else parse_sdist_filename(file)
             return f"{name}=={version}"
         except (InvalidWheelFilename, InvalidSdistFilename, InvalidVersion):
             return ""
-    in_git = re.fullmatch(r"git\+\w+://(?:[^/@]*@)?[^@]*?/([\w.-]+?)(?:\.git)?/?(?:@([^@]*))?", address)
-    if in_git is None:
+    if not address.startswith("git+") or "://" not in address:
         return ""
-    egg = re.search(r"(?:^|&)egg=([A-Za-z0-9][\w.-]*)", fragment)
-    named, tag = egg[1] if egg else in_git[1], in_git[2] or ""
+    repository, _, tag = address.partition("://")[2].partition("/")[2].partition("@")
+    repository = repository.rstrip("/").rpartition("/")[2]
+    egg = next((part[4:] for part in fragment.split("&") if part.startswith("egg=")), "")
+    named = egg.partition("[")[0] or (repository[:-4] if repository.endswith(".git") else repository)
     if re.fullmatch(r"v?\d+\.\d+[\w.]*", tag):
         try:
             return f"{named}=={Version(tag)}"
         except InvalidVersion:
             pass
-    return f"{named} @ {address}"
+    return f"{named} @ {address}" if named else ""
+
+
+def canonical(requirement: Requirement) -> str:
+    """The name of what is required, as everybody writes it."""
+    from packaging.utils import canonicalize_name
+
+    return str(canonicalize_name(requirement.name))
+
+
+_ANY_NAME = re.compile(r"(?<![\w.-])(?:pytorch[-_.]lightning|lightning(?:[-_.]fabric)?)(?![\w-])", re.IGNORECASE)
+
+
+def lines_of(lines: list[str], before: int = 0) -> dict[str, int]:
+    """Distribution -> number of the first line that names it. Lines count from 1, after ``before`` others."""
+    found: dict[str, int] = {}
+    for number, line in enumerate(lines, before + 1):
+        for name in _ANY_NAME.findall(line):
+            found.setdefault(re.sub(r"[-_.]+", "-", name).lower(), number)
+    return found
 
 
 def distribution(requirement: Requirement) -> Optional[str]:
     """The Lightning distribution that is required here; ``None`` for anything else."""
-    from packaging.utils import canonicalize_name
-
-    name = canonicalize_name(requirement.name)
-    if name not in NAMES or (requirement.marker is not None and not requirement.marker.evaluate({"extra": ""})):
-        return None
-    return name
+    name = canonical(requirement)
+    return name if name in NAMES and _applies(requirement) else None
 
 
-def read(path: str) -> list[Found]:
-    """The Lightnings that a file asks for.
+def _applies(requirement: Requirement) -> bool:
+    from packaging.markers import UndefinedComparison, UndefinedEnvironmentName
 
-    Raises:
-        UsageError: it cannot be read, or is of a format that is not known or whose library is not installed.
+    try:
+        return requirement.marker is None or requirement.marker.evaluate({"extra": ""})
+    except (UndefinedComparison, UndefinedEnvironmentName, RecursionError):
+        return True
+
+
+def known(distribution: str) -> list[str]:
+    """The releases of a distribution that are known here, oldest first; those that were compromised are not among
+    them."""
+    from packaging.version import Version
+
+    first = Version(_FIRST[distribution])
+    return [
+        release
+        for release in (*fingerprints.older_releases(), *fingerprints.known_releases())
+        if Version(release) >= first
+    ]
+
+
+class Release(NamedTuple):
+    """What a requirement comes to.
+
+    Args:
+        version: of the release that pip takes, as far as it is known here; ``None`` where the requirement does not
+            tell it.
+        known: the release is known here.
+        note: what the reader has to know, "" for nothing.
     """
-    name = os.path.basename(path).lower()
-    reader = next(reader for pattern, reader in _FORMATS if re.fullmatch(pattern, name))
-    if reader is _pip:
-        unclear: list[str] = []
-        asked = list(_pip(path, set(), unclear))
-        return asked or _none(unclear)
-    if reader is _dockerfile:
-        unclear = []
-        return list(_dockerfile(path, unclear)) or _none(unclear)
-    text = _text(path)
-    if reader is None:
-        raise UsageError(
-            f"{path}: files of this kind cannot be read. Those that can are requirements files of pip, pyproject.toml, "
-            "uv.lock, poetry.lock, pdm.lock, pylock.toml, Pipfile, Pipfile.lock, environment.yml and Dockerfile."
-        )
+
+    version: Optional[str]
+    known: bool
+    note: str = ""
+
+
+def resolve(requirement: Requirement, asked: Optional[Asked] = None) -> Release:
+    """The release that a requirement of Lightning comes to.
+
+    Args:
+        requirement: one of Lightning.
+        asked: what is asked for besides.
+    """
+    if requirement.url:
+        return Release(None, False, "it comes from an address or a directory: install it, and audit the environment")
+    releases = known(canonical(requirement))
+    matching = list(requirement.specifier.filter([*releases, *sorted(distributions.FORBIDDEN)]))
+    all_known = f"{releases[0]} to {releases[-1]}"
+    pinned = [s.version for s in requirement.specifier if s.operator in ("==", "===") and "*" not in s.version]
+    if pinned:
+        version = next((release for release in matching if is_same(release, pinned[0])), pinned[0])
+        if is_known(requirement.name, version):
+            return Release(version, True)
+        return Release(version, False, f"the known releases are {all_known}")
+    allowed = [release for release in releases if release in matching]
+    if not allowed:
+        return Release(None, False, f"no known release of Lightning ({all_known}) matches")
+    runs = [release for release in allowed if asked is None or not asked.excludes(_python_of(release))]
+    newest = (runs or allowed)[-1]
+    why = " on the Python that is asked for" if runs and runs[-1] != allowed[-1] else ""
+    return Release(newest, True, f"not pinned; {newest} is the newest known release that matches{why}")
+
+
+def _python_of(release: str) -> tuple[str, ...]:
+    from packaging.version import Version
+
+    return tuple(f"python{needed}" for first, needed in _PYTHONS if Version(release) >= Version(first))[:1]
+
+
+def is_known(distribution: str, version: str) -> bool:
+    """Whether a release is one of those that patches and bugs were compared with. A local label does not matter."""
+    from packaging.utils import canonicalize_name
+    from packaging.version import InvalidVersion, Version
+
     try:
-        found = list(dict.fromkeys(reader(text, path)))
-    except (ValueError, TypeError, AttributeError, KeyError) as error:
-        raise UsageError(f"{path} is not what its name says: {error}") from None
-    if reader is _pyproject and not found and "dependencies" in _toml(text).get("project", {}).get("dynamic", ()):
-        raise UsageError(f"{path} leaves its dependencies to the build (dynamic). Give the file that they stand in.")
-    locked = reader in (_locked, _pipfile_lock)
-    return [Found(one, path, _line_of(one, text), locked) for one in _of_lightning(found, path)]
+        public = Version(version).public
+    except InvalidVersion:
+        return False
+    return public in distributions.FORBIDDEN or public in known(str(canonicalize_name(distribution)))
 
 
-def _none(unclear: list[str]) -> list[Found]:
-    """No Lightning, if all of a file was understood."""
-    if unclear:
-        raise UsageError(f"{unclear[0]} cannot be understood, and so whether Lightning is asked for cannot be told.")
-    return []
+def is_same(release: str, version: str) -> bool:
+    """Whether two numbers are of one release: 2.2 and 2.2.0 are."""
+    from packaging.version import InvalidVersion, Version
 
-
-def _text(path: str) -> str:
     try:
-        with open(path, encoding="utf-8-sig") as file:
-            return file.read()
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path} cannot be read: {getattr(error, 'strerror', None) or 'it is not text'}") from None
+        return Version(release) == Version(version)
+    except InvalidVersion:
+        return False
 
 
-def _of_lightning(texts: Iterable[str], path: str) -> Iterator[Requirement]:
-    for text in texts:
-        requirement = parse(text)
-        if requirement is not None:
-            if distribution(requirement) is not None:
-                yield requirement
-        elif _NAMED.match(text):
-            raise UsageError(f"{path}: {text!r} cannot be understood. Give it with --requirement, as lightning==2.2.5.")
+def specifier(text: str) -> str:
+    """Poetry's and conda's version constraints as those of pip: ``"^2.2"`` is ``">=2.2,<3"``. Of alternatives it is
+    the one that allows the newest release."""
+    from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
+    found = [_clauses(part) for part in text[:_LONGEST].replace("||", "|").split("|")]
+    if len(found) == 1:
+        return found[0]
 
-def _line_of(requirement: Requirement, text: str) -> int:
-    """The first line that names the distribution; 1 if there is none."""
-    name = re.sub(r"[-_.]+", "[-_.]+", re.escape(requirement.name).replace("\\-", "-"))
-    named = re.compile(rf"(?<![\w.-]){name}(?![\w-])", re.IGNORECASE)
-    return next((number for number, line in enumerate(text.splitlines(), 1) if named.search(line)), 1)
-
-
-def _pip(path: str, seen: set[str], unclear: list[str]) -> Iterator[Found]:
-    """The requirements of a file for pip, and of those that it includes. Paths and pip's options are passed over; what
-    is neither goes to ``unclear``."""
-    real = os.path.realpath(path)
-    if real in seen:
-        return
-    seen.add(real)
-    for number, line in _logical_lines(_text(path)):
-        line = re.sub(r"(^|\s)#.*$", "", line).strip()
-        included = re.match(r"(?:-r|-c|--requirement|--constraint)[\s=]*(\S+)$", line)
-        if included:
-            yield from _pip(os.path.join(os.path.dirname(path), included[1]), seen, unclear)
-            continue
-        line = re.sub(r"^(?:-e|--editable)[\s=]+", "", line)
-        line = re.split(r"\s--", line)[0].strip()
-        place = f"{path}, line {number}"
-        if line and parse(line) is None and not re.match(r"-|\.|\S*[/\\]\S*$|\w+://", line):
-            unclear.append(f"{place}: {line!r}")
-        for requirement in _of_lightning([line] if line else [], place):
-            yield Found(requirement, path, number)
-
-
-_INSTALLERS = r"(?:\S*/)?(?:(?:uv\s+)?pip[\d.]*|python[\d.]*\s+-m\s+pip)\s+install\s"
-_CONDA_INSTALLERS = r"(?:\S*/)?(?:conda|mamba|micromamba)\s+(?:install|create)\s"
-
-
-def _dockerfile(path: str, unclear: list[str]) -> Iterator[Found]:
-    """What the RUN lines of a Dockerfile install by pip or conda. Where they name no Lightning, it may still be in the
-    image that it begins with, and so all of it is ``unclear``."""
-    unclear.append(f"{path}: no installation of Lightning by its name; what else it builds on")
-    variables: dict[str, str] = {}
-    lines = _text(path).splitlines()
-    without_comments = ["\\" if line.lstrip().startswith("#") else line for line in lines]
-    for number, line in _logical_lines("\n".join(without_comments)):
-        for name, value in re.findall(r"(\w+)=(\S+)", line) if re.match(r"\s*(?:ARG|ENV)\s", line, re.I) else ():
-            variables[name] = value.strip("'\"")
-        if not re.match(r"\s*RUN\s", line, re.I):
-            continue
-        line = re.sub(r"\$\{?(\w+)\}?", lambda found: variables.get(found[1], found[0]), line)
-        for command in re.split(r"&&|\|\||;", line):
-            by_pip = re.search(_INSTALLERS, command)
-            by_conda = by_pip or re.search(_CONDA_INSTALLERS, command)
-            if by_conda is None:
-                continue
-            place = f"{path}, line {number}"
-            try:
-                words = shlex.split(command[by_conda.end() :])
-            except ValueError:
-                raise UsageError(f"{place}: {command.strip()!r} cannot be understood.") from None
-            for before, word in zip(["", *words], words):
-                if by_pip and before in ("-r", "-c", "--requirement", "--constraint"):
-                    yield from _pip(os.path.join(os.path.dirname(path), word), set(), unclear)
-                elif not word.startswith("-"):
-                    for one in _of_lightning([word if by_pip else conda_spec(word)], place):
-                        yield Found(one, path, number + _line_of(one, "\n".join(lines[number - 1 :])) - 1)
-
-
-def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
-    """Lines with the number of their first one; one that ends in a backslash goes on in the next."""
-    begun, number = "", 0
-    for index, line in enumerate(text.splitlines(), 1):
-        number = number if begun else index
-        begun += line
-        if begun.endswith("\\"):
-            begun = begun[:-1] + " "
-        else:
-            yield number, begun
-            begun = ""
-    if begun:
-        yield number, begun
-
-
-def _toml(text: str) -> Any:
-    for name in ("tomllib", "tomli"):
+    def newest(spec: str) -> int:
         try:
-            return importlib.import_module(name).loads(text)
-        except ModuleNotFoundError:
-            continue
-    raise UsageError(
-        "reading TOML needs Python 3.11 or `pip install tomli`, which comes with the extra: lightning-patches[audit]."
-    )
+            return max((fingerprints.known_releases().index(one) for one in _of_two(SpecifierSet(spec))), default=-1)
+        except InvalidSpecifier:
+            return -2
+
+    return max(found, key=newest)
 
 
-def _locked(text: str, path: str) -> Iterator[str]:
-    """uv.lock, poetry.lock, pdm.lock, and pylock.toml, which is the standard for them (PEP 751)."""
-    data = _toml(text)
-    for package in data.get("package", data.get("packages", ())):
-        if "version" in package:
-            yield f"{package['name']}=={package['version']}"
-        elif _NAMED.fullmatch(package["name"]):  # from a directory or a repository
-            yield f"{package['name']} @ https://unknown.invalid"
+def _of_two(specifiers: Any) -> list[str]:
+    return list(specifiers.filter(fingerprints.known_releases()))
 
 
-def _pyproject(text: str, path: str) -> Iterator[str]:
-    data = _toml(text)
-    project = data.get("project", {})
-    yield from project.get("dependencies", ())
-    groups = [*project.get("optional-dependencies", {}).values(), *data.get("dependency-groups", {}).values()]
-    tool = data.get("tool", {})
-    groups += tool.get("pdm", {}).get("dev-dependencies", {}).values()
-    groups.append(tool.get("uv", {}).get("dev-dependencies", ()))
-    for group in groups:
-        yield from (item for item in group if isinstance(item, str))
-    poetry = tool.get("poetry", {})
-    tables = [poetry.get("dependencies", {}), poetry.get("dev-dependencies", {})]
-    tables += [group.get("dependencies", {}) for group in poetry.get("group", {}).values()]
-    for table in tables:
-        yield from _named(table)
-
-
-def _pipfile(text: str, path: str) -> Iterator[str]:
-    data = _toml(text)
-    for section, table in data.items():
-        if isinstance(table, dict) and section not in ("requires", "pipenv", "scripts"):
-            yield from _named(table)
-
-
-def _pipfile_lock(text: str, path: str) -> Iterator[str]:
-    for section, table in json.loads(text).items():
-        if section != "_meta":
-            yield from _named(table)
-
-
-def _named(table: dict[str, Any]) -> Iterator[str]:
-    """``{name: version}`` as Poetry and Pipenv write it; ``version`` may stand in a table of its own."""
-    for name, value in table.items():
-        for one in value if isinstance(value, list) else [value]:
-            version = one.get("version") if isinstance(one, dict) else one
-            if version is None:
-                yield f"{name} @ https://unknown.invalid"
-            else:
-                yield name + _specifier(version)
-
-
-def _specifier(text: str) -> str:
-    """Poetry's and conda's version constraints as those of pip: ``"^2.2"`` is ``">=2.2,<3"``."""
+def _clauses(text: str) -> str:
     parts = []
-    for clause in text.replace(" ", "").split(","):
-        caret = re.fullmatch(r"\^(\d+)(\S*)", clause)
-        tilde = re.fullmatch(r"~(?!=)(\d+)(?:\.(\d+))?(\S*)", clause)
-        if clause in ("", "*"):
+    for operator, version in re.findall(r"([<>=!~^]*)\s*([^\s,<>=!~^]+)", text):
+        if version in ("*", "x"):
             continue
-        if caret:
-            parts.append(f">={caret[1]}{caret[2]},<{int(caret[1]) + 1}")
-        elif tilde:
-            after = f"{tilde[1]}.{int(tilde[2]) + 1}" if tilde[2] else str(int(tilde[1]) + 1)
-            parts.append(f">={clause[1:]},<{after}")
+        bare = version[:-2] if version.endswith(".*") else version
+        numbers = re.match(r"(\d+)(?:\.(\d+))?", version)
+        if operator == "^" and numbers:
+            parts.append(f">={version},<{int(numbers[1]) + 1}")
+        elif operator == "~" and numbers:
+            after = f"{numbers[1]}.{int(numbers[2]) + 1}" if numbers[2] else str(int(numbers[1]) + 1)
+            parts.append(f">={version},<{after}")
+        elif operator == "=":  # of conda: what begins so
+            parts.append(f"=={bare}.*" if bare != version or bare.count(".") < 2 else f"=={bare}")
+        elif operator in ("<", ">", "<=", ">="):
+            parts.append(operator + bare)
         else:
-            parts.append(clause if clause[0] in "<>=!~" else f"=={clause}")
+            parts.append((operator or "==") + version)
     return ",".join(parts)
-
-
-def _conda(text: str, path: str) -> Iterator[str]:
-    try:
-        yaml = importlib.import_module("yaml")
-    except ModuleNotFoundError:
-        raise UsageError(
-            "reading YAML needs `pip install PyYAML`, which comes with the extra: lightning-patches[audit]."
-        ) from None
-    try:
-        data = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise UsageError(f"{path} cannot be read: {error}") from None
-    if not isinstance(data, dict) or not isinstance(data.get("dependencies"), list):
-        raise UsageError(f"{path} has no list of dependencies: it is not a conda environment.")
-    for item in data["dependencies"]:
-        if isinstance(item, dict):
-            yield from item.get("pip", ())
-        else:
-            yield conda_spec(item)
 
 
 def conda_spec(text: str) -> str:
     """conda's ``channel::name=2.2.5=build`` as pip says it. One ``=`` allows what begins so; a build is exact."""
-    found = re.fullmatch(r"(?:\S+::)?([\w.-]+)\s*(.*)", text.strip())
+    text = text.strip()[: _files.MAX_LINE]
+    found = re.match(r"[\w.-]+", text.rpartition("::")[2])
     if found is None:
         return text
-    name, version = found[1], found[2].strip()
-    exact = re.fullmatch(r"={1,2}\s*([\w.!+]+)(?:=\S+)?", version)
-    if exact and (version.startswith("==") or "=" in version.lstrip("=")):
-        return f"{name}=={exact[1]}"
-    if exact:
-        return f"{name}=={exact[1]}.*" if exact[1].count(".") < 2 else f"{name}=={exact[1]}"
-    return name + _specifier(version)
-
-
-Reader = Callable[..., Iterator[Any]]
-_FORMATS: tuple[tuple[str, Optional[Reader]], ...] = (
-    (r"(?:uv|poetry|pdm)\.lock|pylock(?:\..*)?\.toml", _locked),
-    (r"pyproject\.toml", _pyproject),
-    (r"pipfile\.lock", _pipfile_lock),
-    (r"pipfile", _pipfile),
-    (r"(?:env|conda).*\.ya?ml", _conda),
-    (r"(?:.*\.)?(?:dockerfile|containerfile)(?:\..*)?", _dockerfile),
-    (r".*\.(?:toml|lock|ya?ml|json|cfg|py|whl|gz|zip|md)", None),
-    (r".*", _pip),
-)
-"""File names, and who reads them. What nobody reads is refused; a name that says nothing is pip's."""
+    name, version = found[0], text.rpartition("::")[2][found.end() :].strip()
+    if version.startswith("["):
+        inside = re.search(r"version\s?=\s?['\"]([^'\"]*)['\"]", version)
+        return name + specifier(inside[1] if inside else "")
+    exact = re.fullmatch(r"={1,2}\s*([\w.!+]+)=\S+", version)
+    return f"{name}=={exact[1]}" if exact else name + specifier(version)

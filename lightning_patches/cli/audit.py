@@ -4,17 +4,24 @@
   lightning-patches audit lightning==2.2.5     a release, by its number; it need not be installed
   lightning-patches audit uv.lock              what a project asks for: requirements files of pip, pyproject.toml,
                                                uv.lock, poetry.lock, pdm.lock, pylock.toml, Pipfile, Pipfile.lock,
-                                               environment.yml, Dockerfile
+                                               environment.yml, conda-lock.yml, pixi.toml, pixi.lock, Dockerfiles,
+                                               workflows of GitHub, notebooks
+  lightning-patches audit .                    all of these files that a directory has
 
 Nothing is imported to find out. A range stands for the newest known release in it, which is what pip takes. Of a
-release that is not known here nothing can be said, and the exit status says so.
+release that is not known here nothing can be said, and the exit status says so. Bugs that the torch, the Python or
+another package of the same file excludes are not counted. The files of a Dockerfile are those that COPY and ADD bring
+from the build context, and no others.
 
 With --json, one object; keys are only ever added:
   schema     1
   toggle     {value (null: not set), selected: [patch names]}
   audited    [{requirement (null: installed), file, line, distribution, version (null: cannot be told), known (the
-              release is known here), headline, notes: [text], bugs, upstream: {patched, open, not patchable,
-              nothing to patch, left out}}]
+              release is known here), headline, do (what to do), has_patches (the project is seen to use the patches),
+              excluded: [bugs that another package excludes], notes: [text], bugs, upstream: {patched, open, not
+              patchable, nothing to patch, left out}}]
+  unclear    [what of a directory was not understood]
+  ignore     [the bugs that end with status 1, for --ignore]
   fail_on    the option
   ok         the exit status is 0
 A bug is {name, title, group, harm, affected, fixed_in (null: never), drop_at, move_to, cover, covered, reason, issues,
@@ -24,6 +31,7 @@ counts the fixes that upstream has made since that release, by what became of th
 
 --format github writes annotations for a workflow of GitHub Actions, sarif a document for code scanning (with a
 notification, and executionSuccessful false, where a release is not known), markdown a table for a summary or a comment.
+All but JSON leave out what the patches mend, unless --all asks for it.
 
 exit status:
   0  no bug that --fail-on asks about
@@ -47,18 +55,21 @@ from lightning_patches.cli import (
     NOT_APPLIED,
     OK,
     UNKNOWN,
+    USAGE,
     UsageError,
     _audit_formats,
     _coverage,
     _output,
+    _projects,
     _records,
     _requirements,
     _settings,
+    autostart,
 )
-from lightning_patches.engine import distributions, fingerprints, gate, toggle
+from lightning_patches.engine import distributions, gate, toggle
 from lightning_patches.engine.installed import find_installed
 from lightning_patches.patch import GROUPS, Patch
-from lightning_patches.unpatched import UNPATCHED, Unpatched
+from lightning_patches.unpatched import ADVICE, UNPATCHED, Unpatched
 
 HELP = "which known bugs this environment has, or a requirement such as lightning==2.2.5"
 
@@ -68,12 +79,14 @@ FORMATS = ("text", "json", "github", "markdown", "sarif")
 
 @dataclass(frozen=True)
 class Bug:
-    """A known bug in an audited release; ``record`` is a :class:`Patch` or, without one, an :class:`Unpatched`."""
+    """A known bug in an audited release; ``record`` is a :class:`Patch` or, without one, an :class:`Unpatched`.
+    ``left_out`` says that LIGHTNING_PATCHES leaves a default patch out."""
 
     record: Any
     cover: str
     covered: bool
     reason: str = ""
+    left_out: bool = False
 
     def as_dict(self) -> dict[str, Any]:
         record = self.record
@@ -109,6 +122,9 @@ class Audited:
         known: the release is one of those that the patches and the known bugs were compared with.
         notes: what the reader has to know.
         bugs: the known bugs of the release.
+        has_patches: the project, or the environment, is seen to use the patches.
+        excluded: bugs of the release that another package of the same file excludes.
+        do: what to do.
     """
 
     distribution: str
@@ -119,6 +135,9 @@ class Audited:
     known: bool = True
     notes: list[str] = field(default_factory=list)
     bugs: list[Bug] = field(default_factory=list)
+    has_patches: bool = False
+    excluded: list[str] = field(default_factory=list)
+    do: str = ""
 
     @property
     def counted(self) -> list[Bug]:
@@ -131,7 +150,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "what",
         nargs="*",
         metavar="WHAT",
-        help="a requirement such as lightning==2.2.5, or a file that has some; nothing: this environment",
+        help="a requirement such as lightning==2.2.5, a file that has some, or a directory; nothing: this environment",
     )
     parser.add_argument(
         "--requirement",
@@ -159,6 +178,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--ignore", action="append", default=[], metavar="BUG", help="a bug that is known and accepted; may be repeated"
     )
+    parser.add_argument("--all", action="store_true", help="also list the bugs that the patches mend")
+    parser.add_argument(
+        "--context",
+        default="",
+        metavar="DIRECTORY",
+        help="what `docker build` is given, from which COPY copies (default: the directory of the Dockerfile)",
+    )
     parser.add_argument("--fixes", action="store_true", help="also list upstream's later fixes that have no patch")
     parser.add_argument(
         "--group", choices=GROUPS, metavar="GROUP", help=f"only the bugs of a group: {', '.join(GROUPS)}"
@@ -181,28 +207,89 @@ def run(args: argparse.Namespace) -> int:
     for what in args.what:
         is_path = os.sep in what and "://" not in what and _requirements.parse(what) is None
         (files if is_path or os.path.exists(what) else specs).append(what)
+    trouble: list[str] = []
+    unclear: list[str] = []
     if specs or files:
-        audited = audit_requirements(specs, files, setting.selection)
+        directories = [path for path in files if os.path.isdir(path)]
+        audited = [one for path in directories for one in _audit_directory(path, setting.selection, trouble, unclear)]
+        files = [path for path in files if path not in directories]
+        audited += audit_requirements(specs, files, setting.selection, args.context) if specs or files else []
     else:
         audited = audit_installed(setting.selection)
     for one in audited:
         one.bugs = [b for b in one.bugs if b.record.name not in args.ignore and args.group in (None, b.record.group)]
         one.bugs.sort(key=lambda bug: (bug.covered, GROUPS.index(bug.record.group)))
+        one.do = advice(one)
+    failing = {bug.record.name: None for one in audited for bug in one.bugs if fails(bug, args.fail_on)}
     ended = _exit_status(audited, args.fail_on)
+    if trouble and ended != NOT_APPLIED:
+        ended = USAGE
     if args.format == "json":
         _output.write_json(
             {
                 "toggle": {"value": setting.value, "selected": sorted(setting.selection.names)},
                 "audited": [_as_dict(one) for one in audited],
+                "unclear": [*trouble, *unclear],
+                "ignore": list(failing),
                 "fail_on": args.fail_on,
                 "ok": ended == OK,
             }
         )
-    elif args.format == "text":
-        _write(audited, setting, args.fixes)
-    else:
-        _output.write(_audit_formats.FORMATS[args.format]([_as_dict(one) for one in audited]))
+        return ended
+    accept = f"lightning-patches audit {' '.join(f'--ignore {name}' for name in failing)}" if failing else ""
+    if args.format == "text":
+        _write(audited, setting, args, bool(trouble))
+        for said in (*trouble, *unclear):
+            _output.write(_output.paragraph(f"not known: {said}."))
+        if failing:
+            _output.write()
+            _output.write(_output.paragraph(f"To accept what ends with status 1: `{accept}`."))
+        return ended
+    found = [_as_dict(one, args.all) for one in audited]
+    written = _audit_formats.FORMATS[args.format](found, trouble)
+    if written:
+        _output.write(written)
+    if failing:
+        _output.complain(f"To accept what ends with status 1: {accept}")
     return ended
+
+
+def _audit_directory(
+    directory: str, selection: toggle.Selection, trouble: list[str], unclear: list[str]
+) -> list[Audited]:
+    """All files of a directory. Those that cannot be read go to ``trouble``, and those that do not tell whether they
+    ask for Lightning to ``unclear``.
+
+    Raises:
+        UsageError: it has no such file.
+    """
+    paths = _projects.files_in(directory)
+    if not paths:
+        raise UsageError(f"{directory} has no file that `audit` reads. It reads {_projects.READ}.")
+    found: list[tuple[_requirements.Found, _requirements.Asked]] = []
+    has_patches = _projects.imports_patches(directory)
+    for path in paths:
+        try:
+            for context in ("", directory):  # which of them `docker build` is given, no file tells
+                asked = _requirements.Asked()
+                _projects.read_into(path, asked, context)
+                if not asked.unclear:
+                    break
+        except UsageError as error:
+            trouble.append(str(error).rstrip("."))
+            continue
+        has_patches |= asked.has_patches
+        found += [(one, asked) for one in asked.found]
+        unclear += asked.unclear if not asked.found else []
+    locks = {(os.path.dirname(one.file), _requirements.canonical(one.requirement)) for one, _ in found if one.locked}
+    audited: dict[tuple[str, int, str], Audited] = {}
+    for one, asked in found:
+        where = os.path.dirname(one.file), _requirements.canonical(one.requirement)
+        if one.locked or where not in locks:  # what is locked is what is installed
+            audited.setdefault((one.file, one.line, str(one.requirement)), _audit(one, selection, asked))
+    for each in audited.values():
+        each.has_patches = has_patches
+    return _with_notes(list(audited.values()), [one for one, _ in found])
 
 
 def _exit_status(audited: list[Audited], fail_on: str) -> int:
@@ -211,8 +298,8 @@ def _exit_status(audited: list[Audited], fail_on: str) -> int:
     return UNKNOWN if fail_on != "never" and not all(one.known for one in audited) else OK
 
 
-def _as_dict(one: Audited) -> dict[str, Any]:
-    bugs = [bug.as_dict() for bug in one.bugs]
+def _as_dict(one: Audited, also_covered: bool = True) -> dict[str, Any]:
+    bugs = [bug.as_dict() for bug in one.bugs if also_covered or not bug.covered]
     return {**vars(one), "headline": headline(one), "bugs": bugs, "upstream": _coverage.counts(one.version)}
 
 
@@ -226,9 +313,10 @@ def fails(bug: Bug, fail_on: str) -> bool:
 def audit_installed(selection: toggle.Selection) -> list[Audited]:
     """The Lightnings of this environment. What decides is the code that is installed, not the number alone."""
     audited = []
+    is_on = bool(selection.spec and selection.names) and autostart.is_enabled()
     for one in find_installed():
-        found = Audited(one.distribution, one.version, notes=[one.note] if one.note else [])
-        found.known = is_known(one.version)
+        found = Audited(one.distribution, one.version, notes=[one.note] if one.note else [], has_patches=is_on)
+        found.known = _requirements.is_known(one.distribution, one.version)
         for bug in UNPATCHED:
             hit = one.forbidden if bug.name == "compromised-release" else has(bug, one.distribution, one.version)
             if hit:
@@ -257,13 +345,21 @@ def _mending() -> list[Patch]:
     return [patch for patch in catalogue.all_patches() if not patch.warns_of]
 
 
-def audit_requirements(specs: list[str], files: list[str], selection: toggle.Selection) -> list[Audited]:
+def audit_requirements(
+    specs: list[str], files: list[str], selection: toggle.Selection, context: str = ""
+) -> list[Audited]:
     """Releases by their number.
+
+    Args:
+        specs: requirements.
+        files: that have requirements.
+        selection: of patches.
+        context: of `docker build`; "" for the directory of each Dockerfile.
 
     Raises:
         UsageError: a spec is not a requirement, or not one of Lightning; a file cannot be read.
     """
-    requirements = []
+    audited, requirements = [], []
     for spec in specs:
         requirement = _requirements.parse(spec)
         if requirement is None:
@@ -271,9 +367,20 @@ def audit_requirements(specs: list[str], files: list[str], selection: toggle.Sel
         if _requirements.distribution(requirement) is None:
             raise UsageError(_not_lightning(spec))
         requirements.append(_requirements.Found(requirement))
+        audited.append(_audit(requirements[-1], selection, _requirements.Asked()))
     for path in files:
-        requirements += _requirements.read(path)
-    audited = [_audit(found, selection) for found in requirements]
+        asked = _projects.read(path, context)
+        requirements += asked.found
+        read = [_audit(found, selection, asked) for found in asked.found]
+        if any(bug.covered for one in read for bug in one.bugs):
+            has_patches = asked.has_patches or _projects.imports_patches(_projects.directory_of(path))
+            for one in read:
+                one.has_patches = has_patches
+        audited += read
+    return _with_notes(audited, requirements)
+
+
+def _with_notes(audited: list[Audited], requirements: list[_requirements.Found]) -> list[Audited]:
     locked = {found.file for found in requirements if found.locked}
     named = {one.distribution for one in audited}
     for one in audited:
@@ -314,27 +421,6 @@ def _is_bare(spec: str) -> bool:
     return re.fullmatch(r"[\w. -]+", spec) is not None
 
 
-def is_known(version: str) -> bool:
-    """Whether a release is one of those that patches and bugs were compared with. A local label does not matter."""
-    from packaging.version import InvalidVersion, Version
-
-    try:
-        public = Version(version).public
-    except InvalidVersion:
-        return False
-    return public in fingerprints.known_releases() or public in distributions.FORBIDDEN
-
-
-def _is_same(release: str, version: str) -> bool:
-    """Whether two numbers are of one release: 2.2 and 2.2.0 are."""
-    from packaging.version import InvalidVersion, Version
-
-    try:
-        return Version(release) == Version(version)
-    except InvalidVersion:
-        return False
-
-
 _SHIPS = {
     "lightning": ("pytorch", "fabric"),
     "pytorch-lightning": ("pytorch", "fabric"),
@@ -343,41 +429,30 @@ _SHIPS = {
 """Distribution -> the parts of upstream's source tree that it brings."""
 
 
-def _audit(asked: _requirements.Found, selection: toggle.Selection) -> Audited:
-    requirement = asked.requirement
-    distribution = _requirements.distribution(requirement)
-    assert distribution is not None
+def _audit(found: _requirements.Found, selection: toggle.Selection, asked: _requirements.Asked) -> Audited:
+    requirement = found.requirement
+    distribution = _requirements.canonical(requirement)
     text = requirement.name if requirement.url else str(requirement)
-    found = Audited(distribution, None, text, asked.file, asked.line, known=False)
-    if requirement.url:
-        found.notes.append("it comes from an address or a directory: install it, and audit the environment")
-        return found
-    known = fingerprints.known_releases()
-    matching = list(requirement.specifier.filter([*known, *sorted(distributions.FORBIDDEN)]))
-    pinned = [s.version for s in requirement.specifier if s.operator in ("==", "===") and "*" not in s.version]
-    if pinned:
-        found.version = next((release for release in matching if _is_same(release, pinned[0])), pinned[0])
-        is_older = distribution == "pytorch-lightning" and found.version in fingerprints.older_releases()
-        if not is_older and not is_known(found.version):
-            found.notes.append(f"the known releases are {known[0]} to {known[-1]}")
-            return found
-    else:
-        allowed = [release for release in known if release in matching]
-        if not allowed:
-            found.notes.append(f"no known release of Lightning 2.x ({known[0]} to {known[-1]}) matches")
-            return found
-        found.version = allowed[-1]
-        found.notes.append(f"not pinned; {allowed[-1]} is the newest known release that matches")
-    found.known = True
+    release = _requirements.resolve(requirement, asked)
+    one = Audited(distribution, release.version, text, found.file, found.line, known=release.known)
+    one.notes += [release.note] if release.note else []
+    one.notes += dict.fromkeys(asked.unclear)
+    if release.version is None or not release.known:
+        return one
     for bug in UNPATCHED:
-        if has(bug, distribution, found.version):
-            found.bugs.append(Bug(bug, "none", False, bug.why_not))
-    if found.version not in distributions.FORBIDDEN:
-        for patch in _mending():
-            parts = {re.split("[.:]", location)[0] for location in patch.locations}
-            if parts & set(_SHIPS[distribution]) and _in_ranges(found.version, patch.ranges):
-                found.bugs.append(_selected(patch, selection))
-    return found
+        if has(bug, distribution, release.version):
+            one.bugs.append(Bug(bug, "none", False, bug.why_not))
+    for patch in _mending() if release.version not in distributions.FORBIDDEN else ():
+        parts = {re.split("[.:]", location)[0] for location in patch.locations}
+        if not parts & set(_SHIPS[distribution]) or not _in_ranges(release.version, patch.ranges):
+            continue
+        if asked.excludes(patch.only_with):
+            one.excluded.append(patch.name)
+        else:
+            one.bugs.append(_selected(patch, selection))
+    if one.excluded:
+        one.notes.append(f"not there with the packages that are asked for besides: {', '.join(one.excluded)}")
+    return one
 
 
 def _selected(patch: Patch, selection: toggle.Selection) -> Bug:
@@ -385,7 +460,7 @@ def _selected(patch: Patch, selection: toggle.Selection) -> Bug:
         return Bug(patch, _cover(patch), True)
     if not patch.default:
         return Bug(patch, "opt-in", False, f"opt-in: LIGHTNING_PATCHES=default,{patch.name} adds it")
-    return Bug(patch, "default", False, f"LIGHTNING_PATCHES={selection.spec} leaves it out")
+    return Bug(patch, "default", False, f"LIGHTNING_PATCHES={selection.spec} leaves it out", True)
 
 
 def _cover(patch: Patch) -> str:
@@ -406,22 +481,27 @@ def _in_ranges(version: str, ranges: tuple[str, ...]) -> bool:
         return False
 
 
-def _write(audited: list[Audited], setting: _settings.Toggle, fixes: bool) -> None:
+def _write(audited: list[Audited], setting: _settings.Toggle, args: argparse.Namespace, has_trouble: bool) -> None:
     if not audited:
-        _output.write("There is no Lightning here: nothing to audit.")
+        in_others = "Some files could not be read, and the others ask for no Lightning."
+        _output.write(in_others if has_trouble else "There is no Lightning here: nothing to audit.")
         return
     for number, one in enumerate(audited):
         if number:
             _output.write()
-        _output.write(_output.paragraph(headline(one)))
+        place = f" ({one.file}, line {one.line})" if one.file and len(audited) > 1 else ""
+        _output.write(_output.paragraph(headline(one) + place))
+        _output.write(_output.paragraph(f"Do: {one.do}"))
         for note in one.notes:
             _output.write(_output.paragraph(f"note: {note}."))
-        if one.bugs:
+        shown = [bug for bug in one.bugs if args.all or not bug.covered]
+        if shown:
             _output.write()
             _output.write_table(
                 ("BUG", "GROUP", "COVERED", "FIXED IN", "HARM"),
-                [_row(bug) for bug in one.bugs],
-                ["green" if bug.covered else "yellow" if bug.cover == "opt-in" else "bold red" for bug in one.bugs],
+                [_row(bug) for bug in shown],
+                ["green" if bug.covered else "yellow" if bug.cover == "opt-in" else "bold red" for bug in shown],
+                width=_output.MAX_TEXT_WIDTH,
             )
         for bug in one.bugs:
             if bug.cover == "none":
@@ -429,18 +509,43 @@ def _write(audited: list[Audited], setting: _settings.Toggle, fixes: bool) -> No
                 _output.write(
                     _output.paragraph(f"{bug.record.name}: no patch, {bug.reason}. Move to {bug.record.move_to}.")
                 )
-        if one.known and (fixes or not _is_compromised(one)):
-            _coverage.write(one.version, fixes)
+        if one.known and (args.fixes or not _is_compromised(one)):
+            _coverage.write(one.version, args.fixes)
     if all(_is_compromised(one) or not one.bugs for one in audited):
         return
     _output.write()
     when = "is not set: the default set counts as applied" if setting.value is None else f"is {setting.value!r}"
-    _output.write(
-        _output.paragraph(
-            f"{toggle.VARIABLE} {when}, in programs that `import lightning_patches`. `lightning-patches show BUG` "
-            "tells more about those that are patched."
-        )
-    )
+    hidden = "" if args.all else " `--all` lists what the patches mend, too."
+    _output.write(_output.paragraph(f"{toggle.VARIABLE} {when}. `lightning-patches show BUG` tells more.{hidden}"))
+
+
+def advice(one: Audited) -> str:
+    """What to do, in a sentence or two."""
+    if _is_compromised(one):
+        return f"{ADVICE}."
+    if one.version is None:
+        return f"pin a release, or install it and run `lightning-patches audit` there. {_KNOWN}"
+    if not one.known and not one.bugs:
+        return f"look at the number, or take a release that is known here. {_KNOWN}"
+    steps = []
+    unmended = [bug for bug in one.bugs if bug.cover == "none"]
+    if unmended:
+        move_to = max((bug.record.move_to for bug in unmended), key=_coverage.order)
+        names = ", ".join(bug.record.name for bug in unmended)
+        steps.append(f"move to {one.distribution}=={move_to} or newer, for {names}")
+    covered = sum(bug.covered for bug in one.counted)
+    if covered and not one.has_patches:
+        steps.append(f"add `import lightning_patches` above every import of Lightning, for {covered} others")
+    left_out = sum(bug.left_out for bug in one.bugs)
+    if left_out:
+        steps.append(f"change {toggle.VARIABLE}, which leaves out {left_out} patches that are on by default")
+    if not steps:
+        return "nothing." if not any(bug.cover == "opt-in" for bug in one.bugs) else f"nothing. {_OPT_IN}"
+    return "; ".join(steps) + "." + (f" {_OPT_IN}" if any(bug.cover == "opt-in" for bug in one.bugs) else "")
+
+
+_OPT_IN = f"Opt-in patches only where their bug is yours: `{toggle.VARIABLE}=default,NAME`."
+_KNOWN = "`lightning-patches audit lightning` tells of the newest one."
 
 
 def _is_compromised(one: Audited) -> bool:
@@ -458,8 +563,8 @@ def headline(one: Audited) -> str:
         return f"{what} is a compromised release: nothing in it is patched, and its other bugs are not counted."
     counted = one.counted
     counts = [
-        (sum(bug.covered for bug in counted), "mended by the patches"),
-        (sum(not bug.covered and bug.cover == "opt-in" for bug in counted), "by an opt-in patch"),
+        (sum(bug.covered for bug in counted), f"{'' if one.has_patches else 'would be '}mended by the patches"),
+        (sum(not bug.covered and bug.cover == "opt-in" for bug in counted), "with an opt-in patch"),
         (sum(not bug.covered and bug.cover != "opt-in" for bug in counted), "not mended"),
     ]
     total = f"{len(counted)} known bug{'s' if len(counted) != 1 else ''}"

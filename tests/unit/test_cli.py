@@ -280,7 +280,7 @@ class TestCounts:
         assert f"lightning 2.2.5: {live} fixes will be applied" in call("status", env=env).stdout
         assert json.loads(call("status", "--json", env=env).stdout)["fixes"] == {"lightning 2.2.5": live}
         for arguments in (["audit"], ["audit", "lightning==2.2.5"]):
-            assert f": {live} mended by the patches" in call(*arguments, env=env).stdout, arguments
+            assert f": {live} would be mended by the patches" in call(*arguments, env=env).stdout, arguments
 
     def test_a_report_is_a_table_and_a_list(self):
         program = (
@@ -442,7 +442,7 @@ class TestOutput:
         assert max(map(len, lines)) <= 60
 
     @pytest.mark.parametrize(
-        "arguments", [["status"], ["audit", "lightning==2.3.3", "--fail-on", "never"]], ids=["status", "audit"]
+        "arguments", [["status"], ["audit", "lightning==2.3.3", "--fail-on", "never", "--all"]], ids=["status", "audit"]
     )
     def test_a_table_of_80_columns(self, arguments):
         """Long words in a title change nothing: where prose has no room beside the columns, it stands below them."""

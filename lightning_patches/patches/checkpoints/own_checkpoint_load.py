@@ -243,6 +243,7 @@ PATCH = Patch(
     ),
     calls=("fabric.utilities.cloud_io:get_filesystem()",),
     upstream=Upstream(issues=(21757,)),
+    only_with=("torch>=2.6",),
     impact=Impact(
         "Under PyTorch 2.6 and later, test(ckpt_path='best'), fit(ckpt_path='last') and load_from_checkpoint fail "
         "on the checkpoint that the same program has just written, when the model's saved hyperparameters hold "

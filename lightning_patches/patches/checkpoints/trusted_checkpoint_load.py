@@ -80,6 +80,7 @@ PATCH = Patch(
         Target("pytorch.utilities.cloud_io:load", _load, before="1.8.0"),
     ),
     upstream=Upstream(pull_requests=(20010,), others=((20010, "2.4.0"),), commit="bf25167bbf"),
+    only_with=("torch>=2.6",),
     impact=Impact(
         "With torch 2.6 and later a checkpoint whose hyperparameters hold objects of your own classes cannot be "
         "loaded, neither to resume nor with load_from_checkpoint.",

@@ -62,6 +62,7 @@ PATCH = Patch(
         *(Target(f"pytorch.cli:{name}", _asks_for_torchs, since="1.7.0") for name in _ASK),
     ),
     upstream=Upstream(issues=(15912,), fixed_in="1.9.0"),
+    only_with=("torch>=2.0",),
     impact=Impact(
         "With torch 2.0 and later, LightningCLI takes no learning rate scheduler: it exits with status 2.",
         (

@@ -42,6 +42,7 @@ PATCH = Patch(
         Target("fabric.utilities.throughput:get_available_flops", _flops, since="2.2.0"),
     ),
     upstream=Upstream(issues=(21256,)),
+    only_with=("torch>=2.9",),
     impact=Impact(
         "With torch 2.9 and later, on a card of the Ampere generation or newer, Trainer, Fabric and ThroughputMonitor "
         "fail where TF32 was chosen by torch's newer setting, torch.backends.cuda.matmul.fp32_precision; with any "

@@ -88,6 +88,7 @@ PATCH = Patch(
         _statements.answered("pytorch.utilities.imports", _answer, before="1.8.0"),
     ),
     upstream=Upstream(pull_requests=(20081,), fixed_in="2.4.0"),
+    only_with=("setuptools>=82",),
     impact=Impact(
         "import lightning fails where setuptools is 82 or newer or is not installed, as in a new environment of "
         "Python 3.12 and later.",

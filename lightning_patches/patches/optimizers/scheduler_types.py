@@ -48,6 +48,7 @@ PATCH = Patch(
         Target("pytorch.core.optimizer:_validate_scheduler_api", _validate_scheduler_api, since="1.6.0"),
     ),
     upstream=Upstream(issues=(15912,), fixed_in="1.8.4"),
+    only_with=("torch>=2.0",),
     impact=Impact(
         "With torch 2.0 and later, fit fails as soon as configure_optimizers returns a learning rate scheduler.",
         (
