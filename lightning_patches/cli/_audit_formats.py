@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Callable, Dict, Optional, Sequence
+from typing import Any, Callable, Dict, List, Optional, Sequence
 
 import lightning_patches
 from lightning_patches.cli import _records
@@ -107,7 +107,8 @@ def _property(text: str) -> str:
     return _message(text).replace(":", "%3A").replace(",", "%2C")
 
 
-FORMATS: dict[str, Callable[[list[Audited], Sequence[str]], str]] = {
+Format = Callable[[List[Audited], Sequence[str]], str]
+FORMATS: dict[str, Format] = {
     "github": github,
     "markdown": markdown,
     "sarif": sarif,

@@ -485,6 +485,7 @@ def _write(audited: list[Audited], setting: _settings.Toggle, args: argparse.Nam
     if not audited:
         in_others = "Some files could not be read, and the others ask for no Lightning."
         _output.write(in_others if has_trouble else "There is no Lightning here: nothing to audit.")
+        _output.write("Do: give the file that asks for it, or a release: `lightning-patches audit lightning==2.2.5`.")
         return
     for number, one in enumerate(audited):
         if number:

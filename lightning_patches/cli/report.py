@@ -38,7 +38,7 @@ def run(args: argparse.Namespace) -> int:
         if isinstance(value, dict):
             value = [f"{key}: {text}" for key, text in value.items()]
         lines += [f"{name}: {value}"] if isinstance(value, str) else [f"{name}:", *(f"  {line}" for line in value)]
-    _output.write("\n".join(["```", *lines, "```"]))
+    _output.write("\n".join(["```", *map(_output.printable, lines), "```"]))
     return OK
 
 
@@ -48,29 +48,41 @@ def gather() -> dict[str, Any]:
     entries = _settings.verdicts(setting)
     packages = {name: version for name in PACKAGES if (version := _version(name))}
     not_applied = [
-        f"{entry.patch} in {entry.distribution} {entry.version}: {entry.verdict}, {without_paths(entry.reason)}"
+        f"{entry.patch} in {entry.distribution} {_plain(entry.version)}: {entry.verdict}, {without_paths(entry.reason)}"
         for entry in entries
         if entry.verdict not in ("pending", "applied", "disabled", *gate.ELSEWHERE)
     ]
     return {
         "lightning-patches": lightning_patches.__version__,
-        "Lightning": {one.distribution: one.version for one in find_installed()} or "none",
+        "Lightning": {one.distribution: _plain(one.version) for one in find_installed()} or "none",
         "Python": f"{platform.python_implementation()} {'.'.join(map(str, sys.version_info[:3]))}",
         "system": f"{platform.system()} {platform.machine()}",
         "packages": packages or "none",
-        "LIGHTNING_PATCHES": os.environ.get("LIGHTNING_PATCHES", "not set"),
-        "fixes": {release: str(count_fixes(found)) for release, found in by_release(entries).items()} or "none",
-        "not applied": not_applied or ([str(setting.error)] if setting.error else "none"),
+        "LIGHTNING_PATCHES": without_paths(os.environ.get("LIGHTNING_PATCHES", "not set")),
+        "fixes": {without_paths(release): str(count_fixes(found)) for release, found in by_release(entries).items()}
+        or "none",
+        "not applied": not_applied or ([without_paths(str(setting.error))] if setting.error else "none"),
     }
 
 
 def without_paths(text: str) -> str:
-    """``text`` with only the last part of each path: the rest may name a user, a host or a project."""
-    return re.sub(r"(?:[A-Za-z]:)?(?:[/\\][^/\\\s'\"]+)+[/\\]", "", text)
+    """``text`` up to where a path begins, which may name a user, a host or a project, and has no end that can be
+    found: there may be blanks and quotes in it."""
+    slash = re.search(r"[/\\]", text)
+    if slash is None:
+        return text
+    before = text[: slash.start()]
+    begins = [before.rfind(" ") + 1, *(at for at in map(before.find, ("'", '"', ": ", "(")) if at >= 0)]
+    return before[: min(begins)].rstrip(" :") + " ..."
+
+
+def _plain(version: str) -> str:
+    """A version, unless it is something else that stands in its place."""
+    return version if re.fullmatch(r"[\w.+!-]{1,60}", version) else "unknown"
 
 
 def _version(package: str) -> str:
     try:
-        return importlib.metadata.version(package)
+        return _plain(importlib.metadata.version(package))
     except importlib.metadata.PackageNotFoundError:
         return ""

@@ -22,7 +22,7 @@ from lightning_patches.patches import all_patches
 from tests.support import arms
 from tests.support.arms import ROOT, Arm
 
-LABELS = {"", "group", "affected", "fixed", "in", "upstream", "verdict", "drop", "it", "at", "covered", "PATCH", "BUG"}
+LABELS = {"", "group", "affected", "fixed", "in", "upstream", "verdict", "drop", "it", "at", "covered", "PATCH", "BUG", "HARM"}
 """Words that a narrow terminal gets instead of columns."""
 ANSI = re.compile(r"\x1b\[")
 DEVICE, UNMASKED = "logged-metrics-device", "dataloader-error-unmasked"
@@ -543,9 +543,35 @@ class TestReport:
             assert private not in done.stdout, private
         assert json.loads(call("report", "--json", env=env).stdout)["Lightning"] == {"lightning": "2.3.3"}
 
-    def test_paths_are_shortened(self):
-        text = "the source cannot be read: [Errno 13] Permission denied: '/home/me/env/lightning/x.py'"
-        assert report.without_paths(text).endswith("denied: 'x.py'")
+    @pytest.mark.parametrize(
+        "path",
+        [
+            "'/home/jane/env/lightning/x.py'",
+            "'/home/jane doe/secret project/x.py'",
+            '"/home/jane\'s/secret project/x.py"',
+            "/home/jane doe/secret project/x.py",
+            "'C:\\\\Users\\\\Jane Doe\\\\secret\\\\x.py'",
+            r"C:\Users\Jane Doe\secret\x.py",
+            r"\\server\jane doe\secret project\x.py",
+            "~/jane doe/secret/x.py",
+            "secret project/jane/x.py",
+            "file:///home/jane/x.py",
+        ],
+    )
+    def test_no_part_of_a_path_is_shown(self, path):
+        said = report.without_paths(
+            f"the source of pytorch.a:b cannot be read: [Errno 13] Permission denied: {path} (x)"
+        )
+        assert said.startswith("the source of pytorch.a:b cannot be read")
+        assert not any(part in said.lower() for part in ("jane", "doe", "secret", "home", "users", "x.py", "server"))
+
+    def test_a_toggle_or_a_version_with_a_path_is_not_shown(self, tmp_path):
+        where = strange_lightning(tmp_path / "a", "2.3.3 of /home/jane doe/secret")
+        for spec in ("default", "/home/jane doe/secret,default"):
+            for how in ([], ["--json"]):
+                done = call("report", *how, env=environment(where, spec=spec))
+                assert done.returncode == 0, done
+                assert not any(part in done.stdout for part in ("jane", "secret", "home")), done
 
 
 class TestRun:
