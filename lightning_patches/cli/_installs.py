@@ -51,13 +51,16 @@ def logical_lines(lines: list[str], begin: int = 0) -> Iterator[tuple[int, str]]
 # -------------------------------------------------------------------- requirements files
 
 
-def read_pip(path: str, asked: Asked, locate: Locate = lambda path: path, paths: Any = os.path) -> None:
+def read_pip(
+    path: str, asked: Asked, place: str = "", locate: Locate = lambda path: path, paths: Any = os.path
+) -> None:
     """A requirements file of pip, and those that it includes. Paths and pip's options are passed over; what is neither
     goes to ``unclear``.
 
     Args:
         path: as the machine that is set up has it.
         asked: takes what is found.
+        place: where it is named, "" for the command line.
         locate: where that file is here.
         paths: how that machine writes paths, ``posixpath`` or ``ntpath``.
 
@@ -67,7 +70,7 @@ def read_pip(path: str, asked: Asked, locate: Locate = lambda path: path, paths:
     left = [path]
     while left:
         path = left.pop()
-        file = _new_file(path, asked, locate)
+        file = _new_file(path, asked, place, locate)
         for number, line in logical_lines(_files.lines(_files.read_text(file))) if file else ():
             line = _without_comment(line)
             place = f"{file}, line {number}"
@@ -88,15 +91,19 @@ def read_pip(path: str, asked: Asked, locate: Locate = lambda path: path, paths:
                 asked.unclear.append(f"{place}: {line[:200]!r} cannot be understood")
 
 
-def _new_file(path: str, asked: Asked, locate: Locate) -> str:
+def _new_file(path: str, asked: Asked, place: str, locate: Locate) -> str:
     """The file of the project that is at a path; "" if there is none, or it was read before."""
     file = locate(path)
     if file is None:
-        asked.unclear.append(f"{path} comes from outside of the project, and was not read")
+        asked.unclear.append(f"{place}: {path[:200]} is not in the project, or not copied from it, and was not read")
         return ""
-    if os.path.realpath(file) in asked.read:
+    try:
+        real = os.path.realpath(file)
+    except (OSError, ValueError):
+        real = file  # reading it tells what is wrong
+    if real in asked.read:
         return ""
-    asked.read.add(os.path.realpath(file))
+    asked.read.add(real)
     if len(asked.read) > _MOST:
         raise UsageError(f"{file} is the last of {_MOST} files that are included: more are not read.")
     return file
@@ -171,7 +178,7 @@ def _read_command(words: list[str], asked: Asked, place: str, file: str, number:
     for tool, name in enumerate(names):
         verb = next((i for i in range(tool + 1, min(tool + 9, len(names))) if not names[i].startswith("-")), tool)
         if name in _LOCKED and names[verb] in ("install", "sync"):
-            _read_project(here.path(_LOCKED[name]), asked, here)
+            _read_project(here.path(_LOCKED[name]), asked, place, here)
         elif re.fullmatch(r"pip[\d.]*", name) and names[verb] == "install":
             _read_pip_command(words[verb + 1 :], asked, place, file, number, here)
         elif name in ("conda", "mamba", "micromamba") and names[verb] in ("install", "create", "env", "update"):
@@ -185,9 +192,10 @@ def _read_pip_command(words: list[str], asked: Asked, place: str, file: str, num
     for before, word in zip(["", *words], words):
         option, value = _option(word) if word.startswith("-") else ("", "")
         if before in _WITH_FILE or (option in _WITH_FILE and value):
-            read_pip(here.path(value or word), asked, here.locate, posixpath)
+            read_pip(here.path(value or word), asked, place, here.locate, posixpath)
         elif word.startswith((".", "/")) and not word.endswith((".whl", ".gz", ".zip")):
-            _read_project(here.path(posixpath.join(word.partition("[")[0], "pyproject.toml")), asked, here)
+            project = here.path(posixpath.join(word.partition("[")[0], "pyproject.toml"))
+            _read_project(project, asked, place, here)
         elif not word.startswith("-"):
             asked.add(word, place, file, number)
 
@@ -196,15 +204,15 @@ def _read_conda_command(words: list[str], asked: Asked, place: str, file: str, n
     for before, word in zip(["", *words], words):
         path = word if before in ("-f", "--file") else word[7:] if word.startswith("--file=") else ""
         if path:
-            _read_project(here.path(path), asked, here)
+            _read_project(here.path(path), asked, place, here)
         elif not word.startswith("-"):
             asked.add(conda_spec(word), place, file, number)
 
 
-def _read_project(path: str, asked: Asked, here: Place) -> None:
+def _read_project(path: str, asked: Asked, place: str, here: Place) -> None:
     from lightning_patches.cli import _projects
 
-    file = _new_file(path, asked, here.locate)
+    file = _new_file(path, asked, place, here.locate)
     if file:
         _projects.read_into(file, asked)
 
@@ -280,7 +288,7 @@ class Image(Place):
     stage: Stage = field(default_factory=Stage)
     variables: dict[str, str] = field(default_factory=dict)
     left: int = _MOST_EXPANDED
-    looks: int = 5000
+    looks: int = 10_000
     mounts: list[Copy] = field(default_factory=list)
 
     def expanded(self, word: str) -> list[str]:
@@ -307,9 +315,11 @@ class Image(Place):
     def locate(self, path: str) -> Optional[str]:
         """The file of the build context that COPY, ADD or a mount has put at a path of the image."""
         left: list[tuple[Optional[Stage], str]] = [(self.stage, path)]
-        while left and self.looks:
-            self.looks -= 1
+        while left:
             stage, path = left.pop()
+            self.looks -= 10 if stage is None else 1
+            if self.looks < 0:
+                raise UsageError(f"{self.file} cannot be read: it copies too much")
             if stage is None:
                 found = within(self.root, path)
                 if found is not None:
@@ -320,6 +330,8 @@ class Image(Place):
             while of is not None:
                 copies += reversed(of.copies)
                 of = of.before
+                self.looks -= 1
+            self.looks -= len(copies)
             left += reversed([(copy.stage, source) for copy in copies for source in _sources(copy, path)])
         return None
 

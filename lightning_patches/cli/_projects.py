@@ -48,7 +48,7 @@ def read_into(path: str, asked: Asked, context: str = "") -> None:
         UsageError: it cannot be read, or is of a format that is not known or whose library is not installed.
     """
     name = os.path.basename(path).lower()
-    reader = next(reader for pattern, reader in _FORMATS if re.fullmatch(pattern, name))
+    reader = next(reader for pattern, reader in _FORMATS if re.fullmatch(pattern, name, re.DOTALL))
     if reader is None:
         _files.read(path)
         raise UsageError(f"{path} cannot be read. Those that can are {READ}.")
