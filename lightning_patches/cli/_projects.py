@@ -287,6 +287,8 @@ _FOUND = re.compile(
     r"pipfile(?:\.lock)?|pixi\.toml|(?:environment|conda).*\.(?:ya?ml|lock)|.*\.ipynb|"
     r"(?:.*[.-])?(?:dockerfile|containerfile)(?:[.-].*)?"
 )
+LOCKED_BESIDE = ("pyproject.toml", "pipfile", "pixi.toml")
+"""Where there is a lock file in the same directory, what it says is what is installed."""
 _DEEPEST, _MOST_DIRECTORIES, _MOST_FILES = 4, 2000, 200
 _NOT_OURS = ("node_modules", "site-packages", "__pycache__", "build", "dist")
 

@@ -164,7 +164,7 @@ def canonical(requirement: Requirement) -> str:
     return str(canonicalize_name(requirement.name))
 
 
-_ANY_NAME = re.compile(r"(?<![\w.-])(?:pytorch[-_.]lightning|lightning(?:[-_.]fabric)?)(?![\w-])", re.IGNORECASE)
+_ANY_NAME = re.compile(r"(?<![\w.-])(?:pytorch[-_.]lightning|lightning(?:[-_.]fabric)?)(?!\w|-(?!\d))", re.IGNORECASE)
 
 
 def lines_of(lines: list[str], before: int = 0) -> dict[str, int]:

@@ -285,7 +285,7 @@ def _audit_directory(
     audited: dict[tuple[str, int, str], Audited] = {}
     for one, asked in found:
         where = os.path.dirname(one.file), _requirements.canonical(one.requirement)
-        if one.locked or where not in locks:  # what is locked is what is installed
+        if where not in locks or os.path.basename(one.file).lower() not in _projects.LOCKED_BESIDE:
             audited.setdefault((one.file, one.line, str(one.requirement)), _audit(one, selection, asked))
     for each in audited.values():
         each.has_patches = has_patches

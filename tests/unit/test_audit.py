@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -177,6 +178,23 @@ PROJECTS = {
     "Dockerfile": "FROM python:3.11\nRUN pip install lightning==2.2.5\n",
     "gpu.Dockerfile": "FROM a\n# it\nRUN ls && \\\n  # pins\n  python -m pip install -q numpy 'lightning==2.2.5'\n",
     "Dockerfile.train": "FROM a\nARG PL=2.2.5\nRUN uv pip install lightning==${PL}\n",
+    "pixi.toml": '[dependencies]\npython = "3.11.*"\n[feature.train.pypi-dependencies]\nlightning = "==2.2.5"\n',
+    "pixi/pyproject.toml": '[tool.pixi.target.linux-64.dependencies]\nlightning = {version = "2.2.5"}\n',
+    "pixi.lock": "version: 6\npackages:\n- conda: https://x.org/noarch/numpy-2.0-py_0.conda\n"
+    "- pypi: https://x.org/a/lightning-2.2.5-py3-none-any.whl\n",
+    "conda-lock.yml": "package:\n- name: lightning\n  version: 2.2.5\n  manager: conda\n  platform: linux-64\n",
+    "conda-linux-64.lock": "# platform: linux-64\n@EXPLICIT\nhttps://x.org/noarch/lightning-2.2.5-pyhd8ed1ab_0.conda#00\n",
+    "train.ipynb": json.dumps(
+        {"cells": [{"cell_type": "code", "source": ["import os\n", "!pip install -q 'lightning==2.2.5' torch"]}]},
+        indent=1,
+    ),
+    "magic.ipynb": '{"cells": [{"cell_type": "code", "source": "%pip install lightning==2.2.5"}]}',
+    ".github/workflows/ci.yml": "on: push\njobs:\n  a:\n    steps:\n    - uses: actions/checkout@v4\n    - run: |\n"
+    "        python -m pip install --upgrade pip\n        pip install lightning==2.2.5 pytest\n",
+    "action.yml": 'runs:\n  using: composite\n  steps:\n  - run: uv pip install "lightning==2.2.5"\n',
+    "options.Dockerfile": "FROM a\nRUN pip --no-cache-dir install --user \\\n    lightning==2.2.5\n",
+    "heredoc.Dockerfile": "FROM a\nRUN <<EOF\nset -e\npip install lightning==2.2.5\nEOF\nCMD python\n",
+    "default.Dockerfile": "FROM a\nRUN pip install lightning==${PL:-2.2.5}\n",
     "Containerfile": "FROM a\nRUN conda install -y -c conda-forge lightning=2.2.5 python\n",
 }
 
@@ -184,12 +202,98 @@ PROJECTS = {
 @pytest.mark.parametrize("name", PROJECTS)
 def test_what_a_project_asks_for(capsys: pytest.CaptureFixture[str], tmp_path: Path, name: str) -> None:
     path = tmp_path / name
-    path.parent.mkdir(exist_ok=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(PROJECTS[name])
     for arguments in ([str(path)], ["-r", str(path)]):
         status, (one,) = audit(capsys, *arguments)
         assert (status, one["distribution"], one["version"]) == (1, "lightning", "2.2.5")
         assert "lightning" in PROJECTS[name].splitlines()[one["line"] - 1]
+
+
+DOCKERFILES = {
+    "beside": "COPY requirements.txt .\nRUN pip install -r requirements.txt",
+    "absolute": "COPY requirements.txt /tmp/\nRUN pip install -r /tmp/requirements.txt",
+    "into a directory": "COPY requirements.txt /tmp\nRUN pip install -r /tmp/requirements.txt",
+    "another name": "COPY requirements.txt /opt/req.txt\nRUN pip install --requirement=/opt/req.txt",
+    "of a directory": "WORKDIR /app\nCOPY deps deps/\nRUN pip install -r deps/requirements.txt",
+    "all": "WORKDIR /app\nWORKDIR src\nCOPY . .\nRUN pip install -r /app/src/requirements.txt",
+    "cd": "COPY . /app\nRUN cd /app && pip install -r requirements.txt",
+    "stars": "COPY req*.txt /x/\nRUN pip install -r /x/requirements.txt",
+    "a list": 'COPY ["requirements.txt", "/x/"]\nRUN pip install -r /x/requirements.txt',
+    "add": "ADD --chown=1:1 requirements.txt /x/\nRUN pip install -r /x/requirements.txt",
+    "variables": "ARG D=/x\nENV R=requirements.txt\nCOPY $R ${D}/\nRUN pip install -r $D/$R",
+    "stage": "COPY requirements.txt /x/\nFROM b\nCOPY --from=0 /x /y\nRUN pip install -r /y/requirements.txt",
+    "named stage": "FROM b AS c\nCOPY . /x/\nFROM c\nRUN pip install -r /x/requirements.txt",
+    "mount": "RUN --mount=type=bind,source=requirements.txt,target=/r.txt pip install -r /r.txt",
+    "project": "WORKDIR /app\nCOPY pyproject.toml .\nRUN pip install .",
+    "lock": "WORKDIR /app\nCOPY uv.lock pyproject.toml ./\nRUN uv sync --frozen",
+    "conda": "COPY environment.yml /tmp/\nRUN conda env update -n base -f /tmp/environment.yml",
+    "includes": "COPY deps /x\nRUN pip install -r /x/more.txt",
+}
+
+
+@pytest.mark.parametrize("case", DOCKERFILES)
+def test_a_dockerfile_has_what_it_copies(capsys: pytest.CaptureFixture[str], tmp_path: Path, case: str) -> None:
+    for name in ("requirements.txt", "deps/requirements.txt"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("lightning==2.2.5\n")
+    (tmp_path / "deps" / "more.txt").write_text("-r requirements.txt\n")
+    for name in ("pyproject.toml", "uv.lock", "environment.yml"):
+        (tmp_path / name).write_text(PROJECTS[name])
+    (tmp_path / "Dockerfile").write_text(f"FROM python:3.11\n{DOCKERFILES[case]}\n")
+    _, (one,) = audit(capsys, str(tmp_path / "Dockerfile"))
+    assert (one["version"], Path(one["file"]).parent in (tmp_path, tmp_path / "deps")) == ("2.2.5", True)
+    assert "lightning" in Path(one["file"]).read_text().splitlines()[one["line"] - 1]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "RUN pip install -r {out}/requirements.txt",
+        "RUN pip install -r /etc/requirements.txt -c {out}/requirements.txt",
+        "COPY . /app\nRUN pip install -r {out}/requirements.txt",
+        "COPY ../out /app\nRUN pip install -r /app/requirements.txt",
+        "COPY {out} /app\nRUN pip install -r /app/requirements.txt",
+        "COPY link.txt link /app/\nRUN pip install -r /app/link.txt && pip install -r /app/link/requirements.txt",
+        "COPY . /app\nRUN pip install -r /app/link.txt && pip install -r /app/link/requirements.txt",
+        "COPY . /app\nRUN pip install -r /app/../out/requirements.txt",
+        "COPY . /app\nRUN cd /app/link && pip install -r requirements.txt",
+        "COPY . /app\nRUN pip install -r /app/includes.txt",
+        "WORKDIR {out}\nRUN pip install -r requirements.txt",
+        "WORKDIR {out}\nRUN pip install . && uv sync && conda env create -f environment.yml",
+        "COPY --from=other {out} /app\nRUN pip install -r /app/requirements.txt",
+        "RUN --mount=type=bind,source=../out,target=/app pip install -r /app/requirements.txt",
+        "ENV A={out}\nRUN pip install -r $A/requirements.txt",
+    ],
+)
+def test_a_dockerfile_never_leaves_its_build_context(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, text: str
+) -> None:
+    out, context = tmp_path / "out", tmp_path / "context"
+    for directory in (out, context):
+        directory.mkdir()
+    for name in ("pyproject.toml", "uv.lock", "environment.yml"):
+        (out / name).write_text(PROJECTS[name])
+    (out / "requirements.txt").write_text("lightning==2.2.5\n")
+    (context / "link.txt").symlink_to(out / "requirements.txt")
+    (context / "link").symlink_to(out)
+    (context / "includes.txt").write_text(f"-r {out}/requirements.txt\n-r ../out/requirements.txt\n")
+    (context / "Dockerfile").write_text(f"FROM a\n{text.format(out=out)}\n")
+    assert cli.main(["audit", str(context / "Dockerfile")]) == 2
+    assert "was not read, and so whether Lightning is asked for cannot be told" in capsys.readouterr().err
+    assert cli.main(["audit", str(context)]) == 0
+    assert "was not read" in capsys.readouterr().out
+
+
+def test_the_build_context_may_be_another_directory(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "docker").mkdir()
+    (tmp_path / "requirements.in").write_text("lightning==2.2.5\n")
+    path = tmp_path / "docker" / "Dockerfile"
+    path.write_text("FROM a\nCOPY requirements.in /x/\nRUN pip install -r /x/requirements.in\n")
+    assert cli.main(["audit", str(path)]) == 2
+    capsys.readouterr()
+    assert audit(capsys, str(path), "--context", str(tmp_path))[1][0]["version"] == "2.2.5"
+    assert {one["version"] for one in audit(capsys, str(tmp_path))[1]} == {"2.2.5"}
 
 
 def test_requirements_files_of_a_dockerfile(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -219,6 +323,224 @@ def test_releases_as_pip_understands_them(capsys: pytest.CaptureFixture[str], sp
 
 
 @pytest.mark.parametrize(
+    ("spec", "version"),
+    [
+        ("pytorch-lightning~=1.7.0", "1.7.7"),
+        ("pytorch-lightning<2", "1.9.5"),
+        ("lightning<2", "1.9.5"),
+        ("lightning==1.9.5", "1.9.5"),
+        ("pytorch-lightning>=1.5,<1.6", "1.5.10.post0"),
+        ("pytorch-lightning==1.6.*", "1.6.5.post0"),
+        ("pytorch-lightning<=1.8.3", "1.8.3"),
+        ("lightning>=1.9,!=2.6.6", "2.6.5"),
+        ("lightning>=2.6.1,<2.6.4", "2.6.1"),
+        ("pytorch-lightning<1.5", None),
+        ("lightning<1.8", None),
+    ],
+)
+def test_one_resolver_for_all_releases(capsys: pytest.CaptureFixture[str], spec: str, version: Any) -> None:
+    status, (one,) = audit(capsys, spec)
+    assert (one["version"], one["known"], status == 3) == (version, version is not None, version is None)
+    assert bool(one["bugs"]) is bool(version)
+    if version and version < "2":
+        assert "Of 1.x" in one["headline"]
+
+
+@pytest.mark.parametrize(
+    ("text", "version"),
+    [
+        ("lightning=2.*", "2.6.6"),
+        ("lightning=2.2.*", "2.2.5"),
+        ("lightning=2.2", "2.2.5"),
+        ("lightning 2.2.*", "2.2.5"),
+        ("lightning>=2.1,<2.3", "2.2.5"),
+        ("conda-forge::lightning=2.2.5=pyhd8ed1ab_0", "2.2.5"),
+        ("lightning[version='>=2.1,<2.3']", "2.2.5"),
+        ("lightning 1.9.*|2.2.*", "2.2.5"),
+        ("lightning~=2.2.0", "2.2.5"),
+        ("lightning >=2.0.*,<2.1a0", "2.0.9.post0"),
+        ("pytorch-lightning=1.7", "1.7.7"),
+    ],
+)
+def test_constraints_of_conda(capsys: pytest.CaptureFixture[str], tmp_path: Path, text: str, version: str) -> None:
+    (tmp_path / "environment.yml").write_text(f"dependencies:\n  - {json.dumps(text)}\n")
+    _, (one,) = audit(capsys, str(tmp_path / "environment.yml"))
+    assert one["version"] == version
+
+
+@pytest.mark.parametrize(
+    ("text", "gone", "there"),
+    [
+        (
+            "torch==2.2.0+cu118",
+            {"own-checkpoint-load", "trusted-checkpoint-load", "tf32-advice"},
+            {"rich-progress-bar"},
+        ),
+        ("torch>=2.1,<2.6", {"own-checkpoint-load"}, set()),
+        ("torch>=2.1", set(), {"own-checkpoint-load"}),
+        ("torch==2.6.0", {"tf32-advice"}, {"own-checkpoint-load"}),
+        ("torch==2.2.0\ntorch==2.7.0", set(), {"own-checkpoint-load"}),
+        ("torch==2.2.0 ; python_version < '3'", set(), {"own-checkpoint-load"}),
+        ("setuptools<81", {"import-without-pkg-resources"}, set()),
+        ("rich==13.7", {"rich-progress-bar"}, set()),
+        ("numpy", set(), {"rich-progress-bar"}),
+    ],
+)
+def test_bugs_that_the_same_file_excludes_are_not_counted(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, text: str, gone: set[str], there: set[str]
+) -> None:
+    (tmp_path / "requirements.txt").write_text(f"{text}\nlightning==2.2.5\n")
+    _, (one,) = audit(capsys, str(tmp_path / "requirements.txt"))
+    assert gone == set(one["excluded"]) & (gone | there) and not gone & names(one) and there <= names(one)
+    assert any("not there with the packages" in note for note in one["notes"]) is bool(one["excluded"])
+
+
+@pytest.mark.parametrize("patch", [patch for patch in all_patches() if patch.only_with], ids=lambda patch: patch.name)
+def test_the_packages_that_a_bug_needs_are_those_that_its_record_tells(patch: Any) -> None:
+    for text in patch.only_with:
+        version = text.partition(">=")[2]
+        assert version.replace(".0", "") in f"{patch.title} {patch.impact.summary}", text
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "version"),
+    [
+        ("environment.yml", "dependencies:\n  - python=3.9\n  - lightning\n", "2.6.0"),
+        ("environment.yml", "dependencies:\n  - python=3.8.10\n  - lightning\n", "2.4.0"),
+        ("pyproject.toml", '[project]\nrequires-python = ">=3.8"\ndependencies = ["lightning"]\n', "2.6.6"),
+        ("pyproject.toml", '[project]\nrequires-python = ">=3.8,<3.9"\ndependencies = ["lightning>=2"]\n', "2.4.0"),
+        ("Dockerfile", "FROM python:3.9-slim\nRUN pip install lightning\n", "2.6.0"),
+    ],
+)
+def test_a_range_is_what_the_python_of_the_file_takes(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, name: str, text: str, version: str
+) -> None:
+    (tmp_path / name).write_text(text)
+    _, (one,) = audit(capsys, str(tmp_path / name))
+    assert one["version"] == version
+    assert any("on the Python that is asked for" in note for note in one["notes"]) is (version != "2.6.6")
+
+
+@pytest.mark.parametrize(
+    ("files", "is_seen"),
+    [
+        ({}, False),
+        ({"train.py": "import torch\nimport lightning_patches\n"}, True),
+        ({"src/train.py": "  from lightning_patches import activate\n"}, True),
+        ({"train.py": "# import lightning_patches\n'lightning_patches'\n"}, False),
+        ({"venv/pyvenv.cfg": "", "venv/a.py": "import lightning_patches\n"}, False),
+        ({"requirements.txt": "lightning==2.2.5\nlightning-patches\n"}, True),
+        ({"requirements.txt": "lightning==2.2.5\nlightning-patches @ git+https://a.org/lightning-patches\n"}, True),
+        ({"Dockerfile": "FROM a\nRUN pip install lightning==2.2.5\nENV LIGHTNING_PATCHES=1\n"}, True),
+        ({"Dockerfile": "FROM a\nRUN pip install lightning==2.2.5\nENV LIGHTNING_PATCHES=off\n"}, False),
+        ({"Dockerfile": 'FROM a\nRUN pip install lightning==2.2.5\nCMD ["lightning-patches", "run", "a.py"]\n'}, True),
+    ],
+)
+def test_mended_is_said_where_the_project_is_seen_to_use_the_patches(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, files: dict[str, str], is_seen: bool
+) -> None:
+    for name, text in {"requirements.txt": "lightning==2.2.5\n", **files}.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    path = tmp_path / ("Dockerfile" if "Dockerfile" in files else "requirements.txt")
+    for what in (path, tmp_path):
+        for one in audit(capsys, str(what))[1]:
+            assert one["has_patches"] is is_seen
+            assert ("would be mended by the patches" in one["headline"]) is not is_seen
+            assert ("import lightning_patches" in one["do"]) is not is_seen
+        assert cli.main(["audit", str(what), "--format", "github", "--all"]) == 1
+        assert ("Would be mended by the patches" in capsys.readouterr().out) is not is_seen
+
+
+def test_a_directory_is_searched(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    for name in ("uv.lock", "dev/pyproject.toml", "environment.yml", "train.ipynb", ".github/workflows/ci.yml"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(PROJECTS[name])
+    (tmp_path / "pyproject.toml").write_text('[project]\ndependencies = ["lightning>=2.0"]\n')
+    for name in (".venv/requirements.txt", "a/node_modules/requirements.txt", "Dockerfile", "b/requirements.txt"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("torch\n" if name[0] == "b" else "lightning==2.0.0\n")
+    (tmp_path / "loop").symlink_to(tmp_path)
+    _, audited = audit(capsys, str(tmp_path))
+    found = {Path(one["file"]).relative_to(tmp_path).as_posix() for one in audited}
+    assert found == {"uv.lock", "dev/pyproject.toml", "environment.yml", "train.ipynb", ".github/workflows/ci.yml"}
+    assert {one["version"] for one in audited} == {"2.2.5"}, "what is locked is what is installed"
+    (tmp_path / "empty").mkdir()
+    assert cli.main(["audit", str(tmp_path / "empty")]) == 2
+    assert "has no file that `audit` reads" in capsys.readouterr().err
+
+
+def test_a_file_of_a_directory_that_cannot_be_read_is_told(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "uv.lock").write_text("no toml")
+    (tmp_path / "requirements.txt").write_text("torch\n")
+    assert cli.main(["audit", str(tmp_path)]) == 2
+    done = capsys.readouterr().out
+    assert done.startswith("Some files could not be read") and "uv.lock cannot be understood" in done
+    assert cli.main(["audit", str(tmp_path), "--format", "sarif"]) == 2
+    (run,) = json.loads(capsys.readouterr().out)["runs"]
+    assert run["invocations"][0]["executionSuccessful"] is False
+    (tmp_path / "requirements.txt").write_text("lightning==2.2.5\n")
+    status = cli.main(["audit", str(tmp_path), "--json"])
+    document = json.loads(capsys.readouterr().out)
+    assert status == 1 and len(document["audited"]) == 1 and "uv.lock cannot" in document["unclear"][0]
+
+
+@pytest.mark.parametrize("form", ["text", "github", "markdown", "sarif"])
+def test_what_to_ignore_is_printed_and_makes_a_baseline(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, form: str
+) -> None:
+    path = tmp_path / "requirements.txt"
+    path.write_text("lightning==2.2.5\n")
+    assert cli.main(["audit", str(path), "--format", form]) == 1
+    done = capsys.readouterr()
+    accepted = re.findall(r"--ignore [\w-]+", (done.out if form == "text" else done.err).splitlines()[-1])
+    assert len(accepted) == 2
+    assert cli.main(["audit", str(path), "--format", form, *" ".join(accepted).split()]) == 0
+    assert "--ignore" not in "".join(capsys.readouterr())
+
+
+def test_a_hook_is_told_of_errors_and_warnings_alone(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "requirements.txt"
+    path.write_text("lightning==2.2.5\n")
+    _, (one,) = audit(capsys, str(path))
+    open_ones = {bug["name"] for bug in one["bugs"] if not bug["covered"]}
+    assert 0 < len(open_ones) < len(one["bugs"]) / 2
+    cli.main(["audit", str(path), "--format", "github"])
+    assert set(re.findall(r"title=([\w-]+)::", capsys.readouterr().out)) == open_ones
+    cli.main(["audit", str(path), "--format", "sarif"])
+    assert {r["ruleId"] for r in json.loads(capsys.readouterr().out)["runs"][0]["results"]} == open_ones
+    cli.main(["audit", str(path)])
+    rows = {
+        line.split()[0]
+        for line in capsys.readouterr().out.splitlines()
+        if re.match(r"[a-z-]+ +\w+ +(NO|opt-in) ", line)
+    }
+    assert rows == open_ones
+
+
+@pytest.mark.parametrize(
+    ("spec", "verdict", "do"),
+    [
+        ("lightning==2.2.5", "lightning 2.2.5 has ", "move to lightning==2.5.1 or newer, for mid-epoch-resume"),
+        ("lightning==2.6.6", "lightning 2.6.6 has ", "add `import lightning_patches` above every import of Lightning"),
+        ("lightning==2.6.2", "lightning 2.6.2 is a compromised release", "do not import it: uninstall it"),
+        ("lightning==2.7.0", "lightning 2.7.0 is not a release that is known", "look at the number, or take a release"),
+        ("lightning>=3", "lightning>=3: which release that is cannot be told", "pin a release"),
+    ],
+)
+def test_the_verdict_comes_first_and_then_what_to_do(
+    capsys: pytest.CaptureFixture[str], spec: str, verdict: str, do: str
+) -> None:
+    cli.main(["audit", spec, "--all"])
+    first, second, *others = capsys.readouterr().out.splitlines()
+    assert first.startswith(verdict) and second.startswith(f"Do: {do}")
+    start = next((number for number, line in enumerate(others) if line.startswith("BUG ")), len(others))
+    table = others[start : others.index("", start)] if start < len(others) else []
+    assert all(len(line) <= 100 for line in table)
+    assert bool(table) is (" has " in verdict or "compromised" in verdict)
+
+
+@pytest.mark.parametrize(
     ("text", "version"),
     [("^2.2", "2.6.6"), ("~2.2.1", "2.2.5"), ("2.2.*", "2.2.5"), (">=2.1,<2.3", "2.2.5"), ("*", "2.6.6")],
 )
@@ -231,6 +553,9 @@ def test_constraints_of_poetry(capsys: pytest.CaptureFixture[str], tmp_path: Pat
 @pytest.mark.parametrize(
     ("name", "text", "words"),
     [
+        ("train.ipynb", '{"cells": [{"cell_type": "code", "source": "import lightning as L"}]}', "and installs none"),
+        ("docker-compose.yml", "services: {}\n", "no list of dependencies"),
+        ("requirements.txt", "-r https://a.org/requirements.txt\n", "is at an address, and was not fetched"),
         ("package.json", "{}", "cannot be read. Those that can are"),
         ("environment.yml", "- lightning=2.2.5\n", "no list of dependencies"),
         ("environment.yml", "a: [\n", "cannot be understood"),
