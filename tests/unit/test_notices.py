@@ -157,3 +157,34 @@ def test_a_patch_says_nothing_past_what_never_raises() -> None:
     speaks = re.compile(r"warnings\.warn\(|rank_zero_warn\(|\.warn\(")
     found = {path.stem for path in patches.rglob("*.py") if speaks.search(path.read_text(encoding="utf-8"))}
     assert found == {"interval_without_validation", "logged_tensor_precision"}
+
+
+EVIL = "last\x1b\x1b[1m]0;title\x07\x9b31m\u202e.ckpt\r\nlightning_patches: all is well"
+
+
+@pytest.mark.parametrize("kind", ["notice", "notice_once", "say", "warn_once", "report_misuse", "strict", "an error"])
+def test_a_name_forges_no_line_and_reaches_no_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """What a checkpoint is called, for instance."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("error" if kind == "an error" else "always")
+        if kind == "strict":
+            monkeypatch.setattr(notices, "strict", True)
+            with pytest.raises(PatchError) as raised:
+                notices.report_misuse("key", EVIL)
+            print(raised.value, file=sys.stderr)
+        elif kind in ("notice", "say"):
+            getattr(notices, kind)(EVIL)
+        else:
+            getattr(notices, "warn_once" if kind == "an error" else kind)("key", EVIL)
+    said = capsys.readouterr().err or f"{caught[0].message}\n"
+    assert said.endswith("\n") and said[:-1].isprintable() and ".ckpt" in said
+    assert said.count("lightning_patches: all is well") == 1 and not said.startswith("lightning_patches: all")
+
+
+def test_the_lines_below_a_notice_are_indented(capsys: pytest.CaptureFixture[str]) -> None:
+    notices.notice("please report this:", details=f"Traceback ...\n{EVIL}\n")
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == "lightning_patches: please report this:"
+    assert len(lines) > 2 and all(line.startswith("  ") and line.isprintable() for line in lines[1:])
