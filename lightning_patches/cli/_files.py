@@ -125,15 +125,21 @@ def parse_yaml(text: str) -> Any:
     yaml = _library("YAML", "`pip install PyYAML`", "yaml")
 
     class Plain(yaml.BaseLoader):  # type: ignore[misc,name-defined]
-        """Takes the square of the depth, where libyaml, which has a bound of its own, is not there."""
+        """Where libyaml is not there: it takes the square of the depth."""
 
         def fetch_flow_collection_start(self, token: Any) -> None:
             if self.flow_level > MAX_DEPTH:
                 raise yaml.YAMLError("it is nested too deeply")
             super().fetch_flow_collection_start(token)
 
+    loader = getattr(yaml, "CBaseLoader", Plain)
+    depth = 0
     try:
-        return yaml.load(text, Loader=getattr(yaml, "CBaseLoader", Plain))
+        for event in yaml.parse(text, Loader=loader):  # some builds of libyaml's die of the depth when they load
+            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            if depth > MAX_DEPTH:
+                raise ValueError("it is nested too deeply")
+        return yaml.load(text, Loader=loader)
     except yaml.YAMLError as error:
         raise ValueError(str(error)) from None
 

@@ -487,13 +487,18 @@ def _write(audited: list[Audited], setting: _settings.Toggle, args: argparse.Nam
         _output.write(in_others if has_trouble else "There is no Lightning here: nothing to audit.")
         _output.write("Do: give the file that asks for it, or a release: `lightning-patches audit lightning==2.2.5`.")
         return
-    for number, one in enumerate(audited):
+    alike: dict[tuple[str, ...], list[Audited]] = {}
+    for one in audited:
+        alike.setdefault((headline(one), one.do), []).append(one)
+    for number, (one, *others) in enumerate(alike.values()):
         if number:
             _output.write()
-        place = f" ({one.file}, line {one.line})" if one.file and len(audited) > 1 else ""
-        _output.write(_output.paragraph(headline(one) + place))
+        _output.write(_output.paragraph(headline(one)))
         _output.write(_output.paragraph(f"Do: {one.do}"))
-        for note in one.notes:
+        if len(audited) > 1 and one.file:
+            places = "; ".join(f"{each.file}, line {each.line}" for each in (one, *others))
+            _output.write(_output.paragraph(f"in: {places}"))
+        for note in dict.fromkeys(note for each in (one, *others) for note in each.notes):
             _output.write(_output.paragraph(f"note: {note}."))
         shown = [bug for bug in one.bugs if args.all or not bug.covered]
         if shown:

@@ -22,22 +22,8 @@ from lightning_patches.patches import all_patches
 from tests.support import arms
 from tests.support.arms import ROOT, Arm
 
-LABELS = {
-    "",
-    "group",
-    "affected",
-    "fixed",
-    "in",
-    "upstream",
-    "verdict",
-    "drop",
-    "it",
-    "at",
-    "covered",
-    "PATCH",
-    "BUG",
-    "HARM",
-}
+LABELS = {"", "group", "affected", "fixed", "in", "upstream", "verdict", "drop", "it", "at", "covered"}
+LABELS |= {"PATCH", "BUG", "HARM"}
 """Words that a narrow terminal gets instead of columns."""
 ANSI = re.compile(r"\x1b\[")
 DEVICE, UNMASKED = "logged-metrics-device", "dataloader-error-unmasked"
