@@ -68,6 +68,7 @@ def read_pip(
         UsageError: a file cannot be read, or there are too many.
     """
     left = [path]
+    top = os.path.realpath(os.path.dirname(path))
     while left:
         path = left.pop()
         file = _new_file(path, asked, place, locate)
@@ -88,7 +89,9 @@ def read_pip(
                 continue
             first = line.split()[0]
             if not line.startswith(("-", ".")) and "://" not in first and not re.search(r"[/\\]", first):
-                asked.unclear.append(f"{place}: {line[:200]!r} cannot be understood")
+                # What is elsewhere on this machine is not for those who have asked for it.
+                said = f": {line[:200]!r}" if os.path.realpath(file).startswith(os.path.join(top, "")) else ""
+                asked.unclear.append(f"{place}{said} cannot be understood")
 
 
 def _new_file(path: str, asked: Asked, place: str, locate: Locate) -> str:
@@ -168,6 +171,7 @@ def _commands(line: str) -> Iterator[list[str]]:
 
 
 _WITH_FILE = ("-r", "-c", "--requirement", "--constraint")
+_WITH_VALUE = ("-n", "--name", "-p", "--prefix", "-i", "--index-url", "--extra-index-url", "-t", "--target", "--python")
 _LOCKED = {"poetry": "poetry.lock", "uv": "uv.lock", "pdm": "pdm.lock", "pixi": "pixi.lock", "pipenv": "Pipfile.lock"}
 """Tools that install what their lock file says."""
 
@@ -196,12 +200,14 @@ def _read_pip_command(words: list[str], asked: Asked, place: str, file: str, num
         elif word.startswith((".", "/")) and not word.endswith((".whl", ".gz", ".zip")):
             project = here.path(posixpath.join(word.partition("[")[0], "pyproject.toml"))
             _read_project(project, asked, place, here)
-        elif not word.startswith("-"):
+        elif not word.startswith("-") and before not in _WITH_VALUE:
             asked.add(word, place, file, number)
 
 
 def _read_conda_command(words: list[str], asked: Asked, place: str, file: str, number: int, here: Place) -> None:
     for before, word in zip(["", *words], words):
+        if before in (*_WITH_VALUE, "-c", "--channel"):
+            continue
         path = word if before in ("-f", "--file") else word[7:] if word.startswith("--file=") else ""
         if path:
             _read_project(here.path(path), asked, place, here)
@@ -241,13 +247,13 @@ class Place:
 
 def within(root: str, path: str) -> Optional[str]:
     """The file of this path below a directory, if there is one that is really there."""
-    root = os.path.realpath(root)
+    real = os.path.realpath(root)
     try:
-        found = os.path.realpath(os.path.join(root, path.lstrip("/")))
-        is_file = os.path.isfile(found)
+        found = os.path.realpath(os.path.join(real, path.lstrip("/")))
+        is_there = os.path.isfile(found) and found.startswith(os.path.join(real, ""))
     except (OSError, ValueError):
         return None
-    return os.path.join(root, os.path.relpath(found, root)) if is_file and found.startswith(root + os.sep) else None
+    return os.path.normpath(os.path.join(root, os.path.relpath(found, real))) if is_there else None
 
 
 # -------------------------------------------------------------------- Dockerfiles

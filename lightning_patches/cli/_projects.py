@@ -232,8 +232,9 @@ def _workflow(data: Any, path: str, text: str, asked: Asked) -> None:
     """The `run` lines of a workflow of GitHub's, or of an action."""
     asked.has_patches |= has_patches(text)
     before = len(asked.found)
-    for run in dict.fromkeys(_runs(data)):  # an alias may stand for many
+    for run, directory in dict.fromkeys(_runs(data)):  # an alias may stand for many
         place = Place(_checkout(path))
+        place.directory = place.path(directory)
         for _, line in logical_lines(_files.lines(run)):
             if not line.lstrip().startswith("#"):
                 read_commands(re.sub(r"\$\{\{[^{}]*\}\}", "", line), asked, path, path, 1, place)
@@ -244,14 +245,17 @@ def _workflow(data: Any, path: str, text: str, asked: Asked) -> None:
     ]
 
 
-def _runs(data: Any) -> Iterator[str]:
+def _runs(data: Any) -> Iterator[tuple[str, str]]:
+    """The commands of all steps, and the directory in which they run."""
     seen: set[int] = set()
     for job in [*(data.get("jobs") or {}).values(), data.get("runs")]:
         steps = job.get("steps") if isinstance(job, dict) else None
         if not isinstance(steps, list) or id(steps) in seen:
             continue
         seen.add(id(steps))
-        yield from (step["run"] for step in steps if isinstance(step, dict) and isinstance(step.get("run"), str))
+        for step in steps:
+            if isinstance(step, dict) and isinstance(step.get("run"), str):
+                yield step["run"], str(step.get("working-directory", ""))
 
 
 def directory_of(path: str) -> str:

@@ -16,6 +16,8 @@ from lightning_patches.engine.toggle import tell_of_new_names
 from lightning_patches.patch import GROUPS, Patch
 from lightning_patches.unpatched import Unpatched
 
+_LONGEST = 300
+"""Characters of what is asked for; no name and no address of upstream's is longer."""
 UPSTREAM = "https://github.com/Lightning-AI/pytorch-lightning"
 
 
@@ -68,6 +70,7 @@ def find(key: str) -> tuple[Patch, ...]:
     Raises:
         UsageError: there is none; the message names the closest ones.
     """
+    key = key[: _LONGEST + 1]
     # As people write them and as our own tables do: "PR 21056", "#19813", "issue 19813", an address on GitHub.
     number = re.fullmatch(
         r"(?:\S+/(?:issues|pull)/|(?:pr|pull|issue|gh)?[\s#-]*)(\d+)(?:[#/?].*)?", key.strip().lower()
@@ -81,7 +84,7 @@ def find(key: str) -> tuple[Patch, ...]:
     close = difflib.get_close_matches(key.lower().lstrip("#"), words, n=3, cutoff=0.5)
     close += [word for word in words if len(key) > 2 and key.lower() in word and word not in close][:3]
     hint = f"Did you mean {' or '.join(close)}?" if close else "`lightning-patches list` shows what there is."
-    raise UsageError(f"there is no patch, issue or pull request {key!r}. {hint}")
+    raise UsageError(f"there is no patch, issue or pull request {key[:_LONGEST]!r}. {hint}")
 
 
 def add_group(parser: argparse.ArgumentParser) -> None:

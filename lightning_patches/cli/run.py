@@ -34,7 +34,7 @@ from typing import NoReturn, Optional
 
 from lightning_patches import notices, permissions
 from lightning_patches.activation import startup
-from lightning_patches.cli import OK, UsageError, _output
+from lightning_patches.cli import OK, UsageError, _files, _output
 from lightning_patches.engine.toggle import VARIABLE, parse
 from lightning_patches.patches import all_patches
 
@@ -185,7 +185,7 @@ def _foreign_python(executable: str) -> str:
     """The Python that a command is, or is a script for, if it is not this environment's; empty otherwise."""
     interpreter = executable
     try:
-        with open(executable, "rb") as file:
+        with _files.open_regular(executable) as file:
             first = file.readline(512)
     except OSError:
         return ""

@@ -285,6 +285,44 @@ def test_a_dockerfile_never_leaves_its_build_context(
     assert "was not read" in capsys.readouterr().out
 
 
+def test_names_of_environments_are_no_packages(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "Dockerfile"
+    path.write_text("FROM a\nRUN conda create -n lightning -c lightning python && pip install -t lightning numpy\n")
+    assert cli.main(["audit", str(path)]) == 2
+    assert "has no installation of Lightning by its name" in capsys.readouterr().err
+
+
+def test_files_elsewhere_on_the_machine_are_not_shown(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("password 123\n")
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "link.txt").symlink_to(tmp_path / "secret")
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b" / "requirements.txt").write_text("password 123\n")
+    for text in (f"-r {tmp_path}/secret\n", "-r ../secret\n", "-r link.txt\n", "-r ../b/requirements.txt\n"):
+        (tmp_path / "a" / "requirements.txt").write_text(text)
+        assert cli.main(["audit", str(tmp_path / "a" / "requirements.txt")]) == 2
+        said = capsys.readouterr().err
+        assert "line 1 cannot be understood" in said and "password" not in said
+
+
+def test_the_steps_of_a_workflow_run_in_the_checkout(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / ".github" / "workflows").mkdir(parents=True)
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "requirements.txt").write_text("lightning==2.2.5\n")
+    path = tmp_path / ".github" / "workflows" / "ci.yml"
+    monkeypatch.chdir(tmp_path)
+    for run in ("run: pip install -r sub/requirements.txt", "run: cd sub && pip install -r requirements.txt",
+                "{run: pip install -r requirements.txt, working-directory: sub}"):  # fmt: skip
+        path.write_text(f"jobs:\n  a:\n    steps:\n    - {run}\n")
+        _, (one,) = audit(capsys, ".github/workflows/ci.yml")
+        assert (one["version"], Path(one["file"]).name) == ("2.2.5", "requirements.txt")
+    path.write_text("jobs:\n  a:\n    steps:\n    - run: pip install -r /etc/requirements.txt\n")
+    assert cli.main(["audit", str(path)]) == 2
+    assert "is not in the project" in capsys.readouterr().err
+
+
 def test_the_build_context_may_be_another_directory(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     (tmp_path / "docker").mkdir()
     (tmp_path / "requirements.in").write_text("lightning==2.2.5\n")
