@@ -8,6 +8,7 @@ ends with status 2 and the file's name where the file cannot be read or understo
 
 from __future__ import annotations
 
+import codecs
 import importlib
 import json
 import os
@@ -69,8 +70,10 @@ def read_text(path: str, most: int = MAX_BYTES) -> str:
     Raises:
         UsageError: it cannot be read, is too large, or is not text.
     """
+    found = read(path, most)
+    is_wide = found.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))  # as PowerShell writes what is redirected
     try:
-        return read(path, most).decode("utf-8-sig")
+        return found.decode("utf-16" if is_wide else "utf-8-sig")
     except UnicodeDecodeError:
         raise UsageError(f"{path} cannot be read: it is not text") from None
 

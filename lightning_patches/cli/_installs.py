@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, Callable, Iterator, Optional
 
 from lightning_patches.cli import UsageError, _files
-from lightning_patches.cli._requirements import Asked, canonical, conda_spec, lines_of
+from lightning_patches.cli._requirements import Asked, conda_spec
 
 _MOST = 100
 """Files that are included, and stages and copies of a Dockerfile."""
@@ -50,6 +50,9 @@ def logical_lines(lines: list[str], begin: int = 0) -> Iterator[tuple[int, str]]
 
 # -------------------------------------------------------------------- requirements files
 
+WITH_FILE = ("-r", "-c", "--requirement", "--constraint")
+"""Options of pip that include a file."""
+
 
 def read_pip(
     path: str, asked: Asked, place: str = "", locate: Locate = lambda path: path, paths: Any = os.path
@@ -75,8 +78,8 @@ def read_pip(
         for number, line in logical_lines(_files.lines(_files.read_text(file))) if file else ():
             line = _without_comment(line)
             place = f"{file}, line {number}"
-            option, value = _option(line)
-            if option in ("-r", "-c", "--requirement", "--constraint"):
+            option, value = option_of(line)
+            if option in WITH_FILE:
                 if "://" in value:
                     asked.unclear.append(f"{place}: {value[:200]} is at an address, and was not fetched")
                 else:
@@ -122,7 +125,7 @@ def _without_options(line: str) -> str:
     return re.split(r"\s--", line, maxsplit=1)[0].strip()
 
 
-def _option(line: str) -> tuple[str, str]:
+def option_of(line: str) -> tuple[str, str]:
     """``-r x``, ``-rx``, ``--requirement=x`` as option and value."""
     for option in ("-r", "-c", "-e", "--requirement", "--constraint", "--editable"):
         rest = line[len(option) :]
@@ -170,7 +173,6 @@ def _commands(line: str) -> Iterator[list[str]]:
     yield words
 
 
-_WITH_FILE = ("-r", "-c", "--requirement", "--constraint")
 _WITH_VALUE = ("-n", "--name", "-p", "--prefix", "-i", "--index-url", "--extra-index-url", "-t", "--target", "--python")
 _LOCKED = {"poetry": "poetry.lock", "uv": "uv.lock", "pdm": "pdm.lock", "pixi": "pixi.lock", "pipenv": "Pipfile.lock"}
 """Tools that install what their lock file says."""
@@ -194,8 +196,8 @@ def _read_command(words: list[str], asked: Asked, place: str, file: str, number:
 
 def _read_pip_command(words: list[str], asked: Asked, place: str, file: str, number: int, here: Place) -> None:
     for before, word in zip(["", *words], words):
-        option, value = _option(word) if word.startswith("-") else ("", "")
-        if before in _WITH_FILE or (option in _WITH_FILE and value):
+        option, value = option_of(word) if word.startswith("-") else ("", "")
+        if before in WITH_FILE or (option in WITH_FILE and value):
             read_pip(here.path(value or word), asked, place, here.locate, posixpath)
         elif word.startswith((".", "/")) and not word.endswith((".whl", ".gz", ".zip")):
             project = here.path(posixpath.join(word.partition("[")[0], "pyproject.toml"))
@@ -395,11 +397,7 @@ def read_dockerfile(path: str, asked: Asked, context: str = "") -> None:
             for _, line in logical_lines(rest.split("\n")):
                 read_commands(line, asked, f"{path}, line {first + 1}", path, first + 1, image)
             image.mounts = []
-            where = lines_of(lines[first:end], first)
-            asked.found[before:] = [
-                one._replace(line=where.get(canonical(one.requirement), one.line)) if one.file == path else one
-                for one in asked.found[before:]
-            ]
+            asked.put_lines(before, path, lines[first:end], first)
         if max(begun, copies) > _MOST:
             raise UsageError(f"{path} cannot be read: it has more than {_MOST} stages or copies.")
 

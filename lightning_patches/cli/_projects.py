@@ -12,8 +12,17 @@ import re
 from typing import Any, Callable, Iterator, Optional
 
 from lightning_patches.cli import UsageError, _files
-from lightning_patches.cli._installs import Place, has_patches, logical_lines, read_commands, read_dockerfile, read_pip
-from lightning_patches.cli._requirements import Asked, canonical, conda_spec, lines_of, specifier
+from lightning_patches.cli._installs import (
+    WITH_FILE,
+    Place,
+    has_patches,
+    logical_lines,
+    option_of,
+    read_commands,
+    read_dockerfile,
+    read_pip,
+)
+from lightning_patches.cli._requirements import Asked, conda_spec, specifier
 
 READ = (
     "requirements files of pip, pyproject.toml, uv.lock, poetry.lock, pdm.lock, pylock.toml, Pipfile, Pipfile.lock, "
@@ -65,13 +74,10 @@ def read_into(path: str, asked: Asked, context: str = "") -> None:
 
 def _all(texts: Iterator[Any], path: str, text: str, asked: Asked, locked: bool = False) -> None:
     """Take requirements, each once, with the lines on which their distributions are first named."""
-    where = lines_of(_files.lines(text))
+    before = len(asked.found)
     for one in dict.fromkeys(texts):
-        before = len(asked.found)
         asked.add(one, path, path, 1, locked)
-        asked.found[before:] = [
-            found._replace(line=where.get(canonical(found.requirement), 1)) for found in asked.found[before:]
-        ]
+    asked.put_lines(before, path, _files.lines(text))
 
 
 def _toml_file(texts: Callable[[Any], Iterator[Any]], locked: bool = False) -> Callable[[str, Asked], None]:
@@ -100,7 +106,10 @@ def _pyproject(path: str, asked: Asked) -> None:
     data = _files.parse_toml(text)
     before = len(asked.found)
     _all(_of_pyproject(data), path, text, asked)
-    if len(asked.found) == before and "dependencies" in data.get("project", {}).get("dynamic", ()):
+    files = data.get("tool", {}).get("setuptools", {}).get("dynamic", {}).get("dependencies", {}).get("file", ())
+    for name in [files] if isinstance(files, str) else files:
+        read_pip(os.path.join(os.path.dirname(path), name), asked, path)
+    if len(asked.found) == before and not files and "dependencies" in data.get("project", {}).get("dynamic", ()):
         asked.unclear.append(f"{path} leaves its dependencies to the build (dynamic)")
 
 
@@ -173,8 +182,7 @@ def _notebook(path: str, asked: Asked) -> None:
             asked.has_patches |= has_patches(line)
             if line.lstrip().startswith(("!", "%")):
                 read_commands(line.lstrip().lstrip("!%"), asked, path, path, 1, place)
-    where = lines_of(_files.lines(text))
-    asked.found[before:] = [one._replace(line=where.get(canonical(one.requirement), 1)) for one in asked.found[before:]]
+    asked.put_lines(before, path, _files.lines(text))
     if imports and len(asked.found) == before:
         asked.unclear.append(f"{path} imports Lightning and installs none: the environment it runs in decides")
 
@@ -190,6 +198,8 @@ def _yaml(path: str, asked: Asked) -> None:
     packages = data.get("package", data.get("packages"))
     if isinstance(data.get("dependencies"), list):
         _all(_of_conda(data["dependencies"]), path, text, asked)
+        for name in _files_of_conda(data["dependencies"]):
+            read_pip(os.path.join(os.path.dirname(path), name), asked, path)
     elif isinstance(packages, list):
         _all(_of_conda_lock(packages), path, text, asked, True)
     elif isinstance(data.get("jobs"), dict) or isinstance(data.get("runs"), dict):
@@ -207,6 +217,13 @@ def _of_conda(items: Any) -> Iterator[str]:
             yield from (one for one in item.get("pip") or () if not one.startswith("-"))
         else:
             yield conda_spec(item)
+
+
+def _files_of_conda(items: Any) -> Iterator[str]:
+    for one in (one for item in items if isinstance(item, dict) for one in item.get("pip") or ()):
+        option, name = option_of(one)
+        if option in WITH_FILE and "://" not in name:
+            yield name
 
 
 def _of_conda_lock(packages: Any) -> Iterator[str]:
@@ -238,11 +255,7 @@ def _workflow(data: Any, path: str, text: str, asked: Asked) -> None:
         for _, line in logical_lines(_files.lines(run)):
             if not line.lstrip().startswith("#"):
                 read_commands(re.sub(r"\$\{\{[^{}]*\}\}", "", line), asked, path, path, 1, place)
-    where = lines_of(_files.lines(text))
-    asked.found[before:] = [
-        one._replace(line=where.get(canonical(one.requirement), 1)) if one.file == path else one
-        for one in asked.found[before:]
-    ]
+    asked.put_lines(before, path, _files.lines(text))
 
 
 def _runs(data: Any) -> Iterator[tuple[str, str]]:

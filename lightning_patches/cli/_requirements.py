@@ -83,6 +83,20 @@ class Asked:
             self.others.setdefault(_ALIASES.get(name, name), []).append(str(requirement.specifier))
         return True
 
+    def put_lines(self, since: int, file: str, lines: list[str], before: int = 0) -> None:
+        """Give what was found in a file the line that first names it.
+
+        Args:
+            since: how much was found before that.
+            file: the file.
+            lines: of it.
+            before: how many lines come before these.
+        """
+        where = lines_of(lines, before)
+        for index, one in enumerate(self.found[since:], since):
+            if one.file == file:
+                self.found[index] = one._replace(line=where.get(canonical(one.requirement), one.line))
+
     def excludes(self, needed: tuple[str, ...]) -> bool:
         """Whether what is asked for besides keeps one of the needed packages out, in the version that is needed."""
         return any(self._excludes(text) for text in needed)

@@ -285,6 +285,26 @@ def test_a_dockerfile_never_leaves_its_build_context(
     assert "was not read" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("environment.yml", "dependencies:\n  - pip\n  - pip:\n    - -r more.txt\n"),
+        (
+            "pyproject.toml",
+            '[project]\ndynamic = ["dependencies"]\n[tool.setuptools.dynamic]\ndependencies = {file = ["more.txt"]}\n',
+        ),
+        ("requirements.txt", "--extra-index-url https://a.org\n-c more.txt\n"),
+        ("action.yml", "runs:\n  steps:\n  - run: pip install --constraint more.txt torch\n"),
+        ("train.ipynb", '{"cells": [{"cell_type": "code", "source": "!pip install -rmore.txt"}]}'),
+    ],
+)
+def test_files_that_a_file_includes(capsys: pytest.CaptureFixture[str], tmp_path: Path, name: str, text: str) -> None:
+    (tmp_path / name).write_text(text)
+    (tmp_path / "more.txt").write_text("torch\nlightning==2.2.5\n", encoding="utf-16")
+    _, (one,) = audit(capsys, str(tmp_path / name))
+    assert (one["version"], one["file"], one["line"]) == ("2.2.5", str(tmp_path / "more.txt"), 2)
+
+
 def test_names_of_environments_are_no_packages(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     path = tmp_path / "Dockerfile"
     path.write_text("FROM a\nRUN conda create -n lightning -c lightning python && pip install -t lightning numpy\n")

@@ -381,7 +381,7 @@ def test_no_command_ends_in_a_traceback_or_writes_what_a_terminal_obeys(
     monkeypatch.setattr(doctor, "run", lambda found: [])
     monkeypatch.setattr(sys, "stdin", None)
     monkeypatch.chdir(tmp_path)
-    for number in range(300):
+    for number in range(200):
         text = "".join(chance.choices(PIECES, k=chance.randrange(1, 40)))
         name = chance.choice(NAMES)
         path = write(tmp_path / str(number), name, text)
@@ -403,6 +403,17 @@ def test_no_command_ends_in_a_traceback_or_writes_what_a_terminal_obeys(
             ["status", "--script", path] if number % 10 == 0 else [word],
             [*chance.choice(ways), word if word[0] != "-" else f"a{word}"],
         ]
+        monkeypatch.delenv("LIGHTNING_PATCHES", raising=False)
+        if number % 10 == 5:  # the setting is a text like any other
+            monkeypatch.setenv("LIGHTNING_PATCHES", word)
+            commands = [
+                ["report"],
+                ["report", "--json"],
+                ["status"],
+                ["audit"],
+                ["autostart", "status"],
+                ["hang", "show"],
+            ]
         for command in commands:
             status = cli.main(command)
             done = capsys.readouterr()
