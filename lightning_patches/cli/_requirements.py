@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, Optional
+from typing import TYPE_CHECKING, NamedTuple, Optional
 
 from lightning_patches.cli import UsageError, _files
 from lightning_patches.engine import distributions, fingerprints
@@ -297,17 +297,15 @@ def specifier(text: str) -> str:
     if len(found) == 1:
         return found[0]
 
+    releases = [*fingerprints.older_releases(), *fingerprints.known_releases()]
+
     def newest(spec: str) -> int:
         try:
-            return max((fingerprints.known_releases().index(one) for one in _of_two(SpecifierSet(spec))), default=-1)
+            return max((releases.index(one) for one in SpecifierSet(spec).filter(releases)), default=-1)
         except InvalidSpecifier:
             return -2
 
     return max(found, key=newest)
-
-
-def _of_two(specifiers: Any) -> list[str]:
-    return list(specifiers.filter(fingerprints.known_releases()))
 
 
 def _clauses(text: str) -> str:

@@ -236,21 +236,21 @@ def run(args: argparse.Namespace) -> int:
             }
         )
         return ended
-    accept = f"lightning-patches audit {' '.join(f'--ignore {name}' for name in failing)}" if failing else ""
+    accept = " ".join(f"--ignore {name}" for name in failing)
     if args.format == "text":
         _write(audited, setting, args, bool(trouble))
         for said in (*trouble, *unclear):
             _output.write(_output.paragraph(f"not known: {said}."))
         if failing:
             _output.write()
-            _output.write(_output.paragraph(f"To accept what ends with status 1: `{accept}`."))
+            _output.write(_output.paragraph(f"To accept what ends with status 1, add `{accept}`."))
         return ended
     found = [_as_dict(one, args.all) for one in audited]
     written = _audit_formats.FORMATS[args.format](found, trouble)
     if written:
         _output.write(written)
     if failing:
-        _output.complain(f"To accept what ends with status 1: {accept}")
+        _output.complain(f"To accept what ends with status 1, add {accept}")
     return ended
 
 
@@ -280,7 +280,7 @@ def _audit_directory(
             continue
         has_patches |= asked.has_patches
         found += [(one, asked) for one in asked.found]
-        unclear += asked.unclear if not asked.found else []
+        unclear += _few(asked.unclear) if not asked.found else []
     locks = {(os.path.dirname(one.file), _requirements.canonical(one.requirement)) for one, _ in found if one.locked}
     audited: dict[tuple[str, int, str], Audited] = {}
     for one, asked in found:
@@ -436,7 +436,7 @@ def _audit(found: _requirements.Found, selection: toggle.Selection, asked: _requ
     release = _requirements.resolve(requirement, asked)
     one = Audited(distribution, release.version, text, found.file, found.line, known=release.known)
     one.notes += [release.note] if release.note else []
-    one.notes += dict.fromkeys(asked.unclear)
+    one.notes += _few(asked.unclear)
     if release.version is None or not release.known:
         return one
     for bug in UNPATCHED:
@@ -453,6 +453,11 @@ def _audit(found: _requirements.Found, selection: toggle.Selection, asked: _requ
     if one.excluded:
         one.notes.append(f"not there with the packages that are asked for besides: {', '.join(one.excluded)}")
     return one
+
+
+def _few(texts: list[str]) -> list[str]:
+    some = list(dict.fromkeys(texts))
+    return some if len(some) <= 3 else [*some[:3], f"{len(some) - 3} more lines of these files are not understood"]
 
 
 def _selected(patch: Patch, selection: toggle.Selection) -> Bug:
