@@ -1,9 +1,6 @@
 """PR 20825: with ranks that torchrun started, SIGTERM makes 2.5.2 and later hang until SIGKILL."""
 
-import random
 import sys
-import threading
-import time
 
 import pytest
 
@@ -82,65 +79,6 @@ def test_one_process_is_as_before():
     stock = observed(Arm("lightning", "2.6.6"), "single")
     assert stock["statuses"] == [0] and stock["received"] == [True], stock
     assert observed(Arm("lightning", "2.6.6", shim=True), "single") == stock
-
-
-class StoreOfOldTorch:
-    """A store as torch 2.1 and 2.2 have it, which Lightning 2.5.2 to 2.6.6 accept: without ``check``; its
-    ``compare_set`` ends in a segmentation fault."""
-
-    def __init__(self, store):
-        self.set, self.get, self.add = store.set, store.get, store.add
-
-
-def where_a_rank_leaves(agreement, pace, chance):
-    """A training in small: the batch."""
-    for batch in range(4000):
-        if agreement.before_batch():
-            return batch
-        time.sleep(chance.random() * pace)
-    return None
-
-
-def test_ranks_that_nothing_keeps_in_step_leave_at_the_same_place(monkeypatch):
-    """The agreement by itself: threads as ranks, of very different pace, and any of them is asked at any time."""
-    torch = pytest.importorskip("torch")
-    from lightning_patches.patches.distributed.sigterm_at_batch_boundary import StopAgreement
-
-    monkeypatch.setattr(StopAgreement, "poll_every", 0.02)
-    for trial in range(8):
-        chance = random.Random(trial)
-        store, left = StoreOfOldTorch(torch.distributed.HashStore()), {}
-        agreements = [StopAgreement(store, rank, 4, trial) for rank in range(4)]
-
-        def work(rank, pace, agreement, left=left):
-            left[rank] = where_a_rank_leaves(agreement, pace, random.Random(rank))
-            agreement.end()
-
-        threads = [
-            threading.Thread(target=work, args=(rank, 0.001 * (1 + rank), agreements[rank])) for rank in range(4)
-        ]
-        for thread in threads:
-            thread.start()
-        for _ in range(1 + trial % 3):
-            time.sleep(chance.random() * 0.2)
-            agreements[chance.randrange(4)].request()
-        for thread in threads:
-            thread.join(30)
-        assert len(left) == 4 and len(set(left.values())) == 1 and left[0] is not None, (trial, left)
-
-
-def test_rank_that_is_left_without_an_answer_leaves(monkeypatch):
-    torch = pytest.importorskip("torch")
-    from lightning_patches.patches.distributed.sigterm_at_batch_boundary import StopAgreement
-
-    monkeypatch.setattr(StopAgreement, "patience", 0.3)
-    monkeypatch.setattr(StopAgreement, "poll_every", 0.01)
-    agreement = StopAgreement(torch.distributed.HashStore(), 0, 2, 0)
-    agreement.request()
-    with pytest.warns(UserWarning, match="leaves without them"):
-        while not agreement.before_batch():
-            time.sleep(0.01)
-    agreement.end()
 
 
 WITHOUT_SIGNALS = """

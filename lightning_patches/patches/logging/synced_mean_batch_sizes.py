@@ -16,13 +16,12 @@ def _compute(original: Callable[..., Any], namespace: str) -> Callable[..., Any]
         sync = self.meta.sync
         if not (sync.should and self.is_tensor and self.meta.is_mean_reduction and _is_lightnings(sync.fn, namespace)):
             return original(self)
-        # The mean of the ranks' batch sizes is taken in place, and in whole numbers if the sizes are whole.
-        sizes = self.cumulated_batch_size
-        self.cumulated_batch_size = sizes.to(self.value.dtype, copy=True)
-        try:
+        if self.cumulated_batch_size.is_floating_point():
             return original(self)
-        finally:
-            self.cumulated_batch_size = sizes
+        # Lightning takes the mean of the ranks' batch sizes in whole numbers. These have as many bytes as those: what
+        # another rank sends meets a message of the same size, or of another one, as without the patch.
+        value = sync(self.value.clone())
+        return value / sync(self.cumulated_batch_size.double()).to(value.dtype)
 
     return compute
 
