@@ -76,7 +76,7 @@ def strike(trainer, batch_idx, value):
         trainer.save_checkpoint(OUT / "of_one_rank.ckpt")
     if FAULT == "stops":
         trainer.should_stop = True
-    return None if FAULT == "skips" else value
+    return {"skips": None, "ends_epoch": -1}.get(FAULT, value)
 
 
 class Data(torch.utils.data.IterableDataset):
@@ -86,7 +86,8 @@ class Data(torch.utils.data.IterableDataset):
         torch.manual_seed(rank())
         for _ in range(BATCHES - (FAULT == "uneven" and rank() == 0)):
             yield torch.randn(4, 4)
-        (OUT / "struck").touch()
+        if FAULT == "uneven":
+            (OUT / "struck").touch()
 
 
 class DataOfKnownLength(Data):
@@ -97,7 +98,9 @@ class DataOfKnownLength(Data):
 class Model(pl.LightningModule):
     def __init__(self):
         super().__init__()
+        torch.manual_seed(1)
         buffers = [] if "plain" in WORDS else [torch.nn.BatchNorm1d(16)]
+        self.lr = 0.1
         self.layer = torch.nn.Sequential(torch.nn.Linear(4, 16), *buffers, torch.nn.Linear(16, 1))
 
     def prepare_data(self):
@@ -125,17 +128,18 @@ class Model(pl.LightningModule):
             self.log("each", loss, sync_dist=True, on_step=True, on_epoch=True)
             self.log("sum", loss, sync_dist=True, reduce_fx="sum")
         if FAULT == "logs" and rank() == 1:
+            (OUT / "struck").touch()
             self.log("more", loss, sync_dist=True, on_step="each" in WORDS, on_epoch=True)
         return loss if "validated" in WORDS else strike(self.trainer, batch_idx, loss)
 
     def validation_step(self, batch, batch_idx):
         loss = self._loss(batch)
         self.log("val", loss, sync_dist=True)
-        if "validated" in WORDS and not self.trainer.sanity_checking:
+        if {"validated", "evaluated"} & {*WORDS} and not self.trainer.sanity_checking:
             strike(self.trainer, batch_idx, loss)
 
     def configure_optimizers(self):
-        return torch.optim.SGD(self.parameters(), lr=0.1)
+        return torch.optim.SGD(self.parameters(), lr=self.lr)
 
 
 def train_with_trainer():

@@ -1,5 +1,7 @@
 """PR 20775: a resumed training iterates over its data twice."""
 
+import pytest
+
 from tests.equivalence.proof import Proof, sees
 from tests.support.arms import Arm, run
 
@@ -9,15 +11,17 @@ PROOFS = (
 )
 
 
-def test_who_resumes_with_shuffled_data_is_told_of_its_order():
-    for case, times in (("shuffle", 1), ("workers", 1), ("stream", 0)):
+def test_who_resumes_is_told_of_other_random_numbers():
+    for case, times in (("shuffle", 1), ("workers", 1), ("dropout", 1), ("finder", 0)):
         shim = run("resume_single_iteration", Arm("lightning", "2.2.5", shim=True), case)
         assert shim.ok and shim.output.count("resume-single-iteration: ") == times, shim
 
 
-def test_the_order_of_what_is_handed_to_workers_is_that_of_the_fixed_release():
+@pytest.mark.parametrize(("case", "what"), [("workers", "trained"), ("dropout", "drawn")])
+def test_what_is_drawn_after_a_resume_is_that_of_the_fixed_release(case, what):
+    """The order that workers are handed, and a dropout where nothing is shuffled."""
     stock, shim, official = (
-        run("resume_single_iteration", arm, "workers").observations[0]["trained"]
+        run("resume_single_iteration", arm, case).observations[0][what]
         for arm in (Arm("lightning", "2.5.2"), Arm("lightning", "2.5.2", shim=True), Arm("lightning", "2.5.3"))
     )
     assert stock != shim == official

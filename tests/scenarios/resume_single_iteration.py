@@ -1,8 +1,9 @@
 """PR 20775: how often a resumed training iterates over its data.
 
 Cases: ``stream`` (an IterableDataset that goes on where it was left), ``shuffle`` (a shuffled training set),
-``workers`` (a sampler that is told the epoch, and a worker process), ``finder`` (the learning rate finder of
-Lightning's documentation, which searches in a later epoch).
+``workers`` (a sampler that is told the epoch, and a worker process), ``dropout`` (data in their order, and a model that
+draws random numbers), ``finder`` (the learning rate finder of Lightning's documentation, which searches in a later
+epoch).
 """
 
 import os
@@ -51,12 +52,14 @@ class Model(pl.LightningModule):
         super().__init__()
         self.lr = 1e-4
         self.layer = torch.nn.Linear(1, 1)
-        self.trained = []
+        self.trained, self.drawn = [], []
         self.searching = False
 
     def training_step(self, batch, batch_idx):
         if not self.searching:
             self.trained.append(int(batch[0]))
+            if scenario.CASE == "dropout":
+                self.drawn.append(torch.nn.functional.dropout(torch.ones(32)).tolist())
         return self.layer(batch).pow(2).mean()
 
     def configure_optimizers(self):
@@ -90,4 +93,6 @@ if __name__ == "__main__":
         trainer = scenario.trainer(max_epochs=3, accelerator="cpu")
         trainer.fit(model, loader, ckpt_path=path)
         counted = loader.dataset if scenario.CASE == "stream" else loader
-        scenario.observe(iterations=counted.iterations, trained=model.trained, weight=model.layer.weight)
+        scenario.observe(
+            iterations=counted.iterations, trained=model.trained, drawn=model.drawn, weight=model.layer.weight
+        )

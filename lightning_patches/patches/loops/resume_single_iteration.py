@@ -10,27 +10,31 @@ from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 _EPOCH_LOOP = "pytorch.loops.training_epoch_loop:_TrainingEpochLoop"
 
 _RESUMING = "_resuming_from_checkpoint"
+"""Of the fit loop: whether what it resumes is a training, and not a search."""
 
 
 def _load_state_dict(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def load_state_dict(self: Any, *args: Any, **kwargs: Any) -> None:
         original(self, *args, **kwargs)
-        setattr(self, _RESUMING, True)
+        # A search restores the loops as well, within a run of theirs or before its own.
+        is_training = getattr(self, "_data_fetcher", None) is None and self.trainer.ckpt_path is not None
+        setattr(self, _RESUMING, is_training)
 
     return load_state_dict
 
 
 def _on_run_start(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def on_run_start(self: Any, data_fetcher: Any) -> None:
-        resuming = vars(self.trainer.fit_loop).pop(_RESUMING, False)
-        if not resuming or self._restarting or not _is_unused(data_fetcher):
+        is_training = vars(self.trainer.fit_loop).pop(_RESUMING, None)
+        if is_training is None or self._restarting or not _is_unused(data_fetcher):
             original(self, data_fetcher)
             return
-        if _is_shuffled(self.trainer.fit_loop._combined_loader):
+        if is_training and self.trainer.current_epoch > 0 and _draws(self.trainer.fit_loop._combined_loader):
             notices.notice_once(
                 "resume-single-iteration",
-                "resume-single-iteration: this training is resumed with shuffled data, whose order in the first epoch "
-                "is that of Lightning 2.5.3; LIGHTNING_PATCHES=-resume-single-iteration keeps that of this release",
+                "resume-single-iteration: this training is resumed, and its random numbers (order of shuffled data, "
+                "dropout, noise) are those of Lightning 2.5.3; LIGHTNING_PATCHES=-resume-single-iteration keeps those "
+                "of this release",
             )
         # The fit loop has made the iterator of this epoch. The original makes another one in every epoch but the
         # first, unless it goes on in the middle of one.
@@ -43,15 +47,11 @@ def _on_run_start(original: Callable[..., None], namespace: str) -> Callable[...
     return on_run_start
 
 
-def _is_shuffled(combined_loader: Any) -> bool:
-    """Whether a loader draws its order with one of torch's samplers, or hands its workers the order of an epoch before
-    its sampler is told which that is."""
-    loaders = [vars(loader) for loader in combined_loader.flattened if hasattr(loader, "__dict__")]
-    return any(
-        type(sampler := loader.get("sampler")).__name__ in ("RandomSampler", "WeightedRandomSampler")
-        or (loader.get("num_workers") and hasattr(type(sampler), "set_epoch"))
-        for loader in loaders
-    )
+def _draws(combined_loader: Any) -> bool:
+    """Whether an iterator of the data draws a random number: a DataLoader's does, for the seeds of its workers."""
+    import torch
+
+    return any(isinstance(loader, torch.utils.data.DataLoader) for loader in combined_loader.flattened)
 
 
 def _is_unused(data_fetcher: Any) -> bool:
@@ -63,13 +63,17 @@ PATCH = Patch(
     name="resume-single-iteration",
     title="Resumed training makes one iterator of its data, not two",
     group="correctness",
-    changes_results=Effect("order of data", "the first epoch of a resumed training with shuffled data"),
+    changes_results=Effect("numbers", "what a resumed training draws: order of shuffled data, dropout, noise"),
     affected=(">=2.1.0,<2.5.3",),
     targets=(
         Target("pytorch.loops.loop:_Loop.load_state_dict", _load_state_dict),
         Target(f"{_EPOCH_LOOP}.on_run_start", _on_run_start),
     ),
-    calls=("pytorch.utilities.combined_loader:CombinedLoader.flattened()",),
+    calls=(
+        "pytorch.trainer.trainer:Trainer.ckpt_path()",
+        "pytorch.trainer.trainer:Trainer.current_epoch()",
+        "pytorch.utilities.combined_loader:CombinedLoader.flattened()",
+    ),
     upstream=Upstream(
         pull_requests=(20775,),
         commit="25b1343f1c",
@@ -85,8 +89,9 @@ PATCH = Patch(
             "loss differs after resume with shuffled data",
         ),
     ),
-    note="Where iter() draws random numbers, as a shuffling sampler does, the resumed training sees its data in "
-    "another order than without the patch: the order of the fixed releases. With worker processes and a sampler that "
-    "has set_epoch, such as DistributedSampler, that is the order of the first epoch: these releases hand the indices "
+    note="Each iterator of a DataLoader draws a random number. With one of them less, a resumed training draws other "
+    "numbers than without the patch in all of its epochs: those of the fixed releases. They decide on the order of "
+    "shuffled data, and where nothing is shuffled on dropout and noise. With worker processes and a sampler that "
+    "has set_epoch, such as DistributedSampler, the order is that of the first epoch: these releases hand the indices "
     "to the workers before set_epoch is called.",
 )
