@@ -41,7 +41,7 @@ def end(group: int, patience: float = 0) -> None:
             ranks that it started, and may be quicker than they are.
     """
     deadline = time.monotonic() + patience
-    while time.monotonic() < deadline and _lives(group):
+    while time.monotonic() < deadline and lives(group):
         time.sleep(0.01)
     try:
         os.killpg(group, signal.SIGKILL)
@@ -49,7 +49,7 @@ def end(group: int, patience: float = 0) -> None:
         pass
 
 
-def _lives(group: int) -> bool:
+def lives(group: int) -> bool:
     """Whether a process of the group runs; one that is dead and waits for its parent to notice does not."""
     for name in filter(
         str.isdigit, os.listdir("/proc")

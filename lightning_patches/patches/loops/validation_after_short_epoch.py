@@ -56,7 +56,9 @@ PATCH = Patch(
     name="validation-after-short-epoch",
     title="Validation runs even where the training data ends earlier than its length says",
     group="correctness",
-    changes_results=Effect("numbers", "there is a validation, and a step of the schedulers, after a short epoch"),
+    changes_results=Effect(
+        "numbers", "a validation, a step of the schedulers, and is_last_batch in a checkpoint, after a short epoch"
+    ),
     affected=(">=2.0.0,<=2.6.6",),
     targets=(Target(f"{_EPOCH_LOOP}.advance", _advance_to_the_end),),
     calls=(
@@ -81,8 +83,10 @@ PATCH = Patch(
         ),
     ),
     equivalent_to="the same training with a dataset whose __len__ is right",
-    note="Gradients that accumulate_grad_batches holds back at the end of such an epoch still wait for the next "
-    "one, since the last batch is not known to be the last while it is trained on.",
+    note="The last batch of such an epoch counts as the last: a checkpoint has is_last_batch, as with a right length. "
+    "The same is true of fit(model, iter(loader)) if batches were taken from the iterator before. Gradients that "
+    "accumulate_grad_batches holds back at the end of such an epoch still wait for the next one, since the last batch "
+    "is not known to be the last while it is trained on.",
     relied_on="A program that ends its epochs itself, or validates at other times than their ends, gets no "
     "validation that is not due. One whose dataset's length is too large on purpose, to have no validation, "
     "changes: it has to say limit_val_batches=0.",
