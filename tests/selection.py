@@ -9,6 +9,7 @@ from typing import Any
 TESTS = Path(__file__).resolve().parent
 FIRST_OF_EACH = (
     "activation/",
+    "broken_ranks/",
     "conformance/test_conformance.py",
     "distributed/",
     "equivalence/test_programs_of_1x.py",

@@ -1,8 +1,17 @@
 """Programs that are broken on several ranks: ``python programs.py CASE``, where ``BROKEN_SHIM=1`` imports the shim.
 
-A case is a fault and words that say where it strikes, with dashes between: ``stops-logged``. Two ranks train together
-until rank 1 does what rank 0 does not, in its fourth batch. ``BROKEN_BACKEND=nccl`` takes two GPUs, and
-``BROKEN_STRATEGY=ddp`` starts rank 1 as a script of its own.
+A case is a fault and words with dashes between, as ``stops-logged``. Two ranks train together until rank 1 does what
+rank 0 does not, in its fourth batch. ``BROKEN_BACKEND=nccl`` takes two GPUs.
+
+Faults: ``nothing``, ``uneven`` (rank 0 has a batch less), ``raises``, ``exits``, ``killed``, ``stops`` (should_stop),
+``skips`` (training_step returns None), ``ends_epoch`` (on_train_batch_start returns -1), ``logs`` (a value more),
+``gathers``, ``waits`` (a barrier), ``saves`` (a checkpoint).
+
+Words: ``plain`` (no buffers, which DDP would broadcast), ``sized`` (the data tell a length, which is wrong on rank 0),
+``logged`` and ``each`` (the loss is logged with sync_dist, by epoch or by step), ``validated`` and ``evaluated`` (the
+fault strikes in the validation, of fit or by itself), ``searched`` (in a learning rate search), ``kept`` (with a
+ModelCheckpoint), ``static`` (a static graph and manual optimization), ``fabric`` and ``parts`` (a loop of Fabric, where
+parts of the module are called), ``script`` (rank 1 is a script of its own).
 """
 
 import os
@@ -44,7 +53,7 @@ OUT = Path(os.environ.get("BROKEN_OUT", "."))
 GPU = os.environ.get("BROKEN_BACKEND", "gloo") == "nccl"
 RANKS = {"accelerator": "gpu" if GPU else "cpu", "devices": 2}
 DDP = {
-    "start_method": {"ddp": "popen", "ddp_fork": "fork"}[os.environ.get("BROKEN_STRATEGY", "ddp_fork")],
+    "start_method": "popen" if "script" in WORDS else "fork",
     "process_group_backend": "nccl" if GPU else "gloo",
     "timeout": timedelta(minutes=10),
 }
@@ -100,25 +109,14 @@ class Model(pl.LightningModule):
         super().__init__()
         torch.manual_seed(1)
         buffers = [] if "plain" in WORDS else [torch.nn.BatchNorm1d(16)]
-        self.lr = 0.1
+        self.lr, self.automatic_optimization = 0.1, "static" not in WORDS
         self.layer = torch.nn.Sequential(torch.nn.Linear(4, 16), *buffers, torch.nn.Linear(16, 1))
-
-    def prepare_data(self):
-        if "prepared" in WORDS and self.trainer.global_rank == 0:
-            (OUT / "struck").touch()
-            if FAULT == "raises":
-                raise ValueError("on purpose")
-            if FAULT == "exits":
-                sys.exit(3)
-            os.kill(os.getpid(), signal.SIGKILL)
 
     def _loss(self, batch):
         return self.layer(batch).pow(2).mean()
 
     def on_train_batch_start(self, batch, batch_idx):
-        return (
-            -1 if FAULT == "ends_epoch" and strike(self.trainer, batch_idx, 1) and rank() and batch_idx == 3 else None
-        )
+        return strike(self.trainer, batch_idx, None) if FAULT == "ends_epoch" else None
 
     def training_step(self, batch, batch_idx):
         loss = self._loss(batch)
@@ -130,7 +128,12 @@ class Model(pl.LightningModule):
         if FAULT == "logs" and rank() == 1:
             (OUT / "struck").touch()
             self.log("more", loss, sync_dist=True, on_step="each" in WORDS, on_epoch=True)
-        return loss if "validated" in WORDS else strike(self.trainer, batch_idx, loss)
+        loss = loss if "validated" in WORDS else strike(self.trainer, batch_idx, loss)
+        if "static" in WORDS and loss is not None:
+            self.manual_backward(loss)
+            self.optimizers().step()
+            self.optimizers().zero_grad()
+        return loss
 
     def validation_step(self, batch, batch_idx):
         loss = self._loss(batch)
@@ -149,7 +152,7 @@ def train_with_trainer():
     if "searched" in WORDS:
         callbacks.append(pl.callbacks.LearningRateFinder(num_training_steps=5))
     trainer = pl.Trainer(
-        strategy=pl.strategies.DDPStrategy(**DDP),
+        strategy=pl.strategies.DDPStrategy(**DDP, static_graph="static" in WORDS),
         **RANKS,
         max_epochs=2,
         callbacks=callbacks,
@@ -188,16 +191,16 @@ def train_with_fabric(fabric):
             fabric.backward(loss)
             optimizer.step()
             optimizer.zero_grad()
-    noted(fabric.global_rank)
+    write_collectives(fabric.global_rank)
 
 
-def noted(rank_of_this):
+def write_collectives(rank_of_this):
     (OUT / f"collectives{rank_of_this}").write_text("\n".join(seen))
 
 
 class Notes(pl.Callback):
     def teardown(self, trainer, model, stage):
-        noted(trainer.global_rank)
+        write_collectives(trainer.global_rank)
 
 
 if __name__ == "__main__":

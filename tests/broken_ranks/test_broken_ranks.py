@@ -34,9 +34,9 @@ class Run(NamedTuple):
 
 
 @cache
-def run(version, case, shim, backend="gloo"):
+def run(version, case, shim, backend="gloo", toggle=None):
     with tempfile.TemporaryDirectory() as out, tempfile.TemporaryFile("w+", errors="replace") as output:
-        variables = environment_of(Arm("pytorch-lightning", version, shim))
+        variables = environment_of(Arm("pytorch-lightning", version, shim), toggle=toggle)
         variables.update(BROKEN_SHIM=str(int(shim)), BROKEN_OUT=out, BROKEN_BACKEND=backend)
         process = groups.start([sys.executable, str(PROGRAMS), case], output, variables, out)
         struck, began = None, time.monotonic()
@@ -65,3 +65,78 @@ def assert_ends_as_on_stock(version, case, backend="gloo", may_hang=False):
         assert may_hang, f"the case shows nothing: {stock}"
         return
     assert shim.end == stock.end and shim.seconds < stock.seconds + LATER, f"{stock}\n\nand with the shim\n\n{shim}"
+
+
+CASES = {
+    "sigterm-at-batch-boundary": {
+        "2.6.6": ("uneven", "stops", "stops-logged", "stops-each", "uneven-logged", "ends_epoch", "killed-script"),
+        "2.5.2": ("uneven", "stops", "raises"),
+    },
+    "validation-after-short-epoch": {"2.6.6": ("uneven-sized",), "2.5.2": ("uneven-sized",)},
+    "synced-mean-batch-sizes": {
+        "2.2.5": ("stops-each", "stops-plain-each", "uneven-plain-each"),
+        "2.0.9": ("stops-each", "uneven-plain-each"),
+    },
+    "checkpoint-exists-on-rank-zero": {
+        "2.5.2": ("uneven-kept", "saves-kept"),
+        "2.2.5": ("saves-kept", "uneven-kept", "stops-validated-kept"),
+        "2.0.9": ("saves-kept", "uneven-kept"),
+    },
+    "fabric-submodule-sync": {
+        "2.6.6": tuple(f"{fault}-fabric-parts" for fault in ("raises", "uneven", "killed", "skips", "gathers")),
+        "2.2.5": ("uneven-fabric-parts",),
+    },
+    "ddp-static-graph-manual": {"2.6.6": ("raises-static", "killed-static", "stops-static")},
+    "ddp-evaluation-same-weights": {"2.0.1": ("raises-evaluated", "uneven-evaluated")},
+    "tuner-cleanup-on-error": {"2.6.6": ("raises-searched",), "2.2.5": ("raises-searched",)},
+    "lr-finder-skipped-batch": {"2.0.6": ("skips-searched",)},
+    "": {
+        "2.6.6": (
+            "raises",
+            "raises-validated",
+            "raises-script",
+            "exits",
+            "killed",
+            "skips",
+            "logs",
+            "logs-each",
+            "gathers",
+            "waits",
+            "waits-validated",
+            "saves",
+            "stops-validated",
+            "uneven-fabric",
+        ),
+        "2.2.5": (
+            "raises",
+            "killed",
+            "exits",
+            "ends_epoch",
+            "logs",
+            "logs-each",
+            "gathers",
+            "waits",
+            "saves",
+            "stops-validated",
+        ),
+        "2.0.9": ("raises", "killed", "exits", "logs-each"),
+    },
+}
+"""By the patch that touches a collective, and the releases at the ends of its range."""
+
+
+@pytest.mark.parametrize(
+    ("patch", "version", "case"),
+    [(patch, version, case) for patch, of in CASES.items() for version, cases in of.items() for case in cases],
+)
+def test_ends_as_on_stock(patch, version, case):
+    assert_ends_as_on_stock(version, case)
+
+
+@pytest.mark.parametrize("version", ["2.6.6", "2.5.2", "2.2.5", "2.0.9"])
+def test_what_works_has_the_collectives_of_stock(version):
+    """But a count is a floating point number, as long as before, and the patch asks as 2.6.0 does."""
+    case, toggle = "nothing-logged-each-kept-sized", "-checkpoint-exists-on-rank-zero"
+    stock, shim = run(version, case, False), run(version, case, True, toggle=toggle)
+    found = {rank: [what.replace("float64[]", "int64[]") for what in seen] for rank, seen in shim.collectives.items()}
+    assert stock.end == shim.end == "status 0" and len(found) == 2 and found == stock.collectives

@@ -41,6 +41,7 @@ def _end_short_epoch(loop: Any, namespace: str) -> None:
     )
     if not due:
         return
+    _meet_other_ranks(loop)
     trainer.validating = True
     if stepped:
         loop._batches_that_stepped -= 1  # loggers put it down to the last batch
@@ -50,6 +51,16 @@ def _end_short_epoch(loop: Any, namespace: str) -> None:
     loop.val_loop.run()
     loop._batches_that_stepped += stepped
     trainer.training = True
+
+
+def _meet_other_ranks(loop: Any) -> None:
+    """From 2.5.2 on, a broadcast comes before each batch, and so it would now: ranks that have a batch left, and train
+    on it, end there with an error. In a validation they would wait."""
+    import torch.distributed as dist
+
+    broadcast = getattr(loop, "_broadcast_sigterm_tensor", None)
+    if broadcast is not None and dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1:
+        broadcast()
 
 
 PATCH = Patch(
@@ -63,6 +74,7 @@ PATCH = Patch(
     targets=(Target(f"{_EPOCH_LOOP}.advance", _advance_to_the_end),),
     calls=(
         "pytorch.loops.loop:_Loop.restarting()",
+        "pytorch.loops.training_epoch_loop:_TrainingEpochLoop._broadcast_sigterm_tensor()",
         "pytorch.loops.training_epoch_loop:_TrainingEpochLoop._should_accumulate()",
         "pytorch.loops.training_epoch_loop:_TrainingEpochLoop._should_check_val_epoch()",
         "pytorch.loops.training_epoch_loop:_TrainingEpochLoop.update_lr_schedulers()",
