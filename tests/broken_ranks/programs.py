@@ -11,7 +11,7 @@ Words: ``plain`` (no buffers, which DDP would broadcast), ``sized`` (the data te
 ``logged`` and ``each`` (the loss is logged with sync_dist, by epoch or by step), ``validated`` and ``evaluated`` (the
 fault strikes in the validation, of fit or by itself), ``searched`` (in a learning rate search), ``kept`` (with a
 ModelCheckpoint), ``static`` (a static graph and manual optimization), ``fabric`` and ``parts`` (a loop of Fabric, where
-parts of the module are called), ``script`` (rank 1 is a script of its own).
+parts of the module are called).
 """
 
 import os
@@ -53,7 +53,7 @@ OUT = Path(os.environ.get("BROKEN_OUT", "."))
 GPU = os.environ.get("BROKEN_BACKEND", "gloo") == "nccl"
 RANKS = {"accelerator": "gpu" if GPU else "cpu", "devices": 2}
 DDP = {
-    "start_method": "popen" if "script" in WORDS else "fork",
+    "start_method": "fork",
     "process_group_backend": "nccl" if GPU else "gloo",
     "timeout": timedelta(minutes=10),
 }

@@ -20,7 +20,7 @@ from tests.support.arms import Arm, environment_of
 
 pytestmark = pytest.mark.distributed
 PROGRAMS = Path(__file__).with_name("programs.py")
-START, LIMIT, LATER = 120, 45, 15
+START, LIMIT, LATER = 120, 30, 15
 """Seconds: until the fault at most, after it until ranks are said to hang, and later than stock that is as soon."""
 ERROR = re.compile(r"^(?:\w+\.)*(\w+(?:Error|Exception)\b)(?:.* terminated with (.*))?", re.MULTILINE)
 
@@ -59,17 +59,20 @@ def run(version, case, shim, backend="gloo", toggle=None):
         return Run(end, ended - (struck or ended), noted, said)
 
 
-def assert_ends_as_on_stock(version, case, backend="gloo", may_hang=False):
+def assert_ends_as_on_stock(version, case, backend="gloo"):
+    """Where ranks hang on stock, the shim need not make them end, but they do not end well."""
     stock, shim = run(version, case, False, backend), run(version, case, True, backend)
+    told = f"{stock}\n\nand with the shim\n\n{shim}"
     if stock.end == "hangs":
-        assert may_hang, f"the case shows nothing: {stock}"
-        return
-    assert shim.end == stock.end and shim.seconds < stock.seconds + LATER, f"{stock}\n\nand with the shim\n\n{shim}"
+        assert shim.end != "status 0", told
+    else:
+        assert shim.end == stock.end and shim.seconds < stock.seconds + LATER, told
 
 
+ANYWHERE = ("raises", "killed", "exits", "skips", "logs", "gathers", "waits", "saves")
 CASES = {
     "sigterm-at-batch-boundary": {
-        "2.6.6": ("uneven", "stops", "stops-logged", "stops-each", "uneven-logged", "ends_epoch", "killed-script"),
+        "2.6.6": ("uneven", "stops", "stops-logged", "stops-each", "uneven-logged", "ends_epoch"),
         "2.5.2": ("uneven", "stops", "raises"),
     },
     "validation-after-short-epoch": {"2.6.6": ("uneven-sized",), "2.5.2": ("uneven-sized",)},
@@ -77,52 +80,19 @@ CASES = {
         "2.2.5": ("stops-each", "stops-plain-each", "uneven-plain-each"),
         "2.0.9": ("stops-each", "uneven-plain-each"),
     },
-    "checkpoint-exists-on-rank-zero": {
-        "2.5.2": ("uneven-kept", "saves-kept"),
-        "2.2.5": ("saves-kept", "uneven-kept", "stops-validated-kept"),
-        "2.0.9": ("saves-kept", "uneven-kept"),
-    },
-    "fabric-submodule-sync": {
-        "2.6.6": tuple(f"{fault}-fabric-parts" for fault in ("raises", "uneven", "killed", "skips", "gathers")),
-        "2.2.5": ("uneven-fabric-parts",),
-    },
-    "ddp-static-graph-manual": {"2.6.6": ("raises-static", "killed-static", "stops-static")},
-    "ddp-evaluation-same-weights": {"2.0.1": ("raises-evaluated", "uneven-evaluated")},
-    "tuner-cleanup-on-error": {"2.6.6": ("raises-searched",), "2.2.5": ("raises-searched",)},
+    "checkpoint-exists-on-rank-zero": {"2.5.2": ("uneven-kept",), "2.2.5": ("uneven-each-kept", "stops-each-kept")},
+    "fabric-submodule-sync": {"2.6.6": ("raises-fabric-parts", "killed-fabric-parts")},
+    "ddp-static-graph-manual": {"2.6.6": ("raises-static",)},
+    "ddp-evaluation-same-weights": {"2.0.1": ("raises-evaluated",)},
+    "tuner-cleanup-on-error": {"2.2.5": ("raises-searched",)},
     "lr-finder-skipped-batch": {"2.0.6": ("skips-searched",)},
     "": {
-        "2.6.6": (
-            "raises",
-            "raises-validated",
-            "raises-script",
-            "exits",
-            "killed",
-            "skips",
-            "logs",
-            "logs-each",
-            "gathers",
-            "waits",
-            "waits-validated",
-            "saves",
-            "stops-validated",
-            "uneven-fabric",
-        ),
-        "2.2.5": (
-            "raises",
-            "killed",
-            "exits",
-            "ends_epoch",
-            "logs",
-            "logs-each",
-            "gathers",
-            "waits",
-            "saves",
-            "stops-validated",
-        ),
-        "2.0.9": ("raises", "killed", "exits", "logs-each"),
+        "2.6.6": (*ANYWHERE, "raises-validated", "stops-validated", "waits-validated", "logs-each", "uneven-fabric"),
+        "2.2.5": (*ANYWHERE, "ends_epoch"),
+        "2.0.9": ("raises", "logs-each"),
     },
 }
-"""By the patch that touches a collective, and the releases at the ends of its range."""
+"""By the patch that touches a collective, at the ends of its range; the last are for all patches together."""
 
 
 @pytest.mark.parametrize(
@@ -135,7 +105,7 @@ def test_ends_as_on_stock(patch, version, case):
 
 @pytest.mark.parametrize("version", ["2.6.6", "2.5.2", "2.2.5", "2.0.9"])
 def test_what_works_has_the_collectives_of_stock(version):
-    """But a count is a floating point number, as long as before, and the patch asks as 2.6.0 does."""
+    """But a count is a floating point number, as long as before. Whether a checkpoint exists is asked as 2.6.0 does."""
     case, toggle = "nothing-logged-each-kept-sized", "-checkpoint-exists-on-rank-zero"
     stock, shim = run(version, case, False), run(version, case, True, toggle=toggle)
     found = {rank: [what.replace("float64[]", "int64[]") for what in seen] for rank, seen in shim.collectives.items()}

@@ -9,7 +9,11 @@ from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 def _on_train_batch_end(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def on_train_batch_end(self: Any, trainer: Any, pl_module: Any, outputs: Any, *args: Any, **kwargs: Any) -> None:
-        if outputs is not None and not (isinstance(outputs, dict) and not outputs):
+        import torch.distributed as dist
+
+        skipped = outputs is None or (isinstance(outputs, dict) and not outputs)
+        # The original broadcasts. Ranks that do not skip would wait for one that does; without the patch it fails.
+        if not skipped or (dist.is_available() and dist.is_initialized()):
             original(self, trainer, pl_module, outputs, *args, **kwargs)
         elif (trainer.fit_loop.batch_idx + 1) % trainer.accumulate_grad_batches == 0:
             self.losses.append(float("nan"))  # for the learning rate that was noted when the batch began
@@ -36,4 +40,6 @@ PATCH = Patch(
         error="KeyError: 'loss'",
     ),
     added="0.2.0",
+    note="With one device. With several the search ends as without the patch: where only some ranks skip a batch, the "
+    "others would wait for them, as in the fixed releases.",
 )

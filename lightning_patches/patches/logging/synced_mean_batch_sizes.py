@@ -39,9 +39,10 @@ PATCH = Patch(
     affected=(">=2.0.7,<=2.6.6",),
     targets=(Target(f"{_RESULT}:_ResultMetric.compute", _compute),),
     calls=(
+        "pytorch.strategies.ddp:DDPStrategy.reduce()",
         "pytorch.trainer.connectors.logger_connector.result:_Metadata.is_mean_reduction()",
         "pytorch.trainer.connectors.logger_connector.result:_Metadata.sync()",
-        "pytorch.trainer.connectors.logger_connector.result:_ResultMetric.__setattr__()",
+        "pytorch.trainer.connectors.logger_connector.result:_Sync.__call__()",
         "pytorch.trainer.connectors.logger_connector.result:_Sync.should()",
     ),
     upstream=Upstream(issues=(21838, 12354), pull_requests=(21839,)),
