@@ -18,8 +18,8 @@ def _compute(original: Callable[..., Any], namespace: str) -> Callable[..., Any]
             return original(self)
         if self.cumulated_batch_size.is_floating_point():
             return original(self)
-        # Lightning takes the mean of the ranks' batch sizes in whole numbers. These have as many bytes as those: what
-        # another rank sends meets a message of the same size, or of another one, as without the patch.
+        # Lightning takes the mean of the batch sizes in whole numbers. Those have eight bytes, and so have these:
+        # gloo ends ranks that part where their messages differ in size.
         value = sync(self.value.clone())
         return value / sync(self.cumulated_batch_size.double()).to(value.dtype)
 

@@ -54,12 +54,12 @@ def _end_short_epoch(loop: Any, namespace: str) -> None:
 
 
 def _meet_other_ranks(loop: Any) -> None:
-    """From 2.5.2 on, a broadcast comes before each batch, and so it would now: ranks that have a batch left, and train
-    on it, end there with an error. In a validation they would wait."""
+    """From 2.5.2 on, the next thing that a rank does is the broadcast before a batch. A rank that has a batch left, and
+    trains on it, fails when it meets that. It would wait for one that validates."""
     import torch.distributed as dist
 
     broadcast = getattr(loop, "_broadcast_sigterm_tensor", None)
-    if broadcast is not None and dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1:
+    if broadcast is not None and dist.is_available() and dist.is_initialized() and loop.trainer.world_size > 1:
         broadcast()
 
 
@@ -83,6 +83,7 @@ PATCH = Patch(
         "pytorch.trainer.trainer:Trainer.num_training_batches()",
         "pytorch.trainer.trainer:Trainer.training()",
         "pytorch.trainer.trainer:Trainer.validating()",
+        "pytorch.trainer.trainer:Trainer.world_size()",
     ),
     upstream=Upstream(issues=(19624, 10290), pull_requests=(21552,)),
     impact=Impact(
