@@ -81,12 +81,20 @@ def _fixed(changelog: str) -> list[tuple[str, str]]:
 def problems() -> list[str]:
     """What is wrong with the verdicts, one line each."""
     verdicts = {number: fix for fix in reversed(_coverage.fixes()) for number in fix.numbers}
-    counts = Counter(number for fix in _coverage.fixes() for number in fix.numbers if not fix.patches)
-    wrong = [f"#{number} has more than one verdict" for number, count in counts.items() if count > 1]
+    written = [fix for fix in _coverage.fixes() if not fix.patches]
+    counts = Counter(number for fix in written for number in fix.numbers)
+    wrong = [f"#{number} has more than one verdict in coverage.txt" for number, count in counts.items() if count > 1]
+    for fix in written:
+        for patch in catalogue.all_patches():
+            # One that mends a part only is named where the verdict on the rest is given.
+            if {*fix.numbers} & {*patch.numbers} and not re.search(rf"\b{re.escape(patch.name)}\b", fix.reason):
+                told = f"#{fix.numbers[0]} is {fix.verdict!r} in coverage.txt, and {patch.name} carries it"
+                wrong.append(f"{told}: take the line away, or name the patch and what it leaves")
     for line in NUMBERS.read_text("utf-8").splitlines():
         if not line.startswith("#"):
             release, _, numbers = line.partition(":")
-            wrong += [f"{release}: fix #{n} has no verdict" for n in numbers.split() if int(n) not in verdicts]
+            missing = [number for number in numbers.split() if int(number) not in verdicts]
+            wrong += [f"{release}: fix #{n} has no verdict in lightning_patches/cli/coverage.txt" for n in missing]
     for patch in catalogue.all_patches():
         for number, _ in patch.upstream.others:
             if number not in patch.upstream.pull_requests:
@@ -95,6 +103,19 @@ def problems() -> list[str]:
         for number in bug.upstream.pull_requests:
             if number not in verdicts or verdicts[number].verdict != "not patchable":
                 wrong.append(f"#{number}, of the known bug {bug.name}, is not marked as not patchable")
+    return wrong
+
+
+def disagreements(readme: Path) -> list[str]:
+    """Where the README's table of errors gives other releases than the record of the patch."""
+    wrong = []
+    for line in readme.read_text("utf-8").splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split(" | ")]
+        number = re.fullmatch(r"(?:PR )?(\d+) ?\|?", cells[-1])
+        if len(cells) == 4 and number and cells[2] != "all":
+            found = [_records.affected(patch) for patch in catalogue.all_patches() if int(number[1]) in patch.numbers]
+            if cells[2] not in found:
+                wrong.append(f"{readme.name} says {cells[2]!r} for {number[1]}; the records say {' or '.join(found)!r}")
     return wrong
 
 

@@ -41,6 +41,21 @@ def run(command: list[str], **more: Any) -> int:
         raise
 
 
+def enter() -> None:
+    """Go on in the virtual environment: start this program again with its Python, unless it is this one. Where there is
+    none, it is made."""
+    if Path(sys.prefix).resolve() != VENV.resolve():
+        python = VENV / "bin" / "python"
+        if not python.exists():
+            set_up()
+        os.execv(python, [str(python), *sys.argv])
+
+
+def recipe(root: Path) -> str:
+    """What an environment for a checkout is made from."""
+    return hashlib.sha256(f"{root} {TORCH}\n".encode() + (root / "setup.cfg").read_bytes()).hexdigest()
+
+
 def set_up(venv: Path = VENV, torch_index: str = "") -> Path:
     """Make the virtual environment, unless it is there and up to date, and install into it.
 
@@ -56,8 +71,7 @@ def set_up(venv: Path = VENV, torch_index: str = "") -> Path:
     """
     python = venv / "bin" / "python"
     stamp = venv / "lightning-patches"
-    recipe = hashlib.sha256(f"{ROOT} {TORCH}\n".encode() + (ROOT / "setup.cfg").read_bytes()).hexdigest()
-    if python.exists() and stamp.exists() and stamp.read_text() == recipe:
+    if python.exists() and stamp.exists() and stamp.read_text() == recipe(ROOT):
         return python
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     print(TAKES, flush=True)
@@ -74,5 +88,5 @@ def set_up(venv: Path = VENV, torch_index: str = "") -> Path:
         print("$", " ".join(command), flush=True)
         if run(command, env=environment):
             sys.exit("The installation failed; see pip's message above.")
-    stamp.write_text(recipe)
+    stamp.write_text(recipe(ROOT))
     return python

@@ -16,19 +16,63 @@ from lightning_patches.patch import Patch
 PATCHES = Path(catalogue.__file__).parent
 
 
-def build() -> dict:
-    """The table of every location in the catalogue, over every release in both namespaces."""
+DATA = Path(fingerprints.__file__).with_name(fingerprints.DATA_FILE)
+
+
+def build(afresh: bool) -> dict:
+    """The table of every location in the catalogue, over every release in both namespaces.
+
+    Args:
+        afresh: read all releases again. Otherwise what is known of a module stays as it is, as long as the releases are
+            the same and it has no new location: releases do not change.
+    """
     patches = catalogue.all_patches()
     locations = sorted({location for patch in patches for location in (*patch.locations, *patch.calls)})
     older = {location for patch in patches if patch.affected_1x for location in (*patch.locations, *patch.calls)}
     modules = sorted({location.partition(":")[0] for location in locations})
-    releases = _releases.versions("lightning")
+    releases, releases_1x = _releases.versions("lightning"), _releases.older_versions()
     assert releases == _releases.versions("pytorch-lightning"), "the two distributions differ in their releases"
+    known = json.loads(DATA.read_text("utf-8")) if DATA.exists() and not afresh else {}
+    if (known.get("releases"), known.get("releases_1x")) != (releases, releases_1x):
+        known = {"files": {}, "functions": {}}
+
+    def is_known(location: str) -> bool:
+        spans = [span for digest in known["functions"].get(location, {}).values() for span in digest]
+        return bool(spans) and any(last >= len(releases) for _, last in spans) is (location in older)
+
+    unknown = {location.partition(":")[0] for location in locations if not is_known(location)}
+    with_1x = {location.partition(":")[0] for location in older}
+    for module, table in known["files"].get("pytorch_lightning", {}).items():
+        if any(last >= len(releases) for spans in table.values() for _, last in spans) is not (module in with_1x):
+            unknown.add(module)
+    read = _read([module for module in modules if module in unknown], locations, older)
+    files = {
+        namespace: {
+            module: read[0][namespace][module] if module in unknown else known["files"][namespace][module]
+            for module in modules
+        }
+        for namespace in distributions.PARTS
+    }
+    functions = {
+        location: read[1][location] if location.partition(":")[0] in unknown else known["functions"][location]
+        for location in locations
+    }
+    return {
+        "releases": releases,
+        "releases_1x": releases_1x,
+        "files": files,
+        "functions": functions,
+        "patches": [record(patch) for patch in patches],
+    }
+
+
+def _read(modules: list[str], locations: list[str], older: set[str]) -> tuple[dict, dict]:
+    """What the releases have of some modules: digests of files by namespace and module, and of functions."""
+    releases, releases_1x = _releases.versions("lightning"), _releases.older_versions()
     files: dict = {namespace: {module: {} for module in modules} for namespace in distributions.PARTS}
-    functions: dict = {location: {} for location in locations}
+    functions: dict = {location: {} for location in locations if location.partition(":")[0] in modules}
     digests: dict = {}  # many releases ship the same file: parse each once
-    releases_1x = _releases.older_versions()
-    for index, version in enumerate([*releases, *releases_1x]):
+    for index, version in enumerate([*releases, *releases_1x] if modules else []):
         for distribution, namespace in _releases.NAMESPACES.items():
             if version in releases_1x and distribution != "pytorch-lightning":
                 continue
@@ -37,7 +81,7 @@ def build() -> dict:
                 for module in modules:
                     if module.partition(".")[0] not in distributions.PARTS[namespace]:
                         continue
-                    here = [location for location in locations if location.partition(":")[0] == module]
+                    here = [location for location in functions if location.partition(":")[0] == module]
                     if version in releases_1x:
                         here = [location for location in here if location in older]
                     if not here:
@@ -56,13 +100,8 @@ def build() -> dict:
             count = len(releases) + len(releases_1x)
             end = "\n" if index + 1 == count else ""
             print(f"\r{index + 1}/{count} {version}   ", end=end, file=sys.stderr, flush=True)
-    return {
-        "releases": releases,
-        "releases_1x": releases_1x,
-        "files": {n: {m: _spans(table) for m, table in modules.items()} for n, modules in files.items()},
-        "functions": {location: _spans(table) for location, table in functions.items()},
-        "patches": [record(patch) for patch in patches],
-    }
+    spans = {n: {m: _spans(table) for m, table in of.items()} for n, of in files.items()}
+    return spans, {location: _spans(table) for location, table in functions.items()}
 
 
 def record(patch: Patch) -> dict:
@@ -96,9 +135,9 @@ def _spans(table: dict) -> dict:
     return spans
 
 
-def text() -> str:
+def text(afresh: bool = False) -> str:
     """JSON with one module or location to a line, so that a diff shows which ones changed."""
-    data = build()
+    data = build(afresh)
     files = ",\n".join(f" {json.dumps(namespace)}: {_rows(table)}" for namespace, table in data["files"].items())
     records = ",\n".join(f"  {json.dumps(row, separators=(',', ':'))}" for row in data["patches"])
     return (

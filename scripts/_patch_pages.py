@@ -90,8 +90,7 @@ def _about(patch: Patch, diff: _diffs.Diff | None) -> list[str]:
     tests = [
         f"tests/patches/{path.name}" for path in TESTS if path.stem == own or f'"{patch.name}"' in path.read_text()
     ]
-    proof = "stock, shim, fork and official release are compared in [the record](EQUIVALENCE.md)"
-    proven = [*(f"[{path}](../{path})" for path in tests), *([] if patch.warns_of else [proof])]
+    proven = [f"[{path}](../{path})" for path in tests]
     until = f"With Lightning {patch.fixed_in}." if patch.fixed_in else "Not yet: no release has the fix."
     opt_in = f" **Opt-in,** for {patch.for_whom}: `LIGHTNING_PATCHES=default,{patch.name}`."
     points = {

@@ -17,6 +17,7 @@ sys.path.insert(0, str(ROOT))
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("lightning-patches", "which tests are run; see tests/README.md")
     group.addoption("--soon", action="store_true", help="those that tell most in little time")
+    group.addoption("--patch", action="append", metavar="NAME", help="those of this patch; may be repeated")
     group.addoption("--rest", type=int, metavar="TURN", help="the others, in an order that depends on this number")
     group.addoption("--until", type=float, metavar="TIME", help="begin none after that time, in seconds since 1970")
 
@@ -26,14 +27,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list) -> None:
     for item in items:
         if item.path.parent == ROOT / "tests" / "patches":
             item.add_marker(pytest.mark.xdist_group(item.path.stem))
-    wants_soon, turn = config.getoption("soon"), config.getoption("rest")
-    if not wants_soon and turn is None:
+    wants_soon, turn, patches = config.getoption("soon"), config.getoption("rest"), config.getoption("patch")
+    if not wants_soon and turn is None and not patches:
         return  # also in Pythons that lack what the others need
     from tests import selection
 
-    chosen = selection.soon(items)
-    config.hook.pytest_deselected(items=[item for item, is_soon in zip(items, chosen) if is_soon is not wants_soon])
-    items[:] = [item for item, is_soon in zip(items, chosen) if is_soon is wants_soon]
+    chosen = selection.soon(items) if not patches else selection.of_patches(items, patches)
+    wanted = wants_soon or bool(patches)
+    config.hook.pytest_deselected(items=[item for item, is_chosen in zip(items, chosen) if is_chosen is not wanted])
+    items[:] = [item for item, is_chosen in zip(items, chosen) if is_chosen is wanted]
     if turn is not None:
         items[:] = selection.rotated(items, turn)
 

@@ -1,58 +1,121 @@
-"""What ``scripts/test`` runs, and in which order the rest gets its turn. The rule stands in ``tests/README.md``."""
+"""Which tests ``scripts/test`` runs, and in which order the rest gets its turn: see ``tests/README.md``."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+import subprocess
+from collections.abc import Iterable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-TESTS = Path(__file__).resolve().parent
-FIRST_OF_EACH = (
-    "activation/",
-    "broken_ranks/",
-    "conformance/test_conformance.py",
-    "distributed/",
-    "equivalence/test_programs_of_1x.py",
-    "differential/",
-    "patches/",
-    "pythons/",
-    "simulated_cuda/",
-)
-"""Below ``tests``: where the first case of each test is chosen, for each patch and for each way in (``world``)."""
-REHEARSAL = "simulated_cuda/test_rehearsal.py"
-"""What `scripts/rehearse` does as well, with another Python."""
-CELLS = "equivalence/test_equivalence.py"
-"""Where each patch's newest affected release is chosen, in its first case."""
+ROOT = Path(__file__).resolve().parents[1]
+TESTS = ROOT / "tests"
+PATCHES = ROOT / "lightning_patches" / "patches"
+SOON = ("unit/", "conformance/test_records.py", "equivalence/test_boundaries.py", "equivalence/test_diffs.py")
+"""Below ``tests``: what every run without arguments has, but for what is marked as slow, and most of the boundaries."""
 
 
 def soon(items: Sequence[Any]) -> list[bool]:
-    """Of each test that pytest has collected: whether it is one of those that tell most in little time."""
-    seen: set[tuple[str, ...]] = set()
+    """Of each test that pytest has collected: whether a run without arguments has it."""
+    changed = changed_paths()
+    patches, files = changed_patches(changed), set(changed)
+    seen: set[tuple[str, str]] = set()
     chosen = []
     for item in items:
-        path = item.path.relative_to(TESTS).as_posix() if TESTS in item.path.parents else ""
-        parameters = item.callspec.params if hasattr(item, "callspec") else {}
-        if path == CELLS and "cell" in parameters:
-            wanted, subject = _is_newest_affected(item, parameters["cell"]), parameters["cell"].proof.patch
-        elif path.startswith(FIRST_OF_EACH) and path != REHEARSAL:
-            wanted, subject = True, str(parameters.get("patch", parameters.get("world", "")))
+        path = item.path.relative_to(ROOT).as_posix() if ROOT in item.path.parents else ""
+        boundary = _boundary(item)
+        if boundary is not None:
+            patch = boundary.proof.patch
+            is_newest = _is_newest_affected(item, boundary) and ("newest", patch) not in seen
+            if is_newest:
+                seen.add(("newest", patch))
+            chosen.append(is_newest or patch in patches)
         else:
-            chosen.append(path != REHEARSAL)
-            continue
-        key = (path, item.originalname, subject)
-        chosen.append(wanted and key not in seen)
-        if wanted:
-            seen.add(key)
+            is_own = of_patch(path) in patches
+            is_quick = path.startswith(tuple(f"tests/{name}" for name in SOON)) and not _is_slow(item)
+            chosen.append(is_quick or is_own or path in files)
     return chosen
 
 
-def _is_newest_affected(item: Any, cell: Any) -> bool:
-    from tests.equivalence import matrix
-
-    return item.originalname == "test_the_arms_agree" and cell == matrix.newest_affected(cell.proof)
+def of_patches(items: Sequence[Any], patches: Sequence[str]) -> list[bool]:
+    """Of each test: whether it is of one of these patches."""
+    chosen = []
+    for item in items:
+        boundary = _boundary(item)
+        path = item.path.relative_to(ROOT).as_posix() if ROOT in item.path.parents else ""
+        chosen.append((of_patch(path) if boundary is None else boundary.proof.patch) in patches)
+    return chosen
 
 
 def rotated(items: Sequence[Any], number: int) -> list[Any]:
     """The same tests from another place on: in seven turns each seventh of them comes first."""
     first = len(items) * (number % 7) // 7
     return [*items[first:], *items[:first]]
+
+
+def _boundary(item: Any) -> Any:
+    return item.callspec.params.get("boundary") if hasattr(item, "callspec") else None
+
+
+def _is_slow(item: Any) -> bool:
+    return item.get_closest_marker("slow") is not None
+
+
+def _is_newest_affected(item: Any, boundary: Any) -> bool:
+    from tests.equivalence import boundaries
+
+    return item.originalname == "test_the_arms_agree" and boundary == boundaries.newest_affected(boundary.proof)
+
+
+# -------------------------------------------------------------------- what has changed
+
+
+def changed_paths() -> list[str]:
+    """What differs from the commit at which this branch left main; on main itself, from the commit before. Where there
+    is neither, as in a shallow clone, nothing."""
+    head = _git("rev-parse", "HEAD")
+    for main in ("origin/main", "main"):
+        base = _git("merge-base", "HEAD", main)
+        if base:
+            base = _git("rev-parse", "HEAD~1") if base == head else base
+            break
+    else:
+        return []
+    tracked = _git("diff", "--name-only", base) if base else ""
+    return [*tracked.splitlines(), *_git("ls-files", "--others", "--exclude-standard").splitlines()]
+
+
+def _git(*arguments: str) -> str:
+    try:
+        done = subprocess.run(["git", "-C", str(ROOT), *arguments], capture_output=True, text=True)
+    except FileNotFoundError:
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def changed_patches(paths: Iterable[str]) -> set[str]:
+    """The patches whose own files are among these, or whose code imports one of them."""
+    found = set()
+    for path in paths:
+        found.add(of_patch(path))
+        if path.startswith("lightning_patches/patches/") and not of_patch(path):
+            word = re.compile(rf"\b{re.escape(Path(path).stem)}\b")
+            found |= {name for name, text in _sources().items() if word.search(text)}
+    return found - {""}
+
+
+def of_patch(path: str) -> str:
+    """The patch whose file, diff, scenario or test this is, by its name; "" if it is of none."""
+    if not path.startswith(("lightning_patches/patches/", "tests/patches/", "tests/scenarios/", "upstream/diffs/")):
+        return ""
+    words = [part.partition(".")[0].removeprefix("test_").replace("_", "-") for part in Path(path).parts[2:]]
+    own = [name for name in _sources() for word in words if word == name or word.startswith(f"{name}-")]
+    return max(own, key=len, default="")
+
+
+@cache
+def _sources() -> dict[str, str]:
+    """The code of each patch."""
+    files = [path for path in PATCHES.glob("*/*.py") if not path.name.startswith("_")]
+    return {path.stem.replace("_", "-"): path.read_text(encoding="utf-8") for path in files}

@@ -18,8 +18,8 @@ With --json, one object; keys are only ever added:
   toggle     {value (null: not set), selected: [patch names]}
   audited    [{requirement (null: installed), file, line, distribution, version (null: cannot be told), known (the
               release is known here), headline, do (what to do), has_patches (the project is seen to use the patches),
-              excluded: [bugs that another package excludes], notes: [text], bugs, upstream: {patched, open, not
-              patchable, nothing to patch, left out}}]
+              excluded: [bugs that another package excludes], notes: [text], bugs, figures: {known, default, opt_in,
+              unmended}, upstream: {patched, open, not patchable, nothing to patch, left out}}]
   unclear    [what of a directory was not understood]
   ignore     [the bugs that end with status 1, for --ignore]
   fail_on    the option
@@ -59,6 +59,7 @@ from lightning_patches.cli import (
     UsageError,
     _audit_formats,
     _coverage,
+    _figures,
     _output,
     _projects,
     _records,
@@ -142,7 +143,7 @@ class Audited:
     @property
     def counted(self) -> list[Bug]:
         """Those that every figure of ours counts: that are there with any torch."""
-        return [bug for bug in self.bugs if getattr(bug.record, "is_counted", True)]
+        return [bug for bug in self.bugs if _figures.is_counted(bug.record)]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -300,7 +301,9 @@ def _exit_status(audited: list[Audited], fail_on: str) -> int:
 
 def _as_dict(one: Audited, also_covered: bool = True) -> dict[str, Any]:
     bugs = [bug.as_dict() for bug in one.bugs if also_covered or not bug.covered]
-    return {**vars(one), "headline": headline(one), "bugs": bugs, "upstream": _coverage.counts(one.version)}
+    counted = _figures.count(bug.record for bug in one.bugs)._asdict()
+    upstream = _coverage.counts(one.version)
+    return {**vars(one), "headline": headline(one), "bugs": bugs, "figures": counted, "upstream": upstream}
 
 
 def fails(bug: Bug, fail_on: str) -> bool:

@@ -16,6 +16,7 @@ With --json, one object; keys are only ever added:
                      script calls for
   summary            {namespace: {verdict: count}}
   fixes              {release: count}; what only warns does not count, nor what only some torch needs
+  figures            {release: {known, default, opt_in, unmended}}, of the bugs that the release is known to have
   ok                 the exit status is 0
 A verdict is one of: pending (will be applied on import), disabled (not selected by the toggle), not-affected,
 not-known (the release is older than those in which the bug was looked for), fixed-upstream, not-supported (another
@@ -35,7 +36,7 @@ from typing import Any, Optional
 
 import lightning_patches
 from lightning_patches import patches as catalogue
-from lightning_patches.cli import NOT_APPLIED, OK, USAGE, _files, _output, _records, autostart
+from lightning_patches.cli import NOT_APPLIED, OK, USAGE, _figures, _files, _output, _records, autostart
 from lightning_patches.cli._settings import VERDICTS, Toggle, read_toggle, verdicts
 from lightning_patches.engine import gate, toggle
 from lightning_patches.engine.installed import Installed, find_installed
@@ -158,6 +159,7 @@ def _document(
         ],
         "summary": _counts(found),
         "fixes": {release: count_fixes(of_release) for release, of_release in by_release(found).items()},
+        "figures": {release: _known(of_release)._asdict() for release, of_release in by_release(found).items()},
         "ok": status == OK,
     }
 
@@ -192,7 +194,7 @@ def _write(
     _output.write()
     _output.write(_output.paragraph(_toggle_text(setting)))
     for release, of_release in by_release(found).items():
-        _output.write(_output.paragraph(f"{release}: {_summary(of_release)}."))
+        _output.write(_output.paragraph(f"{release}: {_summary(of_release)}. {_known_in_words(of_release)}".rstrip()))
     shown = _shown(found, args)
     if shown:
         _output.write()
@@ -290,3 +292,15 @@ def _summary(found: list[Entry]) -> str:
         if count and verdict not in ("pending", "applied"):
             parts.append(f"{count} {verdict}")
     return ", ".join(parts)
+
+
+def _known(found: list[Entry]) -> _figures.Figures:
+    return _figures.of_release(found[0].distribution, found[0].version)
+
+
+def _known_in_words(found: list[Entry]) -> str:
+    """How many bugs the release is known to have, as `audit` and the README count them."""
+    known = _known(found)
+    if not known.known:
+        return ""
+    return f"{known.known} bugs of it are known: {known.default} mended by default, {known.all} with `all`."

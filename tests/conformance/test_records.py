@@ -79,7 +79,8 @@ def test_names_are_unique() -> None:
 def test_no_name_of_the_last_version_is_lost() -> None:
     """A patch that is renamed declares its old name. The digest is that of the names of 0.1.0."""
     names = sorted(patch.renamed_from or patch.name for patch in PATCHES if patch.added == "0.1.0")
-    assert (len(names), hashlib.sha256("\n".join(names).encode()).hexdigest()[:16]) == (107, "fa682756f08aa395")
+    digest = hashlib.sha256("\n".join(names).encode()).hexdigest()[:16]
+    assert (len(names), digest) == (107, "fa682756f08aa395"), "`added` of a new patch is its first version"
 
 
 def test_the_catalogue_finds_by_name_and_number() -> None:

@@ -1,22 +1,24 @@
 """Faults of jobs with several ranks: what a perfect tool would say of each, and whether the hang watch does.
 
-``scripts/prove hang_faults`` runs them all and writes ``upstream/evidence/hang_faults.json``, of which
-``upstream/HANG_FAULTS.md`` is made.
+    python -m tests.distributed.hang_faults                 # all of them: some 20 minutes on two cores
+    python -m tests.distributed.hang_faults sleep killed    # these
+
+Each is told in a line, as JSON. Exit status 1 if one is not as a perfect tool would have it.
+``upstream/HANG_FAULTS.md`` says what was seen of a release.
 """
 
 from __future__ import annotations
 
 import json
 import re
+import sys
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Optional
 
 from tests.distributed.processes import Ended, run_ranks
-from tests.equivalence import evidence
 
-RECORD = evidence.DIRECTORY / "hang_faults.json"
 TIMEOUT = 3
 _LIMIT = 75.0
 ENDED, SPARED, ITSELF = "all ranks are ended", "nobody is ended", "the ranks end by themselves"
@@ -337,48 +339,6 @@ def is_as_it_has_to_be(row: dict[str, Any]) -> bool:
     return ends and row["named"] is not False
 
 
-def page() -> str:
-    data = json.loads(RECORD.read_text(encoding="utf-8"))
-    rows = {row["name"]: row for row in data["faults"]}
-    right = sum(map(is_as_it_has_to_be, data["faults"]))
-    most = max(row["lines"] for row in data["faults"])
-    times = sorted(row["after"] for row in data["faults"] if row["after"] is not None)
-    lines = [
-        "# What the hang watch says of a fault",
-        "",
-        f"**{len(rows)} faults: {right} are as a perfect tool would have them, {len(rows) - right} are not.**",
-        "",
-        f"Made of `evidence/hang_faults.json`, which `scripts/prove hang_faults` writes: real ranks over gloo, two but "
-        f"where it says otherwise, with `LIGHTNING_PATCHES_HANG_TIMEOUT={TIMEOUT}:abort` ({data['date']}, torch "
-        f"{data['torch']}, Python {data['python']}, {data['processors']} processors that other programs used as well). "
-        f"*After* is the time from the moment at which the ranks come to the fault to the report: {times[0]:.0f} to "
-        f"{times[-1]:.0f} s, the middle one {times[len(times) // 2]:.0f} s. A report took at most "
-        f"{most} lines of the terminal.",
-        "",
-        "| | fault | what a perfect tool would say | what it says | after | what becomes of the job | exit statuses |",
-        "| --- | --- | --- | --- | --- | --- | --- |",
-    ]
-    for name, fault in FAULTS.items():
-        if name not in rows:
-            continue
-        row = rows[name]
-        says = row["says"].replace("|", "\\|") or "nothing"
-        mark = "✓" if is_as_it_has_to_be(row) else "✗"
-        after = f"{row['after']:.0f} s" if row["after"] is not None else ""
-        statuses = ", ".join("-" if status is None else str(status) for status in row["statuses"])
-        cells = (mark, fault.title, fault.perfect, says, after, row["outcome"], statuses)
-        lines.append(f"| {' | '.join(cells)} |")
-    lines += [
-        "",
-        "✗: who is to blame is not named, or the job does not end as it has to. `-` is a rank that was never started, "
-        "or was left when the run was over.",
-        "",
-        "Where gloo, which closes a connection as soon as the process at its other end is gone, ends rank 0 with an "
-        "error of its own, that is how the job ends; with NCCL the others would wait.",
-    ]
-    return "\n".join(lines) + "\n"
-
-
 def _blocks(ended: Ended) -> list[str]:
     """What the watch has written on the terminal, each piece with the indented lines that follow it."""
     return [
@@ -386,3 +346,17 @@ def _blocks(ended: Ended) -> list[str]:
         for output in ended.outputs
         for found in re.finditer(r"^lightning_patches: .*\n(?: .*\n)*", output, re.MULTILINE)
     ]
+
+
+def main(names: list[str]) -> int:
+    wrong = 0
+    for name in names or FAULTS:
+        row = run(name)
+        right = is_as_it_has_to_be(row)
+        wrong += not right
+        print("right" if right else "WRONG", json.dumps(row, ensure_ascii=False), flush=True)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

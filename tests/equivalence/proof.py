@@ -37,7 +37,7 @@ class Proof:
         since: first release with the API that the case is written against.
         fresh: the scenario needs a Python that was started anew, see :func:`tests.support.arms.run`.
         old_torch: torch has mended the bug by itself: the case runs with the Python of ``tests/support/old_torch``, on
-            the releases that can be imported there, and is left out of the matrix where there is none. For patches
+            the releases that can be imported there, and is skipped where there is none. For patches
             with a ``probe``, and for no others.
         right: whether a cured run is right, beyond observing what the reference does; gets its result. For what the
             comparison leaves out, and for what the reference is to be right about.

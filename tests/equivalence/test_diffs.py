@@ -23,6 +23,7 @@ def over(changed, original):
     return lambda path: changed[path] if path in changed else original(path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("distribution", "namespace"), LAYOUTS)
 def test_each_diff_applies_to_each_affected_release_alone_and_in_the_series(distribution, namespace):
     for version in _releases.versions(distribution):

@@ -1,10 +1,11 @@
-"""The maintainer's scripts that compare with upstream: compare_code, and those that run the matrix and known bugs."""
+"""The maintainer's scripts: those that compare with upstream, and the proof of a release."""
 
+import argparse
 import os
 import subprocess
 import sys
 
-from tests.equivalence import evidence, matrix, record
+from lightning_patches import patches as catalogue
 from tests.support.arms import ROOT
 from tests.support.scripts import load
 
@@ -33,145 +34,80 @@ def test_compare_code_shows_the_lines():
     assert "+    self[key].to(value.device)" in done.stdout, done.stdout + done.stderr
 
 
-def outcome(arms, agrees=True, **fields):
-    facts = {"patch": "some-patch", "case": "", "distribution": "lightning", "version": "2.1.0", "role": "affected"}
-    told = {"reference": "lightning 2.4.0", "agrees": agrees, "details": "", "by": "", "commit": "c", "torch": ""}
-    digests = {"subject": "s", "premise": "p", "expected": "e", "stale": False}
-    return {**facts, "arms": arms, **told, **digests, **fields}
-
-
-GOOD = {"stock": "bug", "shim": "right", "fork": "right", "official": "right"}
-FACTS = {
-    "scope": "all",
-    "planned": 3,
-    "date": "2026-11-21",
-    "torch": "2.13.0",
-    "python": "3.11",
-    "device": "CPU",
-    "seconds": 120,
-    "runs": 9,
-}
-
-
-def test_record_shows_each_arm_and_names_what_disagrees():
-    bad = outcome({**GOOD, "shim": "differs"}, False, distribution="pytorch-lightning", details="shim: differs")
-    cells = [outcome(GOOD), bad, outcome({"stock": "right", "shim": "as stock"}, version="2.4.0", role="fixed")]
-    text = record.markdown(FACTS, cells)
-    assert "**3 cells: 3 hold on this code, 0 are stale; 1 disagree.**" in text
-    assert "| 2.1.0 | ✗✓✓✓ lightning<br>**✗≠✓✓** pytorch-lightning |" in text
-    assert "| 2.4.0 | ✓= |" in text
-    assert "- some-patch, pytorch-lightning 2.1.0:\n\n      shim: differs" in text
-    text = record.markdown(FACTS, cells[:2])
-    assert "**Not a whole run: 2 of 3 cells: 2 hold on this code, 0 are stale; 1 disagree.**" in record.markdown(
-        FACTS, cells[:2]
+def options(**given):
+    return argparse.Namespace(
+        **{"patches": [], "jobs": 1, "upstream": None, "libraries": None, "gpu_results": None, **given}
     )
 
 
-def test_record_says_what_stands_for_what_and_what_is_stale():
-    cells = [outcome(GOOD, by="lightning 2.1.1"), outcome(GOOD, version="2.1.1", stale=True, commit="abc")]
-    text = record.markdown(FACTS, cells)
-    assert "For 1 cells another release stands" in text
-    assert "2 of 3 cells: 1 hold on this code, 1 are stale; 0 disagree" in text
-    assert "`c` 1, `abc` (stale) 1." in text
+REPORT = """<testsuites><testsuite><properties><property name="card" value="A card"/></properties>
+<testcase name="test_the_arms_agree[a:x lightning 2.2.5 affected]"><properties>
+<property name="patch" value="align-devices"/></properties></testcase>
+<testcase name="test_the_arms_agree[a:y lightning 2.2.5 affected]"><properties>
+<property name="patch" value="align-devices"/></properties><failure message="stock does not
+show it"/></testcase>
+<testcase name="test_the_default_set_cures_it_too[a]"><properties><property name="patch" value="align-devices"/>
+</properties></testcase>
+<testcase name="test_old"><skipped message="no Python with an old torch"/></testcase>
+</testsuite></testsuites>"""
 
 
-def test_record_is_taken_over_only_under_the_same_circumstances(tmp_path):
-    path = tmp_path / "equivalence.txt"
-    record.write(path, FACTS, [outcome(GOOD)])
-    assert [o["agrees"] for o in record.load(path, {**FACTS, "date": "later"}).values()] == [True]
-    assert record.load(path, {**FACTS, "device": "another"}) == {}
-    assert record.load(path, {**FACTS, "torch": "2.14.0"}) == {}
-    assert record.load(tmp_path / "missing.txt", FACTS) == {}
+def test_the_proof_of_a_release_has_a_row_a_patch_and_every_exception(monkeypatch, tmp_path):
+    prove = load("prove")
+    (tmp_path / "report.xml").write_text(REPORT)
+    monkeypatch.setattr(prove, "run_pytest", lambda arguments: prove.read_report(tmp_path / "report.xml"))
+    part = prove.boundaries(options())
+    assert part.total == "2 passed, 1 failed, 1 skipped"
+    page = prove.page("0.2.0", "abc", [part, prove.upstream(options()), prove.Part("gpu", not_run=["no card"])])
+    for line in (
+        "| boundaries | 2 passed, 1 failed, 1 skipped | 0 |",
+        "| upstream | not run: no repository was given (--upstream) | 0 |",
+        "| gpu | not run: no card | 0 |",
+        "- boundaries: test_the_arms_agree[a:y lightning 2.2.5 affected]: stock does not show it",
+        "- boundaries: 1 tests: no Python with an old torch",
+        "| align-devices | 2.0.0 to 2.6.6 | 1 of 2 | 1 of 1 |",
+    ):
+        assert line in page.splitlines(), page
+    assert "**1 things are not as they have to be.**" in page
+    assert "All that was run is as it has to be." in prove.page("0.2.0", "abc", [prove.Part("gpu", "3 passed")])
 
 
-def test_record_is_put_together_from_parts(tmp_path):
-    cells = matrix.cells(["fit-resets-should-stop"])
-    outcomes = [
-        {**outcome(GOOD, version=c.version, role=c.role, distribution=c.distribution), "patch": c.proof.patch}
-        | {"subject": matrix.subject(c), "reference": f"{c.distribution} 2.4.0"}
-        for c in cells
-    ]
-    facts = {**FACTS, **evidence.surroundings()}
-    for name, part in (("one", outcomes[:5]), ("two", outcomes[5:])):
-        record.write(tmp_path / name / "equivalence.txt", facts, part)
-    command = ["--all", "--only", "fit-resets-should-stop", "--part", tmp_path / "one", "--part", tmp_path / "two"]
-    done = script("prove", "equivalence", *command, "--output", tmp_path / "whole")
-    assert f"{len(cells)} taken over, 0 to run" in done.stdout, done.stdout + done.stderr
-    written, cells = record.read(tmp_path / "whole" / "equivalence.txt")
-    assert [{**cell, "line": None} for cell in sorted(cells, key=record.key)] == [
-        {**outcome, "line": None} for outcome in sorted(outcomes, key=record.key)
-    ]
-    assert (written["runs"], written["seconds"]) == (18, 240)
+def test_the_proof_of_a_release_is_never_longer_than_it_may_be():
+    prove = load("prove")
+    names = {patch.name: "5 of 5" for patch in catalogue.all_patches()}
+    part = prove.Part("boundaries", "many", [f"wrong {n}" for n in range(500)], ["a note"] * 90, by_patch={"a": names})
+    page = prove.page("0.2.0", "abc", [part] * 8)
+    assert len(page.splitlines()) <= prove.MOST_LINES
+    assert "more" in page and page.count("- boundaries: wrong") > 10
 
 
-def test_arm_that_two_cells_ask_for_runs_once(monkeypatch):
-    calls = []
-    monkeypatch.setattr(matrix, "run", lambda *arguments, **options: calls.append(arguments) or "result")
-    runner = matrix.Runner()
-    proof = matrix.proofs()[0]
-    arm = matrix.Arm("lightning", "2.1.0")
-    assert runner(proof, arm) == runner(proof, arm) == "result"
-    assert len(calls) == runner.runs == 1
-    runner(proof, arm, toggle="all")
-    assert len(calls) == 2
+def test_what_was_seen_on_a_card_is_brought_along(tmp_path):
+    prove = load("prove")
+    (tmp_path / "gpu.xml").write_text(REPORT)
+    part = prove.gpu(options(gpu_results=tmp_path / "gpu.xml"))
+    assert (part.total, part.notes) == ("2 passed, 1 failed, 1 skipped", ["card A card"])
+    assert len(part.wrong) == 1
 
 
-def test_a_release_that_is_the_same_source_stands_for_another_in_the_count_of_known_bugs(monkeypatch, tmp_path):
-    """As long as what it depends on of ours is the same; what failed, or left no word, stands for nothing."""
-    known_bugs = load("_prove_known_bugs.py")
-    proof = next(p for p in matrix.proofs() if p.patch == "resume-single-iteration")
-    sources = {"2.1.0": "a", "2.1.1": "a", "2.1.2": "b", "2.1.3": "a", "2.1.4": "a"}
-    ran = []
-
-    def look(proof, version, arm, runner):
-        ran.append((version, arm))
-        if version == "2.1.0" and arm == "shim":
-            return ("fails", "the machine"), None
-        return ("bug" if arm == "stock" else "none",), version
-
-    def same(one, other, executed):
-        return sources[one[1]] == sources[other[1]] == "a"
-
-    monkeypatch.setattr(known_bugs, "look", look)
-    monkeypatch.setattr(known_bugs.same_code, "same", same)
-    monkeypatch.setattr(known_bugs, "RECORD", tmp_path / "known_bugs.txt")
-    monkeypatch.setattr(matrix, "proofs", lambda: [proof])
-    # 2.1.4 has another default set: its shim depends on other code of ours
-    monkeypatch.setattr(known_bugs, "subject", lambda proof, version, arm: f"{arm} {version > '2.1.3'}")
-    known_bugs.measure(list(sources), 2, False)
-    assert sorted(ran) == sorted(
-        [
-            *((v, "stock") for v in ("2.1.0", "2.1.2", "2.1.4")),
-            *((v, "shim") for v in ("2.1.0", "2.1.1", "2.1.2", "2.1.4")),
-            *((v, "all") for v in ("2.1.0", "2.1.2", "2.1.4")),
-        ]
+def test_what_the_differential_test_finds_is_told(monkeypatch, tmp_path):
+    prove = load("prove")
+    monkeypatch.setattr(prove, "ROOT", tmp_path)
+    given = options(seeds=(0, 3))
+    assert prove.differential(given).not_run == ["there is no tests/differential"]
+    package = tmp_path / "tests" / "differential"
+    package.mkdir(parents=True)
+    for path in (package.parent / "__init__.py", package / "__init__.py"):
+        path.touch()
+    (package / "__main__.py").write_text(
+        "import sys\n"
+        "table = '| release | programs | findings |\\n| --- | --- | --- |\\n| 2.2.5 | 3 | 1 |\\n'\n"
+        "open(sys.argv[-1], 'w').write(table + '\\n- `gan`: no patch alone\\n  - stock: `1`\\n')\n"
+        "sys.exit(1)"
     )
-    _, outcomes = evidence.read(tmp_path / "known_bugs.txt", lambda one: "")
-    seen = {(one.place[1], one.case.rpartition(" ")[2]): (one.saw, one.by, one.note) for one in outcomes}
-    assert seen["2.1.3", "stock"] == ("bug", ("", "2.1.0"), "")
-    assert seen["2.1.3", "shim"] == ("none", ("", "2.1.1"), "")
-    assert seen["2.1.2", "stock"] == ("bug", None, "")
-    assert seen["2.1.0", "shim"] == ("fails", None, "the machine")
-    assert len(seen) == 15
-
-
-def test_known_bugs_of_one_release_and_arm_leave_the_rest_of_the_record(monkeypatch, tmp_path):
-    known_bugs = load("_prove_known_bugs.py")
-    proof = next(p for p in matrix.proofs() if p.patch == "resume-single-iteration")
-    saw = {"stock": "bug", "shim": "none", "all": "none"}
-    monkeypatch.setattr(known_bugs, "look", lambda proof, version, arm, runner: ((saw[arm],), None))
-    monkeypatch.setattr(matrix, "proofs", lambda: [proof])
-    for module in (known_bugs, known_bugs.known_bugs):
-        monkeypatch.setattr(module, "RECORD", tmp_path / "known_bugs.txt")
-    known_bugs.measure(["2.1.0", "2.1.1"], 1, False, ("stock", "shim"))
-    before = known_bugs.known_bugs.page()
-    assert "| 2.1.0 to 2.1.1 | 1 |  | 0 |  | not run |" in before and "| none | not run |" in before
-    known_bugs.measure(["2.1.1"], 1, True, ("all",))
-    after = known_bugs.known_bugs.page()
-    assert "| 2.1.0 | 1 |  | 0 |  | not run |\n| 2.1.1 | 1 |  | 0 |  | 0 |" in after, after
-    saw["all"] = "bug"
-    known_bugs.measure(["2.1.0"], 1, True, ("all",))
-    assert "| 2.1.0 | `resume-single-iteration` |" in known_bugs.known_bugs.page()
+    monkeypatch.setattr(prove, "RELEASES", ("2.2.5",))
+    part = prove.differential(given)
+    assert part.total == "seeds 0 to 2; release 2.2.5, programs 3, findings 1"
+    assert part.wrong == ["2.2.5: `gan`: no patch alone"]
 
 
 def test_fixes_that_upstream_did_not_call_so_are_found(tmp_path):

@@ -1,56 +1,112 @@
 """Which tests ``scripts/test`` runs first."""
 
+import subprocess
 from collections import Counter
 
 import pytest
 
 from lightning_patches import patches as catalogue
 from tests import selection
-from tests.equivalence import matrix
+from tests.equivalence import boundaries
 from tests.support.arms import ROOT
 
 pytest_plugins = ["pytester"]
+BOUNDARIES = "equivalence/test_boundaries.py"
 
 
 class Item:
     def __init__(self, path, name, **parameters):
         self.path, self.originalname = ROOT / "tests" / path, name
+        self.is_slow = parameters.pop("slow", False)
         if parameters:
             self.callspec = type("Callspec", (), {"params": parameters})
 
+    def get_closest_marker(self, name):
+        return self.is_slow or None
 
-def test_one_case_of_each_test_and_one_release_of_each_patch():
-    cells = matrix.cells(["fit-resets-should-stop", "logged-metrics-device"], boundaries_only=True)
-    items = [
-        *(Item("equivalence/test_equivalence.py", "test_the_arms_agree", cell=cell) for cell in cells),
-        Item("equivalence/test_equivalence.py", "test_the_default_set_cures_it_too", cell=cells[0]),
-        *(Item("patches/test_a.py", "test_more", number=number) for number in range(3)),
-        Item("patches/test_a.py", "test_other"),
-        *(Item("conformance/test_conformance.py", "test_patch", patch=patch) for patch in "aab"),
-        *(Item("activation/test_run.py", "test_way", world=way, number=number) for way in "ab" for number in range(2)),
-        *(Item("unit/test_gate.py", "test_gate", number=number) for number in range(2)),
-        Item("simulated_cuda/test_rehearsal.py", "test_the_matrix"),
+
+def items_of(*patches):
+    return [
+        Item(BOUNDARIES, "test_the_arms_agree", boundary=one)
+        for patch in patches
+        for proof in boundaries.of(patch)
+        for one in boundaries.boundaries(proof)
     ]
-    chosen = [item for item, is_soon in zip(items, selection.soon(items)) if is_soon]
-    counts = Counter((item.path.parent.name, item.originalname) for item in chosen)
-    assert counts == {
-        ("equivalence", "test_the_arms_agree"): 2,
-        ("patches", "test_more"): 1,
-        ("patches", "test_other"): 1,
-        ("conformance", "test_patch"): 2,
-        ("activation", "test_way"): 2,
-        ("unit", "test_gate"): 2,
-    }
-    versions = {item.callspec.params["cell"].version for item in chosen[:2]}
-    assert versions == {"2.5.0.post0", "2.3.3"}, "the newest that they affect"
 
 
-def test_every_patch_that_has_a_cell_is_told_of_soon():
-    cells = matrix.cells(boundaries_only=True)
-    items = [Item("equivalence/test_equivalence.py", "test_the_arms_agree", cell=cell) for cell in cells]
-    told = {item.callspec.params["cell"].proof.patch for item, is_soon in zip(items, selection.soon(items)) if is_soon}
-    assert told == {cell.proof.patch for cell in cells}
-    assert len(told) > len(catalogue.all_patches()) - 10
+def chosen(items, monkeypatch, *changed):
+    monkeypatch.setattr(selection, "changed_paths", lambda: list(changed))
+    return [item for item, is_soon in zip(items, selection.soon(items)) if is_soon]
+
+
+def test_every_patch_is_seen_on_its_newest_affected_release(monkeypatch):
+    items = items_of(*(patch.name for patch in catalogue.all_patches()))
+    told = Counter(item.callspec.params["boundary"].proof.patch for item in chosen(items, monkeypatch))
+    assert set(told.values()) == {1}
+    assert set(told) == {proof.patch for proof in boundaries.proofs()}
+    versions = [
+        item.callspec.params["boundary"].version for item in chosen(items_of("logged-metrics-device"), monkeypatch)
+    ]
+    assert versions == ["2.3.3"]
+
+
+def test_a_changed_patch_is_seen_everywhere(monkeypatch):
+    items = [
+        *items_of("fit-resets-should-stop", "logged-metrics-device"),
+        Item("patches/test_fit_resets_should_stop.py", "a"),
+    ]
+    of_patch = chosen(items, monkeypatch, "upstream/diffs/fit-resets-should-stop.patch")
+    assert len(of_patch) == len(items_of("fit-resets-should-stop")) + 1 + 1
+
+
+def test_other_tests_have_their_turn_unless_their_file_has_changed(monkeypatch):
+    items = [
+        Item("unit/test_gate.py", "a"),
+        Item("unit/test_gate.py", "b", slow=True),
+        Item("activation/test_run.py", "a"),
+        Item("patches/test_align_devices.py", "a"),
+    ]
+    assert chosen(items, monkeypatch) == items[:1]
+    assert chosen(items, monkeypatch, "tests/activation/test_run.py") == [items[0], items[2]]
+
+
+@pytest.mark.parametrize(
+    ("path", "patches"),
+    [
+        ("lightning_patches/patches/loops/fit_resets_should_stop.py", {"fit-resets-should-stop"}),
+        ("tests/patches/test_import_without_pkg_resources_1x.py", {"import-without-pkg-resources"}),
+        ("tests/patches/fit_resets_should_stop/test_more.py", {"fit-resets-should-stop"}),
+        ("upstream/diffs/compiled-log.2.1.0.patch", {"compiled-log"}),
+        ("lightning_patches/engine/gate.py", set()),
+    ],
+)
+def test_a_path_names_its_patch(path, patches):
+    assert selection.changed_patches([path]) == patches
+
+
+def test_what_several_patches_import_changes_them_all():
+    assert len(selection.changed_patches(["lightning_patches/patches/logging/_device.py"])) > 1
+
+
+def test_what_has_changed_is_told_from_main(tmp_path, monkeypatch):
+    def git(*arguments):
+        subprocess.run(["git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=b", *arguments], check=True)
+
+    monkeypatch.setattr(selection, "ROOT", tmp_path)
+    assert selection.changed_paths() == []
+    git("init", "-q", "-b", "main")
+    for name in ("first", "second"):
+        (tmp_path / name).touch()
+        git("add", ".")
+        git("commit", "-q", "-m", name)
+    assert selection.changed_paths() == ["second"]
+    git("switch", "-q", "-c", "topic")
+    (tmp_path / "third").touch()
+    git("add", ".")
+    git("commit", "-q", "-m", "third")
+    (tmp_path / "first").write_text("changed")
+    (tmp_path / "fourth").touch()
+    assert selection.changed_paths() == ["first", "third", "fourth"]
 
 
 def test_all_get_their_turn():
@@ -64,6 +120,6 @@ def test_soon_and_rest_are_everything_and_no_test_begins_late(pytester: pytest.P
     pytester.makeconftest((ROOT / "tests" / "conftest.py").read_text().replace("Path(__file__)", f'Path("{ROOT}/x/y")'))
     pytester.makepyfile("import pytest\n@pytest.mark.parametrize('n', range(4))\ndef test_some(n): pass")
     options = ("-p", "no:cacheprovider")
-    assert pytester.runpytest_subprocess(*options, "--soon").parseoutcomes() == {"passed": 4}
-    assert pytester.runpytest_subprocess(*options, "--rest", "3").parseoutcomes() == {"deselected": 4}
+    assert pytester.runpytest_subprocess(*options, "--soon").parseoutcomes() == {"deselected": 4}
+    assert pytester.runpytest_subprocess(*options, "--rest", "3").parseoutcomes() == {"passed": 4}
     assert pytester.runpytest_subprocess(*options, "--until", "1").parseoutcomes() == {"skipped": 4}

@@ -1,13 +1,14 @@
-"""What ``scripts/prove stacks`` makes of the runs of a case: cured, not there, worse, or nothing that can be shown."""
+"""What is said of a patch on another torch: cured, not there, worse, or nothing that can be shown."""
 
-import argparse
+import sys
 
 import pytest
 
-from tests.equivalence import evidence, stacks
 from tests.equivalence.proof import Proof, ends_with
-from tests.support.arms import Result
-from tests.support.scripts import load
+from tests.support.arms import ROOT, Result
+
+sys.path.insert(0, str(ROOT / "scripts"))
+import _stacks as stacks
 
 BUG = "the reported error"
 COMPILED = Proof("compiled-log", ends_with(BUG), case="step", recommended="eager")
@@ -64,71 +65,3 @@ def test_the_difference_is_said_in_one_line():
     stock, eager = ({"ended well": True, "observed": [{"metrics": {"a": ["1"], "b": [b]}}]} for b in ("2", "3"))
     assert stacks.difference(stock, eager) == "observed[0].metrics.b[0] is 2, and not 3"
     assert stacks.difference({"ended well": True}, {"ended well": True, "observed": 1}).startswith(" is {")
-
-
-def test_how_far_a_run_went():
-    stale, holds = (evidence.Seen("a", "cured", ("torch 2.2.2", "2.2.5"), stale=stale) for stale in (True, False))
-    assert stacks.extent(stacks.Held({"planned": 3}, [stale, holds])) == "2 of 3, 1 stale"
-    assert stacks.extent(stacks.Held({"planned": 2}, [holds, holds])) == "2"
-
-
-@pytest.mark.parametrize(("states", "worse"), [(["worse", "worse"], True), (["worse", "cured"], False)])
-def test_what_continuous_integration_looks_at(monkeypatch, capsys, states, worse):
-    """Cases from the whole length of the list; one that is worse is run again before it is said to be."""
-    script = load("_prove_stacks.py")
-    seen = dict.fromkeys(["a", "c", "e"], None)
-    left = {"a": ["cured"], "c": [*states], "e": ["not there"]}
-
-    def look(proof, release, python, verdict):
-        seen[proof.case] = verdict
-        return stacks.Seen("", "", left[proof.case].pop(0))
-
-    cases = [Proof("compiled-log", ends_with(BUG), case=case) for case in "abcdef"]
-    monkeypatch.setattr(stacks, "proofs_for", lambda release: cases)
-    monkeypatch.setattr(stacks, "verdicts", lambda release, python: {"compiled-log": APPLIED})
-    monkeypatch.setattr(stacks, "look", look)
-    options = argparse.Namespace(check=3, jobs=1)
-    assert script.check("2.2.5", "python", options) == (["compiled-log:c"] if worse else [])
-    assert seen == dict.fromkeys("ace", APPLIED) and left == {"a": [], "c": [], "e": []}
-    assert "2.2.5 compiled-log:c: worse" in capsys.readouterr().out
-
-
-def test_resume_makes_no_environment_where_nothing_is_left_to_run(monkeypatch, tmp_path, capsys):
-    """A stack's torch is gigabytes; the second run has no case to run. What changed is run again, and only that."""
-    script = load("_prove_stacks.py")
-    cases = [Proof("compiled-log", ends_with(BUG), case=case) for case in "ab"]
-    subjects = {"compiled-log:a": "1", "compiled-log:b": "1"}
-    made, looked_at = [], []
-
-    def look(proof, release, python, verdict):
-        looked_at.append(str(proof))
-        return stacks.Seen("bug", "right", stacks.CURED)
-
-    def make(environment):
-        made.append(environment.torch)
-        script.directory_of(environment).mkdir(parents=True, exist_ok=True)
-        return "python"
-
-    monkeypatch.setattr(stacks, "proofs_for", lambda release: cases)
-    monkeypatch.setattr(stacks, "verdicts", lambda release, python: {"compiled-log": APPLIED})
-    monkeypatch.setattr(stacks, "look", look)
-    monkeypatch.setattr(stacks, "RECORD", tmp_path / "stacks.txt")
-    monkeypatch.setattr(stacks.matrix, "proofs", lambda: cases)
-    monkeypatch.setattr(stacks.matrix, "digest", lambda proof, patches, diffs: subjects[str(proof)])
-    monkeypatch.setattr(script, "circumstances", lambda release, python: {"python": "3.10"})
-    monkeypatch.setattr(script, "made", make)
-    monkeypatch.setattr(script, "directory_of", lambda environment: tmp_path / environment.torch)
-    parser = argparse.ArgumentParser()
-    script.add_arguments(parser)
-    command = ["--torch", "2.2.2", "--releases", "2.2.5", "--resume"]
-    assert script.run(parser.parse_args(command)) == 0
-    assert (made, sorted(looked_at)) == (["2.2.2"], ["compiled-log:a", "compiled-log:b"])
-    assert script.run(parser.parse_args(command)) == 0
-    assert (made, len(looked_at)) == (["2.2.2"], 2) and not (tmp_path / "2.2.2").exists()
-    subjects["compiled-log:b"] = "2"
-    assert script.run(parser.parse_args(command)) == 0
-    assert (made, looked_at[2:]) == (["2.2.2", "2.2.2"], ["compiled-log:b"])
-    held = stacks.load()["2.2.5 / torch 2.2.2"]
-    assert [(one.case, one.stale) for one in held.cases] == [("compiled-log:a", False), ("compiled-log:b", False)]
-    assert held.facts == {"planned": 2, "python": "3.10"}
-    assert "0 of 2 cases to run" in capsys.readouterr().out

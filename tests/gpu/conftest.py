@@ -1,8 +1,14 @@
-"""These tests need a real GPU; one card is enough: `python -m pytest -m gpu`.
+"""These tests need a real GPU; one card is enough: `python -m pytest -m gpu tests/gpu --junitxml=gpu.xml`.
 
-On a machine without a network bring the releases along: the directory that ``LIGHTNING_PATCHES_TEST_CACHE`` names
-(default ``~/.cache/lightning-patches-tests``) is all that is fetched.
+What they need besides torch is in setup.cfg (extra "test", without mypy and ruff). On a machine without a network bring
+the releases along: `tests/equivalence/boundaries.py:wheels_to_carry` names their wheels, which go into the directory
+`wheels` below the one that ``LIGHTNING_PATCHES_TEST_CACHE`` names (default ``~/.cache/lightning-patches-tests``).
+`scripts/prove --gpu-results gpu.xml` puts what was seen into the proof of a release.
 """
+
+import platform
+import subprocess
+from pathlib import Path
 
 import pytest
 import torch
@@ -15,3 +21,17 @@ def pytest_collection_modifyitems(items: list) -> None:
             item.add_marker(pytest.mark.gpu)
             if why:
                 item.add_marker(pytest.mark.skip(reason=why))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def circumstances(record_testsuite_property) -> None:
+    """What the report says of the machine, and of this code."""
+    try:
+        git = ["git", "-C", str(Path(__file__).parent), "rev-parse", "--short=10", "HEAD"]
+        commit = subprocess.run(git, capture_output=True, text=True).stdout.strip()
+    except FileNotFoundError:
+        commit = ""
+    record_testsuite_property("card", torch.cuda.get_device_name(0) if torch.cuda.is_available() else "none")
+    record_testsuite_property("torch", f"{torch.__version__}, CUDA {torch.version.cuda}")
+    record_testsuite_property("Python", platform.python_version())
+    record_testsuite_property("commit", commit or "not known")

@@ -7,16 +7,6 @@ observed. The program is started by ``tests/support/arms.py``, in a process of i
 
 import os
 
-_NOTED = os.environ.get("SCENARIO_EXECUTED")
-if _NOTED:
-    import sys
-
-    sys.path.insert(0, os.environ["SCENARIO_TESTS"])
-    import executed
-
-    del sys.path[0]
-    executed.note(_NOTED, os.environ["SCENARIO_OUT"])
-
 if os.environ.get("SCENARIO_SHIM") == "1":
     import lightning_patches  # noqa: F401  the one line that a user adds on top of a script
 
@@ -101,8 +91,6 @@ def observe(**facts: Any) -> None:
     temporary = path.with_suffix(f".{os.getpid()}")
     temporary.write_text(text)
     temporary.replace(path)
-    if _NOTED:  # a rank that multiprocessing ends does not come to its atexit functions
-        executed.leave(_NOTED, out)
 
 
 @contextlib.contextmanager

@@ -7,7 +7,6 @@ Also runs without the simulation, on a machine with two GPUs. Any failed asserti
 processes and gives a non-zero exit status; a process that waits for too long ends itself.
 """
 
-import copy
 import datetime
 import faulthandler
 import os
@@ -185,25 +184,6 @@ def ddp(rank, device):
     assert not agree(gradients(module))
 
 
-def sync_batch_norm(rank, device):
-    generator = torch.Generator().manual_seed(1)
-    inputs = torch.randn(12, 3, 4, 4, generator=generator)
-    uneven_part = [inputs[:5], inputs[5:]][rank]
-    torch.manual_seed(0)
-    reference = nn.Sequential(nn.Conv2d(3, 6, 3), nn.BatchNorm2d(6), nn.ReLU(), nn.Flatten(), nn.Linear(24, 1))
-    module = nn.SyncBatchNorm.convert_sync_batchnorm(copy.deepcopy(reference)).to(device)
-    parallel = DistributedDataParallel(module, device_ids=[rank])
-
-    # DDP averages over the ranks, the reference over the twelve samples
-    (parallel(uneven_part.to(device)).sum() * WORLD_SIZE / len(inputs)).backward()
-    reference(inputs).mean().backward()
-    tolerance = {"rtol": 1e-3, "atol": 1e-4}
-    torch.testing.assert_close(gradients(module).cpu(), gradients(reference), **tolerance)
-    for name in ("running_mean", "running_var"):
-        ours = getattr(module[1], name).cpu()
-        torch.testing.assert_close(ours, getattr(reference[1], name), **tolerance)
-
-
 def metrics(rank, device):
     if torchmetrics is None:
         return
@@ -224,7 +204,6 @@ PARTS = (
     objects,
     cpu_tensors_are_refused,
     ddp,
-    sync_batch_norm,
     metrics,
 )
 

@@ -18,7 +18,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Optional
 
-from tests.support import executed, groups
+from tests.support import groups
 from tests.support import old_torch as old
 from tests.support.preload import Preloaded
 
@@ -43,7 +43,7 @@ class Arm:
         version: a locked release.
         shim: ``import lightning_patches`` on top.
         directory: an unpacked wheel to use instead of the release's (the fork).
-        python: the interpreter of another environment, with another torch (``scripts/prove stacks``).
+        python: the interpreter of another environment, with another torch (``scripts/_stacks.py``).
     """
 
     distribution: str
@@ -64,15 +64,11 @@ class Result:
         status: exit status of the program; 124 if it ran out of time.
         output: its stdout and stderr.
         observations: what each rank observed, by rank; empty if none got that far.
-        executed: the functions of Lightning that it executed, if they were noted.
-        called: those that the patches called.
     """
 
     status: int
     output: str
     observations: list[dict[str, Any]] = field(default_factory=list)
-    executed: Optional[executed.Executed] = None
-    called: Optional[executed.Executed] = None
 
     @property
     def ok(self) -> bool:
@@ -92,7 +88,6 @@ def run(
     timeout: float = 150,
     fresh: bool = False,
     old_torch: bool = False,
-    note_executed: bool = False,
 ) -> Result:
     """Run ``tests/scenarios/<scenario>.py`` in ``arm``, with nothing left running afterwards.
 
@@ -110,14 +105,13 @@ def run(
         fresh: the process is a Python started anew, not one forked from a process that had imported torch (see
             ``tests/support/preload.py``). Always so with another ``PYTHONPATH``.
         old_torch: run in the Python that ``tests/support/old_torch`` has found.
-        note_executed: note which functions of Lightning are executed.
     """
     variables = dict(environment or {})
     if simulated_cuda and os.environ.get(DEVICE) == "cuda":  # on a card
         simulated_cuda, fresh = False, True
         variables["SCENARIO_ONE_CARD"] = "1"
     more = tuple(sorted(variables.items()))
-    result = _run(scenario, arm, case, simulated_cuda, toggle, more, timeout, fresh, old_torch, note_executed)
+    result = _run(scenario, arm, case, simulated_cuda, toggle, more, timeout, fresh, old_torch)
     return copy.deepcopy(result)  # some tests take observations out of theirs
 
 
@@ -132,16 +126,11 @@ def _run(
     timeout: float,
     fresh: bool,
     old_torch: bool,
-    note_executed: bool,
 ) -> Result:
     with tempfile.TemporaryDirectory(prefix="scenario-") as out:
         variables = environment_of(arm, simulated_cuda, toggle)
         variables.update(SCENARIO_CASE=case, SCENARIO_OUT=out, SCENARIO_SHIM="1" if arm.shim else "0")
         variables.update(environment)
-        if note_executed:
-            executed.build()
-            tests = str(Path(__file__).parent)
-            variables.update(SCENARIO_EXECUTED=str(directory_of(arm)), SCENARIO_TESTS=tests)
         program = SCENARIOS / f"{scenario}.py"
         if old_torch:
             python = old.find().python
@@ -153,8 +142,7 @@ def _run(
         else:
             status, output = preloaded(simulated_cuda, arm.python).execute(program, variables, timeout, cwd=out)
         found = {int(p.stem[4:]): json.loads(p.read_text()) for p in Path(out).glob("rank*.json")}
-        noted = [executed.read(out, len(found), what) if note_executed else None for what in ("executed", "called")]
-        return Result(status, output, [found[rank] for rank in sorted(found)], *noted)
+        return Result(status, output, [found[rank] for rank in sorted(found)])
 
 
 @cache

@@ -16,7 +16,7 @@ from typing import Optional
 import pytest
 
 from lightning_patches import cli
-from lightning_patches.cli import _output, _records, autostart, report
+from lightning_patches.cli import _figures, _output, _records, autostart, report
 from lightning_patches.engine import toggle
 from lightning_patches.patches import all_patches
 from tests.support import arms
@@ -95,6 +95,9 @@ class TestStatus:
             ("pytorch-lightning", "2.6.6"),
         ]
         assert set(document["distributions"][1]["packages"]) == {"pytorch_lightning", "lightning_fabric"}
+        for release_of in document["distributions"]:
+            name, version = release_of["distribution"], release_of["version"]
+            assert document["figures"][f"{name} {version}"] == _figures.of_release(name, version)._asdict()
         verdicts = {(e["namespace"], e["patch"]): e["verdict"] for e in document["patches"]}
         assert len(verdicts) == 2 * len(all_patches())
         assert verdicts["lightning", DEVICE] == "pending"
@@ -123,6 +126,7 @@ class TestStatus:
             "suggested": "list",
             "summary": "dict",
             "fixes": "dict",
+            "figures": "dict",
             "ok": "bool",
         }
         assert set(document["python"]) == {"version", "executable"}

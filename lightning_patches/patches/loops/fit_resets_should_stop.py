@@ -24,4 +24,5 @@ PATCH = Patch(
     targets=(Target("pytorch.trainer.trainer:Trainer.fit", _fit),),
     upstream=Upstream(pull_requests=(19177,), commit="40c682e930", fixed_in="2.5.1"),
     impact=Impact("After a fit that was stopped early, the next fit of the same Trainer trains nothing."),
+    added="0.1.0",
 )

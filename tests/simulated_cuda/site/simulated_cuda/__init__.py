@@ -35,10 +35,9 @@ class _TorchFinder(importlib.abc.MetaPathFinder):
             _library.load(torch_folder)
             run_torch(module)
 
-            from simulated_cuda import _distributed, _kernels, _torch_cuda
+            from simulated_cuda import _distributed, _torch_cuda
 
             _torch_cuda.install()
-            _kernels.install()
             _distributed.install()
 
         spec.loader.exec_module = exec_module

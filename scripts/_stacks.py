@@ -1,0 +1,258 @@
+"""The oldest and the newest torch and Python: what comes of the patches there.
+
+A patch is judged by the first case that states it (``PROOFS`` in ``tests/patches``), run on stock and with the patches.
+Without the bug, stock must end well, and observe what the fixed release observes with the same torch (or the
+recommended usage on the same release), as far as that can be run there.
+
+An environment lies below the tests' cache, and is removed when its runs are done: a torch of the registry brings up to
+6 GB of CUDA libraries, which also run on a CPU.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+import shutil
+import subprocess
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Optional
+
+from packaging.version import Version
+
+from lightning_patches.engine import gate
+from tests.equivalence import boundaries
+from tests.equivalence.proof import Proof
+from tests.support import pythons
+from tests.support.arms import ROOT, Arm, Result, run
+
+import _diffs  # isort: skip  (tests.support.arms has put scripts/ on the path)
+import _releases  # isort: skip
+
+DISTRIBUTION = "pytorch-lightning"
+"""It has the same code as ``lightning``, and can be imported from 2.0.0 on."""
+CURED, NOT_THERE, NOT_SUPPORTED = "cured", "not there", "not supported"
+NOT_CURED, WORSE, BROKEN = "not cured", "worse", "cannot be shown"
+STATES = (CURED, NOT_THERE, NOT_SUPPORTED, BROKEN, NOT_CURED, WORSE)
+TIMEOUT = 240
+NEEDED = (
+    *("fsspec[http]", "jsonargparse[signatures]", "lightning-utilities", "packaging", "PyYAML", "requests", "rich"),
+    *("setuptools>=64,<81", "torchmetrics", "tqdm", "typing-extensions", "wheel", "wrapt"),
+)
+"""What Lightning and the package need besides torch. Lightning itself is put on the path, release by release."""
+
+
+@dataclass(frozen=True)
+class Stack:
+    """One torch.
+
+    Args:
+        torch: its version.
+        pythons: the Python that it gets, the first of these that is on this machine.
+        releases: the Lightning releases that are run with it.
+        beside: further requirements, of that time.
+    """
+
+    torch: str
+    pythons: tuple[str, ...]
+    releases: tuple[str, ...]
+    beside: tuple[str, ...] = ()
+
+
+STACKS = (
+    # Pinned, so that pip does not search for a quarter of an hour for what still runs on Python 3.8.
+    Stack(
+        "2.0.1",
+        ("3.8",),
+        ("2.0.9",),
+        ("numpy<2", "torchmetrics==1.2.1", "jsonargparse[signatures]==4.32.1", "rich==13.9.4", "aiohttp==3.10.11"),
+    ),
+    Stack("2.15.0", ("3.14", "3.13"), ("2.6.6", "2.2.5")),
+)
+
+
+class NoStackError(Exception):
+    """The environment cannot be made here."""
+
+
+@dataclass
+class Seen:
+    """What came of one case.
+
+    Args:
+        stock: "bug", "right", "fails", or "wrong" (ends well, and observes what is not right).
+        shim: "bug", "right", "fails", or "differs" (from stock, where stock is right).
+        state: what that says of the patch, one of :data:`STATES`.
+        why: what there is to know about it.
+    """
+
+    stock: str
+    shim: str
+    state: str
+    why: str = ""
+
+
+def directory_of(stack: Stack) -> Path:
+    return _releases.cache_dir() / "stacks" / f"torch-{stack.torch}"
+
+
+def made(stack: Stack) -> str:
+    """The Python of an environment that has been made for it.
+
+    Raises:
+        NoStackError: with the reason.
+    """
+    base = next(filter(None, map(pythons.find, stack.pythons)), None)
+    if base is None:
+        raise NoStackError(f"no Python {' or '.join(stack.pythons)} on this machine")
+    directory = directory_of(stack)
+    python = directory / "bin" / "python"
+    shutil.rmtree(directory, ignore_errors=True)
+    pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-cache-dir"]
+    torch = f"torch=={stack.torch}"
+    pinned = {requirement.rstrip("=<>.0123456789") for requirement in stack.beside}
+    needed = [name for name in NEEDED if name not in pinned]
+    for command in (
+        [base, "-m", "venv", str(directory)],
+        [*pip, torch, *stack.beside],
+        [*pip, torch, *stack.beside, *needed],
+        [*pip, "--no-deps", "--no-build-isolation", "--editable", str(ROOT)],
+    ):
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        if done.returncode:
+            last = (done.stdout.strip().splitlines() or ["it said nothing"])[-1]
+            raise NoStackError(f"{' '.join(command[:4])} ... failed: {last[-200:]}")
+    return str(python)
+
+
+def version_of(python: str) -> str:
+    program = "import platform, torch; print(f'torch {torch.__version__}, Python {platform.python_version()}')"
+    return subprocess.run([python, "-c", program], stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
+
+
+def cases(release: str) -> list[Proof]:
+    """One case of each patch that a release needs, but for those that need a device."""
+    found: dict[str, Proof] = {}
+    for proof in boundaries.proofs():
+        affected = release in gate.affected_releases(_diffs.record(proof.patch))
+        if affected and not proof.simulated_cuda and Version(release) >= Version(proof.since or "0"):
+            found.setdefault(proof.patch, proof)
+    return list(found.values())
+
+
+def look_at_all(release: str, python: str, jobs: int, most: Optional[int] = None) -> dict[str, Seen]:
+    """What is said of each patch on a release, by name."""
+    known, chosen = verdicts(release, python), cases(release)[:most]
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        seen = pool.map(lambda proof: look(proof, release, python, known[proof.patch]), chosen)
+        return {proof.patch: one for proof, one in zip(chosen, seen)}
+
+
+def verdicts(release: str, python: str) -> dict[str, tuple[str, str]]:
+    """What the shim says of each patch on a stack.
+
+    Raises:
+        RuntimeError: it said nothing.
+    """
+    result = run("_verdicts", Arm(DISTRIBUTION, release, shim=True, python=python), toggle="all", timeout=TIMEOUT)
+    if not result.ok or not result.observations:
+        raise RuntimeError(f"no verdicts for {DISTRIBUTION} {release}: {result}")
+    return {name: tuple(entry) for name, entry in result.observations[0]["verdicts"].items()}
+
+
+def look(proof: Proof, release: str, python: str, verdict: tuple[str, str]) -> Seen:
+    """Run a case in the stock and in the shim arm of a stack, and judge."""
+    stock = run_case(proof, Arm(DISTRIBUTION, release, python=python))
+    toggle = proof.patch if proof.alone else f"1,{proof.patch}"
+    shim = run_case(proof, Arm(DISTRIBUTION, release, shim=True, python=python), toggle)
+    seen = judge(proof, stock, shim, verdict)
+    if seen.state not in (NOT_THERE, NOT_CURED, WORSE) and (seen.state, seen.shim) != (BROKEN, "right"):
+        return seen
+    reference = run_reference(proof, release, python)
+    return seen if reference is None else compare(seen, proof, stock, shim, reference)
+
+
+def run_reference(proof: Proof, release: str, python: str) -> Optional[Result]:
+    """What is right with the same torch: the fixed release or, where there is none, the usage that is recommended on
+    the same one. ``None`` where there is neither."""
+    patch = _diffs.record(proof.patch)
+    if patch.fixed_in is not None:
+        return run_case(proof, Arm(DISTRIBUTION, patch.fixed_in, python=python))
+    if proof.recommended is None and not proof.recommended_environment:
+        return None
+    case = proof.case if proof.recommended is None else proof.recommended
+    return run_case(proof, Arm(DISTRIBUTION, release, python=python), None, case, proof.recommended_environment)
+
+
+def run_case(
+    proof: Proof,
+    arm: Arm,
+    toggle: Optional[str] = None,
+    case: Optional[str] = None,
+    variables: tuple[tuple[str, str], ...] = (),
+) -> Result:
+    case = proof.case if case is None else case
+    return run(proof.scenario, arm, case, False, toggle, dict(variables), timeout=TIMEOUT, fresh=proof.fresh)
+
+
+def judge(proof: Proof, stock: Result, shim: Result, verdict: tuple[str, str]) -> Seen:
+    """What two runs say of the patch."""
+    of_stock, of_shim = word(proof, stock), word(proof, shim)
+    if of_stock == of_shim == "right" and boundaries.view(proof.observed, stock) != boundaries.view(
+        proof.observed, shim
+    ):
+        of_shim = "differs"
+    if of_stock == "right":
+        if of_shim == "right":
+            return Seen(of_stock, of_shim, NOT_THERE, verdict[1] if verdict[0] == "not-affected" else "")
+        return Seen(of_stock, of_shim, WORSE, short(shim))
+    if of_stock == "fails":
+        return Seen(of_stock, of_shim, BROKEN, short(stock))
+    if of_shim == "right":
+        return Seen(of_stock, of_shim, CURED)
+    if verdict[0] == "not-supported" and of_shim == "bug":
+        return Seen(of_stock, of_shim, NOT_SUPPORTED, verdict[1])
+    return Seen(of_stock, of_shim, NOT_CURED, f"{verdict[0]}: {verdict[1]}; {short(shim)}")
+
+
+def compare(seen: Seen, proof: Proof, stock: Result, shim: Result, reference: Result) -> Seen:
+    """The same after a look at what is right: stock may end well and be wrong, or fail otherwise than was reported,
+    and what is right may fail as well."""
+    part = proof.observed
+    if _diffs.record(proof.patch).fixed_in is None:
+        part = proof.recommended_observed or part
+    right, of_stock, of_shim = (
+        boundaries.view(part, reference),
+        *(boundaries.view(proof.observed, r) for r in (stock, shim)),
+    )
+    if word(proof, reference) != "right":
+        if seen.state == NOT_CURED and of_shim == right:
+            return replace(seen, state=BROKEN, why=f"what is right there ends as the shim does: {short(reference)}")
+    elif seen.state == NOT_THERE and of_stock != right:
+        return replace(seen, state=BROKEN, why=f"stock shows no bug, but {difference(of_stock, right)}")
+    elif seen.state == BROKEN and of_shim == right:
+        return replace(seen, state=CURED, why=f"stock does not end as reported: {seen.why}")
+    elif seen.state == WORSE and of_shim == right:
+        why = f"stock does not end as reported: it ends well, and wrong: {difference(of_stock, right)}"
+        return replace(seen, stock="wrong", shim="right", state=CURED, why=why)
+    return seen
+
+
+def word(proof: Proof, result: Result) -> str:
+    return "bug" if proof.shows_bug(result) else "right" if result.ok and result.observations else "fails"
+
+
+def short(result: Result) -> str:
+    """The end of what a program said, without paths."""
+    lines = [line.strip() for line in result.output.strip().splitlines() if line.strip()]
+    return f"status {result.status}: {' | '.join(lines[-2:])[-240:]}"
+
+
+def difference(seen: Any, right: Any, where: str = "") -> str:
+    """The first place in which two observations differ."""
+    if isinstance(seen, dict) and isinstance(right, dict) and seen.keys() == right.keys():
+        pairs = [(f"{where}.{key}" if where else str(key), seen[key], right[key]) for key in seen]
+    elif isinstance(seen, list) and isinstance(right, list) and len(seen) == len(right):
+        pairs = [(f"{where}[{index}]", *both) for index, both in enumerate(zip(seen, right))]
+    else:
+        return f"{where} is {seen}, and not {right}"[:240]
+    return next((difference(a, b, place) for place, a, b in pairs if a != b), "")

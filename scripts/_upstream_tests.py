@@ -1,0 +1,252 @@
+"""Upstream's own tests that run on a CPU, on stock and with the patches: what the patches change.
+
+The tests are those of a tag; what they test is the release's wheel. Both variants run in the same environment, file by
+file. A test that differs is run once more alone in both: only one that passes on stock and fails with the patches
+both times is a regression. It is explained where the test encodes the bug: upstream changed that very test with the fix
+(``upstream/upstream_tests.explained``, and the repository's history must bear it out).
+
+What they need besides torch, in an environment of their own or in this one, is :data:`NEEDS`.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import os
+import re
+import subprocess
+import sys
+import tarfile
+import xml.etree.ElementTree as ElementTree
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Optional
+
+import _releases
+from packaging.version import Version
+
+from lightning_patches import patches as catalogue
+
+ROOT = Path(__file__).resolve().parents[1]
+SUITES = ("tests/tests_pytorch", "tests/tests_fabric")
+NEEDS = (
+    *("pytest>=8.4,<9", "pytest-timeout", "pytest-rerunfailures", "pytest-random-order", "pytest-xdist"),
+    *("cloudpickle", "scikit-learn", "onnx", "onnxruntime", "onnxscript", "pandas", "fastapi", "uvicorn", "psutil"),
+    *("tensorboard", "tensorboardX", "click", "jsonargparse[signatures]", "omegaconf", "hydra-core", "matplotlib"),
+    *("lightning-utilities", "torchmetrics<1.10", "fsspec[http]", "PyYAML", "rich", "tqdm", "requests", "numpy"),
+    *("setuptools<81", "typing-extensions", "packaging", "wrapt"),
+)
+# What a newer torch or setuptools warns of is no matter of the release; some of upstream's tests count warnings.
+FILTERS = ("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore:pkg_resources")
+EXPLAINED = ROOT / "upstream" / "upstream_tests.explained"
+
+
+class RefusedError(Exception):
+    """They cannot be run."""
+
+
+@dataclass
+class Compared:
+    """What came of a tag.
+
+    Args:
+        tag: the release.
+        counts: of the outcomes that are the same in both.
+        regressions: tests that the patches break, each with the pull request that explains it, or 0.
+        mended: tests that pass with the patches only.
+        flaky: tests that did not do the same twice.
+    """
+
+    tag: str
+    counts: Counter[str]
+    regressions: dict[str, int] = field(default_factory=dict)
+    mended: list[str] = field(default_factory=list)
+    flaky: list[str] = field(default_factory=list)
+
+    @property
+    def defects(self) -> list[str]:
+        return [test for test, pull_request in self.regressions.items() if not pull_request]
+
+
+class Upstream:
+    """A clone of upstream's repository with its tags, bare or not.
+
+    Raises:
+        RefusedError: it is no git repository.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._git = ["git", "-C", str(path)]
+        if not path.is_dir() or subprocess.run([*self._git, "rev-parse"], capture_output=True).returncode:
+            raise RefusedError(f"{path} is no git repository")
+
+    def read(self, *command: str) -> str:
+        """What a git command prints; "" if it fails, as it does where there is no such file."""
+        return subprocess.run([*self._git, *command], capture_output=True, text=True, errors="replace").stdout
+
+    def extract(self, tag: str, directory: Path, distribution: str) -> None:
+        """Put the tag's tests and pytest's configuration into a directory, as upstream's CI does for a distribution."""
+        if not self.read("rev-parse", "--verify", "--quiet", f"refs/tags/{tag}"):
+            raise RefusedError(f"there is no tag {tag}")
+        command = [*self._git, "archive", tag, "tests", "pyproject.toml"]
+        archive = subprocess.run(command, capture_output=True, check=True)
+        with tarfile.open(fileobj=io.BytesIO(archive.stdout)) as tar:
+            tar.extractall(directory, filter="data")
+        if distribution != "lightning":
+            for path in directory.rglob("*.py"):
+                text = path.read_text(encoding="utf-8")
+                path.write_text(re.sub(r"\blightning\.(pytorch|fabric)\b", _in_own_package, text), encoding="utf-8")
+
+
+def _in_own_package(found: re.Match[str]) -> str:
+    return {"pytorch": "pytorch_lightning", "fabric": "lightning_fabric"}[found[1]]
+
+
+def compare(
+    upstream: Upstream,
+    tag: str,
+    directory: Path,
+    python: str = sys.executable,
+    jobs: int = 2,
+    source: Optional[Path] = None,
+    explained: Path = EXPLAINED,
+) -> Compared:
+    """Run a tag's tests in both variants.
+
+    Args:
+        upstream: the repository.
+        tag: the release.
+        directory: an empty one to work in.
+        python: has torch and :data:`NEEDS`.
+        jobs: files that run at the same time.
+        source: test the packages in this directory, not the release's wheel.
+        explained: the list of tests that encode a bug.
+    """
+    # lightning 2.0 imports the whole App and its dependencies; upstream tests both distributions in this way.
+    distribution = "pytorch-lightning" if Version(tag) < Version("2.1") else "lightning"
+    upstream.extract(tag, directory, distribution)
+    source = source or _releases.unpacked(distribution, tag)
+    several = ["--numprocesses", str(jobs), "--dist=loadfile", "--max-worker-restart=100"]
+
+    def run(patched: bool, tests: Optional[list[str]] = None) -> dict[str, str]:
+        return _outcomes(directory, source, python, patched, several if tests is None else [], tests)
+
+    stock, shim = run(False), run(True)
+    if not stock:
+        raise RefusedError(f"no test of {tag} ran; see {directory}/pytest.log")
+    differing = sorted(test for test in {*stock, *shim} if stock.get(test) != shim.get(test))
+    again = [{test: run(patched, [test]).get(test) for test in differing} for patched in (False, True)]
+    found = Compared(tag, Counter(outcome for test, outcome in stock.items() if test not in differing))
+    for test in differing:
+        first, second = (stock.get(test), shim.get(test)), (again[0][test], again[1][test])
+        if first != second:
+            found.flaky.append(test)
+        elif first[0] == "passed":
+            found.regressions[test] = _explained(upstream, test, tag, explained)
+        elif first[1] == "passed":
+            found.mended.append(test)
+    return found
+
+
+def _outcomes(
+    directory: Path, source: Path, python: str, patched: bool, options: list[str], tests: Optional[list[str]]
+) -> dict[str, str]:
+    package = directory / "shim"  # ours and no more: beside it may lie metadata of an installation
+    package.mkdir(exist_ok=True)
+    for name in ("lightning_patches", "lightning_patches/activation/canary/_lightning_patches"):
+        link = package / Path(name).name
+        if not link.is_symlink():
+            link.symlink_to(ROOT / name)
+    unwanted = ("_LIGHTNING_PATCHES_IMPORT_ONLY", "LIGHTNING_PATCHES", "PL_RUN_STANDALONE_TESTS")
+    variables = {name: value for name, value in os.environ.items() if name not in unwanted}
+    path = [source, directory / "tests", *([package] if patched else [])]
+    variables.update(
+        PYTHONPATH=os.pathsep.join(map(str, path)),
+        OMP_NUM_THREADS="1",
+        # A newer torch sets it when it is imported, which upstream takes for a leak of the first test.
+        TORCHINDUCTOR_CACHE_DIR=str(directory / "inductor"),
+    )
+    found: dict[str, str] = {}
+    for suite in SUITES:
+        chosen = ["."] if tests is None else [t.removeprefix(f"{suite}/") for t in tests if t.startswith(f"{suite}/")]
+        if not (directory / suite).is_dir() or not chosen:
+            continue
+        report = directory / "report.xml"
+        report.unlink(missing_ok=True)
+        command = [python, "-m", "pytest", "-q", "--tb=no", "--color=no", "-p", "no:cacheprovider"]
+        command += ["--rootdir", str(directory), "-c", str(directory / "pyproject.toml"), "--timeout=120"]
+        command += ["--import-mode=prepend", "--continue-on-collection-errors", f"--junitxml={report}"]
+        command += ["-o", "junit_family=xunit1", *(option for text in FILTERS for option in ("-W", text)), *options]
+        command += ["-p", "lightning_patches"] if patched else []
+        with open(directory / "pytest.log", "ab") as log:
+            subprocess.run([*command, *chosen], cwd=directory / suite, env=variables, stdout=log, stderr=log)
+        if report.exists():
+            found.update(_read(report))
+    return found
+
+
+def _read(report: Path) -> dict[str, str]:
+    """Of pytest's JUnit file: ``passed``, ``failed`` or ``skipped`` of each test."""
+    found = {}
+    for case in ElementTree.parse(report).iter("testcase"):
+        kinds = {child.tag for child in case}
+        outcome = "failed" if kinds & {"failure", "error"} else "skipped" if "skipped" in kinds else "passed"
+        path = case.get("file") or f"{str(case.get('classname')).replace('.', '/')}.py"
+        inside = str(case.get("classname")).rpartition(Path(path).stem)[2].replace(".", "::")
+        found[f"{path}{inside}::{case.get('name')}"] = outcome
+    return found
+
+
+# -------------------------------------------------------------------- tests that encode a bug
+
+
+def read_explained(path: Path) -> list[tuple[str, int]]:
+    """Tests without their parameters, each with the number of the pull request that changed it with the fix.
+
+    Raises:
+        ValueError: a line is of another form.
+    """
+    found = []
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        if line.strip() and not line.startswith("#"):
+            parts = re.fullmatch(r"(\S+\.py::\S+)\s+#(\d+)", line.strip())
+            if not parts:
+                raise ValueError(f"{path.name}, line {number}: not of the form `path::test #1234`")
+            found.append((parts[1], int(parts[2])))
+    return found
+
+
+def _explained(upstream: Upstream, test: str, tag: str, explained: Path) -> int:
+    """The pull request of a patch that changed this very test with the fix, by the list and by the history."""
+    name = test.partition("[")[0]
+    fixes = {number for patch in catalogue.all_patches() for number in patch.upstream.pull_requests}
+    for listed, number in read_explained(explained):
+        if listed == name and number in fixes and changed_by(upstream, name, number, tag):
+            return number
+    return 0
+
+
+def changed_by(upstream: Upstream, test: str, pull_request: int, tag: str) -> bool:
+    """Whether a commit of a pull request that is not in a tag changed this very test, or took it away."""
+    path, _, name = test.partition("::")
+    grep = ("--fixed-strings", f"--grep=(#{pull_request})")
+    for commit in upstream.read("log", "--all", "--format=%H", *grep, f"^{tag}", "--", path).split():
+        before, after = (source_of(upstream.read("show", f"{at}:{path}"), name) for at in (f"{commit}^", commit))
+        if before is not None and before != after:
+            return True
+    return False
+
+
+def source_of(text: str, name: str) -> Optional[str]:
+    """The source of ``test_x`` or ``TestClass::test_x`` in a file, with its decorators; ``None`` if it is not there."""
+    try:
+        node: Any = ast.parse(text)
+    except SyntaxError:
+        return None
+    for part in name.split("::"):
+        node = next((child for child in node.body if getattr(child, "name", None) == part), None)
+        if node is None:
+            return None
+    first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+    return "\n".join(text.splitlines()[first - 1 : node.end_lineno])

@@ -1,0 +1,273 @@
+"""Where each patch is proven, and what has to be seen there.
+
+A boundary is one case of one scenario on one release. On an affected release four arms run: stock has to show the bug;
+shim and fork have to observe what the first fixed release does, or the recommended usage. On any other, stock has no
+bug, and the shim changes nothing.
+
+Both distributions have the same source of all that the patches touch (a test compares). So one of them is enough:
+``pytorch-lightning`` where a range begins, ``lightning`` where it ends.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Callable, Iterator, Literal, Optional
+
+from packaging.version import Version
+
+from tests.equivalence.proof import Proof
+from tests.support import arms, old_torch
+from tests.support.arms import SCENARIOS, Arm, Result
+
+import _diffs  # isort: skip  (tests.support.arms has put scripts/ on the path)
+import _fork  # isort: skip
+import _releases  # isort: skip
+from lightning_patches import patches as catalogue
+from lightning_patches.engine import gate
+from lightning_patches.patch import Patch
+
+TESTS = Path(__file__).resolve().parents[1] / "patches"
+TIMEOUT = 240.0
+Role = Literal["before", "affected", "fixed", "newest"]
+Run = Callable[..., Result]
+NOT_IMPORTABLE = {"lightning": "2.1.0"}
+"""``lightning`` below this release imports the whole App with its dependencies; the other has the same code."""
+
+
+@dataclass(frozen=True)
+class Boundary:
+    """One place at which a case is looked at.
+
+    Args:
+        proof: the case.
+        distribution: ``"lightning"`` or ``"pytorch-lightning"``.
+        version: the release.
+        role: what the release is to the patch.
+    """
+
+    proof: Proof
+    distribution: str
+    version: str
+    role: Role
+
+    def __str__(self) -> str:
+        return f"{self.proof} {self.distribution} {self.version} {self.role}"
+
+
+# -------------------------------------------------------------------- which there are
+
+
+@cache
+def proofs() -> tuple[Proof, ...]:
+    """The cases of all patches, as their tests state them, in the order of the patches' names."""
+    found: list[Proof] = []
+    for path in sorted(TESTS.glob("test_*.py")):
+        found += getattr(importlib.import_module(f"tests.patches.{path.stem}"), "PROOFS", ())
+    return tuple(sorted(found, key=lambda proof: proof.patch))
+
+
+def of(patch: str) -> list[Proof]:
+    """The cases of one patch."""
+    return [proof for proof in proofs() if proof.patch == patch]
+
+
+def unproven() -> list[str]:
+    """Patches without a scenario, an expectation or a diff, with what is missing.
+
+    One that only warns has a scenario; what it observes is compared by its test, with stock's.
+    """
+    diffs = {diff.name for diff in _diffs.series()}
+    expected = {proof.patch for proof in proofs()}
+    missing = []
+    for patch in catalogue.all_patches():
+        lacks = []
+        if not (SCENARIOS / f"{patch.name.replace('-', '_')}.py").exists():
+            lacks.append("a scenario")
+        if patch.name not in expected and patch.affected and not patch.warns_of:
+            lacks.append("an expectation")
+        if patch.name not in diffs and patch.affected and not patch.warns_of:
+            lacks.append("a diff")
+        if any(proof.old_torch != (patch.probe is not None) for proof in of(patch.name)):
+            lacks.append("a probe, or proofs with an old torch")
+        if lacks:
+            missing.append(f"{patch.name} lacks {' and '.join(lacks)}")
+    return missing
+
+
+def boundaries(proof: Proof) -> list[Boundary]:
+    """Last release before the bug, first and last affected, first fixed and newest, as far as they exist."""
+    patch = _diffs.record(proof.patch)
+    everywhere = gate.affected_releases(patch)
+    versions = [version for version in _releases.versions() if can_run(proof, version)]
+    affected = [version for version in versions if version in everywhere]
+    found: list[tuple[str, Role]] = []
+    if affected:
+        found += [(version, "before") for version in versions[: versions.index(affected[0])][-1:]]
+        found += [(version, "affected") for version in dict.fromkeys((affected[0], affected[-1]))]
+    if patch.fixed_in in versions:
+        found.append((str(patch.fixed_in), "fixed"))
+    if versions and versions[-1] not in (*everywhere, patch.fixed_in):
+        found.append((versions[-1], "newest"))
+    begins = affected[:-1]
+    return [
+        Boundary(proof, _distribution(version, role == "before" or version in begins), version, role)
+        for version, role in found
+        if role != "before" or version not in everywhere
+    ]
+
+
+def _distribution(version: str, begins: bool) -> str:
+    is_importable = Version(version) >= Version(NOT_IMPORTABLE["lightning"])
+    return "lightning" if is_importable and not begins else "pytorch-lightning"
+
+
+def newest_affected(proof: Proof) -> Optional[Boundary]:
+    """The newest affected release; ``None`` if the case can run on none."""
+    return next((one for one in reversed(boundaries(proof)) if one.role == "affected"), None)
+
+
+def on_one_card() -> list[Boundary]:
+    """The newest affected release of each case for which one GPU is enough."""
+    found = (newest_affected(proof) for proof in proofs() if proof.one_card)
+    return [one for one in found if one is not None]
+
+
+def wheels_to_carry() -> list[Path]:
+    """The wheels that :func:`on_one_card`, and the other tests for a GPU, need on a machine without a network."""
+    needed = {("lightning", "2.2.5"), ("lightning", "2.6.6")}
+    for one in on_one_card():
+        needed |= {(one.distribution, one.version), (one.distribution, official(one.proof) or one.version)}
+    return [_releases.wheel(*release) for release in sorted(needed)]
+
+
+def official(proof: Proof) -> Optional[str]:
+    """The first fixed release, if there is one and the case can run on it."""
+    fixed_in = _diffs.record(proof.patch).fixed_in
+    return fixed_in if fixed_in is not None and can_run(proof, fixed_in) else None
+
+
+def can_run(proof: Proof, version: str) -> bool:
+    """Whether a release has the API that the case needs, and can be imported with its torch."""
+    has_api = Version(version) >= Version(proof.since or "0")
+    return has_api and (not proof.old_torch or gate.in_ranges(version, (old_torch.RELEASES,)))
+
+
+def taking_part(proof: Proof, version: str) -> list[str]:
+    """The patches that shim and fork have on an affected release.
+
+    An official release has all fixes up to its own, so shim and fork get those too. Where there is no official release
+    to compare with, they get those that change the same functions.
+    """
+    patch = _diffs.record(proof.patch)
+    return [patch.name] if proof.alone else companions(patch, version)
+
+
+def companions(patch: Patch, version: str) -> list[str]:
+    own = {target.location for target in patch.targets}
+
+    def takes_part(other: Patch) -> bool:
+        if patch.fixed_in is None:
+            return bool(own & {target.location for target in other.targets})
+        return other.fixed_in is not None and Version(other.fixed_in) <= Version(patch.fixed_in)
+
+    others = [p for p in catalogue.all_patches() if p.default and version in gate.affected_releases(p)]
+    return sorted({patch.name, *(other.name for other in others if takes_part(other))})
+
+
+# -------------------------------------------------------------------- what is seen there
+
+
+def run(
+    proof: Proof,
+    arm: Arm,
+    toggle: Optional[str] = None,
+    case: Optional[str] = None,
+    environment: tuple[tuple[str, str], ...] = (),
+) -> Result:
+    """Run a case in an arm."""
+    return arms.run(
+        proof.scenario,
+        arm,
+        proof.case if case is None else case,
+        proof.simulated_cuda,
+        toggle,
+        dict(environment),
+        timeout=TIMEOUT,
+        fresh=proof.fresh,
+        old_torch=proof.old_torch,
+    )
+
+
+def problems(one: Boundary, run: Run = run) -> list[str]:
+    """What is not as it has to be; nothing if the promise holds."""
+    return list((_affected if one.role == "affected" else _unaffected)(one, run))
+
+
+def _affected(one: Boundary, run: Run) -> Iterator[str]:
+    proof, stock_arm = one.proof, Arm(one.distribution, one.version)
+    stock = run(proof, stock_arm)
+    if not proof.shows_bug(stock):
+        yield f"stock does not show the bug: {short(stock)}"
+    fixed_in = official(proof)
+    if fixed_in is not None:
+        reference = run(proof, Arm(one.distribution, fixed_in))
+        expected = view(proof.observed, reference)
+    else:
+        reference = run(proof, stock_arm, None, proof.recommended, proof.recommended_environment)
+        expected = view(proof.recommended_observed or proof.observed, reference)
+    if fixed_in is None and proof.recommended is None and not proof.recommended_environment:
+        expected["ended well"] = True  # what is recommended was seen in the stock run, which may end with the bug
+    elif not reference.ok or proof.shows_bug(reference):
+        yield f"the reference ({fixed_in or 'recommended usage'}) is not right: {short(reference)}"
+    if not reference.observations:
+        yield f"the reference ({fixed_in or 'recommended usage'}) observed nothing: {short(reference)}"
+    names = taking_part(proof, one.version)
+    with_diffs = {diff.name for diff in _diffs.series()}
+    fork = _fork.directory_of(one.distribution, one.version, [name for name in names if name in with_diffs])
+    results = {
+        "shim": run(proof, Arm(one.distribution, one.version, shim=True), ",".join(names)),
+        "fork": run(proof, Arm(one.distribution, one.version, directory=fork)),
+    }
+    for name, result in results.items():
+        seen = view(proof.observed, result)
+        if proof.shows_bug(result):
+            yield f"{name} shows the bug: {short(result)}"
+        elif not same(seen, expected):
+            yield f"{name} differs\n  expected {expected}\n  observed {seen}\n  {short(result)}"
+        elif proof.right is not None and not proof.right(result):
+            yield f"{name} is not right: {seen}"
+
+
+def _unaffected(one: Boundary, run: Run) -> Iterator[str]:
+    proof = one.proof
+    stock = run(proof, Arm(one.distribution, one.version))
+    if not stock.ok or proof.shows_bug(stock):
+        yield f"stock is not right on a release that is not affected: {short(stock)}"
+    # Without what a selection by name keeps, so that Lightning can be imported.
+    shim = run(proof, Arm(one.distribution, one.version, shim=True), f"none,{proof.patch}")
+    if not same(view(proof.observed, stock), view(proof.observed, shim)):
+        yield f"shim differs from stock: {short(shim)}"
+    if f"lightning_patches: {one.distribution} " in shim.output:
+        yield f"the shim applied something: {short(shim)}"
+
+
+def view(part: Any, result: Result) -> dict[str, Any]:
+    """What is compared of a run: whether it ended well, and the chosen part of what was observed."""
+    try:
+        return {"ended well": result.ok, "observed": part(result.observations)}
+    except (KeyError, IndexError, TypeError) as error:
+        return {"ended well": result.ok, "not observed": f"{type(error).__name__}: {error}"}
+
+
+def same(one: Any, other: Any) -> bool:
+    """Also of values that are not equal to themselves, such as NaN."""
+    return json.dumps(one, sort_keys=True, default=repr) == json.dumps(other, sort_keys=True, default=repr)
+
+
+def short(result: Result) -> str:
+    lines = [line for line in result.output.strip().splitlines() if line.strip()]
+    return f"status {result.status}, last words: {' | '.join(lines[-3:])[-600:]}"

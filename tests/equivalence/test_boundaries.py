@@ -1,0 +1,124 @@
+"""The standard tests of every patch, made from its ``PROOFS`` in ``tests/patches``."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from lightning_patches import patches as catalogue
+from lightning_patches.engine import fingerprints
+from tests.equivalence import boundaries
+from tests.equivalence.boundaries import Boundary
+from tests.support import old_torch
+from tests.support.arms import ROOT, Arm, Result
+
+
+def marked(one, name):
+    # One worker runs all of a patch: what the fixed release does is then seen once.
+    marks = [pytest.mark.xdist_group(one.proof.patch), pytest.mark.timeout(900)]
+    if one.proof.old_torch and old_torch.find().python is None:
+        marks.append(pytest.mark.skip(reason=old_torch.find().reason))
+    return pytest.param(one, id=name, marks=marks)
+
+
+@pytest.mark.equivalence
+@pytest.mark.distributed
+@pytest.mark.parametrize(
+    "boundary", [marked(one, str(one)) for proof in boundaries.proofs() for one in boundaries.boundaries(proof)]
+)
+def test_the_arms_agree(boundary, record_property):
+    record_property("patch", boundary.proof.patch)
+    assert boundaries.problems(boundary) == []
+
+
+def by_default():
+    """Each case of a default patch, in the newest release that it affects."""
+    for proof in boundaries.proofs():
+        newest = boundaries.newest_affected(proof)
+        if catalogue.find(proof.patch)[0].default and newest is not None and not proof.old_torch:
+            yield marked(newest, str(proof))
+
+
+@pytest.mark.equivalence
+@pytest.mark.distributed
+@pytest.mark.parametrize("boundary", list(by_default()))
+def test_the_default_set_cures_it_too(boundary, record_property):
+    """Above, the shim has the patches that the reference has."""
+    record_property("patch", boundary.proof.patch)
+    result = boundaries.run(boundary.proof, Arm(boundary.distribution, boundary.version, shim=True))
+    assert result.ok and not boundary.proof.shows_bug(result), result
+
+
+@pytest.mark.parametrize(
+    ("stock", "cured", "right", "wrong"),
+    [
+        ([2, 2], [2, 10], True, []),
+        ([2, 10], [2, 10], True, ["stock does not show the bug"]),
+        ([2, 2], [2, 9], True, ["shim differs", "fork differs"]),
+        ([2, 2], [2, 2], True, ["shim shows the bug", "fork shows the bug"]),
+        ([2, 2], [2, 10], False, ["shim is not right", "fork is not right"]),
+    ],
+)
+def test_the_arms_agree_only_if_stock_shows_the_bug_and_the_cured_runs_are_right(stock, cured, right, wrong):
+    (proof,) = boundaries.of("fit-resets-should-stop")
+    boundary = Boundary(replace(proof, right=lambda result: right), "lightning", "2.5.0.post0", "affected")
+
+    def run(proof, arm, *_):
+        steps = [2, 10] if arm.version == "2.5.1" else cured if arm.shim or arm.directory else stock
+        return Result(0, "", [{"steps": steps}])
+
+    problems = boundaries.problems(boundary, run)
+    assert len(problems) == len(wrong) and all(map(str.startswith, problems, wrong)), problems
+
+
+@pytest.mark.parametrize(
+    ("stock", "shim", "wrong"),
+    [
+        (Result(0, "", [{"steps": 1}]), Result(0, "", [{"steps": 1}]), []),
+        (Result(1, "", []), Result(1, "", []), ["stock is not right"]),
+        (Result(0, "", [{"steps": 1}]), Result(0, "", [{"steps": 2}]), ["shim differs from stock"]),
+        (Result(0, "", []), Result(0, "lightning_patches: lightning 2.6.6: 1 fix", []), ["the shim applied something"]),
+    ],
+)
+def test_a_release_that_is_not_affected_is_left_alone(stock, shim, wrong):
+    (proof,) = boundaries.of("fit-resets-should-stop")
+    problems = boundaries.problems(
+        Boundary(proof, "lightning", "2.6.6", "newest"), lambda proof, arm, *_: shim if arm.shim else stock
+    )
+    assert len(problems) == len(wrong) and all(map(str.startswith, problems, wrong)), problems
+
+
+def test_every_patch_is_proven():
+    assert boundaries.unproven() == []
+
+
+def test_both_distributions_have_the_same_source_of_all_that_patches_touch():
+    """Or a boundary would have to be run in both."""
+    data = json.loads((ROOT / "lightning_patches" / "engine" / fingerprints.DATA_FILE).read_text())
+    for location, digests in data["functions"].items():
+        releases = [n for spans in digests.values() for first, last in spans for n in range(first, last + 1)]
+        assert len(releases) == len(set(releases)), location
+
+
+def test_boundaries_stand_around_the_affected_range():
+    proof = boundaries.of("logged-metrics-device")[0]
+    assert [(one.distribution, one.version, one.role) for one in boundaries.boundaries(proof)] == [
+        ("pytorch-lightning", "2.0.9.post0", "before"),
+        ("pytorch-lightning", "2.1.0", "affected"),
+        ("lightning", "2.3.3", "affected"),
+        ("lightning", "2.4.0", "fixed"),
+        ("lightning", "2.6.6", "newest"),
+    ]
+
+
+def test_shim_and_fork_get_the_fixes_that_the_official_release_has():
+    patch = catalogue.find("logged-metrics-device")[0]
+    names = boundaries.companions(patch, "2.3.3")
+    assert patch.name in names
+    assert "dataloader-error-unmasked" not in names, "no official release has it"
+    never_fixed = catalogue.find("dataloader-error-unmasked")[0]
+    assert boundaries.companions(never_fixed, "2.3.3") == [never_fixed.name]
+    sharing = catalogue.find("fabric-submodule-sync")[0]
+    assert {sharing.name, "fabric-compiled-module"} <= set(boundaries.companions(sharing, "2.2.5")), (
+        "both change __init__"
+    )

@@ -1,0 +1,149 @@
+"""``scripts/renew``: what is derived is up to date, what is not true is refused, and a contributor gets through."""
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from lightning_patches import patches as catalogue
+from lightning_patches.cli import _coverage
+from tests.support.arms import ROOT
+
+sys.path.insert(0, str(ROOT / "scripts"))
+import _coverage_page
+import _environment
+
+EXAMPLE = "fit-resets-should-stop"
+
+
+def run(directory, *command, status=0):
+    done = subprocess.run([sys.executable, *command], cwd=directory, capture_output=True, text=True, timeout=500)
+    assert done.returncode == status, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_what_is_derived_is_up_to_date():
+    run(ROOT, "scripts/renew", "--check")
+
+
+@pytest.mark.timeout(900)
+def test_what_is_known_of_the_releases_is_what_they_hold():
+    """Read again from all wheels, and not taken over."""
+    run(ROOT, "scripts/renew", "--check", "--afresh")
+
+
+@pytest.fixture
+def clone(tmp_path):
+    """A clean clone of this checkout as it stands, with a ``.venv`` that has what this Python has."""
+    source, clone = tmp_path / "source", tmp_path / "clone"
+    listed = ["git", "-C", str(ROOT), "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    for name in subprocess.run(listed, stdout=subprocess.PIPE, text=True, check=True).stdout.split("\0"):
+        if name and (ROOT / name).is_file():
+            (source / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, source / name)
+    git(source, "init", "-q", "-b", "main")
+    git(source, "add", "--force", ".")
+    git(source, "commit", "-q", "-m", "as it is")
+    git(tmp_path, "clone", "-q", str(source), str(clone))
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(clone / ".venv")], check=True)
+    (site,) = (clone / ".venv" / "lib").glob("python*/site-packages")
+    own = [clone, clone / "lightning_patches" / "activation" / "canary"]  # as an editable installation has them
+    shared = [path for path in sys.path if path.endswith("site-packages")]
+    (site / "shared.pth").write_text("\n".join(map(str, [*own, *shared])))
+    (clone / ".venv" / "lightning-patches").write_text(_environment.recipe(clone))
+    return clone
+
+
+def git(directory, *arguments):
+    identity = ["-c", "user.name=a", "-c", "user.email=b", "-c", "commit.gpgsign=false"]
+    command = ["git", "-C", str(directory), *identity, *arguments]
+    return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
+
+
+def shown_files():
+    """The files that "How to add a patch" shows, as it shows them."""
+    page = (ROOT / "upstream" / "README.md").read_text()
+    shown = {}
+    for before, text in re.findall(r"(.*?)\n   ```\w+\n(.*?)   ```", page.partition("## How to add")[2], re.DOTALL):
+        path = re.findall(r"`((?:tests|lightning_patches|upstream)/[\w/-]+\.(?:py|patch))`", before)[-1]
+        shown[path] = re.sub(r"^   ", "", text, flags=re.MULTILINE)
+    commands = re.findall(r"^       (scripts/.*)$", page.partition("## How to add")[2], re.MULTILINE)
+    return shown, commands
+
+
+@pytest.mark.equivalence
+@pytest.mark.timeout(900)
+def test_a_contributor_who_follows_the_document_succeeds(clone):
+    """The example is taken out of the clone, and put in again by the document's steps."""
+    shown, commands = shown_files()
+    assert [path.partition("/")[0] for path in shown] == ["tests", "lightning_patches", "upstream", "tests"]
+    assert commands == ["scripts/renew", f"scripts/test {EXAMPLE}"]
+    for path in shown:
+        (clone / path).unlink()
+    assert "fix #19177 has no verdict" in run(clone, "scripts/renew", status=1)
+    left = subprocess.run(["git", "-C", str(clone), "grep", "-l", f'"{EXAMPLE}"', "lightning_patches"], text=True)
+    assert left.returncode == 1, "it is out"
+    for path, text in shown.items():
+        (clone / path).write_text(text)
+    for command in commands:
+        said = run(clone, *command.split())
+    assert re.search(r"\b[4-9] passed", said), said
+    # What is derived is as it was, but for the day in the diff's header.
+    day = r"^[-+]Last-Update: .*$"
+    changed = re.findall(r"^[-+](?![-+]{2} ).*$", git(clone, "diff", "--unified=0"), re.MULTILINE)
+    assert [line for line in changed if not re.match(day, line)] == []
+
+
+def test_what_is_not_up_to_date_is_named_and_mended(clone):
+    page, diff = clone / "upstream" / "COVERAGE.md", clone / "upstream" / "diffs" / "compiled-log.patch"
+    right = page.read_text(), diff.read_text()
+    page.write_text("another")
+    diff.write_text(re.sub(r"@@ -\d+,", "@@ -1,", right[1], count=1))
+    assert run(clone, "scripts/renew", "--check", status=1).splitlines() == [
+        "upstream/diffs/compiled-log.patch is not up to date: scripts/renew",
+        "upstream/COVERAGE.md is not up to date: scripts/renew",
+    ]
+    assert page.read_text() == "another"
+    run(clone, "scripts/renew")
+    assert (page.read_text(), diff.read_text()) == right
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (
+            "2.5.1 | | 19177 | left out: on purpose | A Trainer stays stopped.",
+            f"#19177 is 'left out' in coverage.txt, and {EXAMPLE} carries it",
+        ),
+        (
+            "2.5.1 | | 21746 | left out: on purpose | Said twice.",
+            "#21746 has more than one verdict in coverage.txt",
+        ),
+    ],
+)
+def test_a_verdict_that_is_not_true_is_refused(monkeypatch, line, said):
+    _coverage.fixes.cache_clear()
+    text = (ROOT / "lightning_patches" / "cli" / "coverage.txt").read_bytes()
+    monkeypatch.setattr(_coverage.pkgutil, "get_data", lambda *_: text + line.encode() + b"\n")
+    try:
+        assert any(said in problem for problem in _coverage_page.problems()), _coverage_page.problems()
+    finally:
+        _coverage.fixes.cache_clear()
+
+
+def test_a_patch_that_mends_a_part_is_named_where_the_verdict_on_the_rest_is_given():
+    assert any(20379 in patch.numbers for patch in catalogue.all_patches())
+    assert _coverage_page.problems() == []
+
+
+def test_a_table_that_disagrees_with_a_record_is_refused(tmp_path):
+    page = tmp_path / "README.md"
+    text = Path(ROOT / "README.md").read_text()
+    page.write_text(text)
+    assert _coverage_page.disagreements(page) == []
+    page.write_text(text.replace("| 2.1.0 to 2.3.3 | 19813 |", "| 2.1.0 to 2.4.0 | 19813 |"))
+    (said,) = _coverage_page.disagreements(page)
+    assert "'2.1.0 to 2.4.0' for 19813" in said and "2.1.0 to 2.3.3" in said
