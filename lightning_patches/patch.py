@@ -100,11 +100,17 @@ class Impact(NamedTuple):
         symptoms: the error messages or visible effects, as people would search for them.
         error: first line of the error in which it ends, as it is printed, with ``...`` for what varies; "" if there is
             none.
+        frames: parts of frames (path and function), through one of which a traceback of the bug runs, where these are
+            not in the files of the targets.
+        would_tell: what would tell whether it is this bug, where a symptom alone does not, or there is no error; a
+            sentence's end.
     """
 
     summary: str
     symptoms: tuple[str, ...] = ()
     error: str = ""
+    frames: tuple[str, ...] = ()
+    would_tell: str = ""
 
 
 class Effect(NamedTuple):
@@ -125,54 +131,38 @@ class Effect(NamedTuple):
 class Patch(NamedTuple):
     """The backport of one fix.
 
+    What its name tells is not stated again: a ``warn-...`` patch mends nothing, and says when a bug without a patch
+    strikes.
+
     Args:
         name: kebab-case, says the subject.
         title: what the patch does, one line.
         group: the kind of harm that it ends.
         affected: version ranges of Lightning whose code has the bug, as specifiers (``">=2.1.0,<2.4.0"``), any of
-            which may match. Of 2.x; empty for a patch that only 1.x needs.
+            which may match. One of 1.5 to 1.9 stands apart (``">=1.5.0,<2.0.0"``): these run with the patch on current
+            packages, and have no diffs.
         targets: what is swapped, all or nothing.
         upstream: issue, official fix, first fixed release.
         impact: what the user sees.
-        witnesses: further locations that tell a fixed source from an affected one, where the official fix changed
-            other functions than our targets.
-        default: part of the default set; otherwise opt-in.
-        for_whom: of an opt-in patch, who should switch it on: "whoever trains in salloc", without a full stop.
+        changes_results: what differs of the results of a program that ran to its end on stock; ``None`` for nothing.
+        note: what to know before relying on it: limits, what the patch is equivalent to where upstream never fixed the
+            bug, where it goes further than the official fix, who could rely on what the release does without it.
+        opt_in: who should switch the patch on, "whoever trains in salloc", without a full stop; "" for one of the
+            default set.
         signs: of an opt-in patch, what calls for it. Each is some names, all of which have to be there: environment
             variables that are set (in capitals), and names that a script uses; with ``-`` in front, one that must not
             be there.
-        further_than_upstream: where and why the patch does more than the official fix; "" where it does the same.
-        equivalent_to: for a bug that upstream never fixed, the usage its maintainers recommend.
+        added: the version of this package that has brought the patch.
+        only_with: other packages, or Python, with which alone the bug shows: ``"torch>=2.6"``. A project that asks for
+            another version does not have it.
+        witnesses: further locations that tell a fixed source from an affected one, where the official fix changed
+            other functions than our targets.
+        needs: what other packages have to provide. Without it the patch is ``not-supported`` and changes nothing.
         probe: for a bug whose cause is not in Lightning: tells whether it is there, by trying it out, and remembers.
             The replacement asks at its first use, and steps aside where it is not; the verdict on a patch that is in
             place asks as well. It may import torch. For tests see ``tests/support/old_torch``.
-        needs: what other packages have to provide. Without it the patch is ``not-supported`` and changes nothing.
-        calls: what the replacements call in Lightning besides their originals, and the classes that they ask for, as
-            ``"pytorch.utilities.parsing:lightning_setattr()"``. Where one takes other arguments than in all affected
-            releases the patch is ``drifted``: no version tells what a development version or a vendor's build has.
-        added: the version of this package that has brought the patch.
-        changes_results: what differs of the results of a program that ran to its end on stock; ``None`` for nothing.
-        note: anything a user should know before relying on it.
-        relied_on: who could rely on what the release does without the patch, and what keeps that program as it is, or
-            how it changes. For each default patch that upstream never fixed, or that goes further than the official
-            fix; see :attr:`asks_who_relied_on_it`.
-        relied_on_tests: the tests of such programs, as ``path::name``.
-        warns_of: for a patch that mends nothing, and only says when a bug without a patch strikes: the bug's name in
-            :mod:`lightning_patches.unpatched`; or ``"removed"``, where it is no bug, but what 1.x had
-            (``removed.txt``). It has no diff, and no place in the equivalence.
-        affected_1x: the same as ``affected`` for 1.5 to 1.9 of ``pytorch_lightning``, which run on today's packages
-            with the patch. They have no diffs and no place in the equivalence, but tests in ``tests/patches``.
         after: names of the patches around which this one is put. The order of patches that share a target is declared,
             directly or by way of others.
-        renamed_from: the patch's old name, which is understood for one minor version more, with a word about it.
-        for_import: Lightning cannot be imported without the patch, wherever its bug shows. A toggle that selects other
-            patches by name keeps it.
-        frames: parts of frames (path and function), through one of which a traceback of the bug runs, where these are
-            not in the files of the targets. For `lightning-patches diagnose`, like the next two.
-        would_tell: what would tell whether it is this bug, where a symptom alone does not; a sentence's end.
-        would_tell_silent: the same where there is no error.
-        only_with: other packages, or Python, with which alone the bug shows: ``"torch>=2.6"``. A project that asks for
-            another version does not have it.
         module: of a record of the index, where in :mod:`lightning_patches.patches` its :attr:`whole` is.
     """
 
@@ -183,29 +173,16 @@ class Patch(NamedTuple):
     targets: tuple[Target, ...]
     upstream: Upstream
     impact: Impact
-    witnesses: tuple[str, ...] = ()
-    default: bool = True
-    for_whom: str = ""
-    signs: tuple[str, ...] = ()
-    further_than_upstream: str = ""
-    equivalent_to: str = ""
-    probe: Optional[Callable[[], bool]] = None
-    needs: tuple[Need, ...] = ()
-    calls: tuple[str, ...] = ()
-    added: str = "0.1.0"
     changes_results: Optional[Effect] = None
     note: str = ""
-    relied_on: str = ""
-    relied_on_tests: tuple[str, ...] = ()
-    warns_of: str = ""
-    affected_1x: tuple[str, ...] = ()
-    after: tuple[str, ...] = ()
-    renamed_from: str = ""
-    for_import: bool = False
-    frames: tuple[str, ...] = ()
-    would_tell: str = ""
-    would_tell_silent: str = ""
+    opt_in: str = ""
+    signs: tuple[str, ...] = ()
+    added: str = "0.1.0"
     only_with: tuple[str, ...] = ()
+    witnesses: tuple[str, ...] = ()
+    needs: tuple[Need, ...] = ()
+    probe: Optional[Callable[[], bool]] = None
+    after: tuple[str, ...] = ()
     module: str = ""
 
     @property
@@ -217,9 +194,27 @@ class Patch(NamedTuple):
         return found
 
     @property
-    def ranges(self) -> tuple[str, ...]:
-        """All releases that have the bug, of 1.x and of 2.x."""
-        return (*self.affected_1x, *self.affected)
+    def default(self) -> bool:
+        return not self.opt_in
+
+    @property
+    def affected_1x(self) -> tuple[str, ...]:
+        return tuple(one for one in self.affected if one.startswith(">=1."))
+
+    @property
+    def affected_2x(self) -> tuple[str, ...]:
+        return tuple(one for one in self.affected if not one.startswith(">=1."))
+
+    @property
+    def for_import(self) -> bool:
+        """Whether Lightning cannot be imported without the patch, wherever its bug shows: a toggle that selects other
+        patches by name keeps it."""
+        return any(target.early for target in self.targets) or self.module.startswith("imports.")
+
+    @property
+    def warns(self) -> bool:
+        """Whether the patch mends nothing: it says when a bug without a patch strikes, or what was removed from 1.x."""
+        return self.name.startswith("warn-")
 
     @property
     def fixed_in(self) -> Optional[str]:
@@ -231,22 +226,12 @@ class Patch(NamedTuple):
 
         Those that only warn are not counted, nor are those for a bug that a newer torch does not have.
         """
-        return not self.warns_of and self.probe is None
-
-    @property
-    def asks_who_relied_on_it(self) -> bool:
-        """Whether no release does just what the patch does; the record then says who could rely on the old ways."""
-        return self.default and (self.fixed_in is None or bool(self.further_than_upstream))
+        return not self.warns and self.probe is None
 
     @property
     def locations(self) -> tuple[str, ...]:
         """Every location whose source decides whether the patch may be applied."""
         return tuple(dict.fromkeys([*(t.location for t in self.targets), *self.witnesses]))
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """What the patch is called by, its old name included."""
-        return (self.name, self.renamed_from) if self.renamed_from else (self.name,)
 
     @property
     def numbers(self) -> tuple[int, ...]:

@@ -434,7 +434,7 @@ def header_of(diff: Diff, patch: Patch) -> dict[str, list[str]]:
         "Forwarded": diff.header.get("Forwarded", [] if pulls else ["no"]),
         "Applied-Upstream": [said if re.match(rf"{re.escape(applied)}(,|\s|$)", said) else applied],
         "Last-Update": diff.header.get("Last-Update", [datetime.date.today().isoformat()]),
-        "Affected": list(patch.affected) if len(files) == 1 else diff.header.get("Affected", []),
+        "Affected": list(patch.affected_2x) if len(files) == 1 else diff.header.get("Affected", []),
     }
     return {**header, **{name: values for name, values in diff.header.items() if name not in header}}
 

@@ -27,8 +27,8 @@ def build(afresh: bool) -> dict:
             the same and it has no new location: releases do not change.
     """
     patches = catalogue.all_patches()
-    locations = sorted({location for patch in patches for location in (*patch.locations, *patch.calls)})
-    older = {location for patch in patches if patch.affected_1x for location in (*patch.locations, *patch.calls)}
+    locations = sorted({location for patch in patches for location in patch.locations})
+    older = {location for patch in patches if patch.affected_1x for location in patch.locations}
     modules = sorted({location.partition(":")[0] for location in locations})
     releases, releases_1x = _releases.versions("lightning"), _releases.older_versions()
     assert releases == _releases.versions("pytorch-lightning"), "the two distributions differ in their releases"
@@ -109,7 +109,7 @@ def record(patch: Patch) -> dict:
     file = patch.name.replace("-", "_")
     (path,) = PATCHES.glob(f"*/{file}.py")
     parts = dict.fromkeys(location.partition(":")[0].partition(".")[0] for location in patch.locations)
-    optional = ("default", "changes_results", "affected_1x", "renamed_from", "for_import")
+    optional = ("changes_results", "opt_in")
     return {
         "name": patch.name,
         "module": f"{path.parent.name}.{file}",

@@ -71,7 +71,7 @@ def _heading(patch: Patch) -> str:
 
 
 def _kind(patch: Patch) -> str:
-    return "only warns" if patch.warns_of else "" if patch.default else "opt-in"
+    return "only warns" if patch.warns else "" if patch.default else "opt-in"
 
 
 def _about(patch: Patch, diff: _diffs.Diff | None) -> list[str]:
@@ -83,25 +83,21 @@ def _about(patch: Patch, diff: _diffs.Diff | None) -> list[str]:
         upstream += "The official fix is merged and in no release yet."
     else:
         upstream += "No release has a fix."
-    for words, text in (("Further than the official fix", patch.further_than_upstream), ("Other code", _field(diff))):
-        upstream += f" {words}: {text.rstrip('.')}." if text else ""
-    shown = ", ".join(f"[`{test.partition('::')[2]}`](../{test.partition('::')[0]})" for test in patch.relied_on_tests)
+    upstream += f" Other code: {_field(diff).rstrip('.')}." if _field(diff) else ""
     own = f"test_{patch.name.replace('-', '_')}"
     tests = [
         f"tests/patches/{path.name}" for path in TESTS if path.stem == own or f'"{patch.name}"' in path.read_text()
     ]
     proven = [f"[{path}](../{path})" for path in tests]
     until = f"With Lightning {patch.fixed_in}." if patch.fixed_in else "Not yet: no release has the fix."
-    opt_in = f" **Opt-in,** for {patch.for_whom}: `LIGHTNING_PATCHES=default,{patch.name}`."
+    opt_in = f" **Opt-in,** for {patch.opt_in}: `LIGHTNING_PATCHES=default,{patch.name}`."
     points = {
         "What is done": _description(patch, diff),
         "What upstream did": upstream,
-        "Does the same as": patch.equivalent_to and _sentence(patch.equivalent_to),
         "What it changes of the results of a program that ends well without it": _sentence(
             str(patch.changes_results or "nothing")
         ),
         "Good to know": patch.note,
-        "Who could rely on the old behaviour": patch.relied_on + (f" ({shown})" if shown else ""),
         "How it is proven": f"{', '.join(proven)}.",
         "Releases": f"{_records.affected(patch)}. **When to drop it.** {until}{'' if patch.default else opt_in}",
     }

@@ -57,7 +57,7 @@ def _patched() -> Iterator[Fix]:
     """The fixes that the patches carry, by their records; each once, for all patches that do."""
     carried: dict[int, list[Patch]] = {}
     for patch in catalogue.all_patches():
-        for number in patch.upstream.pull_requests if patch.affected and not patch.warns_of else ():
+        for number in patch.upstream.pull_requests if patch.affected_2x and not patch.warns else ():
             carried.setdefault(number, []).append(patch)
     for number, patches in carried.items():
         upstream = patches[0].upstream
@@ -90,7 +90,7 @@ def fixed_after(version: str) -> tuple[Fix, ...]:
         release = Version(version)
     except InvalidVersion:
         return ()
-    affected = {patch.name: patch.affected for patch in catalogue.all_patches()}
+    affected = {patch.name: patch.affected_2x for patch in catalogue.all_patches()}
     return tuple(
         fix
         for fix in fixes()

@@ -12,7 +12,6 @@ from typing import Any, Optional, Union
 from lightning_patches import patches as catalogue
 from lightning_patches.cli import UsageError
 from lightning_patches.engine import fingerprints, gate
-from lightning_patches.engine.toggle import tell_of_new_names
 from lightning_patches.patch import GROUPS, Patch
 from lightning_patches.unpatched import Unpatched
 
@@ -32,12 +31,12 @@ def affected(patch: Patch) -> str:
             spans[-1] = [spans[-1][0], release]
         else:
             spans.append([release])
-    return ", ".join(" to ".join(span) for span in spans) or " or ".join(patch.ranges)
+    return ", ".join(" to ".join(span) for span in spans) or " or ".join(patch.affected)
 
 
 def affected_releases(patch: Patch) -> list[str]:
     """The same, each by itself, oldest first."""
-    return [release for release in _every_release() if gate.in_ranges(release, patch.ranges)]
+    return [release for release in _every_release() if gate.in_ranges(release, patch.affected)]
 
 
 def _every_release() -> tuple[str, ...]:
@@ -77,7 +76,6 @@ def find(key: str) -> tuple[Patch, ...]:
     )
     found = catalogue.find(number[1] if number else key.strip().lower())
     if found:
-        tell_of_new_names(found, [key.strip().lower()])
         return found
     patches = catalogue.all_patches()
     words = [*(patch.name for patch in patches), *{str(number) for patch in patches for number in patch.numbers}]
@@ -123,9 +121,9 @@ def as_dict(patch: Patch) -> dict[str, Any]:
     """The whole record as JSON. Keys are only ever added.
 
     ``name title group default added affected affected_releases fixed_in merged issues pull_requests commit tests
-    summary symptoms error targets witnesses further_than_upstream equivalent_to note relied_on relied_on_tests warns_of
-    changes_results for_whom signs``; ``fixed_in`` is ``null`` for never, and for a fix that is ``merged`` and in no
-    release yet. A target is ``{"location", "adds", "since", "before"}``.
+    summary symptoms error targets witnesses note warns_of changes_results for_whom signs``. ``fixed_in`` is ``null``
+    for never, and for a fix that is ``merged`` and in no release yet. A target is
+    ``{"location", "adds", "since", "before"}``.
     """
     record = {
         "name": patch.name,
@@ -133,7 +131,7 @@ def as_dict(patch: Patch) -> dict[str, Any]:
         "group": patch.group,
         "default": patch.default,
         "added": patch.added,
-        "affected": patch.ranges,
+        "affected": patch.affected,
         "affected_releases": affected_releases(patch),
         "fixed_in": patch.fixed_in,
         "merged": patch.upstream.merged,
@@ -148,15 +146,16 @@ def as_dict(patch: Patch) -> dict[str, Any]:
             {"location": t.location, "adds": t.adds, "since": t.since, "before": t.before} for t in patch.targets
         ],
         "witnesses": patch.witnesses,
-        "further_than_upstream": patch.further_than_upstream,
-        "equivalent_to": patch.equivalent_to,
         "note": patch.note,
-        "relied_on": patch.relied_on,
-        "relied_on_tests": patch.relied_on_tests,
-        "warns_of": patch.warns_of,
+        "warns_of": patch.name.partition("warn-")[2],
         "changes_results": changes(patch),
-        "for_whom": patch.for_whom,
+        "for_whom": patch.opt_in,
         "signs": patch.signs,
+        # part of the note since 0.2.0
+        "further_than_upstream": "",
+        "equivalent_to": "",
+        "relied_on": "",
+        "relied_on_tests": [],
     }
     plain: dict[str, Any] = json.loads(json.dumps(record))
     return plain

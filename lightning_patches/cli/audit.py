@@ -339,13 +339,13 @@ def _bugs_in(namespace: distributions.Namespace, selection: toggle.Selection) ->
             yield _selected(patch, selection)
         elif decision.verdict in gate.REFUSED:
             versions = {part.version for part in namespace.parts.values()}
-            if any(_in_ranges(version, patch.affected) for version in versions):
+            if any(_in_ranges(version, patch.affected_2x) for version in versions):
                 yield Bug(patch, _cover(patch), False, decision.reason)
 
 
 def _mending() -> list[Patch]:
     """The patches, except those that only warn of a bug: that bug is among the known ones."""
-    return [patch for patch in catalogue.all_patches() if not patch.warns_of]
+    return [patch for patch in catalogue.all_patches() if not patch.warns]
 
 
 def audit_requirements(
@@ -447,7 +447,7 @@ def _audit(found: _requirements.Found, selection: toggle.Selection, asked: _requ
             one.bugs.append(Bug(bug, "none", False, bug.why_not))
     for patch in _mending() if release.version not in distributions.FORBIDDEN else ():
         parts = {re.split("[.:]", location)[0] for location in patch.locations}
-        if not parts & set(_SHIPS[distribution]) or not _in_ranges(release.version, patch.ranges):
+        if not parts & set(_SHIPS[distribution]) or not _in_ranges(release.version, patch.affected):
             continue
         if asked.excludes(patch.only_with):
             one.excluded.append(patch.name)

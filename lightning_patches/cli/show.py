@@ -3,8 +3,8 @@
 With --json, one object: schema (1) and patches, a record for each that the name or number stands for: name, title,
 group, default, affected (version specifiers), affected_releases, fixed_in (null for none), merged (fixed on upstream's
 master, in no release yet), issues, pull_requests, commit, tests, summary, symptoms, error, targets (location, adds,
-since, before), witnesses, further_than_upstream, equivalent_to, note, relied_on, relied_on_tests, warns_of,
-changes_results (kind, what; null for none), for_whom, signs, and diffs (path in the source archive, and text).
+since, before), witnesses, note, warns_of, changes_results (kind, what; null for none), for_whom, signs, and diffs (path
+in the source archive, and text).
 
 exit status: 0 there is such a patch, 2 there is none.
 """
@@ -57,17 +57,14 @@ def _page(patch: Patch, with_diff: bool) -> str:
     sections = [
         ("What happens without it", [patch.impact.summary]),
         ("How it shows", [patch.impact.error, *patch.impact.symptoms]),
-        ("Affected releases", [f"{_records.affected(patch)} ({' or '.join(patch.ranges)})"]),
+        ("Affected releases", [f"{_records.affected(patch)} ({' or '.join(patch.affected)})"]),
         ("When to drop it", [_drop(patch)]),
         ("Official fix", links),
-        ("Goes further than the official fix", [patch.further_than_upstream]),
-        ("Does the same as", [patch.equivalent_to]),
         (
             "What it changes of the results of a program that ends well without it",
             [str(patch.changes_results or "Nothing.")],
         ),
         ("Good to know", [patch.note]),
-        ("Who could rely on the old behaviour", [patch.relied_on, *(f"test: {t}" for t in patch.relied_on_tests)]),
         ("What it replaces", [_target(target) for target in patch.targets]),
         ("How to enable it", [_toggle(patch)]),
         ("Here", _here(patch)),
@@ -95,7 +92,7 @@ def _toggle(patch: Patch) -> str:
         return (
             f"In the default set: `import lightning_patches` applies it; LIGHTNING_PATCHES=-{patch.name} leaves it out."
         )
-    return f"It is opt-in, for {patch.for_whom}: LIGHTNING_PATCHES=default,{patch.name} adds it to the default set."
+    return f"It is opt-in, for {patch.opt_in}: LIGHTNING_PATCHES=default,{patch.name} adds it to the default set."
 
 
 def _here(patch: Patch) -> list[str]:

@@ -155,7 +155,7 @@ def _document(
             for entry in found
         ],
         "suggested": [
-            {"patch": patch.name, "for_whom": patch.for_whom, "signs": signs} for patch, signs in suggested.items()
+            {"patch": patch.name, "for_whom": patch.opt_in, "signs": signs} for patch, signs in suggested.items()
         ],
         "summary": _counts(found),
         "fixes": {release: count_fixes(of_release) for release, of_release in by_release(found).items()},
@@ -208,7 +208,7 @@ def _write(
         _output.write("There is nothing to show.")
     for patch, signs in suggested.items():
         by = ", ".join(signs)
-        _output.write(_output.paragraph(f"{patch.name} is opt-in, for {patch.for_whom}; {by} may call for it here."))
+        _output.write(_output.paragraph(f"{patch.name} is opt-in, for {patch.opt_in}; {by} may call for it here."))
     if len(shown) < len(found) and not _is_selective(args):
         _output.write(
             _output.paragraph("`lightning-patches status --all` also shows what does not concern this release.")
@@ -283,7 +283,7 @@ def _summary(found: list[Entry]) -> str:
     done = [entry for entry in found if entry.verdict in ("pending", "applied")]
     patches = {patch.name: patch for patch in catalogue.all_patches()}
     probed = sum(patches[entry.patch].probe is not None for entry in done)
-    warning = sum(bool(patches[entry.patch].warns_of) for entry in done)
+    warning = sum(bool(patches[entry.patch].warns) for entry in done)
     parts = [f"{fixes_in_words(found)} will be applied"]
     parts += [f"{probed} more if torch has the bug"] if probed else []
     parts += [f"{warning} only warn{'s' if warning == 1 else ''}"] if warning else []

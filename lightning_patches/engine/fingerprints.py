@@ -3,8 +3,7 @@
 The data (``fingerprints.json``) is written by ``scripts/renew`` from the wheels of all releases of 2.x and, for the
 patches that concern them, of 1.5 to 1.9. It also has an index of the patches.
 A file's sha256 is looked up first, because hashing a file is ten times cheaper than parsing it; only in a file that
-no release shipped is the function itself compared. Of what a patch calls, ``"pytorch.utilities.parsing:some()"``, only
-the signature is compared.
+no release shipped is the function itself compared.
 """
 
 from __future__ import annotations
@@ -27,8 +26,6 @@ ABSENT = "absent"
 MARKER = "lightning-patches: "
 """Our diffs leave this comment with the patch's name beside the lines that they change."""
 
-_KINDS = ("property", "setter", "cached_property", "staticmethod", "classmethod", "contextmanager")
-"""Decorators that change how a function is called."""
 _FunctionNode = Union[ast.FunctionDef, ast.AsyncFunctionDef]
 
 
@@ -51,7 +48,7 @@ def source_of(part: Part, location: str) -> Source:
 
     Args:
         part: the installed package.
-        location: ``"pytorch.tuner.lr_finder:_lr_find"``, or ``"pytorch.tuner.lr_finder:_lr_find()"`` for its signature.
+        location: ``"pytorch.tuner.lr_finder:_lr_find"``.
 
     Raises:
         OSError: the file is there but cannot be read.
@@ -67,9 +64,6 @@ def source_of(part: Part, location: str) -> Source:
     releases = _with_file(part.namespace, module, known_digest)
     if releases:
         return Source(releases, not (releases & absent_in), frozenset())
-    if attribute.endswith("()"):
-        signature = _signatures_in(path, state.st_mtime_ns, state.st_size).get(attribute[:-2])
-        return Source(_with_function(location, signature or ABSENT), signature is not None, frozenset())
     with open(path, "rb") as file:
         text = file.read().decode("utf-8", errors="replace")
     diffs = frozenset(re.findall(re.escape(MARKER) + r"([a-z0-9-]+)", text))
@@ -115,10 +109,7 @@ def file_digest(content: bytes) -> str:
 
 
 def function_digest(text: str, attribute: str) -> Optional[str]:
-    """Digest of one function's source, the same in both namespaces; for ``"function()"`` its signature, as it is.
-    ``None`` if the function is not there."""
-    if attribute.endswith("()"):
-        return signatures(text).get(attribute[:-2])
+    """Digest of one function's source, the same in both namespaces; ``None`` if the function is not there."""
     source = function_source(text, attribute)
     if source is None:
         return None
@@ -156,60 +147,6 @@ def _definition(body: list[ast.stmt], name: str) -> Optional[Union[_FunctionNode
         elif isinstance(node, (ast.If, ast.Try)):
             found = _definition([*node.body, *node.orelse], name) or found
     return found
-
-
-@lru_cache(maxsize=None)
-def _signatures_in(path: str, modified: int, size: int) -> dict[str, str]:
-    """Of a file in the state that its time and size stand for. Cached: many patches call functions of the same file."""
-    with open(path, "rb") as file:
-        return signatures(file.read().decode("utf-8", errors="replace"))
-
-
-@lru_cache(maxsize=1)
-def signatures(text: str) -> dict[str, str]:
-    """How each function of a module is called, ``{"Trainer.fit": "(self, model, train_dataloaders=)"}``; a class is
-    ``"class"``, since it is asked for by name."""
-    found: dict[str, str] = {}
-    try:
-        _collect(_parsed(text).body, "", found)
-    except (SyntaxError, ValueError):
-        return {}
-    return found
-
-
-def _collect(body: list[ast.stmt], prefix: str, found: dict[str, str]) -> None:
-    for node in body:
-        if isinstance(node, ast.ClassDef):
-            found[prefix + node.name] = "class"
-            _collect(node.body, f"{prefix}{node.name}.", found)
-        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            found[prefix + node.name] = _signature(node)  # the last one wins, as at run time
-        elif isinstance(node, (ast.If, ast.Try)):
-            _collect([*node.body, *node.orelse], prefix, found)
-
-
-def _signature(node: _FunctionNode) -> str:
-    """``"@staticmethod (value, scale=, *, strict=)"``: what a caller has to know, and no annotations or defaults."""
-    arguments = node.args
-    positional = [*arguments.posonlyargs, *arguments.args]
-    required = len(positional) - len(arguments.defaults)
-    parts = [argument.arg + "=" * (index >= required) for index, argument in enumerate(positional)]
-    if arguments.posonlyargs:
-        parts.insert(len(arguments.posonlyargs), "/")
-    if arguments.vararg is not None:
-        parts.append(f"*{arguments.vararg.arg}")
-    elif arguments.kwonlyargs:
-        parts.append("*")
-    for argument, default in zip(arguments.kwonlyargs, arguments.kw_defaults):
-        parts.append(argument.arg + "=" * (default is not None))
-    if arguments.kwarg is not None:
-        parts.append(f"**{arguments.kwarg.arg}")
-    kinds = [f"@{name} " for name in map(_name, node.decorator_list) if name in _KINDS]
-    return f"{''.join(kinds)}({', '.join(parts)})"
-
-
-def _name(decorator: ast.expr) -> str:
-    return decorator.attr if isinstance(decorator, ast.Attribute) else getattr(decorator, "id", "")
 
 
 @lru_cache(maxsize=None)

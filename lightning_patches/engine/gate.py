@@ -64,10 +64,7 @@ def decide(patch: Patch, namespace: Namespace) -> Decision:
     if decision.verdict != "pending":
         return decision
     lacking = what_lacks(patch)
-    if lacking:
-        return Decision("not-supported", lacking)
-    changed = what_calls_have_changed(patch, namespace)
-    return Decision("drifted", changed) if changed else decision
+    return Decision("not-supported", lacking) if lacking else decision
 
 
 def what_lacks(patch: Patch) -> str:
@@ -88,25 +85,6 @@ def what_lacks(patch: Patch) -> str:
         if not there:
             version = getattr(sys.modules.get(package), "__version__", "")
             return f"needs {need}, which {f'{package} {version}'.rstrip()} here does not have"
-    return ""
-
-
-def what_calls_have_changed(patch: Patch, namespace: Namespace) -> str:
-    """Why the patch cannot call what it calls in Lightning; "" if it can."""
-    for call in patch.calls:
-        part = namespace.part_of(call)
-        if part is None:
-            continue
-        try:
-            source = fingerprints.source_of(part, call)
-        except OSError as error:
-            return f"the source of {call}, which it calls, cannot be read: {error}"
-        if not any(in_ranges(release, patch.ranges) for release in source.releases):
-            here = f"in {part.distribution} {part.version}"
-            what = f"is missing {here}"
-            if source.exists:
-                what = f"takes other arguments {here} than in the releases that the patch is for"
-            return f"{call}, which it calls, {what}; left alone"
     return ""
 
 
@@ -153,7 +131,7 @@ def _bounds(text: str) -> tuple[tuple[Callable[[Any, Any], bool], Version], ...]
 @lru_cache(maxsize=None)
 def affected_releases(patch: Patch) -> frozenset[str]:
     """The releases of 2.x on PyPI that the patch names as affected."""
-    return frozenset(release for release in fingerprints.known_releases() if in_ranges(release, patch.affected))
+    return frozenset(release for release in fingerprints.known_releases() if in_ranges(release, patch.affected_2x))
 
 
 def _decide_part(patch: Patch, part: Part) -> Optional[Decision]:
@@ -181,19 +159,19 @@ def _decide_version(patch: Patch, distribution: str, version: str) -> Optional[D
         parsed = _parsed(version)
     except InvalidVersion:
         return Decision("drifted", f"{distribution} does not say which version it is ({version!r})")
-    if in_ranges(version, patch.ranges):
+    if in_ranges(version, patch.affected):
         return None
     if parsed.public in FORBIDDEN or (parsed.is_prerelease and parsed.base_version == patch.fixed_in):
         # The number does not tell: upstream's master still calls itself 2.6.2, and a development version on the way
         # to the fixed release may have the bug or not. The code decides.
         return None
-    if not patch.affected and parsed >= _parsed("2"):
+    if not patch.affected_2x and parsed >= _parsed("2"):
         return Decision("not-affected", f"{distribution} {version} does not need it: this patch is for 1.x")
     if patch.fixed_in is not None and parsed >= _parsed(patch.fixed_in):
         return Decision("fixed-upstream", f"{distribution} {version} has the official fix (since {patch.fixed_in})")
     if patch.fixed_in is None and parsed > _parsed(fingerprints.known_releases()[-1]):
         return Decision("not-affected", f"{distribution} {version} is newer than the releases this patch was proven on")
-    if is_unknown(version, patch.ranges):
+    if is_unknown(version, patch.affected):
         what = "is older than the releases that were compared, and may have this bug; the patch is not for it"
         return Decision("not-known", f"{distribution} {version} {what}")
     return Decision("not-affected", f"{distribution} {version} does not have this bug")
@@ -225,7 +203,7 @@ def decide_source(patch: Patch, namespace: Namespace, locations: Iterable[str]) 
         if not source.releases:
             what = "is not the code of any known release" if source.exists else "is missing"
             return Decision("drifted", f"{location} in {part.distribution} {part.version} {what}; left alone")
-        if not any(in_ranges(release, patch.ranges) for release in source.releases):
+        if not any(in_ranges(release, patch.affected) for release in source.releases):
             fixed.append(location)
     if fixed:
         version = ", ".join(sorted({f"{part.distribution} {part.version}" for part in namespace.parts.values()}))

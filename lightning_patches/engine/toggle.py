@@ -35,7 +35,6 @@ from lightning_patches.engine.words import (
     split,
 )
 from lightning_patches.errors import ToggleError
-from lightning_patches.notices import notice_once
 from lightning_patches.patch import GROUPS, Patch
 
 __all__ = ["VARIABLE", "Selection", "parse"]
@@ -92,13 +91,11 @@ def parse(spec: Optional[str], patches: Iterable[Patch]) -> Selection:
                 if names is None:
                     names = frozenset(patch.name for patch in catalogue if patch.default and patch.for_import)
                 names |= _selected(item, catalogue, item)
-    if "quiet" not in flags:
-        tell_of_new_names(catalogue, [re.sub("^(-|no-)", "", item) for item in split(spec)])
     return Selection(default if names is None else names, "strict" in flags, "quiet" in flags, spec)
 
 
 def _exclusion(item: str, catalogue: tuple[Patch, ...]) -> Optional[frozenset[str]]:
-    if any(item in patch.names for patch in catalogue):  # a patch may itself be called "no-..."
+    if any(item == patch.name for patch in catalogue):  # a patch may itself be called "no-..."
         return None
     for prefix in ("-", "no-"):
         if item.startswith(prefix):
@@ -110,17 +107,10 @@ def _selected(key: str, catalogue: tuple[Patch, ...], item: str, excluding: bool
     if key in GROUPS:
         return frozenset(p.name for p in catalogue if p.group == key and (p.default or excluding or key == "security"))
     number = re.sub(r"^https?://github\.com/[^/]+/[^/]+/(issues|pull)/(\d+)([/?#].*)?$|^(pr)?#?", r"\2", key)
-    found = frozenset(p.name for p in catalogue if key in p.names or number in map(str, p.numbers))
+    found = frozenset(p.name for p in catalogue if key == p.name or number in map(str, p.numbers))
     if found:
         return found
     raise ToggleError(_unknown(key, catalogue, item))
-
-
-def tell_of_new_names(patches: Iterable[Patch], asked: list[str]) -> None:
-    """Say once which of the patches were asked for by a name that they had before."""
-    for patch in patches:
-        if patch.renamed_from and patch.renamed_from in asked:
-            notice_once(f"renamed:{patch.name}", f"{patch.renamed_from} is called {patch.name} now, and soon only so")
 
 
 def _unknown(key: str, catalogue: tuple[Patch, ...], item: str) -> str:

@@ -62,4 +62,4 @@ def layered(patches: Iterable[Patch]) -> tuple[Patch, ...]:
 def find(key: str) -> tuple[Patch, ...]:
     """The patches called ``key``, or concerned with the issue or PR of that number; empty if there is none."""
     number = key.lstrip("#")
-    return tuple(p for p in all_patches() if key in p.names or number in map(str, p.numbers))
+    return tuple(p for p in all_patches() if key == p.name or number in map(str, p.numbers))

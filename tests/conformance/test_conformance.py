@@ -20,7 +20,7 @@ from lightning_patches.patches import all_patches
 from tests.support import arms
 from tests.unit.fakes import AFFECTED, check, python, write_lightning
 
-PATCHES = tuple(patch for patch in all_patches() if patch.affected)
+PATCHES = tuple(patch for patch in all_patches() if patch.affected_2x)
 PROGRAM = Path(__file__).with_name("program.py")
 
 

@@ -87,9 +87,9 @@ def unproven() -> list[str]:
         lacks = []
         if not (SCENARIOS / f"{patch.name.replace('-', '_')}.py").exists():
             lacks.append("a scenario")
-        if patch.name not in expected and patch.affected and not patch.warns_of:
+        if patch.name not in expected and patch.affected_2x and not patch.warns:
             lacks.append("an expectation")
-        if patch.name not in diffs and patch.affected and not patch.warns_of:
+        if patch.name not in diffs and patch.affected_2x and not patch.warns:
             lacks.append("a diff")
         if any(proof.old_torch != (patch.probe is not None) for proof in of(patch.name)):
             lacks.append("a probe, or proofs with an old torch")

@@ -27,7 +27,7 @@ def classify(source, *options, timeout=550):
 @pytest.mark.timeout(600)
 def test_the_records_are_found_again():
     kinds, found = classify(_releases.wheel("lightning", NEW), "--no-trial")
-    needed = [p for p in catalogue.all_patches() if NEWEST_KNOWN in gate.affected_releases(p) and not p.warns_of]
+    needed = [p for p in catalogue.all_patches() if NEWEST_KNOWN in gate.affected_releases(p) and not p.warns]
     assert set(kinds) == {patch.name for patch in needed}
     recorded = {p.name: "affected" if NEW in gate.affected_releases(p) else "fixed" for p in needed}
     assert {n: "fixed" if kind == "fixed" else "affected" for n, kind in kinds.items()} == recorded, found

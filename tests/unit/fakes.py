@@ -179,7 +179,7 @@ class World:
 
     def know(self, *patches: Patch, releases: Optional[dict[str, str]] = None) -> None:
         """Make the fingerprint data that of ``releases``."""
-        locations = {location for patch in patches for location in (*patch.locations, *patch.calls)}
+        locations = {location for patch in patches for location in patch.locations}
         data = fingerprints_of(RELEASES if releases is None else releases, locations)
         self._monkeypatch.setattr(fingerprints, "_data", lambda: data)
         forget_data()
@@ -223,7 +223,7 @@ def use_catalogue(*patches: Patch, releases: Optional[dict[str, str]] = None) ->
     """For a program of ``python``: make these patches the catalogue, and these the known releases."""
     from lightning_patches import patches as catalogue
 
-    locations = {location for patch in patches for location in (*patch.locations, *patch.calls)}
+    locations = {location for patch in patches for location in patch.locations}
     data = fingerprints_of(RELEASES if releases is None else releases, locations)
     fingerprints._data = lambda: data  # type: ignore[assignment]
     forget_data()

@@ -33,7 +33,7 @@ def test_every_fix_has_a_true_verdict(script: ModuleType) -> None:
 
 def test_a_fix_without_a_verdict_is_found(script: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     without(monkeypatch, 19808)
-    assert script.problems() == ["2.3.0: fix #19808 has no verdict"]
+    assert script.problems() == ["2.3.0: fix #19808 has no verdict in lightning_patches/cli/coverage.txt"]
 
 
 def test_the_fixes_that_patches_carry_stand_in_their_records(script: ModuleType) -> None:

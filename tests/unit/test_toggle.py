@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from lightning_patches import notices
 from lightning_patches.engine.toggle import DEFAULT_WORDS, FLAG_WORDS, NOTHING_WORDS, parse
 from lightning_patches.errors import LightningPatchesError, ToggleError
-from lightning_patches.patch import Effect, Upstream
-from tests.unit.fakes import toy
+from lightning_patches.patch import Effect, Target, Upstream
+from tests.unit.fakes import FUNCTION, times_ten, toy
 
 CATALOGUE = (
     toy(name="alpha", group="crash", upstream=Upstream(issues=(100,), pull_requests=(101,))),
     toy(name="beta", group="security", upstream=Upstream(issues=(200,))),
-    toy(name="gamma", group="performance", default=False, upstream=Upstream(issues=(100,))),
+    toy(name="gamma", group="performance", opt_in="whoever tries", upstream=Upstream(issues=(100,))),
     toy(name="no-delta", group="crash", upstream=Upstream(issues=(400,))),
-    toy(name="epsilon", group="security", default=False),
+    toy(name="epsilon", group="security", opt_in="whoever tries"),
 )
 DEFAULT = {"alpha", "beta", "no-delta"}
 ALL = {*DEFAULT, "gamma", "epsilon"}
@@ -36,13 +35,13 @@ def test_nothing(spec: str) -> None:
 
 
 def test_same_results_is_the_default_set_without_what_changes_results() -> None:
-    changing = (toy(name="zeta", changes_results=Effect("numbers", "all")), toy(name="eta", default=False))
+    changing = (toy(name="zeta", changes_results=Effect("numbers", "all")), toy(name="eta", opt_in="whoever tries"))
     assert set(parse("same-results", (*CATALOGUE, *changing)).names) == DEFAULT
     assert set(parse("same-results,zeta,-alpha", (*CATALOGUE, *changing)).names) == DEFAULT - {"alpha"} | {"zeta"}
 
 
 def test_by_name_what_makes_lightning_importable_stays() -> None:
-    catalogue = (*CATALOGUE, toy(name="importable", group="compat", for_import=True))
+    catalogue = (*CATALOGUE, toy(Target(FUNCTION, times_ten, early=True), name="importable", group="compat"))
     assert set(parse("100", catalogue).names) == {"alpha", "gamma", "importable"}
     assert set(parse("security", catalogue).names) == {"beta", "epsilon", "importable"}
     for spec in ("100,-importable", "100,no-compat", "off,100"):  # unless it says otherwise
@@ -113,16 +112,6 @@ def test_groups(spec: str, expected: set[str]) -> None:
 )
 def test_exclusions(spec: str, expected: set[str]) -> None:
     assert names(spec) == expected
-
-
-@pytest.mark.parametrize("spec", ["was-zeta", "-was-zeta", "no-was-zeta", "was-zeta,quiet"])
-def test_a_renamed_patch_keeps_its_old_name_and_says_so_once(spec: str, capsys: pytest.CaptureFixture[str]) -> None:
-    notices._said.discard("renamed:zeta")
-    catalogue = (*CATALOGUE, toy(name="zeta", renamed_from="was-zeta"))
-    for _ in range(2):
-        assert ("zeta" in parse(spec, catalogue).names) is spec.startswith("was")
-    said = "lightning_patches: was-zeta is called zeta now, and soon only so\n"
-    assert capsys.readouterr().err == ("" if "quiet" in spec else said)
 
 
 @pytest.mark.parametrize(

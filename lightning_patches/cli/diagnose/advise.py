@@ -139,12 +139,12 @@ def would_tell(match: Match) -> str:
     if older and len(older) == len(match.verdicts):
         which = older[0].release
         return f"nothing here: {which} is older than the releases that are known here, and no patch is for it"
-    if match.error is None and isinstance(record, Patch) and record.would_tell_silent:
-        return record.would_tell_silent
+    if match.error is None and isinstance(record, Patch) and record.impact.would_tell:
+        return record.impact.would_tell
     if not match.symptom:
         return f"whether this is what happens there. `lightning-patches show {record.name}` tells more"
-    if isinstance(record, Patch) and record.would_tell:
-        return record.would_tell
+    if isinstance(record, Patch) and record.impact.would_tell:
+        return record.impact.would_tell
     if not match.verdicts:
         return "which Lightning wrote this: add for instance --requirement lightning==2.2.5"
     if match.error is None and not record.impact.error:

@@ -278,7 +278,7 @@ def own_frames(record: Record, error: Raised) -> list[int]:
     """Indices of the frames that tell of this bug."""
     modules = {location.partition(":")[0].replace(".", "/") for location in getattr(record, "locations", ())}
     ends = tuple(f"/lightning/{module}{end}" for module in modules for end in (".py", "/__init__.py"))
-    special = getattr(record, "frames", ())
+    special = record.impact.frames if isinstance(record, Patch) else getattr(record, "frames", ())
     found = []
     for index, frame in enumerate(error.frames):
         path = _upstream_path(frame.path)

@@ -27,6 +27,7 @@ def _attach_model_callbacks(original: Callable[..., None], namespace: str) -> Ca
 
 PATCH = Patch(
     name="callbacks-replaced-by-subclass",
+    added="0.2.0",
     title="A callback of configure_callbacks replaces the Trainer's that it is a subclass of",
     group="correctness",
     changes_results=Effect("files", "the replaced callback does nothing"),
@@ -37,7 +38,6 @@ PATCH = Patch(
             _attach_model_callbacks,
         ),
     ),
-    calls=("pytorch.callbacks.callback:Callback()",),
     upstream=Upstream(
         pull_requests=(18508,),
         commit="3bfd7b2558",
@@ -49,9 +49,7 @@ PATCH = Patch(
         "one's own, is added instead: both run, and both write.",
         ("configure_callbacks does not replace ModelCheckpoint",),
     ),
-    default=False,
-    for_whom="whoever returns from configure_callbacks a subclass of a callback that the Trainer has",
+    opt_in="whoever returns from configure_callbacks a subclass of a callback that the Trainer has",
     signs=("configure_callbacks",),
-    added="0.2.0",
     note="Opt-in, as a program may rely on both.",
 )

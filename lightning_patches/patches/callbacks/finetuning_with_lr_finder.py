@@ -30,7 +30,6 @@ PATCH = Patch(
     group="crash",
     affected=(">=2.0.0,<2.6.0",),
     targets=(Target("pytorch.callbacks.finetuning:BaseFinetuning.on_fit_start", _on_fit_start),),
-    calls=("pytorch.trainer.trainer:Trainer.optimizers()",),
     upstream=Upstream(
         pull_requests=(21224,),
         commit="b3e0df03eb",

@@ -30,17 +30,15 @@ PATCH = Patch(
     targets=(
         Target("pytorch.callbacks.finetuning:BackboneFinetuning.freeze_before_training", _freeze_before_training),
     ),
-    calls=("pytorch.callbacks.finetuning:BaseFinetuning.freeze()",),
     upstream=Upstream(issues=(21531, 20629), pull_requests=(21652,)),
     impact=Impact(
         "BackboneFinetuning(train_bn=False) still trains the batch norm layers of the backbone while it is "
         "frozen: their weights and running statistics change.",
         ("batch norm is trained with train_bn=False", "running_mean of the frozen backbone changes"),
     ),
-    equivalent_to="a callback derived from it that calls self.freeze(pl_module.backbone, train_bn=self.train_bn)",
-    relied_on="With train_bn=True, the default, and in callbacks of a class derived from it nothing changes: they "
-    "may have a freeze of their own, or switch batch norm on again. A "
-    "script that says train_bn=False, and counts on batch norm being trained while the rest "
-    "is frozen, has to say train_bn=True.",
-    relied_on_tests=("tests/patches/test_frozen_batch_norm.py::test_everybody_else_trains_as_before",),
+    note="Equivalent to a callback derived from it that calls self.freeze(pl_module.backbone, "
+    "train_bn=self.train_bn). Who could rely on the old behaviour: With train_bn=True, the default, and in "
+    "callbacks of a class derived from it nothing changes: they may have a freeze of their own, or switch "
+    "batch norm on again. A script that says train_bn=False, and counts on batch norm being trained while the "
+    "rest is frozen, has to say train_bn=True.",
 )

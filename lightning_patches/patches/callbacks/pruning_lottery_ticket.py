@@ -21,6 +21,7 @@ def _copy_param(original: Callable[..., None], namespace: str) -> Callable[..., 
 
 PATCH = Patch(
     name="pruning-lottery-ticket",
+    added="0.2.0",
     title="ModelPruning with the lottery ticket hypothesis puts the first weights back",
     group="correctness",
     changes_results=Effect("numbers", "the weights that are left begin again"),
@@ -37,9 +38,7 @@ PATCH = Patch(
         "is put back, and the experiment is another one than it says.",
         ("lottery ticket hypothesis does not reset the weights",),
     ),
-    default=False,
-    for_whom="whoever does experiments on lottery tickets",
+    opt_in="whoever does experiments on lottery tickets",
     signs=("use_lottery_ticket_hypothesis",),
-    added="0.2.0",
     note="Opt-in, as runs of today end with other weights.",
 )

@@ -22,6 +22,7 @@ def _sanitize(original: Callable[..., Any], namespace: str) -> Callable[..., Any
 
 PATCH = Patch(
     name="pruning-of-attributes",
+    added="0.2.0",
     title="ModelPruning passes over an attribute called weight or bias that is no tensor",
     group="crash",
     affected=(">=2.0.0,<2.5.2",),
@@ -39,6 +40,5 @@ PATCH = Patch(
         ("AttributeError: 'bool' object has no attribute 'data'", "ModelPruning AttributeError is_cuda"),
         error="AttributeError: 'bool' object has no attribute 'data'",
     ),
-    added="0.2.0",
     note="The official fix passes over tensors that are no parameters as well, which are pruned today, and here still.",
 )

@@ -19,13 +19,13 @@ def _on_sanity_check_end(original: Callable[..., None], namespace: str) -> Calla
 
 PATCH = Patch(
     name="rich-empty-sanity-check",
+    added="0.2.0",
     title="RichProgressBar survives a sanity check without validation data",
     group="crash",
     affected=(">=2.0.0,<2.5.4",),
     targets=(
         Target("pytorch.callbacks.progress.rich_progress:RichProgressBar.on_sanity_check_end", _on_sanity_check_end),
     ),
-    calls=("pytorch.callbacks.progress.rich_progress:RichProgressBar.refresh()",),
     upstream=Upstream(
         pull_requests=(21108,),
         commit="7e9cea4b63",
@@ -41,5 +41,4 @@ PATCH = Patch(
         ("assert self.val_sanity_progress_bar_id is not None",),
         error="AssertionError",
     ),
-    added="0.2.0",
 )

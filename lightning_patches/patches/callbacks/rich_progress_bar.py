@@ -38,9 +38,9 @@ PATCH = Patch(
     title="RichProgressBar works with rich 14.1 and later",
     group="compat",
     affected=(">=2.0.0,<2.5.3",),
+    only_with=("rich>=14.1",),
     targets=(Target(f"{_RICH}:RichProgressBar._init_progress", _init_progress),),
     upstream=Upstream(pull_requests=(21016,), commit="9e6b3d632f", fixed_in="2.5.3"),
-    only_with=("rich>=14.1",),
     impact=Impact(
         "Every fit, validate, test or predict with a RichProgressBar fails before its first batch.",
         ("IndexError: pop from empty list",),

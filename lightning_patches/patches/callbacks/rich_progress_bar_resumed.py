@@ -25,13 +25,6 @@ PATCH = Patch(
     group="crash",
     affected=(">=2.5.0,<2.5.3",),
     targets=(Target(f"{_RICH}:RichProgressBar.on_train_batch_end", _on_train_batch_end),),
-    calls=(
-        "pytorch.callbacks.progress.progress_bar:ProgressBar.total_train_batches()",
-        "pytorch.callbacks.progress.rich_progress:RichProgressBar._add_task()",
-        "pytorch.callbacks.progress.rich_progress:RichProgressBar._get_train_description()",
-        "pytorch.callbacks.progress.rich_progress:RichProgressBar.is_enabled()",
-        "pytorch.trainer.trainer:Trainer.current_epoch()",
-    ),
     upstream=Upstream(pull_requests=(21000,), commit="c1e4c225e9", fixed_in="2.5.3"),
     impact=Impact(
         "With a RichProgressBar, training that is resumed from a checkpoint within an epoch, or at the end of "

@@ -20,6 +20,7 @@ def _load_state_dict(original: Callable[..., None], namespace: str) -> Callable[
 
 PATCH = Patch(
     name="spike-detection-state",
+    added="0.2.0",
     title="The state of SpikeDetection can be loaded",
     group="crash",
     affected=(">=2.1.0,<=2.6.6",),
@@ -30,8 +31,8 @@ PATCH = Patch(
         ("KeyError: 'bad_bachtes'", "'SpikeDetection' object has no attribute 'running'"),
         error="KeyError: 'bad_bachtes'",
     ),
-    added="0.2.0",
-    further_than_upstream="The official fix mends the name of one key, behind which the next line fails.",
-    equivalent_to="setting the attributes of a new SpikeDetection to those of the old one",
-    relied_on="Every call ended in an error, after it had taken some of the keys: no program gets by on it.",
+    note="Goes further than the official fix: the official fix mends the name of one key, behind which the next "
+    "line fails. Equivalent to setting the attributes of a new SpikeDetection to those of the old one. Who "
+    "could rely on the old behaviour: Every call ended in an error, after it had taken some of the keys: no "
+    "program gets by on it.",
 )

@@ -69,10 +69,6 @@ PATCH = Patch(
         Target(f"{_CALLBACK}.on_fit_start", _on_fit_start),
         Target(f"{_CALLBACK}.on_train_end", _on_train_end),
     ),
-    calls=(
-        "pytorch.callbacks.stochastic_weight_avg:StochasticWeightAveraging.transfer_weights()",
-        "pytorch.trainer.trainer:Trainer.max_epochs()",
-    ),
     upstream=Upstream(
         pull_requests=(21396,),
         commit="f3f6605e1a",
@@ -86,15 +82,11 @@ PATCH = Patch(
         "StochasticWeightAveraging does nothing, and a model with batch norm is not trained at all.",
         ("weights are not averaged", "SWA has no effect with max_steps", "fit ends at once, after 0 steps"),
     ),
-    further_than_upstream="A run that ends before swa_epoch_start keeps its trained weights; the official fix puts "
-    "the initial ones in their place. A fraction as swa_epoch_start (the default, 0.8) gives a warning and no "
-    "averaging, as before, where the official fix ends the program.",
     note="Statistics of batch norm layers stay those of the last epoch, as in the official fix: there is no epoch "
-    "left to update them in.",
-    relied_on="A run that ends before swa_epoch_start, or gives it as a fraction, trains the same weights as "
-    "before. One that goes further ends with the average that it asked for: to keep the trained weights, leave "
-    "the callback out.",
-    relied_on_tests=(
-        "tests/patches/test_swa_infinite_epochs.py::test_without_an_average_the_weights_are_those_of_stock",
-    ),
+    "left to update them in. Goes further than the official fix: a run that ends before swa_epoch_start keeps "
+    "its trained weights; the official fix puts the initial ones in their place. A fraction as swa_epoch_start "
+    "(the default, 0.8) gives a warning and no averaging, as before, where the official fix ends the program. "
+    "Who could rely on the old behaviour: a run that ends before swa_epoch_start, or gives it as a fraction, "
+    "trains the same weights as before. One that goes further ends with the average that it asked for: to keep "
+    "the trained weights, leave the callback out.",
 )

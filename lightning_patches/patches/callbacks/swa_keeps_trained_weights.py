@@ -32,9 +32,8 @@ PATCH = Patch(
         "swa_epoch_start is left with its initial weights.",
         ("model is untrained after fit with StochasticWeightAveraging", "initial weights after training"),
     ),
-    equivalent_to="the same training without StochasticWeightAveraging, which has averaged nothing",
-    note="The bug came with the official fix of swa-infinite-epochs.",
-    relied_on="A run that goes on beyond swa_epoch_start ends with the same average as before. Nobody trains in "
-    "order to have the initial weights at the end.",
-    relied_on_tests=("tests/patches/test_swa_keeps_trained_weights.py::test_an_average_is_left_alone",),
+    note="The bug came with the official fix of swa-infinite-epochs. Equivalent to the same training without "
+    "StochasticWeightAveraging, which has averaged nothing. Who could rely on the old behaviour: a run that "
+    "goes on beyond swa_epoch_start ends with the same average as before. Nobody trains in order to have the "
+    "initial weights at the end.",
 )

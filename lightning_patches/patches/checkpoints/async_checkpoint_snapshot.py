@@ -107,13 +107,11 @@ PATCH = Patch(
         "because training goes on while the thread is writing.",
         ("checkpoint differs from the weights at the time of saving", "torn checkpoint"),
     ),
-    further_than_upstream="The official fix loses the module versions that a state dict carries (its _metadata), "
-    "writes tied weights twice, makes tensors of parameters, and rebuilds containers of other libraries, such as "
-    "OmegaConf's. Here they stay as they are.",
-    note="The copy is made where the tensors are, as in the official fix: saving needs free memory on the "
-    "device for one more checkpoint.",
-    relied_on="A program that reads the file still finds tied weights as one tensor, and the versions of its "
-    "modules; the values are those of another moment, which is the fix. A run that fills its device to the brim "
-    "may not have the memory for the copy.",
-    relied_on_tests=("tests/patches/test_async_checkpoint_snapshot.py::test_checkpoint_holds_the_moment_of_saving",),
+    note="The copy is made where the tensors are, as in the official fix: saving needs free memory on the device "
+    "for one more checkpoint. Goes further than the official fix: the official fix loses the module versions "
+    "that a state dict carries (its _metadata), writes tied weights twice, makes tensors of parameters, and "
+    "rebuilds containers of other libraries, such as OmegaConf's. Here they stay as they are. Who could rely "
+    "on the old behaviour: a program that reads the file still finds tied weights as one tensor, and the "
+    "versions of its modules; the values are those of another moment, which is the fix. A run that fills its "
+    "device to the brim may not have the memory for the copy.",
 )

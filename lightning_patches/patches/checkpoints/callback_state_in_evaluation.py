@@ -25,7 +25,6 @@ PATCH = Patch(
     changes_results=Effect("numbers", "those that depend on a callback's state, in evaluation"),
     affected=(">=2.0.0,<2.5.0",),
     targets=(Target(f"{_CONNECTOR}._restore_modules_and_callbacks", _restore_modules_and_callbacks),),
-    calls=("pytorch.trainer.connectors.checkpoint_connector:_CheckpointConnector.restore_callbacks()",),
     upstream=Upstream(
         pull_requests=(20403,),
         fixed_in="2.5.0",
@@ -35,8 +34,7 @@ PATCH = Patch(
         "callback with a state of its own evaluates with its initial one.",
         ("callback state is not loaded from checkpoint during trainer.test", "load_state_dict is not called"),
     ),
-    default=False,
-    for_whom="whoever evaluates a checkpoint with callbacks that hold a state of their own",
+    opt_in="whoever evaluates a checkpoint with callbacks that hold a state of their own",
     signs=("load_state_dict ckpt_path",),
     note="Opt-in: after a fit, trainer.test(ckpt_path='best') takes the callbacks back to the state of that "
     "checkpoint, too, and ModelCheckpoint warns where its dirpath has changed. Scripts that go on with the "

@@ -72,24 +72,10 @@ PATCH = Patch(
     title="A checkpoint that is due just before a validation gets that validation's metric",
     group="correctness",
     changes_results=Effect("files", "which checkpoints are saved, when, and what they hold"),
-    default=False,
-    for_whom="whoever saves every so many steps, and chooses the best checkpoint by a metric of the validation",
-    signs=("every_n_train_steps monitor",),
     affected=(">=2.0.0,<2.5.5",),
     targets=(
         Target(f"{_CALLBACK}.on_train_batch_end", _on_train_batch_end),
         Target(f"{_CALLBACK}.on_validation_end", _on_validation_end),
-    ),
-    calls=(
-        "pytorch.callbacks.model_checkpoint:ModelCheckpoint()",
-        "pytorch.callbacks.model_checkpoint:ModelCheckpoint._monitor_candidates()",
-        "pytorch.callbacks.model_checkpoint:ModelCheckpoint._save_last_checkpoint()",
-        "pytorch.callbacks.model_checkpoint:ModelCheckpoint._save_topk_checkpoint()",
-        "pytorch.callbacks.model_checkpoint:ModelCheckpoint._should_save_on_train_epoch_end()",
-        "pytorch.callbacks.model_checkpoint:ModelCheckpoint._should_skip_saving_checkpoint()",
-        "pytorch.loops.training_epoch_loop:_TrainingEpochLoop._should_check_val_fx()",
-        "pytorch.trainer.trainer:Trainer.callback_metrics()",
-        "pytorch.trainer.trainer:Trainer.global_step()",
     ),
     upstream=Upstream(
         issues=(20919, 20185, 17417),
@@ -107,11 +93,13 @@ PATCH = Patch(
         "and the first one is not saved.",
         ("best_model_path is not the best checkpoint", "checkpoint has the val_loss of the previous validation"),
     ),
-    further_than_upstream="The official fix (2.5.5) waits at the last batch of an epoch only, and drops the save where "
-    "no validation follows that batch after all. Here the loop is asked, at each batch that a save is due at, and a "
-    "save with which no validation coincides is made at once.",
-    note="Opt-in: for runs that choose checkpoints by val_loss every N steps, and whose weights are the same before, "
-    "during and after a validation: as from 2.5.5 on, the file has the state of the end of the validation, and is not "
-    "written if that fails. Nothing changes for subclasses of ModelCheckpoint, with train_time_interval, or where "
-    "save_on_train_epoch_end holds, as it does by default with one validation per epoch.",
+    opt_in="whoever saves every so many steps, and chooses the best checkpoint by a metric of the validation",
+    signs=("every_n_train_steps monitor",),
+    note="Opt-in: for runs that choose checkpoints by val_loss every N steps, and whose weights are the same "
+    "before, during and after a validation: as from 2.5.5 on, the file has the state of the end of the "
+    "validation, and is not written if that fails. Nothing changes for subclasses of ModelCheckpoint, with "
+    "train_time_interval, or where save_on_train_epoch_end holds, as it does by default with one validation "
+    "per epoch. Goes further than the official fix: the official fix (2.5.5) waits at the last batch of an "
+    "epoch only, and drops the save where no validation follows that batch after all. Here the loop is asked, "
+    "at each batch that a save is due at, and a save with which no validation coincides is made at once.",
 )

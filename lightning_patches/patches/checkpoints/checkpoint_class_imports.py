@@ -158,13 +158,11 @@ PATCH = Patch(
         "With LightningCLI and --ckpt_path, and with load_from_checkpoint of a file that LightningCLI wrote, the "
         "file decides which modules are imported: importing one runs its code, even with weights_only=True.",
     ),
-    equivalent_to="load_from_checkpoint without what LightningCLI has put into the file, and the classes given in "
-    "the script or on the command line",
-    # Every official release loads them, and a script that evaluates need not import what it trained with.
-    default=False,
-    for_whom="whoever loads checkpoints of others with LightningCLI, or checkpoints that it has written",
+    opt_in="whoever loads checkpoints of others with LightningCLI, or checkpoints that it has written",
     signs=("LightningCLI",),
     note="Opt-in: the group `security` switches it on (LIGHTNING_PATCHES=default,security). A class that the "
     "hyperparameters name must then be imported before the file is loaded, as 2.6.6 asks of the model's own "
-    "class, or its module be passed to lightning_patches.trust_module(...).",
+    "class, or its module be passed to lightning_patches.trust_module(...). Equivalent to load_from_checkpoint "
+    "without what LightningCLI has put into the file, and the classes given in the script or on the command "
+    "line.",
 )

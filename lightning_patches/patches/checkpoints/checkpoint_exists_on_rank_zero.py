@@ -40,11 +40,6 @@ PATCH = Patch(
     group="crash",
     affected=(">=2.0.0,<2.6.0",),
     targets=(Target(f"{_CALLBACK}.file_exists", _file_exists),),
-    calls=(
-        "pytorch.strategies.parallel:ParallelStrategy.is_global_zero()",
-        "pytorch.strategies.parallel:ParallelStrategy.reduce_boolean_decision()",
-        "pytorch.trainer.trainer:Trainer.strategy()",
-    ),
     upstream=Upstream(
         issues=(19674,),
         pull_requests=(21380,),

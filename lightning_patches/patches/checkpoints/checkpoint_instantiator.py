@@ -73,10 +73,6 @@ PATCH = Patch(
     changes_results=Effect("how it ends", "with an error where a checkpoint names code to be called"),
     affected=(">=2.3.0,<2.6.6",),
     targets=(Target(f"{_SAVING}:_load_state", _load_state),),
-    calls=(
-        "pytorch.core.saving:_convert_loaded_hparams()",
-        "pytorch.utilities.parsing:parse_class_init_keys()",
-    ),
     upstream=Upstream(
         issues=(21822, 21913),
         pull_requests=(21832, 21914),
@@ -93,7 +89,7 @@ PATCH = Patch(
         ("CVE-2026-58659", "GHSA-qqmf-gpg7-g8gw", "PYSEC-2026-3624", "PYSEC-2026-3967"),
     ),
     note="A checkpoint made by a function of your own is refused until the script says "
-    "lightning_patches.trust_instantiator(...) with its dotted path. A class that a LightningCLI checkpoint names "
-    "must be imported before loading, as from 2.6.6 on. Pickled objects are another matter: load files that "
-    "you do not trust with weights_only=True.",
+    "lightning_patches.trust_instantiator(...) with its dotted path. A class that a LightningCLI checkpoint "
+    "names must be imported before loading, as from 2.6.6 on. Pickled objects are another matter: load files "
+    "that you do not trust with weights_only=True.",
 )

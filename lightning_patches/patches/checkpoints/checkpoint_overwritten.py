@@ -43,6 +43,6 @@ PATCH = Patch(
         "deletes the other one: after every second save, best.ckpt is not there.",
         ("best.ckpt is missing and best-v1.ckpt is there", "checkpoint alternates between best and best-v1"),
     ),
-    note="Only with save_top_k=1, the default: where all files are kept (save_top_k=-1), the official "
-    "fix overwrites them, too, and here each save remains. So does a file that the training was resumed from.",
+    note="Only with save_top_k=1, the default: where all files are kept (save_top_k=-1), the official fix "
+    "overwrites them, too, and here each save remains. So does a file that the training was resumed from.",
 )

@@ -54,18 +54,15 @@ PATCH = Patch(
     changes_results=Effect("how it ends", "with an error where a checkpoint cannot be written"),
     affected=(">=2.5.2,<=2.6.6",),
     targets=(Target(f"{_CLOUD_IO}:_atomic_save", _atomic_save),),
-    calls=("fabric.utilities.cloud_io:_is_object_storage()",),
     upstream=Upstream(issues=(21800,), pull_requests=(21799,), merged=True),
     impact=Impact(
         "Where a checkpoint may not be written (a read-only directory, storage that refuses it), nothing "
         "says so: training goes on, there is no file, and the result is lost.",
         ("no checkpoint is saved and there is no error", "PermissionError is swallowed in _atomic_save"),
     ),
-    equivalent_to="the PermissionError that the file system raises when the same file is opened without Lightning",
-    note="A program that goes on training where it may not write its "
-    "checkpoints fails at the first of them, as with 2.5.1 and before.",
-    relied_on="A program that may write its checkpoints writes them as before. One that goes on training "
-    "where it may not, and can do without the files, fails at the first of them, as with 2.5.1 and before: it has "
-    "to pass enable_checkpointing=False.",
-    relied_on_tests=("tests/patches/test_checkpoint_permission_error.py::test_what_may_be_written_is_written",),
+    note="A program that goes on training where it may not write its checkpoints fails at the first of them, as "
+    "with 2.5.1 and before. Equivalent to the PermissionError that the file system raises when the same file "
+    "is opened without Lightning. Who could rely on the old behaviour: a program that may write its "
+    "checkpoints writes them as before. One that goes on training where it may not, and can do without the "
+    "files, fails at the first of them, as with 2.5.1 and before: it has to pass enable_checkpointing=False.",
 )

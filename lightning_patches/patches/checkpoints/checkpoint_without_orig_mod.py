@@ -34,23 +34,21 @@ PATCH = Patch(
     added="0.2.0",
     title="Checkpoints of compiled models are written without _orig_mod. in the names",
     group="compat",
+    changes_results=Effect("files", "the names in the checkpoint's state dict"),
     affected=(">=2.0.0,<=2.6.6",),
     targets=(Target(_GETS, _get),),
-    calls=("pytorch.strategies.strategy:Strategy()", "pytorch.trainer.trainer:Trainer.strategy()"),
     upstream=Upstream(issues=(17415, 20233)),
     impact=Impact(
         "A model whose parts were compiled with torch.compile is saved with _orig_mod. in the names of its weights, "
         "and nothing but a model that is compiled in the same way can load them.",
         ("_orig_mod.",),
     ),
-    default=False,
-    for_whom="whoever compiles parts of a model and loads its checkpoints where this package is not",
+    opt_in="whoever compiles parts of a model and loads its checkpoints where this package is not",
     signs=("compile Trainer",),
-    changes_results=Effect("files", "the names in the checkpoint's state dict"),
-    equivalent_to="renaming the entries in on_save_checkpoint, and back in on_load_checkpoint",
-    note="For the Trainer's checkpoints. Opt-in, as on_save_checkpoint and on_load_checkpoint get other names, and as "
-    "the compiled model itself loads what it has saved with the default patch compiled-names alone. What FSDP and "
-    "ModelParallelStrategy collect, and what WeightAveraging puts in its place, stay as they are, and so does what "
-    "Fabric saves: from 2.2.0 on it names a model that was compiled as a whole without _orig_mod. by itself, and a "
-    "plain module with compiled parts could not go on from a file with other names.",
+    note="For the Trainer's checkpoints. Opt-in, as on_save_checkpoint and on_load_checkpoint get other names, and "
+    "as the compiled model itself loads what it has saved with the default patch compiled-names alone. What "
+    "FSDP and ModelParallelStrategy collect, and what WeightAveraging puts in its place, stay as they are, and "
+    "so does what Fabric saves: from 2.2.0 on it names a model that was compiled as a whole without _orig_mod. "
+    "by itself, and a plain module with compiled parts could not go on from a file with other names. "
+    "Equivalent to renaming the entries in on_save_checkpoint, and back in on_load_checkpoint.",
 )

@@ -40,14 +40,13 @@ PATCH = Patch(
             "_atomic_save writes the checkpoint into a BytesIO before it writes the file",
         ),
     ),
-    default=False,
-    for_whom="whoever runs out of memory, or of space in TMPDIR, while a large checkpoint is saved to a local disk",
-    further_than_upstream="The official fix avoids the copy in memory. Here the file is also written in its own "
-    "directory, and takes its name when it is complete, so that nothing is left for another device to copy.",
+    opt_in="whoever runs out of memory, or of space in TMPDIR, while a large checkpoint is saved to a local disk",
     note="For whoever runs out of memory, or out of space in TMPDIR, while a large checkpoint is saved. Opt-in, as "
     "the file does not go through fsspec: a file system class that is registered for local files (encryption, "
     "say) is not asked, and who watches the directory sees a second file, which a killed process leaves there. "
     "Local files only. An error while saving leaves the previous checkpoint in place. A checkpoint of which "
-    "own-checkpoint-load has to know the bytes, as it holds objects, is written as before.",
+    "own-checkpoint-load has to know the bytes, as it holds objects, is written as before. Goes further than "
+    "the official fix: the official fix avoids the copy in memory. Here the file is also written in its own "
+    "directory, and takes its name when it is complete, so that nothing is left for another device to copy.",
     after=("checkpoint-permission-error",),
 )

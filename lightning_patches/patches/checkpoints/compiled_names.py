@@ -89,12 +89,12 @@ PATCH = Patch(
         ),
         error="RuntimeError: Error(s) in loading state_dict for ...:",
     ),
-    equivalent_to="loading the checkpoint into a model that is compiled as the one was that was saved",
     note="Only where loading has failed, and where all fits once names that differ by _orig_mod alone are matched: "
-    "otherwise the error is the first one, and nothing more is loaded. With strict=False torch raises no error, and "
-    "nothing is done: a program that ended well would get other weights. With the patch LightningModule has a "
-    "load_state_dict of its own: a tool that asks whether a model overrides torch.nn.Module's is told that it does.",
-    relied_on="A program that loads what fits fails at nothing, and is as before. One that catches the error to rename "
-    "the entries itself finds that they have been loaded.",
-    relied_on_tests=("tests/patches/test_compiled_names.py::test_strict_is_strict_about_all_others",),
+    "otherwise the error is the first one, and nothing more is loaded. With strict=False torch raises no "
+    "error, and nothing is done: a program that ended well would get other weights. With the patch "
+    "LightningModule has a load_state_dict of its own: a tool that asks whether a model overrides "
+    "torch.nn.Module's is told that it does. Equivalent to loading the checkpoint into a model that is "
+    "compiled as the one was that was saved. Who could rely on the old behaviour: a program that loads what "
+    "fits fails at nothing, and is as before. One that catches the error to rename the entries itself finds "
+    "that they have been loaded.",
 )

@@ -21,11 +21,11 @@ def _load_from_checkpoint(original: Callable[..., Any], namespace: str) -> Calla
 
 PATCH = Patch(
     name="datamodule-map-location",
+    added="0.2.0",
     title="LightningDataModule.load_from_checkpoint takes map_location, as the LightningModule's does",
     group="crash",
     affected=(">=2.0.0,<2.0.5",),
     targets=(Target("pytorch.core.datamodule:LightningDataModule.load_from_checkpoint", _load_from_checkpoint),),
-    calls=("pytorch.core.saving:_load_from_checkpoint()",),
     upstream=Upstream(
         pull_requests=(17950,),
         commit="1484116478",
@@ -37,6 +37,5 @@ PATCH = Patch(
         ("got multiple values for keyword argument 'map_location'",),
         error="TypeError: ... got multiple values for keyword argument 'map_location'",
     ),
-    added="0.2.0",
     note="By its name only: in the fixed releases it is the second argument, which here is hparams_file still.",
 )

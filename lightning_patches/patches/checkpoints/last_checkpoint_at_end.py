@@ -20,12 +20,12 @@ _CALLBACK = "pytorch.callbacks.model_checkpoint:ModelCheckpoint"
 
 PATCH = Patch(
     name="last-checkpoint-at-end",
+    added="0.2.0",
     title="save_last=True leaves a checkpoint where a run ends before its first validation",
     group="correctness",
     changes_results=Effect("files", "last.ckpt"),
     affected=(">=2.0.0,<2.5.3",),
     targets=(Target(f"{_CALLBACK}.on_train_end", _on_train_end, adds=True),),
-    calls=(f"{_CALLBACK}._save_last_checkpoint()", f"{_CALLBACK}._monitor_candidates()"),
     upstream=Upstream(
         pull_requests=(20960,),
         commit="72bb751d12",
@@ -39,9 +39,7 @@ PATCH = Patch(
         "check_val_every_n_epoch=10 and nine epochs, leaves no checkpoint at all.",
         ("no last.ckpt at the end of training",),
     ),
-    default=False,
-    for_whom="whoever relies on save_last=True in runs that may end before their first validation",
+    opt_in="whoever relies on save_last=True in runs that may end before their first validation",
     signs=("save_last",),
-    added="0.2.0",
     note="Opt-in: a checkpoint is saved, with all its hooks, where none was.",
 )

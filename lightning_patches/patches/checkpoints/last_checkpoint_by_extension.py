@@ -18,6 +18,7 @@ def _find_last_checkpoints(original: Callable[..., Any], namespace: str) -> Call
 
 PATCH = Patch(
     name="last-checkpoint-by-extension",
+    added="0.2.0",
     title="ckpt_path='last' takes a checkpoint where other files have last in their name",
     group="crash",
     changes_results=Effect(
@@ -39,7 +40,6 @@ PATCH = Patch(
         ("invalid load key", "ckpt_path='last' takes another file"),
         error="_pickle.UnpicklingError: invalid load key, '...'.",
     ),
-    added="0.2.0",
     note="The official fix asks for a name that begins with last, too. Here a name that holds it, and has the "
     "extension, counts as before.",
 )

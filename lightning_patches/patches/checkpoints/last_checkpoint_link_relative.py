@@ -19,6 +19,7 @@ def _link_checkpoint(original: Callable[..., None], namespace: str) -> Callable[
 
 PATCH = Patch(
     name="last-checkpoint-link-relative",
+    added="0.2.0",
     title="The link last.ckpt stays right when its folder is moved or copied",
     group="correctness",
     changes_results=Effect("files", "last.ckpt is a relative link"),
@@ -37,9 +38,7 @@ PATCH = Patch(
         "ends in FileNotFoundError, or takes another run's checkpoint.",
         ("last.ckpt is a broken link", "last.ckpt points to the old folder"),
     ),
-    default=False,
-    for_whom="whoever moves the folder of a run, or mounts it under another path",
+    opt_in="whoever moves the folder of a run, or mounts it under another path",
     signs=("save_last",),
-    added="0.2.0",
     note="Opt-in, as a program that moves the link by itself would break a relative one.",
 )

@@ -20,6 +20,7 @@ def _save_last_checkpoint(original: Callable[..., None], namespace: str) -> Call
 
 PATCH = Patch(
     name="last-checkpoint-link-to-itself",
+    added="0.2.0",
     title="last.ckpt does not become a link to itself",
     group="correctness",
     changes_results=Effect("files", "last.ckpt is a checkpoint where it was a broken link"),
@@ -40,9 +41,7 @@ PATCH = Patch(
         "replaced by a link to itself: until the first other checkpoint, the run has none, and cannot be resumed.",
         ("last.ckpt is a link to itself", "OSError: [Errno 40] Too many levels of symbolic links"),
     ),
-    added="0.2.0",
-    further_than_upstream="The official fix leaves last.ckpt as it was. Here it is saved again, with the newest state.",
-    relied_on="Where last.ckpt is linked to another checkpoint, or is a copy, it is made as before. A link to itself "
-    "cannot be read by any program.",
-    relied_on_tests=("tests/patches/test_last_checkpoint_link_to_itself.py::test_a_link_to_another_stays_a_link",),
+    note="Goes further than the official fix: the official fix leaves last.ckpt as it was. Here it is saved again, "
+    "with the newest state. Who could rely on the old behaviour: Where last.ckpt is linked to another "
+    "checkpoint, or is a copy, it is made as before. A link to itself cannot be read by any program.",
 )

@@ -35,7 +35,6 @@ PATCH = Patch(
     affected=(">=2.0.0,<2.0.2",),
     targets=(Target(f"{_SAVING}:_load_state", _load_state_on_device),),
     witnesses=(f"{_SAVING}:_load_from_checkpoint",),
-    calls=("fabric.utilities.device_dtype_mixin:_DeviceDtypeModuleMixin.to()",),
     upstream=Upstream(
         pull_requests=(17308,),
         commit="015bc6efe7",

@@ -231,8 +231,12 @@ PATCH = Patch(
     name="own-checkpoint-load",
     title="A run can load the checkpoints that it has written itself, whatever they hold",
     group="crash",
-    affected=(">=2.0.0,<2.4.0", ">=2.6.0,<=2.6.6"),
-    affected_1x=(">=1.5.0,<2.0.0",),
+    affected=(
+        ">=1.5.0,<2.0.0",
+        ">=2.0.0,<2.4.0",
+        ">=2.6.0,<=2.6.6",
+    ),
+    only_with=("torch>=2.6",),
     targets=(
         Target("fabric.utilities.cloud_io:_atomic_save", _atomic_save, since="1.9.0"),
         Target("fabric.utilities.cloud_io:_load", _load, since="1.9.0"),
@@ -241,9 +245,7 @@ PATCH = Patch(
         Target("pytorch.utilities.cloud_io:atomic_save", _atomic_save, before="1.8.0"),
         Target("pytorch.utilities.cloud_io:load", _load, before="1.8.0"),
     ),
-    calls=("fabric.utilities.cloud_io:get_filesystem()",),
     upstream=Upstream(issues=(21757,)),
-    only_with=("torch>=2.6",),
     impact=Impact(
         "Under PyTorch 2.6 and later, test(ckpt_path='best'), fit(ckpt_path='last') and load_from_checkpoint fail "
         "on the checkpoint that the same program has just written, when the model's saved hyperparameters hold "
@@ -251,18 +253,13 @@ PATCH = Patch(
         ("Weights only load failed", "WeightsUnpickler error: Unsupported global"),
         error="_pickle.UnpicklingError: Weights only load failed.",
     ),
-    equivalent_to="the same program with weights_only=False, or with TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD=1",
     note="Only a local file is read this way, only if it is, byte for byte, what this process wrote there, or what "
-    "another rank wrote that has proven itself: on Linux, ranks that Lightning starts can, as they are told by the "
-    "variable _LIGHTNING_PATCHES_RUN_SECRET where the secret of the run is; for those of torchrun or SLURM set "
-    "LIGHTNING_PATCHES_HANG_SECRET. Any other file, and one that was replaced or changed, is loaded as before. "
-    "weights_only, where it is passed, is obeyed; where torch.load is wrapped, the wrapper decides.",
-    relied_on="Programs that count on torch to refuse what others wrote or changed still can, and "
-    "weights_only=True is obeyed. A checkpoint of plain values is loaded as before.",
-    relied_on_tests=(
-        "tests/patches/test_own_checkpoint_load.py::test_what_the_run_did_not_write_is_refused",
-        "tests/patches/test_own_checkpoint_load.py::test_weights_only_is_obeyed",
-        "tests/patches/test_own_checkpoint_load.py::test_a_checkpoint_without_objects_is_left_alone",
-    ),
+    "another rank wrote that has proven itself: on Linux, ranks that Lightning starts can, as they are told by "
+    "the variable _LIGHTNING_PATCHES_RUN_SECRET where the secret of the run is; for those of torchrun or SLURM "
+    "set LIGHTNING_PATCHES_HANG_SECRET. Any other file, and one that was replaced or changed, is loaded as "
+    "before. weights_only, where it is passed, is obeyed; where torch.load is wrapped, the wrapper decides. "
+    "Equivalent to the same program with weights_only=False, or with TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD=1. Who "
+    "could rely on the old behaviour: programs that count on torch to refuse what others wrote or changed "
+    "still can, and weights_only=True is obeyed. A checkpoint of plain values is loaded as before.",
     after=("checkpoint-written-once",),
 )

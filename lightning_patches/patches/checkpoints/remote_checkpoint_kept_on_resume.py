@@ -43,14 +43,11 @@ PATCH = Patch(
         "passed as ckpt_path is gone, even where it belongs to another run.",
         ("the checkpoint I resumed from was deleted from the bucket", "previous run's checkpoint is deleted"),
     ),
-    equivalent_to="save_top_k=-1 in the resumed run, as far as the files of the earlier run are concerned",
-    note="Files of the run itself are removed as before, so that save_top_k keeps its meaning. A class "
-    "derived from ModelCheckpoint, which may have a place of its own for them, keeps only what it was resumed from.",
-    relied_on="Where nothing is to be removed, the same files remain as before. A program that counts on a resumed "
-    "run to remove the remote checkpoint that it began with has to delete it itself: it stays.",
-    relied_on_tests=(
-        "tests/patches/test_remote_checkpoint_kept_on_resume.py::test_they_are_those_that_remain_if_everything_is_kept",
-        "tests/patches/test_remote_checkpoint_kept_on_resume.py::test_files_of_the_earlier_run_remain",
-    ),
+    note="Files of the run itself are removed as before, so that save_top_k keeps its meaning. A class derived from "
+    "ModelCheckpoint, which may have a place of its own for them, keeps only what it was resumed from. "
+    "Equivalent to save_top_k=-1 in the resumed run, as far as the files of the earlier run are concerned. Who "
+    "could rely on the old behaviour: Where nothing is to be removed, the same files remain as before. A "
+    "program that counts on a resumed run to remove the remote checkpoint that it began with has to delete it "
+    "itself: it stays.",
     after=("checkpoint-kept-on-resume",),
 )

@@ -72,15 +72,18 @@ PATCH = Patch(
     name="trusted-checkpoint-load",
     title="Checkpoints with objects of your own load from a directory that the script trusts",
     group="compat",
-    affected=(">=2.0.0,<2.4.0", ">=2.6.0,<=2.6.6"),
-    affected_1x=(">=1.5.0,<2.0.0",),
+    affected=(
+        ">=1.5.0,<2.0.0",
+        ">=2.0.0,<2.4.0",
+        ">=2.6.0,<=2.6.6",
+    ),
+    only_with=("torch>=2.6",),
     targets=(
         Target("fabric.utilities.cloud_io:_load", _load, since="1.9.0"),
         Target("lite.utilities.cloud_io:_load", _load, since="1.8.0", before="1.9.0"),
         Target("pytorch.utilities.cloud_io:load", _load, before="1.8.0"),
     ),
     upstream=Upstream(pull_requests=(20010,), others=((20010, "2.4.0"),), commit="bf25167bbf"),
-    only_with=("torch>=2.6",),
     impact=Impact(
         "With torch 2.6 and later a checkpoint whose hyperparameters hold objects of your own classes cannot be "
         "loaded, neither to resume nor with load_from_checkpoint.",
@@ -91,15 +94,14 @@ PATCH = Patch(
             "cloud_io._load, pl_load or torch.load is replaced by hand",
         ),
         error="_pickle.UnpicklingError: Weights only load failed.",
+        frames=("/fabric/utilities/cloud_io.py",),
     ),
-    equivalent_to="the same program with weights_only=False, or with TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD=1",
     note="Does nothing until the script says lightning_patches.trust_checkpoints(directory): loading objects runs "
-    "code that the file names. Local files only, symbolic links are followed, and only a file that nobody but this "
-    "user and root can write, in directories that nobody else can write, up to the root. weights_only, where it is "
-    "passed, is obeyed. The official fix, which 2.6.0 has taken back, loads every file this way, downloads included. "
-    "The parts of sharded checkpoints (FSDP, DeepSpeed) are loaded as before.",
-    relied_on="Nobody: without the call in the script every file is loaded, or refused, as before.",
-    relied_on_tests=("tests/patches/test_trusted_checkpoint_load.py::test_everything_else_is_refused_as_before",),
-    frames=("/fabric/utilities/cloud_io.py",),
-    after=("own-checkpoint-load", "tuner-temporary-checkpoint"),  # it tells what is refused in the end
+    "code that the file names. Local files only, symbolic links are followed, and only a file that nobody but "
+    "this user and root can write, in directories that nobody else can write, up to the root. weights_only, "
+    "where it is passed, is obeyed. The official fix, which 2.6.0 has taken back, loads every file this way, "
+    "downloads included. The parts of sharded checkpoints (FSDP, DeepSpeed) are loaded as before. Equivalent "
+    "to the same program with weights_only=False, or with TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD=1. Who could rely "
+    "on the old behaviour: nobody: without the call in the script every file is loaded, or refused, as before.",
+    after=("own-checkpoint-load", "tuner-temporary-checkpoint"),
 )

@@ -62,10 +62,9 @@ PATCH = Patch(
         ("Parsing of ckpt_path hyperparameters failed!",),
         error="Parsing of ckpt_path hyperparameters failed!",
     ),
-    further_than_upstream="The official fix imports whichever module the checkpoint names for its class. Here the "
-    "class must have been imported, as load_from_checkpoint requires from 2.6.6 on.",
-    relied_on="Nobody: without the patch every checkpoint that names its class is refused. Those that name none, "
-    "and LightningCLI without subclass mode, are as before.",
-    relied_on_tests=("tests/patches/test_cli_checkpoint_of_subclass.py::test_other_checkpoints_are_as_before",),
+    note="Goes further than the official fix: the official fix imports whichever module the checkpoint names for "
+    "its class. Here the class must have been imported, as load_from_checkpoint requires from 2.6.6 on. Who "
+    "could rely on the old behaviour: nobody: without the patch every checkpoint that names its class is "
+    "refused. Those that name none, and LightningCLI without subclass mode, are as before.",
     after=("checkpoint-class-imports",),
 )

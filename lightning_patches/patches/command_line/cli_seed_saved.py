@@ -19,6 +19,7 @@ def _set_seed(original: Callable[..., None], namespace: str) -> Callable[..., No
 
 PATCH = Patch(
     name="cli-seed-saved",
+    added="0.2.0",
     title="LightningCLI saves the seed that it has drawn, and not seed_everything: true",
     group="correctness",
     changes_results=Effect("files", "the seed in config.yaml"),
@@ -35,6 +36,5 @@ PATCH = Patch(
         "repeated.",
         ("config.yaml has seed_everything: true",),
     ),
-    added="0.2.0",
     note="A seed that was given is saved as before.",
 )

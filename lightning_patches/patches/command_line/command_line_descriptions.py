@@ -31,8 +31,7 @@ PATCH = Patch(
     added="0.2.0",
     title="The command line of Lightning 1.6.0 and 1.6.1 starts with the jsonargparse of today",
     group="compat",
-    affected=(),
-    affected_1x=(">=1.6.0,<1.6.2",),
+    affected=(">=1.6.0,<1.6.2",),
     targets=(Target("pytorch.utilities.cli:_get_short_description", _get_short_description),),
     upstream=Upstream(fixed_in="1.6.2"),
     impact=Impact(

@@ -54,15 +54,14 @@ PATCH = Patch(
     added="0.2.0",
     title="The command line of Lightning 1.6 to 1.8 takes the schedulers of torch 2",
     group="compat",
-    affected=(),
-    affected_1x=(">=1.6.0,<1.9.0",),
+    affected=(">=1.6.0,<1.9.0",),
+    only_with=("torch>=2.0",),
     targets=(
         Target("pytorch.utilities.cli:_populate_registries", _populate_registries),
         *(Target(f"pytorch.utilities.cli:{name}", _asks_for_torchs, since="1.6.0", before="1.7.0") for name in _ASK),
         *(Target(f"pytorch.cli:{name}", _asks_for_torchs, since="1.7.0") for name in _ASK),
     ),
     upstream=Upstream(issues=(15912,), fixed_in="1.9.0"),
-    only_with=("torch>=2.0",),
     impact=Impact(
         "With torch 2.0 and later, LightningCLI takes no learning rate scheduler: it exits with status 2.",
         (
@@ -71,6 +70,6 @@ PATCH = Patch(
             "--lr_scheduler is not accepted by LightningCLI",
         ),
     ),
-    note="On 1.6 --lr_scheduler takes the name of a class and no path, with torch 1.13 too; --lr_scheduler.class_path "
-    "takes one.",
+    note="On 1.6 --lr_scheduler takes the name of a class and no path, with torch 1.13 too; "
+    "--lr_scheduler.class_path takes one.",
 )

@@ -58,10 +58,9 @@ PATCH = Patch(
         Need("torch.serialization:get_unsafe_globals_in_checkpoint"),
         Need("torch.serialization:safe_globals"),
     ),
-    equivalent_to="the same program after torch.serialization.add_safe_globals with the classes that the file has",
     note="Does nothing until the script says lightning_patches.trust_checkpoints(directory): loading objects runs "
-    "code that the file names. The read that fails came with what #20310 asked for.",
-    relied_on="Nobody: without the call in the script every file is read, or refused, as before.",
-    relied_on_tests=("tests/patches/test_trusted_checkpoint_cli.py::test_a_file_elsewhere_is_refused_as_before",),
+    "code that the file names. The read that fails came with what #20310 asked for. Equivalent to the same "
+    "program after torch.serialization.add_safe_globals with the classes that the file has. Who could rely on "
+    "the old behaviour: nobody: without the call in the script every file is read, or refused, as before.",
     after=("cli-checkpoint-of-subclass",),
 )

@@ -29,6 +29,6 @@ PATCH = Patch(
         "validation and test: with limit_val_batches always the first ones.",
         ("random batch sampler is not shuffled in validation under DDP",),
     ),
-    note="With it, and as in the later releases, Lightning warns that a validation loader shuffles, and which "
-    "items a limited validation sees under DDP is random, as the loader asks and as it is on one device.",
+    note="With it, and as in the later releases, Lightning warns that a validation loader shuffles, and which items "
+    "a limited validation sees under DDP is random, as the loader asks and as it is on one device.",
 )

@@ -32,6 +32,6 @@ PATCH = Patch(
         "start twice, a stream loses what they had loaded, and the random state moves on.",
         ("dataloader workers are started twice", "iter called twice on the dataloader"),
     ),
-    note="The iterator that is no longer made drew random numbers: a shuffled epoch comes in the order of the "
-    "fixed releases.",
+    note="The iterator that is no longer made drew random numbers: a shuffled epoch comes in the order of the fixed "
+    "releases.",
 )

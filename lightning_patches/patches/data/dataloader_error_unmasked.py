@@ -33,8 +33,7 @@ PATCH = Patch(
         ("Please call `iter(combined_loader)` first.",),
         error="RuntimeError: Please call `iter(combined_loader)` first.",
     ),
-    equivalent_to="the error that the same DataLoader raises when it is iterated without a Trainer",
-    relied_on="Where the loaders start, and where an error was not masked before, nothing changes. A script "
-    "that catches the RuntimeError that stood in for the real one has to catch the real one.",
-    relied_on_tests=("tests/patches/test_dataloader_error_unmasked.py::test_what_arrived_as_itself_is_left_alone",),
+    note="Equivalent to the error that the same DataLoader raises when it is iterated without a Trainer. Who could "
+    "rely on the old behaviour: Where the loaders start, and where an error was not masked before, nothing "
+    "changes. A script that catches the RuntimeError that stood in for the real one has to catch the real one.",
 )

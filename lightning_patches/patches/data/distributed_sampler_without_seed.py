@@ -39,7 +39,6 @@ PATCH = Patch(
     changes_results=Effect("order of data", "under DDP without a seed"),
     affected=(">=2.0.0,<2.0.3",),
     targets=(Target("pytorch.trainer.connectors.data_connector:_get_distributed_sampler", _distributed_sampler),),
-    calls=("fabric.utilities.distributed:DistributedSamplerWrapper()",),
     upstream=Upstream(
         pull_requests=(17713,),
         commit="53815e6635",
@@ -52,6 +51,6 @@ PATCH = Patch(
         ("DistributedSampler ranks see the same samples", "items are missing from an epoch under DDP"),
     ),
     note="Ranks that are seeded alike are given the order of the later releases as well: it is not the same as "
-    "before, but just as random. A RandomSampler with a generator, with replacement or with num_samples is left "
-    "alone: the later releases replace that as well, and ignore what it was asked for.",
+    "before, but just as random. A RandomSampler with a generator, with replacement or with num_samples is "
+    "left alone: the later releases replace that as well, and ignore what it was asked for.",
 )

@@ -66,7 +66,6 @@ PATCH = Patch(
         Target(f"fabric.{_FUNCTION}", _resolve_sampler),
         Target(f"pytorch.{_FUNCTION}", _resolve_sampler),
     ),
-    calls=("fabric.utilities.distributed:DistributedSamplerWrapper()",),
     upstream=Upstream(issues=(3455,)),
     impact=Impact(
         "With DataLoader(batch_sampler=BatchSampler(...)) under DDP the batch size is lost: a loader that "
@@ -76,15 +75,14 @@ PATCH = Patch(
             "too few items in a batch, batch size 1 under DDP with a batch_sampler",
         ),
         error="TypeError: stack(): argument 'tensors' (position 1) must be tuple of Tensors, not Tensor",
+        would_tell="the length of a batch in `training_step`. It is this bug if that is one item, and the "
+        "DataLoader was made with `batch_sampler=BatchSampler(...)` of torch",
     ),
-    equivalent_to="a DataLoader that is given the sampler, batch_size and drop_last themselves",
-    default=False,
-    for_whom="whoever gives a DataLoader torch's own BatchSampler, and trains on several devices",
+    opt_in="whoever gives a DataLoader torch's own BatchSampler, and trains on several devices",
     signs=("BatchSampler",),
     note="Opt-in: upstream closed the report as won't fix, so no release does this, and it changes the batch size "
     "of a run that works. Concerns torch's own BatchSampler: Lightning knows what to do with a class derived "
-    "from it. A sampler in it that is neither sequential nor random, such as a WeightedRandomSampler, is shared "
-    "out among the ranks.",
-    would_tell_silent="the length of a batch in `training_step`. It is this bug if that is one item, and the "
-    "DataLoader was made with `batch_sampler=BatchSampler(...)` of torch",
+    "from it. A sampler in it that is neither sequential nor random, such as a WeightedRandomSampler, is "
+    "shared out among the ranks. Equivalent to a DataLoader that is given the sampler, batch_size and "
+    "drop_last themselves.",
 )

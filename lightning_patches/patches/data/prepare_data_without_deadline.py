@@ -94,13 +94,6 @@ PATCH = Patch(
         Target("pytorch.trainer.connectors.data_connector:_DataConnector.prepare_data", _prepare_data),
         Target("fabric.fabric:Fabric.rank_zero_first", _rank_zero_first, since="2.1.0"),
     ),
-    calls=(
-        "fabric.fabric:Fabric.global_rank()",
-        "pytorch.core.hooks:DataHooks()",
-        "pytorch.trainer.trainer:Trainer.lightning_module()",
-        "pytorch.trainer.trainer:Trainer.strategy()",
-        "pytorch.trainer.trainer:Trainer.world_size()",
-    ),
     upstream=Upstream(
         pull_requests=(19448,),
         commit="3c5a465cfc",
@@ -118,21 +111,19 @@ PATCH = Patch(
         ),
         error="[Rank ...] Watchdog caught collective operation timeout: WorkNCCL(...) ran for ... milliseconds before "
         "timing out.",
+        frames=(" in prepare_data", "rank_zero_first", "_InfiniteBarrier"),
+        would_tell="which rank was missing, and what it was doing: run it again with "
+        "LIGHTNING_PATCHES_HANG_TIMEOUT=300. It is this bug only if that rank was in prepare_data or in "
+        "a rank_zero_first block",
     ),
-    default=False,
-    for_whom="whoever downloads or prepares data for longer than the process group's timeout",
+    opt_in="whoever downloads or prepares data for longer than the process group's timeout",
     signs=(
         "prepare_data",
         "rank_zero_first",
     ),
-    further_than_upstream="Where torch has no process group (XLA), rank_zero_first waits in Fabric's own barrier, "
-    "which the official fix drops there.",
     note="Opt-in: the ranks wait through a gloo group, which needs host names that the nodes can reach each other "
-    "by, and a rank that never comes back is waited for without end. Before 2.2.0, prepare_data ran before there "
-    "was a process group; where one of Lightning's strategies makes the group, it now runs after that, as from "
-    "2.2.0 on.",
-    frames=(" in prepare_data", "rank_zero_first", "_InfiniteBarrier"),
-    would_tell="which rank was missing, and what it was doing: run it again with "
-    "LIGHTNING_PATCHES_HANG_TIMEOUT=300. It is this bug only if that rank was in prepare_data or in "
-    "a rank_zero_first block",
+    "by, and a rank that never comes back is waited for without end. Before 2.2.0, prepare_data ran before "
+    "there was a process group; where one of Lightning's strategies makes the group, it now runs after that, "
+    "as from 2.2.0 on. Goes further than the official fix: where torch has no process group (XLA), "
+    "rank_zero_first waits in Fabric's own barrier, which the official fix drops there.",
 )

@@ -60,13 +60,10 @@ PATCH = Patch(
         "epoch 0 in every epoch, as soon as there is more than one rank. In 2.6.1 to 2.6.6, in predict only.",
         ("set_epoch is not called on a custom sampler", "same order of data in every epoch under DDP"),
     ),
-    # Opt-in: it calls a method of the program's own that stock does not call. One that counts its calls, or moves the
-    # sampler on, and is called by the script as well, would be at another place.
-    default=False,
-    for_whom="whoever trains on several devices with a sampler whose set_epoch(epoch) the script does not call",
+    opt_in="whoever trains on several devices with a sampler whose set_epoch(epoch) the script does not call",
     signs=("set_epoch",),
-    further_than_upstream="The official fix (2.6.1) leaves out the wrapper that predict uses. On one device the "
-    "sampler is told the epoch in predict as well, in every release.",
-    equivalent_to="the same sampler on one device",
-    note="A sampler without set_epoch, or with one that wants more than the epoch, is left alone.",
+    note="A sampler without set_epoch, or with one that wants more than the epoch, is left alone. Goes further than "
+    "the official fix: the official fix (2.6.1) leaves out the wrapper that predict uses. On one device the "
+    "sampler is told the epoch in predict as well, in every release. Equivalent to the same sampler on one "
+    "device.",
 )

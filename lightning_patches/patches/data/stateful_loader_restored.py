@@ -26,19 +26,15 @@ PATCH = Patch(
     changes_results=Effect("order of data", "a resumed training does not start over"),
     affected=(">=2.2.0,<=2.6.6",),
     targets=(Target(_SETUP_DATA, _setup_data),),
-    calls=("pytorch.loops.fit_loop:_FitLoop._load_combined_loader_states()",),
     upstream=Upstream(issues=(20550,), pull_requests=(21765, 21770)),
     impact=Impact(
         "Where configure_optimizers reads trainer.estimated_stepping_batches, a resumed training does not give a "
         "stateful DataLoader its state back: it starts over with data that was trained on already.",
         ("load_state_dict of a stateful dataloader is not called on resume",),
     ),
-    equivalent_to="the same training whose configure_optimizers does not read estimated_stepping_batches",
-    relied_on="A run that gets its state back already, or is not resumed, is as before. A script that gives "
-    "the loader its state before the fit, to make up for the bug, is overruled by the state in the checkpoint.",
-    relied_on_tests=(
-        "tests/patches/test_stateful_loader_restored.py::test_a_training_that_was_right_is_left_alone",
-        "tests/patches/test_stateful_loader_restored.py::test_a_state_by_hand_is_overruled_as_without_the_bug",
-    ),
+    note="Equivalent to the same training whose configure_optimizers does not read estimated_stepping_batches. Who "
+    "could rely on the old behaviour: a run that gets its state back already, or is not resumed, is as before. "
+    "A script that gives the loader its state before the fit, to make up for the bug, is overruled by the "
+    "state in the checkpoint.",
     after=("interval-without-validation",),
 )

@@ -74,7 +74,7 @@ PATCH = Patch(
         "the same in every epoch and for every seed; in 2.4.0 the augmentation that uses NumPy, too.",
         ("same random augmentations in every epoch", "torch.rand in a worker does not depend on the seed"),
     ),
-    note="Random numbers in the workers differ from earlier runs of the same release: torch's and Python's "
-    "become those of 2.6.1. NumPy's change in 2.4.0 only, which takes them from the same sequence; they vary as "
-    "they should, but are not those of 2.6.1.",
+    note="Random numbers in the workers differ from earlier runs of the same release: torch's and Python's become "
+    "those of 2.6.1. NumPy's change in 2.4.0 only, which takes them from the same sequence; they vary as they "
+    "should, but are not those of 2.6.1.",
 )

@@ -50,12 +50,11 @@ PATCH = Patch(
             "Please call `iter(combined_loader)` first.",
         ),
         error="RuntimeError: Please call `iter(combined_loader)` first.",
+        frames=("_shutdown_workers_and_reset_iterator",),
     ),
-    equivalent_to="the same training in a loop without Lightning, where torch lets the error pass",
     note="The official fix is merged, but in no release. It deletes the iterator and counts on nobody else holding "
-    "it; here the workers are stopped at once, as before, and a warning reports the error.",
-    relied_on="Training whose workers end cleanly is as before. A script that takes the error at the end for a "
-    "sign that a worker died gets a warning in its place, and the exit status of a run that succeeded.",
-    relied_on_tests=("tests/patches/test_worker_shutdown_error.py::test_workers_that_end_well",),
-    frames=("_shutdown_workers_and_reset_iterator",),
+    "it; here the workers are stopped at once, as before, and a warning reports the error. Equivalent to the "
+    "same training in a loop without Lightning, where torch lets the error pass. Who could rely on the old "
+    "behaviour: Training whose workers end cleanly is as before. A script that takes the error at the end for "
+    "a sign that a worker died gets a warning in its place, and the exit status of a run that succeeded.",
 )

@@ -127,11 +127,6 @@ PATCH = Patch(
         Target("fabric.strategies.single_device:SingleDeviceStrategy.module_to_device", _module_to_device),
         Target("fabric.strategies.fsdp:FSDPStrategy.setup_module", _fsdp_setup_module),
     ),
-    calls=(
-        "fabric.strategies.ddp:DDPStrategy.root_device()",
-        "pytorch.strategies.ddp:DDPStrategy.root_device()",
-        "pytorch.strategies.strategy:Strategy.model()",
-    ),
     upstream=Upstream(issues=(20276,)),
     impact=Impact(
         "A model loaded with accelerate's device_map, in 8 or 4 bits or under PEFT, trains on one GPU and dies on "
@@ -143,16 +138,14 @@ PATCH = Patch(
         ),
         error="RuntimeError: Expected all tensors to be on the same device, but found at least two devices, "
         "cuda:1 and cuda:0!",
+        frames=("accelerate/hooks.py", "bitsandbytes/"),
+        would_tell="a frame of accelerate's hooks or of bitsandbytes in the traceback. Without one, some tensor was "
+        "not moved to the model's device by the script",
     ),
-    equivalent_to="accelerate.hooks.remove_hook_from_module(model, recurse=True) before the Trainer or Fabric, or "
-    "device_map={'': local_rank}",
     note="A model that accelerate spread over several devices is gathered on that of the rank, as Lightning always "
-    "did, and now it runs. One that it offloaded cannot be moved, and ends in the error that it always ended in. A "
-    "model with accelerate's hooks cannot be pickled for ddp_spawn; make it in configure_model.",
-    relied_on="Training on the device where accelerate put the model, and a spread or offloaded model that is "
-    "not moved: both are left alone.",
-    relied_on_tests=("tests/patches/test_align_devices.py::test_what_works_is_left_alone",),
-    frames=("accelerate/hooks.py", "bitsandbytes/"),
-    would_tell="a frame of accelerate's hooks or of bitsandbytes in the traceback. Without one, some tensor was "
-    "not moved to the model's device by the script",
+    "did, and now it runs. One that it offloaded cannot be moved, and ends in the error that it always ended "
+    "in. A model with accelerate's hooks cannot be pickled for ddp_spawn; make it in configure_model. "
+    "Equivalent to accelerate.hooks.remove_hook_from_module(model, recurse=True) before the Trainer or Fabric, "
+    "or device_map={'': local_rank}. Who could rely on the old behaviour: Training on the device where "
+    "accelerate put the model, and a spread or offloaded model that is not moved: both are left alone.",
 )

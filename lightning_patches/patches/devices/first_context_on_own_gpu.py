@@ -31,10 +31,6 @@ PATCH = Patch(
         Target("pytorch.strategies.ddp:DDPStrategy.setup_environment", _setup_environment),
         Target("pytorch.strategies.fsdp:FSDPStrategy.setup_environment", _setup_environment),
     ),
-    calls=(
-        "fabric.strategies.ddp:DDPStrategy.root_device()",
-        "pytorch.strategies.ddp:DDPStrategy.root_device()",
-    ),
     upstream=Upstream(
         pull_requests=(19184,),
         commit="c3e2ba52ca",
@@ -46,7 +42,6 @@ PATCH = Patch(
         "takes a few hundred MB of its memory per rank, and NCCL may take GPU 0 for the rank's own.",
         ("every rank has a process on GPU 0", "out of memory on GPU 0 only", "Duplicate GPU detected"),
     ),
-    default=False,
-    for_whom="whoever trains on several GPUs of a node, and misses memory on the first of them",
+    opt_in="whoever trains on several GPUs of a node, and misses memory on the first of them",
     note="Opt-in: code of your own that counts on GPU 0 being the current device at start-up sees another one.",
 )

@@ -308,31 +308,22 @@ PATCH = Patch(
         Target("fabric.fabric:Fabric.init_tensor", _init_block("init_tensor")),
         Target("fabric.wrappers:_FabricDataLoader.__iter__", _fabric_loader_iter),
     ),
-    calls=(
-        "fabric.utilities.init:_EmptyInit.__torch_function__()",
-        "pytorch.overrides.distributed:_IndexBatchSamplerWrapper.__iter__()",
-        "pytorch.overrides.distributed:_IndexBatchSamplerWrapper.__next__()",
-    ),
     upstream=Upstream(issues=(19373,)),
     impact=Impact(
         "A script that makes its data, or calls fit, inside `with trainer.init_module():` fails on a GPU in "
         "torch's samplers, at the first batch or before it.",
         ("Expected a 'cuda' device type for generator but found 'cpu'",),
         error="RuntimeError: Expected a 'cuda' device type for generator but found 'cpu'",
+        frames=("torch/utils/_device.py",),
+        would_tell="whether data was made, or `fit` called, inside of `trainer.init_module()`",
     ),
-    equivalent_to="the same script with its data made, and fit called, after the block",
     note="Tensors that the script creates inside the block are on the GPU, as the block promises, and forked "
-    "workers cannot use those: with num_workers > 0 the dataset must not hold tensors made in there (CUDA's own "
-    "error says so). A user's own sampler that draws without a generator draws from the GPU's random numbers "
-    "inside the block; torch's own samplers draw from the CPU's, even where stock works with the GPU's "
-    "(SubsetRandomSampler). None of this matters when the data is made after the block, as a warning says.",
-    relied_on="Data that works inside the block, thanks to a generator on the GPU or a custom sampler, and blocks "
-    "that are used as decorators or entered twice are as before. Only a SubsetRandomSampler without a "
-    "generator draws other random numbers, the CPU's.",
-    relied_on_tests=(
-        "tests/patches/test_init_module_data.py::test_what_works_in_stock_goes_on_working",
-        "tests/patches/test_init_module_data.py::test_blocks_are_decorators_and_open_twice_as_before",
-    ),
-    frames=("torch/utils/_device.py",),
-    would_tell="whether data was made, or `fit` called, inside of `trainer.init_module()`",
+    "workers cannot use those: with num_workers > 0 the dataset must not hold tensors made in there (CUDA's "
+    "own error says so). A user's own sampler that draws without a generator draws from the GPU's random "
+    "numbers inside the block; torch's own samplers draw from the CPU's, even where stock works with the GPU's "
+    "(SubsetRandomSampler). None of this matters when the data is made after the block, as a warning says. "
+    "Equivalent to the same script with its data made, and fit called, after the block. Who could rely on the "
+    "old behaviour: Data that works inside the block, thanks to a generator on the GPU or a custom sampler, "
+    "and blocks that are used as decorators or entered twice are as before. Only a SubsetRandomSampler without "
+    "a generator draws other random numbers, the CPU's.",
 )

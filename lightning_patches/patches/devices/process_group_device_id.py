@@ -42,11 +42,6 @@ PATCH = Patch(
     affected=(">=2.0.0,<2.5.5",),
     targets=(Target("fabric.utilities.distributed:_init_dist_connection", _init_dist_connection),),
     witnesses=("fabric.strategies.ddp:DDPStrategy._setup_distributed",),
-    needs=(Need("torch.distributed:init_process_group", "device_id"),),
-    calls=(
-        "fabric.strategies.ddp:DDPStrategy.root_device()",
-        "pytorch.strategies.ddp:DDPStrategy.root_device()",
-    ),
     upstream=Upstream(
         pull_requests=(21105,),
         commit="6fc44c9254",
@@ -64,13 +59,13 @@ PATCH = Patch(
             "devices used by this process are currently unknown",
             "hangs in barrier",
         ),
+        frames=(" in barrier",),
+        would_tell="which rank was missing, and what it was doing: run it again with "
+        "LIGHTNING_PATCHES_HANG_TIMEOUT=300. Without a hang the warning means nothing",
     ),
-    default=False,
-    for_whom="whoever trains with NCCL, and has GPUs in another order than ranks or sees torch's warning",
-    note="Opt-in: with a device id torch sets up the NCCL communicator at once rather than in the first "
-    "collective, which takes GPU memory and time at another moment, and fails earlier where it fails. Needs torch "
-    "2.3. DeepSpeed and XLA, which create the group themselves, are left alone.",
-    frames=(" in barrier",),
-    would_tell="which rank was missing, and what it was doing: run it again with "
-    "LIGHTNING_PATCHES_HANG_TIMEOUT=300. Without a hang the warning means nothing",
+    opt_in="whoever trains with NCCL, and has GPUs in another order than ranks or sees torch's warning",
+    needs=(Need("torch.distributed:init_process_group", "device_id"),),
+    note="Opt-in: with a device id torch sets up the NCCL communicator at once rather than in the first collective, "
+    "which takes GPU memory and time at another moment, and fails earlier where it fails. Needs torch 2.3. "
+    "DeepSpeed and XLA, which create the group themselves, are left alone.",
 )

@@ -37,12 +37,12 @@ PATCH = Patch(
     title="Asking torch about TF32 never ends a program",
     group="crash",
     affected=(">=2.0.0,<=2.6.6",),
+    only_with=("torch>=2.9",),
     targets=(
         Target("fabric.accelerators.cuda:_check_cuda_matmul_precision", _check),
         Target("fabric.utilities.throughput:get_available_flops", _flops, since="2.2.0"),
     ),
     upstream=Upstream(issues=(21256,)),
-    only_with=("torch>=2.9",),
     impact=Impact(
         "With torch 2.9 and later, on a card of the Ampere generation or newer, Trainer, Fabric and ThroughputMonitor "
         "fail where TF32 was chosen by torch's newer setting, torch.backends.cuda.matmul.fp32_precision; with any "
@@ -54,9 +54,8 @@ PATCH = Patch(
         ),
         error="RuntimeError: PyTorch is checking the matmul precision without a specific backend name",
     ),
-    equivalent_to="TF32 chosen by torch's older setting, torch.set_float32_matmul_precision",
-    relied_on="Nobody: what Lightning asks torch for decides on nothing but a line of advice and a figure of "
-    "ThroughputMonitor. The advice is given as before, to those who have chosen nothing. A device that cannot be used "
-    "fails in the next line.",
-    relied_on_tests=("tests/patches/test_tf32_advice.py::test_the_advice_is_given_as_before",),
+    note="Equivalent to TF32 chosen by torch's older setting, torch.set_float32_matmul_precision. Who could rely on "
+    "the old behaviour: nobody: what Lightning asks torch for decides on nothing but a line of advice and a "
+    "figure of ThroughputMonitor. The advice is given as before, to those who have chosen nothing. A device "
+    "that cannot be used fails in the next line.",
 )

@@ -41,7 +41,6 @@ PATCH = Patch(
     changes_results=Effect("numbers", "all ranks evaluate the weights of rank zero"),
     affected=(">=2.0.0,<2.0.2",),
     targets=(Target("pytorch.strategies.ddp:DDPStrategy.setup", _setup),),
-    calls=("pytorch.strategies.strategy:Strategy.model()",),
     upstream=Upstream(
         pull_requests=(17370,),
         commit="97a61868fb",

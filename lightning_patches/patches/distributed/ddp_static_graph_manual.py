@@ -80,12 +80,6 @@ PATCH = Patch(
     changes_results=Effect("numbers", "gradients are averaged over the ranks"),
     affected=(">=2.0.0,<=2.6.6",),
     targets=(Target("pytorch.strategies.ddp:DDPStrategy.pre_backward", _pre_backward),),
-    calls=(
-        "pytorch.core.module:LightningModule.automatic_optimization()",
-        "pytorch.core.module:LightningModule.trainer()",
-        "pytorch.loops.training_epoch_loop:_TrainingEpochLoop.total_batch_idx()",
-        "pytorch.strategies.strategy:Strategy.lightning_module()",
-    ),
     upstream=Upstream(
         pull_requests=(21251,),
         others=((21251, "2.6.0"),),
@@ -97,20 +91,14 @@ PATCH = Patch(
         "trains a model of its own, and nothing says so. In 2.6.0 to 2.6.6, from the second fit of a Trainer on.",
         ("gradients differ between ranks", "weights diverge between ranks"),
     ),
-    further_than_upstream="The official fix (2.6.0) remembers on the strategy that the first iteration is over. A "
-    "second fit has a new DistributedDataParallel module with a first iteration of its own, and stays "
-    "unsynchronized in 2.6.0 to 2.6.6. Here it is remembered per module, and the reductions are launched by "
-    "autograd, as torch does it.",
-    equivalent_to="the same training without static_graph",
-    note="torch does not support a static graph whose first backward is under no_sync(): a warning says so, and "
-    "the gradients stay as they are without this patch. Nor does it support a second backward in the same step (a "
-    "GAN): such a run, which went through without averaging before, ends with torch's error, as from 2.6.0 on; a "
-    "warning says what to do.",
-    relied_on="Training with two backwards in a step, such as a GAN, ran without averaging: it changes, and "
-    "ends with torch's error, as from 2.6.0 on, after a warning that says what to do. A first backward under "
-    "no_sync() stays unsynchronized, with a warning.",
-    relied_on_tests=(
-        "tests/patches/test_ddp_static_graph_manual.py::test_two_backwards_in_a_step_end_as_in_the_fixed_release_and_it_is_said",
-        "tests/patches/test_ddp_static_graph_manual.py::test_what_torch_cannot_do_is_said",
-    ),
+    note="torch does not support a static graph whose first backward is under no_sync(): a warning says so, and the "
+    "gradients stay as they are without this patch. Nor does it support a second backward in the same step (a "
+    "GAN): such a run, which went through without averaging before, ends with torch's error, as from 2.6.0 on; "
+    "a warning says what to do. Goes further than the official fix: the official fix (2.6.0) remembers on the "
+    "strategy that the first iteration is over. A second fit has a new DistributedDataParallel module with a "
+    "first iteration of its own, and stays unsynchronized in 2.6.0 to 2.6.6. Here it is remembered per module, "
+    "and the reductions are launched by autograd, as torch does it. Equivalent to the same training without "
+    "static_graph. Who could rely on the old behaviour: Training with two backwards in a step, such as a GAN, "
+    "ran without averaging: it changes, and ends with torch's error, as from 2.6.0 on, after a warning that "
+    "says what to do. A first backward under no_sync() stays unsynchronized, with a warning.",
 )

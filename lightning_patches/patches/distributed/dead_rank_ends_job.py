@@ -107,12 +107,11 @@ PATCH = Patch(
             "zombie processes after a rank has crashed",
         ),
     ),
-    default=False,
-    for_whom="whoever trains with strategy='ddp' on one node, without torchrun, SLURM or another launcher to end "
+    opt_in="whoever trains with strategy='ddp' on one node, without torchrun, SLURM or another launcher to end "
     "what is left of a job",
     note="Opt-in: rank zero is killed (SIGKILL, as in the fixed releases) whenever another rank ends with a status "
-    "that is not 0, also after the training: a script whose rank zero has work left then, such as an upload, loses "
-    "it to a rank that fails on its way out. Ranks that torchrun, SLURM or another launcher started are watched by "
-    "that launcher. When rank zero dies, nothing ends the others, not even in the fixed releases: issue 8130 is "
-    "open.",
+    "that is not 0, also after the training: a script whose rank zero has work left then, such as an upload, "
+    "loses it to a rank that fails on its way out. Ranks that torchrun, SLURM or another launcher started are "
+    "watched by that launcher. When rank zero dies, nothing ends the others, not even in the fixed releases: "
+    "issue 8130 is open.",
 )

@@ -18,6 +18,7 @@ def _augment_message(original: Callable[..., None], namespace: str) -> Callable[
 
 PATCH = Patch(
     name="error-kept-in-ddp",
+    added="0.2.0",
     title="An error under DDP is shown as it is, whatever it was made of",
     group="crash",
     affected=(">=2.0.0,<2.0.5",),
@@ -34,6 +35,5 @@ PATCH = Patch(
         ("TypeError: expected string or bytes-like object",),
         error="TypeError: expected string or bytes-like object",
     ),
-    added="0.2.0",
     note="Where one of several arguments is the text for which Lightning has a hint, the error goes without the hint.",
 )

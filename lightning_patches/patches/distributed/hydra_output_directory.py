@@ -39,15 +39,11 @@ PATCH = Patch(
         "has saved.",
         ("train_ddp_process_1.log in the current directory", "hydra.yaml has the name train_ddp_process_1"),
     ),
-    further_than_upstream="The directory is the one that Hydra works with. The fixed releases evaluate "
-    "hydra.run.dir once more, which gives another directory where a resolver draws its name.",
     note="In a multirun the ranks still have directories of their own, on every release: Lightning passes "
-    "--multirun on to them.",
-    relied_on="With hydra.job.chdir=True, and with Hydra 1.1, all ranks work in the same directory as before, "
-    "even where a resolver draws its name. Without chdir, the log of a rank and what it writes into "
-    "HydraConfig.get().runtime.output_dir are found beside those of rank zero. On all ranks but the first "
-    "HydraConfig.get().output_subdir is None, as from 2.0.7 on.",
-    relied_on_tests=(
-        "tests/patches/test_hydra_output_directory.py::test_ranks_that_change_directory_work_where_they_did",
-    ),
+    "--multirun on to them. Goes further than the official fix: the directory is the one that Hydra works "
+    "with. The fixed releases evaluate hydra.run.dir once more, which gives another directory where a resolver "
+    "draws its name. Who could rely on the old behaviour: With hydra.job.chdir=True, and with Hydra 1.1, all "
+    "ranks work in the same directory as before, even where a resolver draws its name. Without chdir, the log "
+    "of a rank and what it writes into HydraConfig.get().runtime.output_dir are found beside those of rank "
+    "zero. On all ranks but the first HydraConfig.get().output_subdir is None, as from 2.0.7 on.",
 )

@@ -25,17 +25,12 @@ def _call_and_handle_interrupt(original: Callable[..., Any], namespace: str) -> 
 
 PATCH = Patch(
     name="interrupt-ends-all-ranks",
+    added="0.2.0",
     title="Ctrl+C ends the program in all ranks",
     group="hang",
     changes_results=Effect("how it ends", "Ctrl+C ends the program, with status 1"),
     affected=(">=2.0.0,<2.4.0",),
     targets=(Target("pytorch.trainer.call:_call_and_handle_interrupt", _call_and_handle_interrupt),),
-    calls=(
-        "pytorch.strategies.strategy:Strategy.launcher()",
-        "pytorch.trainer.trainer:Trainer._teardown()",
-        "pytorch.trainer.trainer:Trainer.interrupted()",
-        "pytorch.trainer.trainer:Trainer.strategy()",
-    ),
     upstream=Upstream(
         pull_requests=(19976,),
         commit="c1af4d0527",
@@ -50,10 +45,8 @@ PATCH = Patch(
         "while others stay in the middle of theirs and hold their GPUs.",
         ("Detected KeyboardInterrupt, attempting graceful shutdown", "Ctrl+C leaves processes on the GPU"),
     ),
-    default=False,
-    for_whom="whoever stops runs with several ranks by Ctrl+C",
+    opt_in="whoever stops runs with several ranks by Ctrl+C",
     signs=("devices strategy",),
-    added="0.2.0",
-    note="Opt-in: a program that counts on going on after Ctrl+C, to save or to test, ends instead, as it does"
-    " from 2.4.0 on.",
+    note="Opt-in: a program that counts on going on after Ctrl+C, to save or to test, ends instead, as it does from "
+    "2.4.0 on.",
 )

@@ -181,31 +181,22 @@ PATCH = Patch(
         Target(f"{_CONNECTOR}:_SignalConnector._sigterm_notifier_fn", _notify),
         Target(f"{_TRAINING_LOOP}:_TrainingEpochLoop._broadcast_sigterm_tensor", _before_batch),
     ),
-    calls=(
-        "pytorch.strategies.launchers.subprocess_script:_SubprocessScriptLauncher.kill()",
-        "pytorch.strategies.strategy:Strategy.launcher()",
-        "pytorch.trainer.trainer:Trainer.local_rank()",
-        "pytorch.trainer.trainer:Trainer.strategy()",
-        "pytorch.trainer.trainer:Trainer.world_size()",
-        "pytorch.utilities.exceptions:SIGTERMException()",
-    ),
     upstream=Upstream(issues=(21487,), pull_requests=(20825,), others=((20825, "2.5.2"),)),
     impact=Impact(
         "SIGTERM to ranks that were started by torchrun or a scheduler makes the training hang until SIGKILL, "
         "without the checkpoint on preemption.",
         ("hangs after Received SIGTERM: 15", "_broadcast_sigterm_tensor"),
     ),
-    further_than_upstream="From 2.5.2 on, upstream broadcasts in the signal handler and before every batch. Here the "
-    "handler sets a flag, which reaches rank zero through the process group's store; upstream's broadcast before the "
-    "next batch tells all ranks.",
-    equivalent_to="a custom signal that a callback all-reduces at every batch",
-    note="trainer.received_sigterm becomes true at the batch before which all ranks leave, up to a second after "
-    "the signal. A validation within fit is brought to its end first, as upstream does; after the last batch of "
+    note="trainer.received_sigterm becomes true at the batch before which all ranks leave, up to a second after the "
+    "signal. A validation within fit is brought to its end first, as upstream does; after the last batch of "
     "the training, it ends as without the signal. In validate, test and predict each rank that got the signal "
-    "leaves at its next batch. With one device nothing changes. As on stock, SIGTERM in "
-    "setup, on_fit_start, on_fit_end or teardown, where Lightning has no handler, ends the process at once, without a "
-    "checkpoint; and SLURM's requeue (SIGUSR1) by one rank alone hangs all: that rank saves within its signal handler.",
-    relied_on="Training in one process is as before. With several ranks, code that polls "
-    "trainer.received_sigterm sees it when all ranks leave, up to a second after the signal, not at once.",
-    relied_on_tests=("tests/patches/test_sigterm_at_batch_boundary.py::test_one_process_is_as_before",),
+    "leaves at its next batch. With one device nothing changes. As on stock, SIGTERM in setup, on_fit_start, "
+    "on_fit_end or teardown, where Lightning has no handler, ends the process at once, without a checkpoint; "
+    "and SLURM's requeue (SIGUSR1) by one rank alone hangs all: that rank saves within its signal handler. "
+    "Goes further than the official fix: From 2.5.2 on, upstream broadcasts in the signal handler and before "
+    "every batch. Here the handler sets a flag, which reaches rank zero through the process group's store; "
+    "upstream's broadcast before the next batch tells all ranks. Equivalent to a custom signal that a callback "
+    "all-reduces at every batch. Who could rely on the old behaviour: Training in one process is as before. "
+    "With several ranks, code that polls trainer.received_sigterm sees it when all ranks leave, up to a second "
+    "after the signal, not at once.",
 )

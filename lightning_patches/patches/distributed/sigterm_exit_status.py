@@ -51,11 +51,10 @@ PATCH = Patch(
         "`train.py && next.py` take it for complete.",
         ("exit code 0 after SIGTERM", "preempted job is marked as completed"),
     ),
-    further_than_upstream="The process that started the other ranks is not killed when one of them has exited "
-    "with this status. The official fix is merged, and in no release yet.",
-    equivalent_to="sys.exit(143) where the script catches SIGTERMException",
-    relied_on="A script that raises SIGTERMException with a message of its own exits with the same "
-    "status as before. A scheduler that takes status 0 after SIGTERM for success sees 143; a script that wants 0 "
-    "catches the exception and calls sys.exit(0).",
-    relied_on_tests=("tests/patches/test_sigterm_exit_status.py::test_message_of_the_script_stays",),
+    note="Goes further than the official fix: the process that started the other ranks is not killed when one of "
+    "them has exited with this status. The official fix is merged, and in no release yet. Equivalent to "
+    "sys.exit(143) where the script catches SIGTERMException. Who could rely on the old behaviour: a script "
+    "that raises SIGTERMException with a message of its own exits with the same status as before. A scheduler "
+    "that takes status 0 after SIGTERM for success sees 143; a script that wants 0 catches the exception and "
+    "calls sys.exit(0).",
 )

@@ -79,11 +79,10 @@ PATCH = Patch(
         error="RuntimeError: You set `--ntasks=...` in your SLURM bash script, but this variable is not "
         "supported. HINT: Use `--ntasks-per-node=...` instead.",
     ),
-    default=False,
-    for_whom="whoever trains in salloc, in srun --pty bash, in a notebook, or in a batch script of SLURM without srun",
+    opt_in="whoever trains in salloc, in srun --pty bash, in a notebook, or in a batch script of SLURM without srun",
     signs=("SLURM_JOB_ID -SLURM_STEP_ID",),
-    equivalent_to="a job that is named interactive without srun, and is not with it",
-    note="Opt-in, as a batch script that forgets srun then trains with the devices of one node, a requeued job without "
-    "srun is not resumed, and tasks of srun in salloc that train each by itself become ranks. What a task of srun "
-    "starts, but for a shell at a terminal, has that task's variables, and counts as started by srun.",
+    note="Opt-in, as a batch script that forgets srun then trains with the devices of one node, a requeued job "
+    "without srun is not resumed, and tasks of srun in salloc that train each by itself become ranks. What a "
+    "task of srun starts, but for a shell at a terminal, has that task's variables, and counts as started by "
+    "srun. Equivalent to a job that is named interactive without srun, and is not with it.",
 )

@@ -53,12 +53,6 @@ PATCH = Patch(
         Target(f"pytorch.{_LAUNCHER}", _of_trainer),
         Target(f"fabric.{_LAUNCHER}", _of_fabric),
     ),
-    calls=(
-        "fabric.strategies.ddp:DDPStrategy.num_processes()",
-        "fabric.strategies.strategy:Strategy.accelerator()",
-        "pytorch.strategies.ddp:DDPStrategy.num_processes()",
-        "pytorch.strategies.strategy:Strategy.accelerator()",
-    ),
     upstream=Upstream(
         pull_requests=(18238,),
         commit="a0ca2c8bcd",

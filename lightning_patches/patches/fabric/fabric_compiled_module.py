@@ -47,7 +47,6 @@ PATCH = Patch(
         Target(f"{_MODULE}.__init__", _init, before="2.6.4"),
         Target(f"{_MODULE}.module", _module),
     ),
-    calls=("fabric.wrappers:_FabricModule.__getattr__()",),
     upstream=Upstream(issues=(17250,)),
     impact=Impact(
         "With newer versions of torch, fabric.setup(torch.compile(model)) ends the program: in 2.0 and 2.1 always, "
@@ -56,12 +55,9 @@ PATCH = Patch(
         ("does not support len()",),
         error="TypeError: ... does not support len()",
     ),
-    equivalent_to="the same module, not compiled",
     note="The cause lies in torch: since its PR 159208 the truth value of a compiled module is that of its length, "
-    "or an error if it has none (torch issue 196253). The Lightning issue is about compiling in Fabric.",
-    relied_on="A custom strategy that turns a module into something that is not a torch.nn.Module can go on "
-    "doing so; a module that is not compiled is set up as before.",
-    relied_on_tests=(
-        "tests/patches/test_fabric_compiled_module.py::test_what_a_strategy_makes_of_a_module_need_not_be_one",
-    ),
+    "or an error if it has none (torch issue 196253). The Lightning issue is about compiling in Fabric. "
+    "Equivalent to the same module, not compiled. Who could rely on the old behaviour: a custom strategy that "
+    "turns a module into something that is not a torch.nn.Module can go on doing so; a module that is not "
+    "compiled is set up as before.",
 )

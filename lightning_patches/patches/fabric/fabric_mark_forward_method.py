@@ -57,7 +57,6 @@ PATCH = Patch(
         Target(f"{_MODULE}.__getattr__", _getattr_marked),
         Target(f"{_MODULE}.mark_forward_method", _mark_forward_method, adds=True),
     ),
-    calls=("fabric.wrappers:_FabricModule.forward()",),
     upstream=Upstream(
         pull_requests=(19690,),
         commit="e0307277a0",

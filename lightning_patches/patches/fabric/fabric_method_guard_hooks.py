@@ -42,7 +42,6 @@ PATCH = Patch(
     group="crash",
     affected=(">=2.1.1,<=2.6.6",),
     targets=(Target(f"{_MODULE}._wrap_method_with_module_call_tracker", _guard),),
-    calls=("fabric.wrappers:_FabricModule.__getattr__()",),
     upstream=Upstream(pull_requests=(21945,)),
     impact=Impact(
         "After a method call on a model that Fabric has set up was refused, or failed by itself, each module "
@@ -55,12 +54,8 @@ PATCH = Patch(
         error="AttributeError: Can't pickle local object "
         "'_FabricModule._wrap_method_with_module_call_tracker.<locals>.hook'",
     ),
-    equivalent_to="the same program without the call that was refused",
-    note="The official fix is proposed (pull request 21945), but in no release.",
-    relied_on="A program whose method calls are accepted is as before, and a call that was refused, or failed, "
-    "raises the same error. A method that was kept in a variable can be called again after a refusal.",
-    relied_on_tests=(
-        "tests/patches/test_fabric_method_guard_hooks.py::test_without_such_a_call",
-        "tests/patches/test_fabric_method_guard_hooks.py::test_nothing_stays",
-    ),
+    note="The official fix is proposed (pull request 21945), but in no release. Equivalent to the same program "
+    "without the call that was refused. Who could rely on the old behaviour: a program whose method calls are "
+    "accepted is as before, and a call that was refused, or failed, raises the same error. A method that was "
+    "kept in a variable can be called again after a refusal.",
 )

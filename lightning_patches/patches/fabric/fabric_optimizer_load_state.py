@@ -27,7 +27,6 @@ PATCH = Patch(
     changes_results=Effect("numbers", "a resumed training goes on with the optimizer's state"),
     affected=(">=2.0.0,<2.0.9",),
     targets=(Target("fabric.wrappers:_FabricOptimizer.load_state_dict", _load_state_dict, adds=True),),
-    calls=("fabric.wrappers:_FabricOptimizer.optimizer()",),
     upstream=Upstream(
         pull_requests=(18488,),
         commit="cf437ed7c6",

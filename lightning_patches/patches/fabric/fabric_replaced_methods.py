@@ -32,7 +32,6 @@ PATCH = Patch(
     changes_results=Effect("numbers", "the method that was put in is called"),
     affected=(">=2.1.0,<2.2.2",),
     targets=(Target(f"{_MODULE}.__setattr__", _setattr),),
-    calls=("fabric.wrappers:_FabricModule.__getattr__()",),
     upstream=Upstream(
         pull_requests=(19705,),
         fixed_in="2.2.2",

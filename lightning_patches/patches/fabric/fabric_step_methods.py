@@ -29,7 +29,6 @@ PATCH = Patch(
     changes_results=Effect("numbers", "gradients are averaged over the ranks"),
     affected=(">=2.0.0,<2.0.2",),
     targets=(Target(f"{_MODULE}.__getattr__", _getattr_steps),),
-    calls=("fabric.wrappers:_FabricModule.forward()",),
     upstream=Upstream(
         pull_requests=(17424,),
         commit="0ee71d6a7a",

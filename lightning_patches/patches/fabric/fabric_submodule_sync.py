@@ -163,10 +163,6 @@ PATCH = Patch(
         Target(f"{_MODULE}._validate_method_access", _method_warning, since="2.0.2", before="2.1.1"),
         Target(f"{_MODULE}._wrap_method_with_module_call_tracker", _method_guard, since="2.1.1"),
     ),
-    calls=(
-        "fabric.plugins.precision.precision:Precision()",
-        "fabric.strategies.strategy:Strategy.precision()",
-    ),
     upstream=Upstream(issues=(20293,)),
     impact=Impact(
         "A model in a ModuleDict (teacher and student, a GAN) that is set up as a whole and called by its parts "
@@ -177,25 +173,22 @@ PATCH = Patch(
             "from outside the model",
         ),
         error="TypeError: '_FabricModule' object is not subscriptable",
+        would_tell="the callback lightning_patches.GradientSyncCheck, which names the ranks that differ. It is this "
+        "bug if a part of what was given to `setup_module` is called, and not the whole",
     ),
-    equivalent_to="the usage that the maintainers recommend: every part that trains is set up on its own",
     note="DDP only. It applies to parts that are reached as attributes or items of what fabric.setup returned, and "
     "for a backward that reaches nothing else: what goes through `.module`, or a reference from before the "
-    "wrapping, still bypasses DDP, as long as it has other parameters than those parts, too. Every rank has to run "
-    "the backward (one that only some ranks run has to go through `.module`, under `fabric.no_backward_sync` or "
-    "through `torch.autograd.grad`): a rank that waits for others for 10 seconds says so. Gradients that only some "
-    "ranks have stay as they are, with a warning. Gradients are averaged after the backward, not during it. With "
-    "mixed precision a part that is called on its own still runs without autocast: put the call under "
-    "`fabric.autocast()`. With torch older than 2.1 nothing is averaged.",
-    relied_on="Programs that go past DDP on purpose, through `.module`, a reference from before the wrapping or "
-    "fabric.no_backward_sync, still bypass it, to the last bit, unless all that they train was also reached through "
-    "the wrapper, be it to look at it: nothing tells the two apart. With a head for each rank that is called through "
-    "the wrapper, gradients are not divided, and a warning names ranks and parts.",
-    relied_on_tests=(
-        "tests/patches/test_fabric_submodule_sync.py::test_what_goes_past_ddp_on_purpose_stays_past_it",
-        "tests/patches/test_fabric_submodule_sync.py::test_what_only_some_ranks_have_is_not_divided",
-    ),
+    "wrapping, still bypasses DDP, as long as it has other parameters than those parts, too. Every rank has to "
+    "run the backward (one that only some ranks run has to go through `.module`, under "
+    "`fabric.no_backward_sync` or through `torch.autograd.grad`): a rank that waits for others for 10 seconds "
+    "says so. Gradients that only some ranks have stay as they are, with a warning. Gradients are averaged "
+    "after the backward, not during it. With mixed precision a part that is called on its own still runs "
+    "without autocast: put the call under `fabric.autocast()`. With torch older than 2.1 nothing is averaged. "
+    "Equivalent to the usage that the maintainers recommend: every part that trains is set up on its own. Who "
+    "could rely on the old behaviour: programs that go past DDP on purpose, through `.module`, a reference "
+    "from before the wrapping or fabric.no_backward_sync, still bypass it, to the last bit, unless all that "
+    "they train was also reached through the wrapper, be it to look at it: nothing tells the two apart. With a "
+    "head for each rank that is called through the wrapper, gradients are not divided, and a warning names "
+    "ranks and parts.",
     after=("fabric-compiled-module", "fabric-mark-forward-method", "fabric-method-guard-hooks"),
-    would_tell_silent="the callback lightning_patches.GradientSyncCheck, which names the ranks that differ. It is this "
-    "bug if a part of what was given to `setup_module` is called, and not the whole",
 )

@@ -48,13 +48,6 @@ PATCH = Patch(
     changes_results=Effect("numbers", "the batch size that is found"),
     affected=(">=2.0.0,<2.6.0",),
     targets=(Target(f"{_SCALING}:_run_power_scaling", _run_power_scaling),),
-    calls=(
-        "pytorch.tuner.batch_size_scaling:_adjust_batch_size()",
-        "pytorch.tuner.batch_size_scaling:_reset_dataloaders()",
-        "pytorch.tuner.batch_size_scaling:_reset_progress()",
-        "pytorch.tuner.batch_size_scaling:_try_loop_run()",
-        "pytorch.utilities.memory:garbage_collection_cuda()",
-    ),
     upstream=Upstream(
         pull_requests=(21187,),
         commit="3998b5d795",

@@ -31,11 +31,6 @@ PATCH = Patch(
     changes_results=Effect("numbers", "those of validation, which uses all of its batches"),
     affected=(">=2.0.0,<2.1.1",),
     targets=(Target("pytorch.tuner.batch_size_scaling:_reset_dataloaders", _reload_val_loader),),
-    calls=(
-        "pytorch.loops.evaluation_loop:_EvaluationLoop.setup_data()",
-        "pytorch.trainer.trainer:Trainer._active_loop()",
-        "pytorch.trainer.trainer:Trainer.validating()",
-    ),
     upstream=Upstream(
         issues=(18394,),
         pull_requests=(18854,),

@@ -54,7 +54,6 @@ PATCH = Patch(
     changes_results=Effect("numbers", "the training uses the learning rate that was found"),
     affected=(">=2.0.0,<2.5.4",),
     targets=(Target(f"{_LR_FINDER}:_lr_find", _apply_suggestion),),
-    calls=("pytorch.trainer.trainer:Trainer.lightning_module()", "pytorch.trainer.trainer:Trainer.optimizers()"),
     upstream=Upstream(
         pull_requests=(21068,),
         commit="3ed9d4edb7",

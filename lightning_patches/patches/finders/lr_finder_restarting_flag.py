@@ -29,7 +29,6 @@ PATCH = Patch(
     changes_results=Effect("numbers", "metrics and random numbers, as a validation at step 0 is left out"),
     affected=(">=2.0.0,<2.3.0",),
     targets=(Target(f"{_LR_FINDER}:_lr_find", _clear_restarting),),
-    calls=("pytorch.loops.loop:_Loop.restarting()",),
     upstream=Upstream(
         issues=(19818,),
         pull_requests=(19819,),

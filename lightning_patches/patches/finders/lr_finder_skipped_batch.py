@@ -23,11 +23,11 @@ def _on_train_batch_end(original: Callable[..., None], namespace: str) -> Callab
 
 PATCH = Patch(
     name="lr-finder-skipped-batch",
+    added="0.2.0",
     title="The learning rate finder goes on where training_step returns None",
     group="crash",
     affected=(">=2.0.0,<2.0.7",),
     targets=(Target("pytorch.tuner.lr_finder:_LRCallback.on_train_batch_end", _on_train_batch_end),),
-    calls=("pytorch.loops.fit_loop:_FitLoop.batch_idx()",),
     upstream=Upstream(
         pull_requests=(18129,),
         commit="28c401ca8e",
@@ -39,7 +39,6 @@ PATCH = Patch(
         ("KeyError: 'loss'", "in on_train_batch_end lr_finder"),
         error="KeyError: 'loss'",
     ),
-    added="0.2.0",
-    note="With one device. With several the search ends as without the patch: where only some ranks skip a batch, the "
-    "others would wait for them, as in the fixed releases.",
+    note="With one device. With several the search ends as without the patch: where only some ranks skip a batch, "
+    "the others would wait for them, as in the fixed releases.",
 )

@@ -47,10 +47,7 @@ PATCH = Patch(
         "from one trial to the next, not where it falls most for the change of the learning rate.",
         ("lr_find suggests a learning rate that is too large",),
     ),
-    # Which learning rate is a good one is a matter of taste, and tuned configurations depend on what this release
-    # suggests. The attribute that 2.5.3 renames at the same time keeps its name.
-    default=False,
-    for_whom="whoever takes the suggestion of the learning rate finder as it is, and finds it too high",
+    opt_in="whoever takes the suggestion of the learning rate finder as it is, and finds it too high",
     signs=(
         "lr_find",
         "LearningRateFinder",

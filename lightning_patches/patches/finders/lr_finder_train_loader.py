@@ -31,7 +31,6 @@ PATCH = Patch(
     changes_results=Effect("order of data", "epoch 0 has all of its batches"),
     affected=(">=2.1.0,<2.5.3",),
     targets=(Target(f"{_LR_FINDER}:_lr_find", _renew_train_loader),),
-    calls=("pytorch.loops.fit_loop:_FitLoop.setup_data()",),
     upstream=Upstream(
         pull_requests=(21056,),
         commit="2676332eac",
@@ -45,8 +44,8 @@ PATCH = Patch(
             "the first epoch after the learning rate finder is too short",
             "no validation in the first epoch after the learning rate finder",
         ),
+        would_tell="how many batches each epoch has. It is this bug if the LearningRateFinder callback is used, and "
+        "epoch 0 lacks as many as its `num_training_steps`",
     ),
     after=("lr-finder-val-loader",),
-    would_tell_silent="how many batches each epoch has. It is this bug if the LearningRateFinder callback is used, and "
-    "epoch 0 lacks as many as its `num_training_steps`",
 )

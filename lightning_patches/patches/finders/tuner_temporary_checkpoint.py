@@ -53,7 +53,6 @@ PATCH = Patch(
     affected=(">=2.0.0,<2.4.0", ">=2.6.0,<=2.6.6"),
     targets=(Target("fabric.utilities.cloud_io:_load", _load),),
     witnesses=(f"{_LR_FINDER}:_lr_find", f"{_BATCH_SIZE}:_scale_batch_size"),
-    calls=("fabric.utilities.cloud_io:get_filesystem()",),
     upstream=Upstream(
         pull_requests=(21758,),
         commit="fe6b1cc4e8",
@@ -64,12 +63,9 @@ PATCH = Patch(
         "saved hyperparameters hold anything but plain values.",
         ("Weights only load failed", "WeightsUnpickler error: Unsupported global"),
         error="_pickle.UnpicklingError: Weights only load failed.",
+        frames=("/tuner/lr_finder.py", "/tuner/batch_size_scaling.py"),
     ),
-    further_than_upstream="The official change, in no release yet, adds an argument for the learning rate finder "
-    "that the user has to pass. Here nothing has to be passed, and the batch size finder works as well.",
-    equivalent_to="the same search with a model whose hyperparameters are plain values",
-    default=False,
-    for_whom="whoever searches a learning rate or batch size with default_root_dir on a remote file system, or in "
+    opt_in="whoever searches a learning rate or batch size with default_root_dir on a remote file system, or in "
     "ranks that torchrun or SLURM has started",
     signs=(
         "SLURM_STEP_ID lr_find",
@@ -77,10 +73,12 @@ PATCH = Patch(
         "TORCHELASTIC_RUN_ID lr_find",
         "TORCHELASTIC_RUN_ID LearningRateFinder",
     ),
-    note="For searches whose default_root_dir is a remote file system, or with ranks that torchrun or SLURM started: a "
-    "local file is read by own-checkpoint-load, in the default set. Opt-in, as the file is not compared with what was "
-    "written: whoever can write to that directory while the search runs can have code run. Every other checkpoint is "
-    "loaded as before.",
+    note="For searches whose default_root_dir is a remote file system, or with ranks that torchrun or SLURM "
+    "started: a local file is read by own-checkpoint-load, in the default set. Opt-in, as the file is not "
+    "compared with what was written: whoever can write to that directory while the search runs can have code "
+    "run. Every other checkpoint is loaded as before. Goes further than the official fix: the official change, "
+    "in no release yet, adds an argument for the learning rate finder that the user has to pass. Here nothing "
+    "has to be passed, and the batch size finder works as well. Equivalent to the same search with a model "
+    "whose hyperparameters are plain values.",
     after=("own-checkpoint-load",),
-    frames=("/tuner/lr_finder.py", "/tuner/batch_size_scaling.py"),
 )

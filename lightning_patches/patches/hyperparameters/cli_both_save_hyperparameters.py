@@ -37,7 +37,6 @@ PATCH = Patch(
     group="crash",
     affected=(">=2.4.0,<2.5.0",),
     targets=(Target("pytorch.loggers.utilities:_log_hyperparams", _log_hyperparams),),
-    calls=("pytorch.trainer.trainer:Trainer.lightning_module()",),
     upstream=Upstream(
         pull_requests=(20221,),
         commit="a9125c25bf",
@@ -51,6 +50,6 @@ PATCH = Patch(
         error="RuntimeError: Error while merging hparams: the keys ['_class_path'] are present in both the "
         "LightningModule's and LightningDataModule's hparams but have different values.",
     ),
-    note="Where only one of them has saved its class, it is logged as before; from 2.5.0 on it is not. 2.3 fails "
-    "as well, for another reason: it saves what the parser has, class_path and init_args.",
+    note="Where only one of them has saved its class, it is logged as before; from 2.5.0 on it is not. 2.3 fails as "
+    "well, for another reason: it saves what the parser has, class_path and init_args.",
 )

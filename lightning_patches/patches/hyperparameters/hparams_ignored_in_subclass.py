@@ -38,11 +38,6 @@ PATCH = Patch(
     changes_results=Effect("files", "the hyperparameters that are saved"),
     affected=(">=2.0.0,<2.6.1",),
     targets=(Target(_SAVE, _of_base_class),),
-    # Opt-in: a subclass may go on using self.hparams.<name> of an ignored argument, and checkpoints without it
-    # need the argument when they are loaded.
-    default=False,
-    for_whom="whoever leaves an argument out by save_hyperparameters(ignore=...), and has a base class that saves it",
-    signs=("save_hyperparameters ignore",),
     upstream=Upstream(
         pull_requests=(21490,),
         commit="14a3902aaf",
@@ -54,7 +49,9 @@ PATCH = Patch(
         "hyperparameters as well.",
         ("ignored hyperparameter is in the checkpoint", "ignore has no effect in subclass"),
     ),
-    note="Opt-in: self.hparams no longer has the ignored name, and load_from_checkpoint needs it as an argument. "
-    "An OmegaConf object that was passed in is left as it is; the official fix takes the name out of it.",
+    opt_in="whoever leaves an argument out by save_hyperparameters(ignore=...), and has a base class that saves it",
+    signs=("save_hyperparameters ignore",),
+    note="Opt-in: self.hparams no longer has the ignored name, and load_from_checkpoint needs it as an argument. An "
+    "OmegaConf object that was passed in is left as it is; the official fix takes the name out of it.",
     after=("dataclass-hparams",),
 )

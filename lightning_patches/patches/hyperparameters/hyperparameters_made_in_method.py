@@ -21,6 +21,7 @@ def _get_init_args(original: Callable[..., Any], namespace: str) -> Callable[...
 
 PATCH = Patch(
     name="hyperparameters-made-in-method",
+    added="0.2.0",
     title="save_hyperparameters works in a module that a method of another module makes",
     group="crash",
     affected=(">=2.0.0,<2.6.0",),
@@ -37,7 +38,6 @@ PATCH = Patch(
         ("in _get_init_args", "KeyError: in save_hyperparameters"),
         error="KeyError: '...'",
     ),
-    added="0.2.0",
-    note="The official fix passes over all methods but __init__. Here one that has variables of the same names is read "
-    "as before: what a program saves today does not change.",
+    note="The official fix passes over all methods but __init__. Here one that has variables of the same names is "
+    "read as before: what a program saves today does not change.",
 )

@@ -19,6 +19,7 @@ def _is_picklable(original: Callable[..., bool], namespace: str) -> Callable[...
 
 PATCH = Patch(
     name="unpicklable-hyperparameters",
+    added="0.2.0",
     title="A hyperparameter that cannot be pickled is left out, whatever error says so",
     group="crash",
     affected=(">=2.0.0,<2.0.1.post0",),
@@ -35,5 +36,4 @@ PATCH = Patch(
         ("TypeError: cannot pickle '_thread.lock' object",),
         error="TypeError: cannot pickle '_thread.lock' object",
     ),
-    added="0.2.0",
 )

@@ -78,9 +78,11 @@ PATCH = Patch(
     name="import-without-pkg-resources",
     title="Lightning can be imported where setuptools has no pkg_resources",
     group="compat",
-    for_import=True,
-    affected=(">=2.0.0,<2.4.0",),
-    affected_1x=(">=1.5.0,<2.0.0",),
+    affected=(
+        ">=1.5.0,<2.0.0",
+        ">=2.0.0,<2.4.0",
+    ),
+    only_with=("setuptools>=82",),
     targets=(
         Target("fabric:__import__", _import_statement_apart, adds=True, early=True, since="1.9.0"),
         Target("lite:__import__", _import_statement_apart, adds=True, early=True, since="1.8.0", before="1.9.0"),
@@ -88,21 +90,15 @@ PATCH = Patch(
         _statements.answered("pytorch.utilities.imports", _answer, before="1.8.0"),
     ),
     upstream=Upstream(pull_requests=(20081,), fixed_in="2.4.0"),
-    only_with=("setuptools>=82",),
     impact=Impact(
         "import lightning fails where setuptools is 82 or newer or is not installed, as in a new environment of "
         "Python 3.12 and later.",
         ("No module named 'pkg_resources'",),
         error="ModuleNotFoundError: No module named 'pkg_resources'",
     ),
-    further_than_upstream="also where pkg_resources is there but cannot be imported, because it is too old for the "
-    "running Python: the official fix does not import it at all",
     note="Where pkg_resources can be imported it is imported and called as before. Works only if lightning_patches "
-    "comes before the first import of Lightning.",
-    relied_on="A program that has pkg_resources, and looks there for the namespace packages that Lightning "
-    "declares, finds them: it is imported and called as before.",
-    relied_on_tests=(
-        "tests/patches/test_import_without_pkg_resources.py::test_the_real_one_is_asked_where_it_is_there",
-        "tests/patches/test_import_without_pkg_resources_1x.py::test_the_real_one_is_asked_where_it_is_there",
-    ),
+    "comes before the first import of Lightning. Goes further than the official fix: also where pkg_resources "
+    "is there but cannot be imported, because it is too old for the running Python: the official fix does not "
+    "import it at all. Who could rely on the old behaviour: a program that has pkg_resources, and looks there "
+    "for the namespace packages that Lightning declares, finds them: it is imported and called as before.",
 )

@@ -22,9 +22,7 @@ PATCH = Patch(
     added="0.2.0",
     title="Lightning 1.7 can be imported with the torchmetrics of today",
     group="compat",
-    for_import=True,
-    affected=(),
-    affected_1x=(">=1.7.0,<1.8.0",),
+    affected=(">=1.7.0,<1.8.0",),
     targets=(_statements.answered("pytorch.callbacks.progress.rich_progress", _answer),),
     upstream=Upstream(fixed_in="1.8.0"),
     impact=Impact(

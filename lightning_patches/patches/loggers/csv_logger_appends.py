@@ -45,6 +45,7 @@ def _size(path: str) -> int:
 
 PATCH = Patch(
     name="csv-logger-appends",
+    added="0.2.0",
     title="CSVLogger adds new rows to its file instead of writing the whole file again",
     group="performance",
     affected=(">=2.0.0,<2.1.0",),
@@ -59,8 +60,7 @@ PATCH = Patch(
         "With CSVLogger, each line that is logged writes all earlier ones again: the longer a run, the slower it gets.",
         ("CSVLogger gets slower and slower", "metrics.csv is written again at every step"),
     ),
-    added="0.2.0",
     note="The rows stay in memory, as they do below 2.1.0, and are written as a whole where a new column comes in, "
-    "where the file was changed by others, and on file systems that are not local. A program that changes a row of "
-    "logger.experiment.metrics after it was written does not find that in the file.",
+    "where the file was changed by others, and on file systems that are not local. A program that changes a "
+    "row of logger.experiment.metrics after it was written does not find that in the file.",
 )

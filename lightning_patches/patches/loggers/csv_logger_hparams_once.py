@@ -39,12 +39,12 @@ def _frozen(value: Any) -> Any:
 
 PATCH = Patch(
     name="csv-logger-hparams-once",
+    added="0.2.0",
     title="CSVLogger writes hparams.yaml once, and not with every line of metrics",
     group="performance",
     changes_results=Effect("files", "hparams.yaml is not written again as long as nothing in it changes"),
     affected=(">=2.0.0,<2.5.1",),
     targets=(Target("pytorch.loggers.csv_logs:ExperimentWriter.save", _save),),
-    calls=("pytorch.loggers.csv_logs:ExperimentWriter()",),
     upstream=Upstream(
         pull_requests=(20594,),
         commit="1f5add327f",
@@ -56,8 +56,7 @@ PATCH = Patch(
         "there are.",
         ("CSVLogger is slow with many hyperparameters", "hparams.yaml is written at every step"),
     ),
-    added="0.2.0",
     note="The first line of metrics still writes it, and so does each change. Hyperparameters that are not made of "
-    "numbers, texts, lists and dicts alone are written as before, since nothing tells whether they have changed. A "
-    "file that was deleted meanwhile comes back with the next change.",
+    "numbers, texts, lists and dicts alone are written as before, since nothing tells whether they have "
+    "changed. A file that was deleted meanwhile comes back with the next change.",
 )

@@ -24,12 +24,12 @@ def _get_next_version(original: Callable[..., int], namespace: str) -> Callable[
 
 PATCH = Patch(
     name="csv-logger-relative-directory",
+    added="0.2.0",
     title="CSVLogger with a relative directory, and Fabric's, does not write over version_0",
     group="correctness",
     changes_results=Effect("files", "each run has a folder of its own"),
     affected=(">=2.0.0,<2.0.6",),
     targets=(Target("fabric.loggers.csv_logs:CSVLogger._get_next_version", _get_next_version),),
-    calls=("fabric.loggers.csv_logs:CSVLogger.name()",),
     upstream=Upstream(
         pull_requests=(17986, 17139),
         commit="356f5d0c65",
@@ -42,10 +42,8 @@ PATCH = Patch(
         "writes each run over version_0: the metrics of the run before are lost.",
         ("metrics.csv of the last run is gone", "CSVLogger always writes to version_0"),
     ),
-    default=False,
-    for_whom="whoever uses Fabric's CSVLogger, or one with a relative directory",
+    opt_in="whoever uses Fabric's CSVLogger, or one with a relative directory",
     signs=("CSVLogger",),
-    added="0.2.0",
-    after=("logger-version-folder-names",),
     note="Opt-in, as a script may look for the newest run in version_0.",
+    after=("logger-version-folder-names",),
 )

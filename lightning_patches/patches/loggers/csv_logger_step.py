@@ -46,9 +46,9 @@ PATCH = Patch(
         "every 100 rows: the steps in the file repeat themselves, and with flush_logs_every_n_steps=1 all are 0.",
         ("step in metrics.csv starts again at 0", "every row of metrics.csv has step 0"),
     ),
-    equivalent_to="log_metrics(..., step=N) with the number of the row, as Lightning 2.0.5 to 2.0.9 count it",
-    note="Concerns log_metrics without a step, which happens with Fabric only: the Trainer always gives one.",
-    relied_on="Rows with a step of their own, and the first rows of a file, are as before. A script that "
-    "tells where the file was written by the steps that start again finds one series of steps instead.",
-    relied_on_tests=("tests/patches/test_csv_logger_step.py::test_steps_that_are_given_stay",),
+    note="Concerns log_metrics without a step, which happens with Fabric only: the Trainer always gives one. "
+    "Equivalent to log_metrics(..., step=N) with the number of the row, as Lightning 2.0.5 to 2.0.9 count it. "
+    "Who could rely on the old behaviour: Rows with a step of their own, and the first rows of a file, are as "
+    "before. A script that tells where the file was written by the steps that start again finds one series of "
+    "steps instead.",
 )

@@ -32,6 +32,7 @@ def _root(self: Any) -> Any:
 
 PATCH = Patch(
     name="logger-version-folder-names",
+    added="0.2.0",
     title="Loggers pass over a folder such as version_best when they look for the next version",
     group="crash",
     affected=(">=2.0.0,<2.1.1",),
@@ -40,13 +41,6 @@ PATCH = Patch(
         Target("fabric.loggers.csv_logs:CSVLogger._get_next_version", _next(_below_root), since="2.0.6"),
         Target("fabric.loggers.tensorboard:TensorBoardLogger._get_next_version", _next(_below_root)),
         Target("pytorch.loggers.tensorboard:TensorBoardLogger._get_next_version", _next(_root)),
-    ),
-    calls=(
-        "fabric.loggers.csv_logs:CSVLogger.name()",
-        "fabric.loggers.csv_logs:CSVLogger.root_dir()",
-        "pytorch.loggers.csv_logs:CSVLogger.root_dir()",
-        "fabric.loggers.tensorboard:TensorBoardLogger.name()",
-        "pytorch.loggers.tensorboard:TensorBoardLogger.root_dir()",
     ),
     upstream=Upstream(
         pull_requests=(18897,),
@@ -60,5 +54,4 @@ PATCH = Patch(
         ("ValueError: invalid literal for int() with base 10: 'best'", "in _get_next_version"),
         error="ValueError: invalid literal for int() with base 10: 'best'",
     ),
-    added="0.2.0",
 )

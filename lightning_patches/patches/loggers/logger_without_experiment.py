@@ -31,11 +31,11 @@ def _call_setup_hook(original: Callable[..., None], namespace: str) -> Callable[
 
 PATCH = Patch(
     name="logger-without-experiment",
+    added="0.2.0",
     title="A logger of one's own needs no attribute experiment",
     group="crash",
     affected=(">=2.0.5,<2.0.8",),
     targets=(Target("pytorch.trainer.call:_call_setup_hook", _call_setup_hook),),
-    calls=("pytorch.trainer.trainer:Trainer.loggers()",),
     upstream=Upstream(
         pull_requests=(18093,),
         commit="281d6a27d1",
@@ -46,5 +46,4 @@ PATCH = Patch(
         ("object has no attribute 'experiment'",),
         error="AttributeError: '...' object has no attribute 'experiment'",
     ),
-    added="0.2.0",
 )

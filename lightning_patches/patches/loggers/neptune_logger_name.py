@@ -20,21 +20,19 @@ def _getattr(original: None, namespace: str) -> Any:
 
 PATCH = Patch(
     name="neptune-logger-name",
+    added="0.2.0",
     title="NeptuneLogger can be imported, and says when it is used that it is gone",
     group="compat",
     affected=(">=2.6.4,<=2.6.6",),
     targets=(Target("pytorch.loggers:__getattr__", _getattr, adds=True),),
-    calls=("pytorch.loggers.neptune:NeptuneLogger()",),
     upstream=Upstream(pull_requests=(21572,)),
     impact=Impact(
         "Packages that import NeptuneLogger at their top, whether they use it or not, cannot be imported.",
         ("cannot import name 'NeptuneLogger' from 'lightning.pytorch.loggers'",),
         error="ImportError: cannot import name 'NeptuneLogger' from 'lightning.pytorch.loggers' (...)",
     ),
-    default=False,
-    added="0.2.0",
-    for_whom="whoever cannot import a package because it imports NeptuneLogger and does not use it",
+    opt_in="whoever cannot import a package because it imports NeptuneLogger and does not use it",
     signs=("NeptuneLogger",),
-    equivalent_to="importing it from lightning.pytorch.loggers.neptune",
-    note="Opt-in, as a program that asks by ImportError whether there is one would find it.",
+    note="Opt-in, as a program that asks by ImportError whether there is one would find it. Equivalent to importing "
+    "it from lightning.pytorch.loggers.neptune.",
 )

@@ -31,7 +31,6 @@ PATCH = Patch(
     group="performance",
     affected=(">=2.0.0,<=2.6.6",),
     targets=(Target(f"{_RESULT}:_ResultCollection._extract_batch_size", _extract),),
-    calls=(f"{_DATA}:_extract_batch_size()", f"{_RESULT}:_Metadata.is_mean_reduction()"),
     upstream=Upstream(issues=(10349, 10093)),
     impact=Impact(
         "For a mean over the epoch the first self.log of each step walks through the batch, and warns, once for each "
@@ -41,9 +40,8 @@ PATCH = Patch(
             "_extract_batch_size is replaced by hand",
         ),
     ),
-    default=False,
-    for_whom="whoever logs without batch_size= in a model whose batches are made of many tensors, such as graphs",
-    equivalent_to="self.log(name, value, batch_size=...) with the size of the batch's first tensor",
+    opt_in="whoever logs without batch_size= in a model whose batches are made of many tensors, such as graphs",
     note="Opt-in, as the warning tells that the mean may be weighted wrong. self.log(name, value, "
-    "batch_size=len(batch[0])) says the size: the batch is not looked at then, and the mean is weighted right.",
+    "batch_size=len(batch[0])) says the size: the batch is not looked at then, and the mean is weighted right. "
+    "Equivalent to self.log(name, value, batch_size=...) with the size of the batch's first tensor.",
 )

@@ -64,12 +64,11 @@ PATCH = Patch(
             "LightningModule.log is kept out of torch.compile by torch._dynamo.disable, torch.compiler.disable",
         ),
         error="torch._dynamo.exc.InternalTorchDynamoError: AttributeError: 'method' object has no attribute '__dict__'",
+        frames=("torch/_dynamo/",),
     ),
-    equivalent_to="the same training without torch.compile",
-    note="torch.compile stops at each self.log and goes on after it, as with the official fix.",
-    relied_on="A module that is not compiled logs as before. fullgraph=True and self.log do not go together "
-    "without it: with torch 2.6, which can compile self.log, stock 2.5.1 and 2.6.1 end at the first one.",
-    relied_on_tests=("tests/patches/test_compiled_log.py::test_what_is_not_compiled_logs_as_before",),
+    note="torch.compile stops at each self.log and goes on after it, as with the official fix. Equivalent to the "
+    "same training without torch.compile. Who could rely on the old behaviour: a module that is not compiled "
+    "logs as before. fullgraph=True and self.log do not go together without it: with torch 2.6, which can "
+    "compile self.log, stock 2.5.1 and 2.6.1 end at the first one.",
     after=("logged-number-precision",),
-    frames=("torch/_dynamo/",),
 )

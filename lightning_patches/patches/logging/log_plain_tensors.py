@@ -193,28 +193,14 @@ PATCH = Patch(
         Target(f"{_MODULE}:LightningModule.log", _log),
         Target(f"{_RESULT}:_ResultCollection.log", _log_result),
     ),
-    calls=(
-        "fabric.utilities.device_dtype_mixin:_DeviceDtypeModuleMixin.device()",
-        "pytorch.trainer.connectors.logger_connector.fx_validator:_FxValidator.check_logging_and_get_default_levels()",
-        "pytorch.trainer.connectors.logger_connector.logger_connector:_LoggerConnector.should_reset_tensors()",
-        f"{_RESULT}:_ResultCollection._extract_batch_size()",
-        f"{_RESULT}:_ResultCollection.reset()",
-        f"{_RESULT}:_ResultMetric.to()",
-        "pytorch.trainer.trainer:Trainer._results()",
-        "pytorch.trainer.trainer:Trainer.logger()",
-        "pytorch.trainer.trainer:Trainer.strategy()",
-        "pytorch.trainer.trainer:Trainer.training()",
-        "pytorch.utilities.signature_utils:is_param_in_hook_signature()",
-    ),
     upstream=Upstream(issues=(20388,)),
     impact=Impact(
         "Each self.log looks through its value three times for what may be nested in it, and makes two new objects of "
         "its options, only to see that they are those of the last step.",
         ("self.log is slow", "apply_to_collection takes long in self.log"),
     ),
-    equivalent_to="the same training, with a plain tensor taken as it is, and the options compared one by one",
-    relied_on="Values that are no plain tensor of one element, options that are not the very ones that are kept, a "
-    "Trainer's subclass, records of a class that a program has put in, steps of Lightning's that it has replaced, and "
-    "whatever ends in an error or a warning go Lightning's way.",
-    relied_on_tests=("tests/patches/test_log_plain_tensors.py::test_what_is_not_plain_goes_lightnings_way",),
+    note="Equivalent to the same training, with a plain tensor taken as it is, and the options compared one by one. "
+    "Who could rely on the old behaviour: Values that are no plain tensor of one element, options that are not "
+    "the very ones that are kept, a Trainer's subclass, records of a class that a program has put in, steps of "
+    "Lightning's that it has replaced, and whatever ends in an error or a warning go Lightning's way.",
 )

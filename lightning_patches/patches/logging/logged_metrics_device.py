@@ -29,7 +29,6 @@ PATCH = Patch(
     affected=(">=2.1.0,<2.4.0",),
     targets=(Target(f"{_RESULT}:_ResultCollection.update_metrics", _update_metrics),),
     witnesses=(f"{_RESULT}:_ResultCollection.log",),
-    calls=("pytorch.trainer.connectors.logger_connector.result:_ResultMetric.to()",),
     upstream=Upstream(
         issues=(19813, 18803),
         pull_requests=(19814,),

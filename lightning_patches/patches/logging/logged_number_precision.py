@@ -28,7 +28,6 @@ PATCH = Patch(
     changes_results=Effect("numbers", "those that are logged in half precision"),
     affected=(">=2.0.0,<2.1.3",),
     targets=(Target("pytorch.core.module:LightningModule.log", _log_number),),
-    calls=("fabric.utilities.device_dtype_mixin:_DeviceDtypeModuleMixin.device()",),
     upstream=Upstream(pull_requests=(19046,), commit="1fcb4ae637", fixed_in="2.1.3"),
     impact=Impact(
         "With precision='bf16-true' or '16-true', Python numbers passed to self.log lose all but the first two or "

@@ -19,6 +19,7 @@ def _log_metrics(original: Callable[..., None], namespace: str) -> Callable[...,
 
 PATCH = Patch(
     name="logged-step-whole",
+    added="0.2.0",
     title="Loggers get the step that was logged as step as an int",
     group="crash",
     changes_results=Effect("files", "the step is written as a whole number"),
@@ -28,7 +29,6 @@ PATCH = Patch(
             "pytorch.trainer.connectors.logger_connector.logger_connector:_LoggerConnector.log_metrics", _log_metrics
         ),
     ),
-    calls=("pytorch.trainer.trainer:Trainer.loggers()",),
     upstream=Upstream(
         issues=(20692,),
         pull_requests=(20830,),
@@ -42,8 +42,6 @@ PATCH = Patch(
         ("step can be a float", "TypeError: 'float' object cannot be interpreted as an integer"),
         error="TypeError: 'float' object cannot be interpreted as an integer",
     ),
-    default=False,
-    for_whom="whoever logs a value named step, and has a logger that refuses it",
-    added="0.2.0",
+    opt_in="whoever logs a value named step, and has a logger that refuses it",
     note="Opt-in, as the files of others change.",
 )

@@ -41,6 +41,6 @@ PATCH = Patch(
         ("[Callback]ModelCheckpoint{'monitor':", "[Callback]EarlyStopping{'monitor':"),
         error="FileNotFoundError: [Errno 2] No such file or directory: ...[Callback]ModelCheckpoint{'monitor': ...",
     ),
-    note="Only where saving under the action's name has failed. The official fix changes the names of all files that a "
-    "profiler writes; here those that could be written stay.",
+    note="Only where saving under the action's name has failed. The official fix changes the names of all files "
+    "that a profiler writes; here those that could be written stay.",
 )

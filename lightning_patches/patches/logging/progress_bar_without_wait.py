@@ -46,19 +46,10 @@ PATCH = Patch(
     name="progress-bar-without-wait",
     title="A metric for the progress bar is read from the GPU when it is shown, not at each step",
     group="performance",
-    default=False,
-    for_whom="whoever logs with prog_bar=True in fast steps on a GPU",
-    signs=("prog_bar",),
     affected=(">=2.0.0,<=2.6.6",),
     targets=(
         Target(f"{_RESULT}:_ResultCollection.metrics", _metrics),
         Target(f"{_CONNECTOR}.progress_bar_metrics", _progress_bar_metrics),
-    ),
-    calls=(
-        "fabric.utilities.apply_func:convert_tensors_to_scalars()",
-        "pytorch.trainer.connectors.logger_connector.result:_ResultCollection._forked_name()",
-        "pytorch.trainer.connectors.logger_connector.result:_ResultCollection._get_cache()",
-        "pytorch.trainer.connectors.logger_connector.result:_ResultCollection.valid_items()",
     ),
     upstream=Upstream(issues=(21232,)),
     impact=Impact(
@@ -70,8 +61,10 @@ PATCH = Patch(
             "metrics of the progress bar are computed without a progress bar",
         ),
     ),
-    equivalent_to="self.log(..., prog_bar=False), where no progress bar is shown",
-    note="Opt-in: for fast steps on a GPU, with prog_bar=True and a bar that is refreshed seldom. On a "
-    "CPU there is nothing to wait for, and reading takes longer. The same numbers are shown at the same time; a "
-    "tensor that a program itself puts into trainer.progress_bar_metrics becomes a number, too.",
+    opt_in="whoever logs with prog_bar=True in fast steps on a GPU",
+    signs=("prog_bar",),
+    note="Opt-in: for fast steps on a GPU, with prog_bar=True and a bar that is refreshed seldom. On a CPU there is "
+    "nothing to wait for, and reading takes longer. The same numbers are shown at the same time; a tensor that "
+    "a program itself puts into trainer.progress_bar_metrics becomes a number, too. Equivalent to "
+    "self.log(..., prog_bar=False), where no progress bar is shown.",
 )

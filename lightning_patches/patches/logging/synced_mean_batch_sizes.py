@@ -38,24 +38,16 @@ PATCH = Patch(
     changes_results=Effect("numbers", "logged means over ranks with unequal numbers of samples"),
     affected=(">=2.0.7,<=2.6.6",),
     targets=(Target(f"{_RESULT}:_ResultMetric.compute", _compute),),
-    calls=(
-        "pytorch.strategies.ddp:DDPStrategy.reduce()",
-        "pytorch.trainer.connectors.logger_connector.result:_Metadata.is_mean_reduction()",
-        "pytorch.trainer.connectors.logger_connector.result:_Metadata.sync()",
-        "pytorch.trainer.connectors.logger_connector.result:_Sync.__call__()",
-        "pytorch.trainer.connectors.logger_connector.result:_Sync.should()",
-    ),
     upstream=Upstream(issues=(21838, 12354), pull_requests=(21839,)),
     impact=Impact(
         "With self.log(..., on_epoch=True, sync_dist=True) and ranks that saw unequal numbers of samples, the mean "
         "of an epoch is too large: 1.25 where each value was 1.",
         ("epoch mean is wrong with sync_dist and uneven batches", "sync_dist mean too large"),
     ),
-    equivalent_to="logging a torchmetrics.MeanMetric that is updated with the batch sizes as weights",
-    note="The ranks' numbers of samples are averaged before they divide; the average of whole numbers was "
-    "truncated to a whole number. A strategy with a reduce of its own gets what it gets without the patch.",
-    relied_on="Ranks with equal numbers of samples log the same means as before. With unequal ones the mean "
-    "changes to the right one, and with it what monitors it: a threshold that was tuned to the wrong one has to "
-    "be set anew.",
-    relied_on_tests=("tests/patches/test_synced_mean_batch_sizes.py::test_equal_numbers_stay_as_they_are",),
+    note="The ranks' numbers of samples are averaged before they divide; the average of whole numbers was truncated "
+    "to a whole number. A strategy with a reduce of its own gets what it gets without the patch. Equivalent to "
+    "logging a torchmetrics.MeanMetric that is updated with the batch sizes as weights. Who could rely on the "
+    "old behaviour: Ranks with equal numbers of samples log the same means as before. With unequal ones the "
+    "mean changes to the right one, and with it what monitors it: a threshold that was tuned to the wrong one "
+    "has to be set anew.",
 )

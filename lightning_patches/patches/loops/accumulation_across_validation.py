@@ -43,10 +43,6 @@ PATCH = Patch(
     changes_results=Effect("numbers", "gradients from before a validation count"),
     affected=(">=2.0.0,<2.1.0",),
     targets=(Target(f"{_LOOP}.on_run_start", _on_run_start),),
-    calls=(
-        "pytorch.loops.fit_loop:_FitLoop._should_accumulate()",
-        "pytorch.trainer.trainer:Trainer.lightning_module()",
-    ),
     upstream=Upstream(
         pull_requests=(18710,),
         commit="a26424e89e",

@@ -58,21 +58,14 @@ PATCH = Patch(
         Target(f"{_CONNECTOR}.restore_loops", _restore_progress),
         Target("pytorch.trainer.trainer:Trainer._teardown", _put_progress_back),
     ),
-    calls=(
-        "pytorch.loops.loop:_Loop.state_dict()",
-        "pytorch.loops.progress:_OptimizationProgress.load_state_dict()",
-        "pytorch.loops.progress:_Progress.load_state_dict()",
-        "pytorch.loops.training_epoch_loop:_TrainingEpochLoop.on_load_checkpoint()",
-    ),
     upstream=Upstream(issues=(20052, 19558), pull_requests=(21714,)),
     impact=Impact(
         "trainer.test(ckpt_path=...) logs its results at the step where the training ended, or at epoch 0 and "
         "step 0 in a new script, rather than at those of the checkpoint.",
         ("test is logged at step 0", "trainer.test with a checkpoint logs the last epoch"),
     ),
-    equivalent_to="epoch and global_step as they stand in the checkpoint",
-    default=False,
-    for_whom="whoever compares the test results of several checkpoints in one logger",
+    opt_in="whoever compares the test results of several checkpoints in one logger",
     note="Opt-in: scripts that look up their test results at step 0, or at the last step, find them elsewhere. "
-    "Afterwards the Trainer is where it was before, so that fit() goes on from there.",
+    "Afterwards the Trainer is where it was before, so that fit() goes on from there. Equivalent to epoch and "
+    "global_step as they stand in the checkpoint.",
 )

@@ -17,6 +17,7 @@ def _fit(original: Callable[..., None], namespace: str) -> Callable[..., None]:
 
 PATCH = Patch(
     name="fit-resets-should-stop",
+    added="0.1.0",
     title="A Trainer that was stopped early can fit again",
     group="correctness",
     changes_results=Effect("numbers", "another fit trains"),
@@ -24,5 +25,4 @@ PATCH = Patch(
     targets=(Target("pytorch.trainer.trainer:Trainer.fit", _fit),),
     upstream=Upstream(pull_requests=(19177,), commit="40c682e930", fixed_in="2.5.1"),
     impact=Impact("After a fit that was stopped early, the next fit of the same Trainer trains nothing."),
-    added="0.1.0",
 )

@@ -170,11 +170,6 @@ PATCH = Patch(
         Target(f"{_CALL}:_call_callback_hooks", _call_callback_hooks),
         Target(f"{_CALL}:_call_strategy_hook", _call_strategy_hook),
     ),
-    calls=(
-        "pytorch.profilers.profiler:Profiler.profile()",
-        "pytorch.trainer.trainer:Trainer.lightning_module()",
-        "pytorch.trainer.trainer:Trainer.strategy()",
-    ),
     upstream=Upstream(issues=(20388,)),
     impact=Impact(
         "The Trainer names the current hook on the model with torch's slow way to set an attribute, 44 times a step, "
@@ -182,14 +177,9 @@ PATCH = Patch(
         "step of a small model.",
         ("training with the Trainer is slower than the same loop in plain PyTorch", "Trainer overhead small model"),
     ),
-    equivalent_to="the same training, with the hook's name put into the module's attributes directly, and without the "
-    "profiler that does nothing",
-    relied_on="A module, or a class of modules, that sets attributes in its own way, whoever has wrapped "
-    "torch.nn.Module.__setattr__, and every profiler but the Trainer's own that does nothing, or that one with "
-    "something put in its place, get each of these calls as before; debug messages of Lightning's come if they are "
-    "switched on.",
-    relied_on_tests=(
-        "tests/patches/test_hook_calls.py::test_what_sets_attributes_in_its_own_way_sees_each",
-        "tests/patches/test_hook_calls.py::test_what_is_put_in_place_of_the_profiler_that_does_nothing_is_called",
-    ),
+    note="Equivalent to the same training, with the hook's name put into the module's attributes directly, and "
+    "without the profiler that does nothing. Who could rely on the old behaviour: a module, or a class of "
+    "modules, that sets attributes in its own way, whoever has wrapped torch.nn.Module.__setattr__, and every "
+    "profiler but the Trainer's own that does nothing, or that one with something put in its place, get each "
+    "of these calls as before; debug messages of Lightning's come if they are switched on.",
 )

@@ -35,10 +35,6 @@ PATCH = Patch(
     group="crash",
     affected=(">=2.0.0,<2.6.4",),
     targets=(Target(_SETUP_DATA, _setup_data_without_validation),),
-    calls=(
-        "fabric.utilities.warnings:PossibleUserWarning()",
-        "pytorch.trainer.trainer:Trainer.loggers()",
-    ),
     upstream=Upstream(
         pull_requests=(21560,),
         commit="9dc525c2bf",

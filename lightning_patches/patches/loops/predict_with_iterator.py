@@ -22,6 +22,7 @@ def _predict_step(original: Callable[..., None], namespace: str) -> Callable[...
 
 PATCH = Patch(
     name="predict-with-iterator",
+    added="0.2.0",
     title="predict(return_predictions=False) works if predict_step takes dataloader_iter",
     group="crash",
     affected=(">=2.1.0,<2.5.0",),
@@ -37,5 +38,4 @@ PATCH = Patch(
         ("cannot access local variable 'any_on_epoch' where it is not associated with a value",),
         error="UnboundLocalError: cannot access local variable 'any_on_epoch' where it is not associated with a value",
     ),
-    added="0.2.0",
 )

@@ -29,7 +29,6 @@ PATCH = Patch(
     group="crash",
     affected=(">=2.5.0,<2.5.1",),
     targets=(Target(f"{_LOOP}.increment_progress_to_evaluation_end", _increment_progress),),
-    calls=("pytorch.loops.evaluation_loop:_EvaluationLoop.max_batches()",),
     upstream=Upstream(
         issues=(20565,),
         pull_requests=(20624,),
@@ -41,6 +40,6 @@ PATCH = Patch(
         "Resuming fails if the validation data is a stream, an IterableDataset without a length.",
         ("OverflowError: cannot convert float infinity to integer",),
         error="OverflowError: cannot convert float infinity to integer",
+        frames=("/loops/",),
     ),
-    frames=("/loops/",),
 )

@@ -69,11 +69,6 @@ PATCH = Patch(
         Target("pytorch.loops.loop:_Loop.load_state_dict", _load_state_dict),
         Target(f"{_EPOCH_LOOP}.on_run_start", _on_run_start),
     ),
-    calls=(
-        "pytorch.trainer.trainer:Trainer.ckpt_path()",
-        "pytorch.trainer.trainer:Trainer.current_epoch()",
-        "pytorch.utilities.combined_loader:CombinedLoader.flattened()",
-    ),
     upstream=Upstream(
         pull_requests=(20775,),
         commit="25b1343f1c",
@@ -89,9 +84,9 @@ PATCH = Patch(
             "loss differs after resume with shuffled data",
         ),
     ),
-    note="Each iterator of a DataLoader draws a random number. With one of them less, a resumed training draws other "
-    "numbers than without the patch in all of its epochs: those of the fixed releases. They decide on the order of "
-    "shuffled data, and where nothing is shuffled on dropout and noise. With worker processes and a sampler that "
-    "has set_epoch, such as DistributedSampler, the order is that of the first epoch: these releases hand the indices "
-    "to the workers before set_epoch is called.",
+    note="Each iterator of a DataLoader draws a random number. With one of them less, a resumed training draws "
+    "other numbers than without the patch in all of its epochs: those of the fixed releases. They decide on "
+    "the order of shuffled data, and where nothing is shuffled on dropout and noise. With worker processes and "
+    "a sampler that has set_epoch, such as DistributedSampler, the order is that of the first epoch: these "
+    "releases hand the indices to the workers before set_epoch is called.",
 )

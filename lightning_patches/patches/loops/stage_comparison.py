@@ -29,7 +29,7 @@ PATCH = Patch(
         "lower case and compares them.",
         ("lightning_utilities enums __eq__ is called many times at each step",),
     ),
-    equivalent_to="the same training, with the stage compared by identity first",
-    relied_on="A stage that a program has set to a text, or to a member of another enum, is compared as before.",
-    relied_on_tests=("tests/patches/test_stage_comparison.py::test_other_stages_are_compared_as_before",),
+    note="Equivalent to the same training, with the stage compared by identity first. Who could rely on the old "
+    "behaviour: a stage that a program has set to a text, or to a member of another enum, is compared as "
+    "before.",
 )

@@ -72,19 +72,6 @@ PATCH = Patch(
     ),
     affected=(">=2.0.0,<=2.6.6",),
     targets=(Target(f"{_EPOCH_LOOP}.advance", _advance_to_the_end),),
-    calls=(
-        "pytorch.loops.loop:_Loop.restarting()",
-        "pytorch.loops.training_epoch_loop:_TrainingEpochLoop._broadcast_sigterm_tensor()",
-        "pytorch.loops.training_epoch_loop:_TrainingEpochLoop._should_accumulate()",
-        "pytorch.loops.training_epoch_loop:_TrainingEpochLoop._should_check_val_epoch()",
-        "pytorch.loops.training_epoch_loop:_TrainingEpochLoop.update_lr_schedulers()",
-        "pytorch.loops.utilities:_no_grad_context()",
-        "pytorch.trainer.call:_call_lightning_module_hook()",
-        "pytorch.trainer.trainer:Trainer.num_training_batches()",
-        "pytorch.trainer.trainer:Trainer.training()",
-        "pytorch.trainer.trainer:Trainer.validating()",
-        "pytorch.trainer.trainer:Trainer.world_size()",
-    ),
     upstream=Upstream(issues=(19624, 10290), pull_requests=(21552,)),
     impact=Impact(
         "Where an IterableDataset yields fewer batches than its __len__ says, the validation at the end of the "
@@ -95,14 +82,13 @@ PATCH = Patch(
             "validation is not run on the last batch of the epoch",
         ),
     ),
-    equivalent_to="the same training with a dataset whose __len__ is right",
-    note="The last batch of such an epoch counts as the last: a checkpoint has is_last_batch, as with a right length. "
-    "The same is true of fit(model, iter(loader)) if batches were taken from the iterator before. Gradients that "
-    "accumulate_grad_batches holds back at the end of such an epoch still wait for the next one, since the last batch "
-    "is not known to be the last while it is trained on.",
-    relied_on="A program that ends its epochs itself, or validates at other times than their ends, gets no "
-    "validation that is not due. One whose dataset's length is too large on purpose, to have no validation, "
-    "changes: it has to say limit_val_batches=0.",
-    relied_on_tests=("tests/patches/test_validation_after_short_epoch.py::test_no_validation_that_is_not_due",),
+    note="The last batch of such an epoch counts as the last: a checkpoint has is_last_batch, as with a right "
+    "length. The same is true of fit(model, iter(loader)) if batches were taken from the iterator before. "
+    "Gradients that accumulate_grad_batches holds back at the end of such an epoch still wait for the next "
+    "one, since the last batch is not known to be the last while it is trained on. Equivalent to the same "
+    "training with a dataset whose __len__ is right. Who could rely on the old behaviour: a program that ends "
+    "its epochs itself, or validates at other times than their ends, gets no validation that is not due. One "
+    "whose dataset's length is too large on purpose, to have no validation, changes: it has to say "
+    "limit_val_batches=0.",
     after=("skipped-epoch-schedulers",),
 )

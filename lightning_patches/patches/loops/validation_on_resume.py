@@ -50,7 +50,8 @@ PATCH = Patch(
         ),
     ),
     note="A validation that was not over when the checkpoint was saved is gone on with, as without the patch. What "
-    "asks for a metric of a validation at the end of that epoch, such as EarlyStopping(check_on_train_epoch_end=True), "
-    "finds none if there is no other validation in it, as from 2.5.0 on.",
+    "asks for a metric of a validation at the end of that epoch, such as "
+    "EarlyStopping(check_on_train_epoch_end=True), finds none if there is no other validation in it, as from "
+    "2.5.0 on.",
     after=("validation-own-randomness",),
 )

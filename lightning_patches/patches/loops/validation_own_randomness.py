@@ -36,10 +36,6 @@ PATCH = Patch(
     changes_results=Effect("numbers", "random ones in training, which a validation no longer moves on"),
     affected=(">=2.0.0,<=2.6.6",),
     targets=(Target(f"{_EPOCH_LOOP}.on_advance_end", _on_advance_end),),
-    calls=(
-        "pytorch.loops.utilities:_no_grad_context()",
-        "pytorch.utilities.seed:isolate_rng()",
-    ),
     upstream=Upstream(issues=(16827,)),
     impact=Impact(
         "Each validation takes random numbers that the training would have taken, if only one for its loader: with "
@@ -47,14 +43,13 @@ PATCH = Patch(
         "validation runs more or less often.",
         ("results change with val_check_interval", "validation affects shuffling of training data with a seed"),
     ),
-    equivalent_to="a validation DataLoader with a generator of its own",
-    default=False,
-    for_whom="whoever compares runs with one seed that validate more or less often",
+    opt_in="whoever compares runs with one seed that validate more or less often",
     signs=(
         "seed_everything val_check_interval",
         "seed_everything check_val_every_n_epoch",
     ),
-    note="Opt-in: with the same seed, every run that validates takes another course than without the patch, "
-    "and its results cannot be compared to earlier ones. Random numbers of torch, NumPy and Python are put back "
-    "after each validation; where nothing else takes any, two validations see the same.",
+    note="Opt-in: with the same seed, every run that validates takes another course than without the patch, and its "
+    "results cannot be compared to earlier ones. Random numbers of torch, NumPy and Python are put back after "
+    "each validation; where nothing else takes any, two validations see the same. Equivalent to a validation "
+    "DataLoader with a generator of its own.",
 )

@@ -48,6 +48,5 @@ PATCH = Patch(
     ),
     impact=Impact(_MID_EPOCH_HARM),
     note="This patch mends nothing: it warns, once, when such a checkpoint is loaded.",
-    warns_of="mid-epoch-resume",
     after=("evaluation-step-of-checkpoint",),
 )

@@ -30,7 +30,6 @@ PATCH = Patch(
         Target(f"{_LOOP}._optimizer_step", _with_batch_idx),
     ),
     witnesses=(f"{_LOOP}.run",),
-    calls=("pytorch.loops.training_epoch_loop:_TrainingEpochLoop.batch_idx()",),
     upstream=Upstream(
         pull_requests=(18619,),
         commit="9c4a3fd68a",

@@ -51,11 +51,6 @@ PATCH = Patch(
         Target("pytorch.plugins.precision.precision_plugin:PrecisionPlugin._clip_gradients", _clip, before="2.1.1"),
         Target("pytorch.plugins.precision.precision:Precision._clip_gradients", _clip, since="2.1.1"),
     ),
-    calls=(
-        "pytorch.core.module:LightningModule()",
-        "pytorch.core.module:LightningModule.trainer()",
-        "pytorch.trainer.call:_call_lightning_module_hook()",
-    ),
     upstream=Upstream(issues=(14598,)),
     impact=Impact(
         "With automatic_optimization = False the Trainer refuses gradient_clip_val: it does not know when the "
@@ -66,12 +61,11 @@ PATCH = Patch(
         ),
         error="MisconfigurationException: Automatic gradient clipping is not supported for manual optimization. ...",
     ),
-    default=False,
-    for_whom="whoever sets gradient_clip_val for a model with manual optimization that does not clip by itself",
+    opt_in="whoever sets gradient_clip_val for a model with manual optimization that does not clip by itself",
     signs=("automatic_optimization gradient_clip_val -clip_gradients",),
-    equivalent_to="self.clip_gradients(optimizer, gradient_clip_val=1.0, gradient_clip_algorithm='norm') before each "
-    "optimizer.step(), and no value in the Trainer",
     note="Each step of each optimizer that self.optimizers() gives clips the gradients of that optimizer, by "
-    "configure_gradient_clipping, as automatic optimization does. Opt-in, as upstream leaves it to the model on "
-    "purpose; the same without it is self.clip_gradients(...) in training_step.",
+    "configure_gradient_clipping, as automatic optimization does. Opt-in, as upstream leaves it to the model "
+    "on purpose; the same without it is self.clip_gradients(...) in training_step. Equivalent to "
+    "self.clip_gradients(optimizer, gradient_clip_val=1.0, gradient_clip_algorithm='norm') before each "
+    "optimizer.step(), and no value in the Trainer.",
 )

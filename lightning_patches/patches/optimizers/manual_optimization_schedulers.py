@@ -23,14 +23,11 @@ def _validate_scheduler_api(original: Callable[..., None], namespace: str) -> Ca
 
 PATCH = Patch(
     name="manual-optimization-schedulers",
+    added="0.2.0",
     title="Manual optimization takes learning rate schedulers that are not PyTorch's",
     group="crash",
     affected=(">=2.0.0,<2.0.6",),
     targets=(Target("pytorch.core.optimizer:_validate_scheduler_api", _validate_scheduler_api),),
-    calls=(
-        "pytorch.utilities.exceptions:MisconfigurationException()",
-        "pytorch.core.module:LightningModule.automatic_optimization()",
-    ),
     upstream=Upstream(
         pull_requests=(18092,),
         commit="ea92c218cc",
@@ -47,5 +44,4 @@ PATCH = Patch(
         "doesn't follow PyTorch's LRScheduler API. You should override the "
         "`LightningModule.lr_scheduler_step` hook",
     ),
-    added="0.2.0",
 )

@@ -32,13 +32,12 @@ PATCH = Patch(
     group="crash",
     affected=(">=2.0.0,<2.0.7",),
     targets=(Target(f"{_MODULE}:Closure.closure", _closure),),
-    calls=("pytorch.core.module:LightningModule()", "pytorch.trainer.trainer:Trainer.lightning_module()"),
     upstream=Upstream(pull_requests=(18268,), fixed_in="2.0.7"),
     impact=Impact(
         "An optimizer whose step() runs under torch.no_grad() and does not switch gradients on for its closure "
         "ends the training at its first step.",
         ("element 0 of tensors does not require grad and does not have a grad_fn",),
         error="RuntimeError: element 0 of tensors does not require grad and does not have a grad_fn",
+        frames=("/plugins/precision/precision",),
     ),
-    frames=("/plugins/precision/precision",),
 )

@@ -50,13 +50,6 @@ PATCH = Patch(
     group="crash",
     affected=(">=2.0.0,<=2.6.6",),
     targets=(Target(f"{_EPOCH_LOOP}._update_learning_rates", _update_learning_rates),),
-    calls=(
-        "pytorch.loops.training_epoch_loop:_TrainingEpochLoop._get_monitor_value()",
-        "pytorch.loops.training_epoch_loop:_TrainingEpochLoop._should_check_val_epoch()",
-        "pytorch.trainer.trainer:Trainer.current_epoch()",
-        "pytorch.trainer.trainer:Trainer.enable_validation()",
-        "pytorch.trainer.trainer:Trainer.strategy()",
-    ),
     upstream=Upstream(issues=(10496, 9815), pull_requests=(21266,)),
     impact=Impact(
         "With check_val_every_n_epoch=2 and a ReduceLROnPlateau that monitors a metric of the validation, the "
@@ -65,15 +58,11 @@ PATCH = Patch(
         error="lightning.fabric.utilities.exceptions.MisconfigurationException: ReduceLROnPlateau conditioned "
         "on metric val_loss which is not available.",
     ),
-    equivalent_to='"frequency": check_val_every_n_epoch in the dictionary of the scheduler, as the manual on '
-    "configure_optimizers asks for",
     note="A scheduler that has waited once is left alone in all epochs without validation. The open pull request "
-    "does the same to every ReduceLROnPlateau, even to one that follows a training metric.",
-    relied_on="A scheduler that finds its metric in the epoch in which it first looks for it is as before, and so "
-    "is one with strict=False. A misspelled metric still ends the training, but at the first validation "
-    "rather than at the end of the first epoch; where there is no validation at all, at the end of that epoch.",
-    relied_on_tests=(
-        "tests/patches/test_plateau_waits_for_validation.py::test_a_scheduler_that_finds_its_metric_is_as_before",
-        "tests/patches/test_plateau_waits_for_validation.py::test_a_metric_that_never_comes_is_an_error",
-    ),
+    "does the same to every ReduceLROnPlateau, even to one that follows a training metric. Equivalent to "
+    '"frequency": check_val_every_n_epoch in the dictionary of the scheduler, as the manual on '
+    "configure_optimizers asks for. Who could rely on the old behaviour: a scheduler that finds its metric in "
+    "the epoch in which it first looks for it is as before, and so is one with strict=False. A misspelled "
+    "metric still ends the training, but at the first validation rather than at the end of the first epoch; "
+    "where there is no validation at all, at the end of that epoch.",
 )

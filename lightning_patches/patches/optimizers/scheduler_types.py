@@ -41,14 +41,13 @@ PATCH = Patch(
     added="0.2.0",
     title="Lightning 1.5 to 1.8.3 takes the learning rate schedulers of torch 2",
     group="compat",
-    affected=(),
-    affected_1x=(">=1.5.0,<1.8.4",),
+    affected=(">=1.5.0,<1.8.4",),
+    only_with=("torch>=2.0",),
     targets=(
         Target("pytorch.trainer.optimizers:TrainerOptimizersMixin._configure_schedulers", _configure, before="1.6.0"),
         Target("pytorch.core.optimizer:_validate_scheduler_api", _validate_scheduler_api, since="1.6.0"),
     ),
     upstream=Upstream(issues=(15912,), fixed_in="1.8.4"),
-    only_with=("torch>=2.0",),
     impact=Impact(
         "With torch 2.0 and later, fit fails as soon as configure_optimizers returns a learning rate scheduler.",
         (

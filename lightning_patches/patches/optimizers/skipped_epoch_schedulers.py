@@ -31,7 +31,6 @@ PATCH = Patch(
     changes_results=Effect("numbers", "the learning rate after an epoch that was skipped"),
     affected=(">=2.0.0,<2.6.0",),
     targets=(Target(f"{_EPOCH_LOOP}.advance", _advance),),
-    calls=("pytorch.loops.training_epoch_loop:_TrainingEpochLoop.update_lr_schedulers()",),
     upstream=Upstream(
         issues=(21296,),
         pull_requests=(21307,),

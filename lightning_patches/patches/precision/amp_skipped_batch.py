@@ -30,11 +30,6 @@ PATCH = Patch(
     group="crash",
     affected=(">=2.0.0,<2.0.7",),
     targets=(Target(f"{_AMP}:MixedPrecisionPlugin.optimizer_step", _optimizer_step),),
-    calls=(
-        "pytorch.core.module:LightningModule.automatic_optimization()",
-        "pytorch.loops.optimization.automatic:Closure.__call__()",
-        "pytorch.plugins.precision.precision_plugin:PrecisionPlugin._after_closure()",
-    ),
     upstream=Upstream(
         issues=(17407, 15688, 9352),
         pull_requests=(18267,),
@@ -51,6 +46,6 @@ PATCH = Patch(
             "Attempted unscale_ but _scale is None",
         ),
         error="RuntimeError: unscale_() has already been called on this optimizer since the last update().",
+        frames=("/plugins/precision/amp.py",),
     ),
-    frames=("/plugins/precision/amp.py",),
 )

@@ -18,6 +18,7 @@ PATCH = Patch(
         Target(f"{_PYTORCH}:MixedPrecisionPlugin.forward_context", forward_context, before="2.1.1"),
         Target(f"{_PYTORCH}:MixedPrecision.forward_context", forward_context, since="2.1.1"),
     ),
+    witnesses=(f"{_PYTORCH}:MixedPrecision.autocast_context_manager",),
     upstream=Upstream(
         issues=(20644,),
         pull_requests=(20921, 21616),
@@ -34,10 +35,9 @@ PATCH = Patch(
             "It looks like your LightningModule has parameters that were not used in producing the loss",
         ),
         error="RuntimeError: element 0 of tensors does not require grad and does not have a grad_fn",
+        frames=("/plugins/precision/amp.py",),
     ),
-    witnesses=(f"{_PYTORCH}:MixedPrecision.autocast_context_manager",),
     probe=keeps_casts_without_grad,
-    note="The cause lies in torch, whose PR 165068 mends it: a probe decides, and with a torch without the "
-    "bug nothing changes. Copies of a weight that a user's own autograd function makes are not seen.",
-    frames=("/plugins/precision/amp.py",),
+    note="The cause lies in torch, whose PR 165068 mends it: a probe decides, and with a torch without the bug "
+    "nothing changes. Copies of a weight that a user's own autograd function makes are not seen.",
 )

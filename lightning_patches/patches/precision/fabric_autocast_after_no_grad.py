@@ -21,15 +21,12 @@ PATCH = Patch(
         "block first runs under torch.no_grad() get no gradients from what is computed with them afterwards.",
         ("element 0 of tensors does not require grad and does not have a grad_fn",),
         error="RuntimeError: element 0 of tensors does not require grad and does not have a grad_fn",
+        frames=("/plugins/precision/amp.py",),
     ),
     probe=keeps_casts_without_grad,
-    equivalent_to="torch.clear_autocast_cache() after the block under no_grad",
-    note="The official fix is for the Trainer only. The cause lies in torch, see autocast-after-no-grad.",
-    relied_on="With a torch without the bug, and where no layer runs under no_grad first, nothing changes. With an "
-    "affected torch, layers train that did not before: a script that relied on that has to freeze them with "
+    note="The official fix is for the Trainer only. The cause lies in torch, see autocast-after-no-grad. Equivalent "
+    "to torch.clear_autocast_cache() after the block under no_grad. Who could rely on the old behaviour: With "
+    "a torch without the bug, and where no layer runs under no_grad first, nothing changes. With an affected "
+    "torch, layers train that did not before: a script that relied on that has to freeze them with "
     "requires_grad_(False).",
-    relied_on_tests=(
-        "tests/patches/test_fabric_autocast_after_no_grad.py::test_with_a_torch_that_is_right_nothing_changes",
-    ),
-    frames=("/plugins/precision/amp.py",),
 )

@@ -31,7 +31,6 @@ PATCH = Patch(
         Target(f"{part}.plugins.precision.fsdp:FSDPPrecision.module_init_context", _module_init_context)
         for part in ("fabric", "pytorch")
     ),
-    calls=("fabric.plugins.precision.utils:_DtypeContextManager.__init__()",),
     upstream=Upstream(
         pull_requests=(21586,),
         commit="6c92678453",
