@@ -19,6 +19,7 @@ from lightning_patches.errors import PatchError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # typing itself is not imported at start-up
+    from importlib.machinery import ModuleSpec
     from types import FrameType
     from typing import Optional
 
@@ -49,7 +50,7 @@ def on_import() -> None:
     if not during_site():
         activate(None)
     elif asks_for_patches(os.environ.get(VARIABLE)):
-        hooks.install(_Armed(None, tolerant=True))
+        _arm(_Armed(None, tolerant=True))
 
 
 def is_settled() -> bool:
@@ -71,9 +72,13 @@ def activate(spec: Optional[str]) -> None:
         if any(root in sys.modules for root in hooks.ROOT_PACKAGES) or (_patcher is not None and _patcher.active):
             _fire(spec)
         else:
-            hooks.install(_Armed(spec, tolerant=False))
+            _arm(_Armed(spec, tolerant=False))
     except ImportError as error:
         _go_without(error, text)
+
+
+def _arm(armed: _Armed) -> None:
+    hooks.install(armed, armed.concerns)
 
 
 def deactivate() -> list[str]:
@@ -177,6 +182,11 @@ class _Armed:
     def __init__(self, spec: Optional[str], tolerant: bool) -> None:
         self.spec = spec
         self.tolerant = tolerant
+
+    def concerns(self, name: str, spec: Optional[ModuleSpec] = None) -> bool:
+        """Every module does, until we are active; none if the environment asks for nothing."""
+        text = os.environ.get(VARIABLE) if self.spec is None else self.spec
+        return asks_for_patches(text) or not split(text or "")
 
     def __call__(self) -> Optional[Patcher]:
         # What is made here stays; looking through it, and through torch, takes as long as making it. With another

@@ -84,12 +84,17 @@ def upstream_module(namespace: str, module: str) -> Any:
     return importlib.import_module(module_name(namespace, module))
 
 
-def find(namespace: str) -> Optional[Namespace]:
-    """The installed parts of a namespace, ``None`` if there are none. Imports nothing."""
+def find(namespace: str, importing: Optional[ModuleSpec] = None) -> Optional[Namespace]:
+    """The installed parts of a namespace, ``None`` if there are none. Imports nothing.
+
+    Args:
+        namespace: its name.
+        importing: a module of it that is about to be imported.
+    """
     parts: dict[str, Part] = {}
     for name, package in PARTS[namespace].items():
         root = package.partition(".")[0]
-        found = _locate(package)
+        found = _locate(package, importing)
         if found is None:
             continue
         directory, loader = found
@@ -118,7 +123,7 @@ def _distribution_of(root: str) -> str:
     return known.get(root, "lightning-fabric")
 
 
-def _locate(package: str) -> Optional[tuple[str, Any]]:
+def _locate(package: str, importing: Optional[ModuleSpec]) -> Optional[tuple[str, Any]]:
     """The directory that ``"lightning_fabric"`` or ``"lightning.pytorch"`` is imported from, or has been, and the
     loader that reads from there. A directory without code does not count."""
     root, _, rest = package.partition(".")
@@ -127,10 +132,10 @@ def _locate(package: str) -> Optional[tuple[str, Any]]:
     others = [finder for finder in sys.meta_path if finder is not PathFinder and not _asks_others(finder)]
     finders: list[Any] = [PathFinder, *others]
     path: Optional[list[str]] = None
-    if root in sys.modules:
-        module = sys.modules[root]
-        path = list(getattr(module, "__path__", ()))
-        spec = getattr(module, "__spec__", None)
+    if root in sys.modules or (importing is not None and importing.name == root):
+        module = sys.modules.get(root)
+        spec = importing if module is None else getattr(module, "__spec__", None)
+        path = list(getattr(module, "__path__", None) or getattr(spec, "submodule_search_locations", None) or ())
         if not path or (spec is not None and spec.origin is None):
             return None
         if not rest:

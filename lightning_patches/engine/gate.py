@@ -13,7 +13,7 @@ from typing import Any, Callable, Iterable, Literal, NamedTuple, Optional
 from packaging.version import InvalidVersion, Version
 
 from lightning_patches.engine import fingerprints
-from lightning_patches.engine.distributions import FORBIDDEN, ROOT_PACKAGES, Namespace, Part
+from lightning_patches.engine.distributions import FORBIDDEN, Namespace, Part
 from lightning_patches.patch import Patch, Target
 
 _COMPARISONS = {">=": operator.ge, "<=": operator.le, "==": operator.eq, "<": operator.lt}
@@ -67,15 +67,17 @@ def decide(patch: Patch, namespace: Namespace) -> Decision:
     return Decision("not-supported", lacking) if lacking else decision
 
 
-def what_lacks(patch: Patch) -> str:
+def what_lacks(patch: Patch, imports: bool = False) -> str:
     """What other packages lack that the patch needs; "" if nothing, or if nobody can know yet.
 
-    Nobody can while neither they nor Lightning is imported: Lightning is going to import them, nobody else has to.
+    Args:
+        patch: of which a module that it changes has been imported, if ``imports`` is true.
+        imports: import what is not imported yet. Until then that is for Lightning to do.
     """
     for need in patch.needs:
         module_name, _, attribute = need.location.partition(":")
         package = module_name.partition(".")[0]
-        if package not in sys.modules and not any(root in sys.modules for root in ROOT_PACKAGES):
+        if package not in sys.modules and not imports:
             continue
         try:
             found = operator.attrgetter(attribute)(importlib.import_module(module_name))

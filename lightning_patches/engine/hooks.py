@@ -1,4 +1,8 @@
-"""Import hooks: one finder that finds Lightning's modules, one loader that says when they run.
+"""Import hooks: one finder that finds Lightning's modules, and a loader for those for which something is to be done.
+
+A loader in Python makes the stack of nested imports a frame deeper, and one around each module has made Lightning's
+import 9 % dearer: at some depths each call has Python ask for memory, and give it back. So where nothing is to be done
+the finder does not answer; and the loader of the package whose import activates us puts the real one in its place.
 
 What has to be done for a module is done by its loader, which holds no lock but that module's own: if two threads wait
 for each other's modules, Python notices and lets one of them go on. A finder runs while Python holds the lock that
@@ -24,6 +28,11 @@ if TYPE_CHECKING:  # typing takes longer to import than this module
     from types import ModuleType
     from typing import Any, Optional, Protocol
 
+    class Concerns(Protocol):
+        def __call__(self, name: str, spec: Optional[ModuleSpec] = None) -> bool:
+            """Whether something is to be done for a module. Asked with its spec, by the loader, it finds out; without,
+            by the finder, it waits for nothing, and what is not known yet counts."""
+
     class Watcher(Protocol):
         """Who is told of Lightning's modules. If one raises, the import fails; only ``strict`` should do that."""
 
@@ -41,12 +50,13 @@ class _Finder:
     """Finds what Python would have found, and puts our loader in front of the real one."""
 
     ready: Optional[Callable[[], Optional[Watcher]]] = None
-    """Called for each module, by its loader: who is to be told of it. ``None`` while the finder is not in place."""
+    """Called by the loader of a module: who is to be told of it. ``None`` while the finder is not in place."""
+    concerns: Concerns
 
     def find_spec(
         self, fullname: str, path: Optional[Sequence[str]] = None, target: Optional[ModuleType] = None
     ) -> Optional[ModuleSpec]:
-        if fullname.partition(".")[0] not in ROOT_PACKAGES:
+        if fullname.partition(".")[0] not in ROOT_PACKAGES or self.ready is None or not self.concerns(fullname):
             return None
         # Those before us had their turn. Asking them again would go round in circles with a second copy of us.
         turn = False
@@ -85,6 +95,10 @@ class _Loader:
     def create_module(self, spec: ModuleSpec) -> Optional[ModuleType]:
         create = getattr(self._loader, "create_module", None)
         made: Optional[ModuleType] = create(spec) if create is not None else None
+        if spec.loader is self and (
+            self._watcher() is None or not self.lightning_patches_finder.concerns(spec.name, spec)
+        ):
+            spec.loader = self._loader
         return made
 
     def exec_module(self, module: Any) -> None:
@@ -97,6 +111,9 @@ class _Loader:
         self._loader.exec_module(module)
         if watcher is not None:
             watcher.after(module)
+
+    # Python leaves the frames of its import machinery out of the traceback of a module, and knows them by their file.
+    exec_module.__code__ = exec_module.__code__.replace(co_filename="<frozen importlib._bootstrap>")
 
     def _watcher(self) -> Optional[Watcher]:
         ready = self.lightning_patches_finder.ready
@@ -125,13 +142,19 @@ class _OldLoader(_Loader):
 _finder = _Finder()
 
 
-def install(ready: Callable[[], Optional[Watcher]]) -> None:
+def _all(name: str, spec: Optional[ModuleSpec] = None) -> bool:
+    return True
+
+
+def install(ready: Callable[[], Optional[Watcher]], concerns: Concerns = _all) -> None:
     """Watch Lightning's modules from now on.
 
     Args:
-        ready: called each time a module of Lightning is about to be executed; returns who is to be told of it, if
-            anybody. What it raises is raised by the import.
+        ready: called each time a module is about to be executed for which something may be to be done; returns who is
+            to be told of it, if anybody. What it raises is raised by the import.
+        concerns: whether something is to be done for a module.
     """
+    _finder.concerns = concerns  # type: ignore[method-assign,assignment]
     _finder.ready = ready
     if not _is_in_place():
         sys.meta_path.insert(0, _finder)

@@ -18,6 +18,7 @@ import functools
 import sys
 import threading
 import traceback
+from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any, Callable, Iterable, Literal, Optional
 
@@ -111,7 +112,7 @@ class Patcher:
                 return
             self.selection = selection
             notices.strict, notices.quiet = selection.strict, selection.quiet
-            hooks.install(self._itself)
+            hooks.install(self._itself, self.concerns)
             self._keep(selection.names)
         if on_behalf_of is None:
             # Not within an import of Lightning's: the thread that is waited for may need what this one holds. Nor is
@@ -121,9 +122,10 @@ class Patcher:
         for name in distributions.PARTS:
             plan = self._plan(name) if _is_imported(name) else None
             for module in list(plan.targets) if plan is not None else ():
-                if sys.modules.get(module) is None:
+                if plan is None or sys.modules.get(module) is None:
                     continue
                 try:
+                    self._look_up_needs(plan, module)
                     _call_after_import(module, functools.partial(self._patch, stage="late"))
                 except PatchError as error:
                     refused = refused or error
@@ -193,6 +195,21 @@ class Patcher:
     def _itself(self) -> Patcher:
         return self
 
+    def concerns(self, name: str, spec: Optional[ModuleSpec] = None) -> bool:
+        """Whether something is to be done for a module of Lightning; see :class:`hooks.Concerns`."""
+        selection = self.selection
+        if selection is None or not selection.names:
+            return False
+        try:
+            namespace = _namespace_of(name)
+            plan = self._plans.get(namespace) if spec is None else self._plan(namespace, spec)
+        except Exception as error:
+            self._report(name, error)
+            return False
+        if plan is None or plan.selection is not selection:
+            return spec is None
+        return name in plan.targets or (selection.strict and name in distributions.ROOT_PACKAGES)
+
     def before(self, module: ModuleType) -> None:
         """A module of Lightning is about to be executed.
 
@@ -209,7 +226,7 @@ class Patcher:
             if refused is not None:
                 raise refused
         except Exception as error:
-            self._report(module, error)
+            self._report(module.__name__, error)
 
     def after(self, module: ModuleType) -> None:
         """A module of Lightning has been executed.
@@ -220,31 +237,37 @@ class Patcher:
         try:
             plan = self._plan(_namespace_of(module.__name__))
             if plan is not None and module.__name__ in plan.targets:
+                self._look_up_needs(plan, module.__name__)
                 _call_after_import(module.__name__, functools.partial(self._patch, stage="after"))
         except Exception as error:
-            self._report(module, error)
+            self._report(module.__name__, error)
 
-    def _report(self, module: ModuleType, error: Exception) -> None:
+    def _report(self, module: str, error: Exception) -> None:
         """An error of ours does not reach the user's import."""
         if isinstance(error, PatchError):
             raise error  # only under strict: the user asked for it
         if notices.strict:
-            raise PatchError(f"{module.__name__} is not patched: {type(error).__name__}: {error}") from error
+            raise PatchError(f"{module} is not patched: {type(error).__name__}: {error}") from error
         trace = traceback.format_exc()
         if trace not in self._told:
             self._told.add(trace)
-            told = f"internal error while patching {module.__name__}; it is left as it is. Please report this:"
+            told = f"internal error while patching {module}; it is left as it is. Please report this:"
             notices.notice(told, urgent=True, details=trace)
 
-    def _plan(self, name: str) -> Optional[Plan]:
-        """The plan for a namespace, made if there is none yet; ``None`` if nothing is wanted or installed."""
+    def _plan(self, name: str, importing: Optional[ModuleSpec] = None) -> Optional[Plan]:
+        """The plan for a namespace, made if there is none yet; ``None`` if nothing is wanted or installed.
+
+        Args:
+            name: of the namespace.
+            importing: the module of it that is about to be imported.
+        """
         while True:
             selection, old = self.selection, self._plans.get(name)
             if selection is None:
                 return None
             if old is not None and old.selection is selection:
                 return old
-            namespace = distributions.find(name)
+            namespace = distributions.find(name, importing)
             if namespace is None:
                 return None
             made = Plan(namespace, selection)
@@ -257,6 +280,14 @@ class Patcher:
                     self._plans[name] = made
             if in_place:
                 self._announce(made, old)
+
+    def _look_up_needs(self, plan: Plan, module: str) -> None:
+        """What a patch needs of torch is there to be looked at when Lightning has imported it."""
+        for patch in {patch.name: patch for patch, _ in plan.targets[module] if patch.needs}.values():
+            lacking = gate.what_lacks(patch, imports=True)
+            if lacking and plan.decisions[patch.name].verdict == "pending":
+                plan.decisions[patch.name] = Decision("not-supported", lacking)
+                self._tell({patch.name: lacking})
 
     def _patch(self, module: ModuleType, stage: Stage) -> None:
         """Swap the targets of a module.
