@@ -1,8 +1,9 @@
 """Import hooks: one finder that finds Lightning's modules, and a loader for those for which something is to be done.
 
-A loader in Python makes the stack of nested imports a frame deeper, and one around each module has made Lightning's
-import 9 % dearer: at some depths each call has Python ask for memory, and give it back. So where nothing is to be done
-the finder does not answer; and the loader of the package whose import activates us puts the real one in its place.
+A stack that is deeper than without us makes imports dearer by chance: where calls cross the end of a piece of it,
+Python asks the system for memory, and gives it back, at each of them. So where nothing is to be done the finder does
+not answer; the loader of the package whose import activates us puts the real one in its place; and the others take the
+place of importlib's own frames.
 
 What has to be done for a module is done by its loader, which holds no lock but that module's own: if two threads wait
 for each other's modules, Python notices and lets one of them go on. A finder runs while Python holds the lock that
@@ -26,7 +27,9 @@ if TYPE_CHECKING:  # typing takes longer to import than this module
     from collections.abc import Callable, Sequence
     from importlib.machinery import ModuleSpec
     from types import ModuleType
-    from typing import Any, Optional, Protocol
+    from typing import Any, Optional, Protocol, TypeVar
+
+    _Method = TypeVar("_Method", bound=Any)
 
     class Concerns(Protocol):
         def __call__(self, name: str, spec: Optional[ModuleSpec] = None) -> bool:
@@ -75,6 +78,18 @@ class _Finder:
         return None
 
 
+def _like_importlib(function: _Method) -> _Method:
+    """Python leaves the frames of its import machinery out of the traceback of a module: it knows their file's name."""
+    function.__code__ = function.__code__.replace(co_filename="<frozen importlib._bootstrap>")
+    return function
+
+
+@_like_importlib
+def _call_with_frames_removed(function: Any, *args: Any, **kwargs: Any) -> Any:
+    """As in ``importlib``, name and size included, so that the stack is as deep as without us."""
+    return function(*args, **kwargs)
+
+
 class _Loader:
     """Loads as the real loader does, which is what the module gets to see, and tells the watcher before and after."""
 
@@ -92,7 +107,7 @@ class _Loader:
     def __reduce_ex__(self, protocol: Any) -> Any:
         return self._loader.__reduce_ex__(protocol)  # a copy is one of the real loader
 
-    def create_module(self, spec: ModuleSpec) -> Optional[ModuleType]:
+    def create_module(self, spec: Any) -> Optional[ModuleType]:
         create = getattr(self._loader, "create_module", None)
         made: Optional[ModuleType] = create(spec) if create is not None else None
         if spec.loader is self and (
@@ -101,19 +116,31 @@ class _Loader:
             spec.loader = self._loader
         return made
 
+    @_like_importlib
     def exec_module(self, module: Any) -> None:
+        execute, *what = self._begin(module)
+        _call_with_frames_removed(execute, *what)
+        self._end(module)
+
+    @_like_importlib
+    def _begin(self, module: Any) -> tuple[Any, ...]:
         if getattr(module, "__spec__", None) is not None:
             module.__spec__.loader = self._loader
         module.__loader__ = self._loader
         watcher = self._watcher()
         if watcher is not None:
             watcher.before(module)
-        self._loader.exec_module(module)
+        execute = self._loader.exec_module
+        if getattr(execute, "__func__", None) is sys.modules["_frozen_importlib_external"].SourceFileLoader.exec_module:
+            code = self._loader.get_code(module.__name__)
+            if code is not None:
+                return exec, code, module.__dict__  # this is what it does, from where we stand
+        return execute, module
+
+    def _end(self, module: ModuleType) -> None:
+        watcher = self._watcher()
         if watcher is not None:
             watcher.after(module)
-
-    # Python leaves the frames of its import machinery out of the traceback of a module, and knows them by their file.
-    exec_module.__code__ = exec_module.__code__.replace(co_filename="<frozen importlib._bootstrap>")
 
     def _watcher(self) -> Optional[Watcher]:
         ready = self.lightning_patches_finder.ready
@@ -154,7 +181,7 @@ def install(ready: Callable[[], Optional[Watcher]], concerns: Concerns = _all) -
             to be told of it, if anybody. What it raises is raised by the import.
         concerns: whether something is to be done for a module.
     """
-    _finder.concerns = concerns  # type: ignore[method-assign,assignment]
+    _finder.concerns = concerns
     _finder.ready = ready
     if not _is_in_place():
         sys.meta_path.insert(0, _finder)

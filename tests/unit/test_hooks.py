@@ -206,6 +206,71 @@ def test_strange_entries_in_sys_modules(world: World, monkeypatch: pytest.Monkey
     assert verdict(patcher, toy(), namespace).verdict == ("pending" if stand_in is None else "failed")
 
 
+# ---------------------------------------------------------------- the stack of nested imports
+
+
+OUTER, INNER = "lightning.pytorch.outer", NAME
+"""Two modules with a target each, of which the first imports the second."""
+TARGETS = ("pytorch.outer:compute", FUNCTION)
+
+
+def nested(world: World, code: str) -> None:
+    """Write a release in which the inner of the two modules runs ``code`` while it is imported."""
+    world.install(source=AFFECTED + code)
+    (world.root / "lightning" / "pytorch" / "outer.py").write_text(f"from {INNER} import other\n" + AFFECTED)
+    importlib.invalidate_caches()
+
+
+def watched(name: str) -> bool:
+    """Whether our loader stands around a module that is imported now."""
+    __import__(name.rpartition(".")[0])
+    spec = importlib.util.find_spec(name)
+    assert spec is not None
+    return hasattr(spec.loader, "lightning_patches_finder")
+
+
+def test_only_modules_with_a_target_get_a_loader(world: World) -> None:
+    nested(world, "")
+    world.activate(toy(*TARGETS))
+    world.load("pytorch")
+    names = [f"lightning.pytorch.{name}" for name in ("importer", "outer", "subject")]
+    assert [name for name in names if watched(name)] == [OUTER, INNER]
+
+
+def test_nothing_of_ours_is_below_a_package_without_a_target(world: World) -> None:
+    """Its import has activated us, and that is over when its own code runs."""
+    nested(world, "")
+    seen = "import sys\nframe, STACK = sys._getframe(), []\n"
+    seen += "while frame: STACK.append(frame.f_globals['__name__']); frame = frame.f_back\n"
+    (world.root / "lightning" / "__init__.py").write_text(seen)
+    patcher = world.patcher(toy(*TARGETS))
+
+    def armed() -> Patcher:
+        patcher.activate(toggle.parse("1", patcher.catalogue), on_behalf_of=armed)
+        return patcher
+
+    hooks.install(armed)
+    module = importlib.import_module("lightning")
+    assert not [name for name in module.STACK if name.startswith("lightning_patches")]
+    assert type(module.__loader__) is importlib.machinery.SourceFileLoader
+    assert world.load("pytorch.outer").compute(3) == 60
+
+
+@pytest.mark.parametrize("spec", ["all", "all,strict"])
+@pytest.mark.parametrize("error", ["ZeroDivisionError", "ModuleNotFoundError", "KeyboardInterrupt"])
+def test_no_frame_of_ours_is_in_the_traceback_of_a_module(world: World, spec: str, error: str) -> None:
+    nested(world, f"raise {error}('of its own')\n")
+    shown = []
+    for patcher in (world.patcher(), world.activate(toy(*TARGETS), spec=spec)):
+        with pytest.raises(BaseException, match="of its own") as caught:
+            importlib.import_module(OUTER)
+        files = [entry.frame.code.raw.co_filename for entry in caught.traceback]
+        shown.append(files[files.index(str(world.root / "lightning" / "pytorch" / "outer.py")) :])
+        assert not [file for file in files if file.startswith(str(ROOT / "lightning_patches"))]
+        patcher.deactivate()
+    assert shown[1] == shown[0] and len(shown[1]) == 2
+
+
 # ---------------------------------------------------------------- errors of ours
 
 

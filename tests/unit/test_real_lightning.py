@@ -79,3 +79,51 @@ print(json.dumps([before, verdicts()]))
     assert after[f"pytorch-lightning 2.4.0 {unmasked}"] == "applied"
     unselected = {key: verdict for key, verdict in after.items() if not key.endswith(NAMES)}
     assert not {"applied", "pending", "failed"} & set(unselected.values())
+
+
+LOADERS = """
+import json, sys
+import lightning_patches
+from lightning_patches.engine import hooks
+stood_around = []
+execute = hooks._Loader.exec_module
+def noting(self, module):
+    stood_around.append(module.__name__)
+    execute(self, module)
+hooks._Loader.exec_module = noting
+import {namespace}
+modules = [name for name in sys.modules if name.partition(".")[0] in hooks.ROOT_PACKAGES]
+given = []
+for name in modules:
+    parent = sys.modules.get(name.rpartition(".")[0])
+    if hooks._finder.find_spec(name, getattr(parent, "__path__", None)) is not None:
+        given.append(name)
+used = "lightning_patches.engine.patcher" in sys.modules
+from lightning_patches.engine import distributions, gate
+from lightning_patches.patches import all_patches
+wanted, found = set(), distributions.find({namespace!r}.partition(".")[0])
+for patch in all_patches():
+    if patch.default and gate.decide(patch, found).verdict == "pending":
+        targets = gate.targets_in(patch.whole, found)
+        wanted.update(distributions.module_name(found.name, target.module) for target in targets)
+print(json.dumps([sorted(stood_around), sorted(given), sorted(wanted.intersection(modules)), len(modules), used]))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("distribution", "release"),
+    [("lightning", "2.2.5"), ("lightning", "2.6.6"), ("pytorch-lightning", "2.2.5"), ("pytorch-lightning", "2.6.6")],
+)
+def test_our_loaders_stand_around_the_modules_with_targets_and_no_other(distribution: str, release: str) -> None:
+    program = LOADERS.format(namespace={"lightning": "lightning.pytorch"}.get(distribution, "pytorch_lightning"))
+    stood_around, given, wanted, modules, used = run(program, (distribution, release))
+    assert stood_around == given == wanted and used
+    assert 0 < len(wanted) < modules / 3
+
+
+@pytest.mark.slow
+def test_no_loader_of_ours_and_no_patcher_where_nothing_is_asked_for() -> None:
+    program = LOADERS.format(namespace="lightning.pytorch")
+    stood_around, given, wanted, _, used = run(program, ("lightning", "2.2.5"), LIGHTNING_PATCHES="0")
+    assert wanted and (stood_around, given, used) == ([], [], False)
