@@ -2,23 +2,21 @@
 
     scripts/benchmark startup                  # exit status 1 if something is over its budget
     scripts/benchmark startup --rounds 400 --imports 40
-    scripts/benchmark startup --release 2.6.4
+    scripts/benchmark startup --rounds 0 --imports 20 --releases 2.6.4 --depths 0 4
 
-Each figure is the median of differences between two runs made one after the other, one with and one without, in an
-environment in which the package is installed and compiled. CPU time is what the process used, by itself and in the
-kernel; on a busy machine it is the figure to look at. "Asleep" is the autostart line with LIGHTNING_PATCHES unset,
-"armed" a Python with LIGHTNING_PATCHES set that never imports Lightning, "firing" the one that does.
+Whole processes, with and without in turns, in an environment in which the package is installed and compiled. Of a start
+the table has the median of the differences within a pair, of an import that of the ratios. CPU time is what the process
+used, by itself and in the kernel. "Asleep" is the autostart line with LIGHTNING_PATCHES unset, "armed" a Python with
+LIGHTNING_PATCHES set that never imports Lightning.
 
-What firing adds is drowned by the noise of Lightning's own import, most of which is torch. So every module that a stock
-`import lightning.pytorch` loads, other than Lightning itself, is imported before the clock starts: what is measured is
-the rest of the import, with and without the patches, and what only the patches need counts in full.
+What an import costs depends on how deep the stack is below it: at some depths calls cross the end of a piece of
+Python's stack, and each asks the system for memory. "page faults" tell that, and are steadier than times.
 """
 
 from __future__ import annotations
 
 import argparse
 import compileall
-import json
 import os
 import shutil
 import statistics
@@ -38,43 +36,32 @@ ROOT = Path(__file__).resolve().parents[1]
 BUDGETS = {"asleep": 0.3, "armed": 2.0}
 """In milliseconds, on a machine where a bare Python starts in BARE milliseconds; scaled to the one at hand."""
 BARE = 8.9
-FIRING_BUDGET = 0.01
-"""Of Lightning's import."""
-STOCK_MODULES = """
-import json, sys
-before = set(sys.modules)
-import lightning.pytorch
-names = [n for n in sys.modules if n not in before and n.partition('.')[0] != 'lightning']
-print(json.dumps(names))
-"""
-TIMED_IMPORT = """
-import importlib, json, os, sys, time
-for name in json.loads(os.environ["PRELOAD"]):
-    try:
-        importlib.import_module(name)
-    except Exception:
-        pass
-before = set(sys.modules)
-start, cpu = time.perf_counter(), time.process_time()
-import lightning.pytorch
-wall, cpu = time.perf_counter() - start, time.process_time() - cpu
-added = sorted(n for n in set(sys.modules) - before if not n.startswith(("lightning.", "lightning_patches")))
-print(json.dumps([wall, cpu, added]))
+IMPORT_BUDGETS = {"patched": 1.03, "patched by run": 1.03, "LIGHTNING_PATCHES=0": 1.01}
+"""Times Lightning's import."""
+IMPORT = """
+def below(depth):
+    if depth:
+        below(depth - 1)
+    else:
+        import lightning.pytorch
+below({depth})
 """
 
 
 @dataclass(frozen=True)
 class Cost:
-    """Time of one process, in milliseconds."""
+    """Time of one process, in milliseconds, and its page faults."""
 
     wall: float
     cpu: float
+    faults: int
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rounds", type=int, default=200, help="starts of each kind (default: %(default)s)")
     parser.add_argument("--imports", type=int, default=15, help="imports of each kind (default: %(default)s)")
-    parser.add_argument("--release", default="2.3.3", help="of Lightning (default: %(default)s)")
+    parser.add_argument("--releases", nargs="+", default=("2.2.5", "2.6.6"), help="of Lightning (default: %(default)s)")
+    parser.add_argument("--depths", nargs="+", type=int, default=(0,), help="calls below the import (default: 0)")
 
 
 def run(args: argparse.Namespace) -> Rows:
@@ -88,7 +75,11 @@ def run(args: argparse.Namespace) -> Rows:
             env=variables(),
             stdout=subprocess.DEVNULL,
         )
-        return [*starts(plain, enabled, args.rounds), *imports(enabled, args.release, args.imports)]
+        rows = starts(plain, enabled, args.rounds) if args.rounds else []
+        for release in args.releases if args.imports else ():
+            for depth in args.depths:
+                rows += imports(plain, release, depth, args.imports)
+        return rows
 
 
 def row(what: str, wall: float, cpu: float, of: float, budget: float) -> dict[str, Any]:
@@ -115,14 +106,19 @@ def variables(**more: str) -> dict[str, str]:
     return {**{name: value for name, value in os.environ.items() if not name.startswith(dropped)}, **more}
 
 
-def starts(plain: Path, enabled: Path, rounds: int) -> Rows:
-    launcher = next(plain.glob("lib/python*/site-packages/lightning_patches/activation/launcher"))
+def variables_of_run(environment: Path) -> dict[str, str]:
+    """What `lightning-patches run` tells the program that it starts."""
+    launcher = next(environment.glob("lib/python*/site-packages/lightning_patches/activation/launcher"))
     version = ".".join(map(str, sys.version_info[:2]))
-    below_run = {
+    return {
         "LIGHTNING_PATCHES": "1",
         "PYTHONPATH": str(launcher),
-        "_LIGHTNING_PATCHES_FOR": f"{version} {os.path.realpath(plain)}",
+        "_LIGHTNING_PATCHES_FOR": f"{version} {os.path.realpath(environment)}",
     }
+
+
+def starts(plain: Path, enabled: Path, rounds: int) -> Rows:
+    below_run = variables_of_run(plain)
     kinds: dict[str, tuple[Path, str, dict[str, str]]] = {
         "bare": (plain, "pass", {}),
         "asleep": (enabled, "pass", {}),
@@ -151,33 +147,39 @@ def starts(plain: Path, enabled: Path, rounds: int) -> Rows:
     return rows
 
 
-def imports(enabled: Path, release: str, count: int) -> Rows:
+def imports(environment: Path, release: str, depth: int, count: int) -> Rows:
     unpacked = str(_releases.unpacked("lightning", release))
-    python = str(enabled / "bin" / "python")
-    stock = variables(PYTHONPATH=unpacked, PYTHONWARNINGS="ignore")
-    patched = {**stock, "LIGHTNING_PATCHES": "default,quiet"}
-    names = subprocess.run([python, "-c", STOCK_MODULES], env=stock, capture_output=True, text=True, check=True).stdout
-    whole = statistics.median(measure([python, "-c", "import lightning.pytorch"], stock).cpu for _ in range(5))
-    walls, cpus, added = [], [], []
-    for _ in range(count):
-        results = []
-        for environment in (stock, patched):
-            done = subprocess.run(
-                [python, "-c", TIMED_IMPORT],
-                env={**environment, "PRELOAD": names},
-                capture_output=True,
-                text=True,
-                check=True,
-            )
-            results.append(json.loads(done.stdout.splitlines()[-1]))
-        walls.append(1000 * (results[1][0] - results[0][0]))
-        cpus.append(1000 * (results[1][1] - results[0][1]))
-        added = sorted(set(results[1][2]) - set(results[0][2]))
-    wall, cpu, budget = statistics.median(walls), statistics.median(cpus), FIRING_BUDGET * whole
-    return [
-        {"what": f"import lightning.pytorch {release}, medians of {count} pairs", "CPU ms": whole},
-        {**row("firing", wall, cpu, whole, budget), "modules that only the patches need": ", ".join(added) or "none"},
-    ]
+    python, code = str(environment / "bin" / "python"), IMPORT.format(depth=depth)
+    path = {"PYTHONPATH": unpacked, "PYTHONWARNINGS": "ignore"}
+    run = variables_of_run(environment)
+    run["PYTHONPATH"] += os.pathsep + unpacked
+    kinds: dict[str, tuple[str, dict[str, str]]] = {
+        "stock": (code, path),
+        "patched": (f"import lightning_patches\n{code}", path),
+        "patched by run": (code, {**path, **run}),
+        "LIGHTNING_PATCHES=0": (f"import lightning_patches\n{code}", {**path, "LIGHTNING_PATCHES": "0"}),
+    }
+    costs: dict[str, list[Cost]] = {kind: [] for kind in kinds}
+    for number in range(-1, count):  # the first round fills the caches
+        for kind in kinds if number % 2 else reversed(kinds):
+            program, more = kinds[kind]
+            cost = measure([python, "-c", program], variables(**more))
+            if number >= 0:
+                costs[kind].append(cost)
+    rows: Rows = []
+    for kind, measured in costs.items():
+        ratio = statistics.median(cost.cpu / stock.cpu for cost, stock in zip(measured, costs["stock"]))
+        rows.append(
+            {
+                "what": f"import lightning.pytorch {release}, {kind}, depth {depth}, {count} pairs",
+                "CPU ms": statistics.median(cost.cpu for cost in measured),
+                "ratio": ratio,
+                "page faults": int(statistics.median(cost.faults for cost in measured)),
+                "budget": IMPORT_BUDGETS.get(kind, ""),
+                **({"over": True} if ratio > IMPORT_BUDGETS.get(kind, ratio) else {}),
+            }
+        )
+    return rows
 
 
 def measure(command: list[str], environment: dict[str, str]) -> Cost:
@@ -188,4 +190,4 @@ def measure(command: list[str], environment: dict[str, str]) -> Cost:
     wall = time.perf_counter() - start
     process.returncode = os.waitstatus_to_exitcode(status)
     assert process.returncode == 0, (command, process.returncode)
-    return Cost(1000 * wall, 1000 * (usage.ru_utime + usage.ru_stime))
+    return Cost(1000 * wall, 1000 * (usage.ru_utime + usage.ru_stime), usage.ru_minflt)

@@ -256,6 +256,21 @@ def test_nothing_of_ours_is_below_a_package_without_a_target(world: World) -> No
     assert world.load("pytorch.outer").compute(3) == 60
 
 
+def test_the_stack_of_a_module_with_a_target_is_as_deep_as_without_us(world: World) -> None:
+    nested(
+        world,
+        "import sys\nframe, STACK = sys._getframe(), []\nwhile frame: STACK.append(frame); frame = frame.f_back\n",
+    )
+    depths = []
+    for patcher in (world.patcher(), world.activate(toy(*TARGETS))):
+        importlib.import_module(OUTER)
+        depths.append(len(sys.modules[INNER].STACK))
+        sys.modules[INNER].STACK.clear()
+        patcher.deactivate()
+        forget_lightning()
+    assert depths[1] == depths[0]
+
+
 @pytest.mark.parametrize("spec", ["all", "all,strict"])
 @pytest.mark.parametrize("error", ["ZeroDivisionError", "ModuleNotFoundError", "KeyboardInterrupt"])
 def test_no_frame_of_ours_is_in_the_traceback_of_a_module(world: World, spec: str, error: str) -> None:
