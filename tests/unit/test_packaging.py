@@ -1,5 +1,6 @@
 """What is published: a source archive from which everything can be checked, and metadata that says where to turn."""
 
+import os
 import shutil
 import subprocess
 import sys
@@ -20,9 +21,10 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return Path(shutil.copytree(ROOT, tmp_path_factory.mktemp("source") / "copy", ignore=ignored))
 
 
-def setup(copy: Path, *command: str) -> None:
+def setup(copy: Path, *command: str, **variables: str) -> None:
     python = [sys.executable, "-c", "from setuptools import setup; setup()", "-q"]
-    done = subprocess.run([*python, *command], cwd=copy, capture_output=True, text=True, timeout=300)
+    environment = {**os.environ, **variables}
+    done = subprocess.run([*python, *command], cwd=copy, env=environment, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done
 
 
@@ -33,6 +35,26 @@ def test_what_is_installed_shows_the_diffs(copy: Path, tmp_path: Path) -> None:
     assert done.returncode == 0, done
     diff = (ROOT / "upstream" / "diffs" / "logged-metrics-device.patch").read_text()
     assert f"upstream/diffs/logged-metrics-device.patch\n\n{diff}" in done.stdout
+
+
+def test_two_builds_of_one_tree_are_the_same_bytes(copy: Path, tmp_path: Path) -> None:
+    """Built as ``build`` does, the wheel from the archive; in another directory, later, and with another umask."""
+    built = []
+    for number, when in enumerate((1_500_000_000, 1_600_000_000)):
+        tree = Path(shutil.copytree(copy, tmp_path / f"tree {number}", ignore=shutil.ignore_patterns("dist")))
+        for path in tree.rglob("*"):
+            os.utime(path, (when, when))
+            path.chmod(path.stat().st_mode | 0o020 * number)
+        setup(tree, "sdist", SOURCE_DATE_EPOCH="1700000000")
+        (archive,) = (tree / "dist").iterdir()
+        with tarfile.open(archive) as file:
+            file.extractall(tree / "unpacked")
+        (unpacked,) = (tree / "unpacked").iterdir()
+        setup(unpacked, "bdist_wheel", SOURCE_DATE_EPOCH="1700000000")
+        (wheel,) = (unpacked / "dist").iterdir()
+        built.append({file.name: file.read_bytes() for file in (archive, wheel)})
+    assert sorted(built[0]) == sorted(built[1])
+    assert [name for name, content in built[0].items() if built[1][name] != content] == []
 
 
 def test_source_archive(copy: Path) -> None:

@@ -62,6 +62,38 @@ def test_workflows_and_forms_can_be_read(path: Path) -> None:
         assert any("lightning-patches report" in field["attributes"]["label"] for field in document["body"])
 
 
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
+def test_workflows_take_actions_by_commit_and_leave_no_credentials(path: Path) -> None:
+    workflow = yaml.safe_load(path.read_text(encoding="utf-8"))
+    assert workflow["permissions"] == {"contents": "read"}
+    lines = [line for line in path.read_text(encoding="utf-8").splitlines() if "uses:" in line]
+    assert lines
+    for line in lines:
+        assert re.search(r"uses: [\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$", line), line
+    for step in (step for job in workflow["jobs"].values() for step in job["steps"]):
+        if step.get("uses", "").startswith("actions/checkout@"):
+            assert step["with"]["persist-credentials"] is False
+
+
+def test_pull_requests_run_what_continuous_integration_runs() -> None:
+    workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "test.yml").read_text(encoding="utf-8"))
+    assert "pull_request" in workflow[True]  # YAML's word for "on"
+    assert {"run": ".ci/run"} in workflow["jobs"]["test"]["steps"]
+
+
+def test_releases_are_built_with_what_is_pinned() -> None:
+    pinned = (ROOT / ".github" / "build" / "requirements.txt").read_text(encoding="utf-8").splitlines()[1:]
+    for line in pinned:
+        assert re.fullmatch(r"[\w-]+==[\w.]+ --hash=sha256:[0-9a-f]{64}", line), line
+    (setuptools,) = (line.partition(" ")[0] for line in pinned if line.startswith("setuptools=="))
+    wanted = re.findall(r'"(setuptools[^."][^"]*)"', (ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    assert any(requirement.startswith(f"{setuptools};") for requirement in wanted)
+    assert all(re.match(r"setuptools==[\d.]+;", requirement) for requirement in wanted)
+
+
 def test_files_that_are_named_are_there() -> None:
     for path in (ROOT / ".github").glob("*.md"):
         for target in re.findall(r"\]\(([^)#]+)", path.read_text(encoding="utf-8")):
