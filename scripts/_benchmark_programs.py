@@ -7,10 +7,9 @@ A linear layer, batches of 4. "logs" are calls of self.log in training_step; "te
 module gives; "checkpoints" saves one every 20 steps; "fabric" and "accelerate" are the program without logs on these.
 
 One process runs a program. Every 800 steps the patches are taken away, or put back; 400 steps later the clock starts,
-since the first steps after a switch are slower. Before each pair of blocks comes one of the plain loop, which is taken
-off: what is left is the program's own time. A ratio is that of the two blocks of a pair. The table has the median, and
-"from" and "to", between which it would be in 19 of 20 such runs. What a patch does while a program is set up it has
-done in both blocks.
+since the first steps after a switch are slower. Before each pair of blocks comes one of the plain loop. A ratio is that
+of the two blocks of a pair. The table has the median, and "from" and "to", between which it would be in 19 of 20 such
+runs. What a patch does while a program is set up it has done in both blocks.
 """
 
 from __future__ import annotations
@@ -56,7 +55,6 @@ def run(options: argparse.Namespace) -> Rows:
             found = observed("programs", arm, *arguments)["microseconds"]
             plain, shim, stock = ([number(value) for value in found[what]] for what in ("plain", "shim", "stock"))
             whole = [patched / bare for patched, bare in zip(shim, stock)]
-            own = [(patched - least) / (bare - least) for patched, bare, least in zip(shim, stock, plain)]
             times = {"plain us": plain, "stock us": stock, "shim us": shim}
             rows.append(
                 {
@@ -64,7 +62,6 @@ def run(options: argparse.Namespace) -> Rows:
                     "release": release,
                     **{name: statistics.median(values) for name, values in times.items()},
                     **{f"shim/stock{name}": value for name, value in median(whole).items()},
-                    **{f"of own time{name}": value for name, value in median(own).items()},
                 }
             )
     return rows

@@ -186,7 +186,11 @@ class _Armed:
     def concerns(self, name: str, spec: Optional[ModuleSpec] = None) -> bool:
         """Every module does, until we are active; none if the environment asks for nothing."""
         text = os.environ.get(VARIABLE) if self.spec is None else self.spec
-        return asks_for_patches(text) or not split(text or "")
+        if asks_for_patches(text) or not split(text or ""):
+            return True
+        if "." in name:
+            self.spec = text  # Lightning is being imported: what the variable says later is meant for other processes
+        return False
 
     def __call__(self) -> Optional[Patcher]:
         # What is made here stays; looking through it, and through torch, takes as long as making it. With another

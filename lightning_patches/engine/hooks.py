@@ -90,6 +90,10 @@ def _call_with_frames_removed(function: Any, *args: Any, **kwargs: Any) -> Any:
     return function(*args, **kwargs)
 
 
+_EXECUTES = ("<frozen importlib._bootstrap_external>", "exec_module")
+"""What executes a module in Python's own loaders, and is nobody's replacement of it."""
+
+
 class _Loader:
     """Loads as the real loader does, which is what the module gets to see, and tells the watcher before and after."""
 
@@ -131,7 +135,8 @@ class _Loader:
         if watcher is not None:
             watcher.before(module)
         execute = self._loader.exec_module
-        if getattr(execute, "__func__", None) is sys.modules["_frozen_importlib_external"].SourceFileLoader.exec_module:
+        code = getattr(getattr(execute, "__func__", None), "__code__", None)
+        if code is not None and (code.co_filename, code.co_name) == _EXECUTES:
             code = self._loader.get_code(module.__name__)
             if code is not None:
                 return exec, code, module.__dict__  # this is what it does, from where we stand

@@ -271,6 +271,22 @@ def test_the_stack_of_a_module_with_a_target_is_as_deep_as_without_us(world: Wor
     assert depths[1] == depths[0]
 
 
+def test_who_replaces_what_executes_modules_is_asked(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    nested(world, "")
+    executed = []
+    loader = importlib.machinery.SourceFileLoader
+    original = loader.exec_module
+
+    def exec_module(self: Any, module: ModuleType) -> None:
+        executed.append(module.__name__)
+        original(self, module)
+
+    monkeypatch.setattr(loader, "exec_module", exec_module)
+    world.activate(toy(*TARGETS))
+    assert world.load("pytorch.outer").compute(3) == 60
+    assert executed[-2:] == [OUTER, INNER]
+
+
 @pytest.mark.parametrize("spec", ["all", "all,strict"])
 @pytest.mark.parametrize("error", ["ZeroDivisionError", "ModuleNotFoundError", "KeyboardInterrupt"])
 def test_no_frame_of_ours_is_in_the_traceback_of_a_module(world: World, spec: str, error: str) -> None:

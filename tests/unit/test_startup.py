@@ -280,6 +280,16 @@ def test_nobody_reads_stderr(tmp_path: Path, stderr: str, toggle: str) -> None:
     assert check(program, tmp_path, LIGHTNING_PATCHES=toggle) == (DEFAULT if toggle == "1" else STOCK)
 
 
+def test_told_off_it_stays_off_whatever_the_variable_says_later(tmp_path: Path) -> None:
+    """Such as for a process that the program starts."""
+    write_lightning(tmp_path)
+    program = TOY + "startup.on_import()\nimport lightning.pytorch\nos.environ['LIGHTNING_PATCHES'] = '1'" + VALUES
+    assert check(program + "print(startup.is_settled())", tmp_path, LIGHTNING_PATCHES="0").splitlines() == [
+        STOCK,
+        "True",
+    ]
+
+
 # ---------------------------------------------------------------- on and off again
 
 
