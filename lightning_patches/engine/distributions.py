@@ -132,10 +132,13 @@ def _locate(package: str, importing: Optional[ModuleSpec]) -> Optional[tuple[str
     others = [finder for finder in sys.meta_path if finder is not PathFinder and not _asks_others(finder)]
     finders: list[Any] = [PathFinder, *others]
     path: Optional[list[str]] = None
-    if root in sys.modules or (importing is not None and importing.name == root):
-        module = sys.modules.get(root)
-        spec = importing if module is None else getattr(module, "__spec__", None)
-        path = list(getattr(module, "__path__", None) or getattr(spec, "submodule_search_locations", None) or ())
+    spec: Optional[ModuleSpec]
+    if importing is not None and importing.name == root:
+        path, spec = list(importing.submodule_search_locations or ()), importing
+    elif root in sys.modules:
+        module = sys.modules[root]
+        path, spec = list(getattr(module, "__path__", ())), getattr(module, "__spec__", None)
+    if path is not None:
         if not path or (spec is not None and spec.origin is None):
             return None
         if not rest:
