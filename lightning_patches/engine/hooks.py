@@ -20,7 +20,6 @@ This module is loaded while Python starts: wrapt, and all else, are imported whe
 
 from __future__ import annotations
 
-import gc
 import sys
 
 TYPE_CHECKING = False
@@ -115,21 +114,11 @@ class _Loader:
     def create_module(self, spec: Any) -> Optional[ModuleType]:
         create = getattr(self._loader, "create_module", None)
         made: Optional[ModuleType] = create(spec) if create is not None else None
-        if spec.loader is self and not self._has_something_to_do(spec):
+        if spec.loader is self and (
+            self._watcher() is None or not self.lightning_patches_finder.concerns(spec.name, spec)
+        ):
             spec.loader = self._loader
         return made
-
-    def _has_something_to_do(self, spec: ModuleSpec) -> bool:
-        # What is made here stays; looking through it, and through torch, takes as long as making it. With another
-        # thread about, that one may fork, or turn the collection off for good.
-        collects = gc.isenabled() and len(sys._current_frames()) == 1
-        if collects:
-            gc.disable()
-        try:
-            return self._watcher() is not None and self.lightning_patches_finder.concerns(spec.name, spec)
-        finally:
-            if collects:
-                gc.enable()
 
     @_like_importlib
     def exec_module(self, module: Any) -> None:
