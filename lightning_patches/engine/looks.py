@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import sys
 import typing
 from types import CodeType, FunctionType
-from typing import Any, Dict, Iterator
+from typing import Any, Callable, Dict, Iterator
 
 MISSING: Any = object()
 NAMES = "__lightning_patches__"
@@ -58,6 +59,27 @@ def names_in(raw: Any) -> tuple[str, ...]:
         if names:
             return tuple(names)
     return ()
+
+
+def is_traced() -> Callable[[], bool]:
+    """What a builder takes to ask whether torch.compile is looking at the replacement. torch is loaded by then, and
+    below 2.1 does not tell."""
+    import torch
+
+    return getattr(getattr(torch, "compiler", None), "is_compiling", bool)
+
+
+def skip_frames(function: Any) -> None:
+    """Have torch.compile pass over the function when Python calls it, and begin with what it calls: one frame more
+    is one interruption more of compiled code, where the original has one. Within compiled code it is traced."""
+    dynamo = getattr(getattr(sys.modules.get("torch"), "_C", None), "_dynamo", None)
+    frames = getattr(dynamo, "eval_frame", None)
+    with contextlib.suppress(Exception):  # of a torch that has other ways
+        if hasattr(frames, "skip_code"):
+            frames.skip_code(function.__code__)
+        elif frames is not None:
+            skip, default = frames._FrameAction.SKIP, frames._FrameAction.DEFAULT
+            frames.set_code_exec_strategy(function.__code__, frames._FrameExecStrategy(skip, default))
 
 
 class _Signature(inspect.Signature):
