@@ -10,6 +10,7 @@ TESTS = Path(__file__).resolve().parent
 FIRST_OF_EACH = (
     "activation/",
     "broken_ranks/",
+    "compiled/",
     "conformance/test_conformance.py",
     "distributed/",
     "equivalence/test_programs_of_1x.py",

@@ -72,6 +72,8 @@ def is_traced() -> Callable[[], bool]:
 def skip_frames(function: Any) -> None:
     """Have torch.compile pass over the function when Python calls it, and begin with what it calls: one frame more
     is one interruption more of compiled code, where the original has one. Within compiled code it is traced."""
+    if not home_of(function).startswith("lightning_patches."):
+        return  # torch's, around ours: all that torch makes share that code
     dynamo = getattr(getattr(sys.modules.get("torch"), "_C", None), "_dynamo", None)
     frames = getattr(dynamo, "eval_frame", None)
     with contextlib.suppress(Exception):  # of a torch that has other ways

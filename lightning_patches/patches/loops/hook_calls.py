@@ -48,7 +48,7 @@ class _Around:
         """Whether anybody hears Lightning's debug message of a hook, which is to come from where it stands."""
         log = self.names["log"]
         return self._says_it and (
-            type(log) is not logging.Logger or "debug" in vars(log) or log.isEnabledFor(logging.DEBUG)
+            type(log) is not logging.Logger or "debug" in log.__dict__ or log.isEnabledFor(logging.DEBUG)
         )
 
     def setter(self, module: Any) -> Callable[[Any, str, Any], None]:
