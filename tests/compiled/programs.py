@@ -1,8 +1,8 @@
 """Programs in which torch.compile meets Lightning: each way to train, compiled in each way.
 
-``python programs.py gan.module`` prints how it ended, its weights and its graph breaks, as a line of JSON; without a
-name, all run, each in a process of its own. To add a way to train, write a class or a
-function below and put it into ``TRAINED`` or ``FABRIC``; to add a way to compile, a function in ``FORMS``.
+``python programs.py Gan.module`` prints how it ended, its weights and its graph breaks, as a line of JSON; without a
+name, all run, each in a process of its own. To add one, write a class and name it in ``TRAINED``, or a
+function and name it in ``FABRIC``; for another way to compile, a function in ``FORMS``.
 
 ``SCENARIO_SHIM=1`` runs them with the shim, ``SCENARIO_NAMESPACE`` names Lightning, ``BACKEND`` torch's backend.
 """
@@ -210,23 +210,10 @@ class ManualScheduled(Manual):
         return optimizers, [torch.optim.lr_scheduler.ExponentialLR(one, 0.5) for one in optimizers]
 
 
-TRAINED = {
-    "plain": Plain,
-    "properties": Properties,
-    "logged": Logged,
-    "accumulating": Accumulating,
-    "scheduled": Scheduled,
-    "hooks": Hooks,
-    "mixed": Mixed,
-    "manual": Manual,
-    "manual_mixed": ManualMixed,
-    "manual_ddp": ManualDDP,
-    "gan": Gan,
-    "logged_gan": LoggedGan,
-    "clipped": Clipped,
-    "clipped_mixed": ClippedMixed,
-    "manual_scheduled": ManualScheduled,
-}
+TRAINED = (
+    *(Plain, Properties, Logged, Accumulating, Scheduled, Hooks, Mixed),
+    *(Manual, ManualMixed, ManualDDP, Gan, LoggedGan, Clipped, ClippedMixed, ManualScheduled),
+)
 
 
 # ---------------------------------------------------------------- ways to compile
@@ -261,14 +248,15 @@ def loop(trainer, model, loader):
     compiled(trainer.fit)(model, loader, loader)
 
 
-FORMS = {"module": module, "layer": layer}
-"""In which everything is compiled."""
-SOME_IN = {
-    in_place: ("plain", "manual_ddp", "gan"),
-    step: ("logged", "gan"),
-    whole_step: ("plain", "properties", "gan"),
-    loop: ("plain", "logged_gan"),  # several seconds each
+FORMS = {
+    module: TRAINED,
+    layer: TRAINED,
+    in_place: (Plain, ManualDDP, Gan),
+    step: (Logged, Gan),
+    whole_step: (Plain, Properties, Gan),
+    loop: (Plain, LoggedGan),  # several seconds each
 }
+"""What is compiled in each way."""
 
 
 def trained(kind, form):
@@ -356,14 +344,7 @@ def one_graph(lightning, net, loader):
         optimizer.step()
 
 
-FABRIC = {
-    "before": before,
-    "after": after,
-    "after_in_place": after_in_place,
-    "whole_loop": whole_loop,
-    "function": function,
-    "one_graph": one_graph,
-}
+FABRIC = (before, after, after_in_place, whole_loop, function, one_graph)
 SETTINGS = {
     "fabric": {},
     "fabric_mixed": {"precision": "bf16-mixed"},
@@ -390,9 +371,8 @@ def with_fabric(train, options):
 # ---------------------------------------------------------------- running them
 
 PROGRAMS = {
-    **{f"{kind}.{form}": trained(TRAINED[kind], FORMS[form]) for kind in TRAINED for form in FORMS},
-    **{f"{kind}.{form.__name__}": trained(TRAINED[kind], form) for form, kinds in SOME_IN.items() for kind in kinds},
-    **{f"{name}.{way}": with_fabric(FABRIC[way], SETTINGS[name]) for name in SETTINGS for way in FABRIC},
+    **{f"{kind.__name__}.{form.__name__}": trained(kind, form) for form, kinds in FORMS.items() for kind in kinds},
+    **{f"{name}.{way.__name__}": with_fabric(way, SETTINGS[name]) for name in SETTINGS for way in FABRIC},
 }
 
 
