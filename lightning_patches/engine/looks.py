@@ -62,26 +62,26 @@ def names_in(raw: Any) -> tuple[str, ...]:
 
 
 def is_traced() -> Callable[[], bool]:
-    """What a builder takes to ask whether torch.compile is looking at the replacement. torch is loaded by then, and
-    below 2.1 does not tell."""
+    """What a builder takes to ask whether torch.compile is tracing the replacement. torch is loaded by then, and below
+    2.1 does not tell."""
     import torch
 
     return getattr(getattr(torch, "compiler", None), "is_compiling", bool)
 
 
 def skip_frames(function: Any) -> None:
-    """Have torch.compile pass over the function when Python calls it, and begin with what it calls: one frame more
-    is one interruption more of compiled code, where the original has one. Within compiled code it is traced."""
-    if not home_of(function).startswith("lightning_patches."):
-        return  # torch's, around ours: all that torch makes share that code
-    dynamo = getattr(getattr(sys.modules.get("torch"), "_C", None), "_dynamo", None)
-    frames = getattr(dynamo, "eval_frame", None)
-    with contextlib.suppress(Exception):  # of a torch that has other ways
-        if hasattr(frames, "skip_code"):
+    """Have torch.compile pass over a replacement when Python calls it, and begin with what it calls. Where the original
+    interrupts compiled code, one frame more would be one interruption more. Within compiled code it is traced."""
+    torch = sys.modules.get("torch")
+    if torch is None or not home_of(function).startswith("lightning_patches."):
+        return  # what torch has put around ours shares its code with all that torch wraps
+    with contextlib.suppress(Exception):  # a torch without compiler, or with other ways
+        frames = torch._C._dynamo.eval_frame
+        if hasattr(frames, "skip_code"):  # older ones
             frames.skip_code(function.__code__)
-        elif frames is not None:
-            skip, default = frames._FrameAction.SKIP, frames._FrameAction.DEFAULT
-            frames.set_code_exec_strategy(function.__code__, frames._FrameExecStrategy(skip, default))
+        else:
+            action, strategy = frames._FrameAction, frames._FrameExecStrategy
+            frames.set_code_exec_strategy(function.__code__, strategy(action.SKIP, action.DEFAULT))
 
 
 class _Signature(inspect.Signature):

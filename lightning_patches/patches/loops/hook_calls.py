@@ -188,9 +188,10 @@ PATCH = Patch(
     relied_on="A module, or a class of modules, that sets attributes in its own way, whoever has wrapped "
     "torch.nn.Module.__setattr__, and every profiler but the Trainer's own that does nothing, or that one with "
     "something put in its place, get each of these calls as before; debug messages of Lightning's come if they are "
-    "switched on.",
+    "switched on. What torch.compile traces is Lightning's own function.",
     relied_on_tests=(
         "tests/patches/test_hook_calls.py::test_what_sets_attributes_in_its_own_way_sees_each",
         "tests/patches/test_hook_calls.py::test_what_is_put_in_place_of_the_profiler_that_does_nothing_is_called",
+        "tests/compiled/test_compiled.py::test_no_program_is_worse_off",
     ),
 )
