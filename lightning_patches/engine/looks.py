@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import sys
 import typing
 from types import CodeType, FunctionType
-from typing import Any, Dict, Iterator
+from typing import Any, Callable, Dict, Iterator
 
 MISSING: Any = object()
 NAMES = "__lightning_patches__"
@@ -58,6 +59,29 @@ def names_in(raw: Any) -> tuple[str, ...]:
         if names:
             return tuple(names)
     return ()
+
+
+def is_traced() -> Callable[[], bool]:
+    """What a builder takes to ask whether torch.compile is tracing the replacement. torch is loaded by then, and below
+    2.1 does not tell."""
+    import torch
+
+    return getattr(getattr(torch, "compiler", None), "is_compiling", bool)
+
+
+def skip_frames(function: Any) -> None:
+    """Have torch.compile pass over a replacement when Python calls it, and begin with what it calls. Where the original
+    interrupts compiled code, one frame more would be one interruption more. Within compiled code it is traced."""
+    torch = sys.modules.get("torch")
+    if torch is None or not home_of(function).startswith("lightning_patches."):
+        return  # what torch has put around ours shares its code with all that torch wraps
+    with contextlib.suppress(Exception):  # a torch without compiler, or with other ways
+        frames = torch._C._dynamo.eval_frame
+        if hasattr(frames, "skip_code"):  # older ones
+            frames.skip_code(function.__code__)
+        else:
+            action, strategy = frames._FrameAction, frames._FrameExecStrategy
+            frames.set_code_exec_strategy(function.__code__, strategy(action.SKIP, action.DEFAULT))
 
 
 class _Signature(inspect.Signature):

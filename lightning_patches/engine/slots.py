@@ -92,6 +92,7 @@ class Slot:
                 if not isinstance(replacement, FunctionType) or replacement is function:
                     raise TypeError(f"{patch.name} built no function of its own for {target.location}")
                 function = looks.dress(replacement, self.original, self.owner, self.attribute, names)
+                looks.skip_frames(function)
             self.made.append(function)
             wanted = looks.like(self.original, function)
         # An interruption between these two leaves the original standing, which can be composed anew.

@@ -27,7 +27,7 @@ def _pre_backward(original: Callable[..., None], namespace: str) -> Callable[...
             return
         batch = self.lightning_module.trainer.fit_loop.epoch_loop.total_batch_idx
         if getattr(model, _SETTLED, False):
-            if vars(model).get(_BATCH) == batch and closure_loss.requires_grad:
+            if model.__dict__.get(_BATCH) == batch and closure_loss.requires_grad:
                 notices.warn_once(
                     "ddp-static-graph-two-backwards",
                     "DDPStrategy(static_graph=True): this training_step runs a second backward, for which torch ends "

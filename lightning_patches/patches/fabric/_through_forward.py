@@ -10,11 +10,11 @@ def through_forward(module: Any, name: str) -> Callable[..., Any]:
 
     def call(*args: Any, **kwargs: Any) -> Any:
         inner = module._original_module
-        own_forward = vars(inner).get("forward")
+        own_forward = inner.__dict__.get("forward")
 
         def restore() -> None:
             if own_forward is None:
-                vars(inner).pop("forward", None)
+                inner.__dict__.pop("forward", None)
             else:
                 inner.forward = own_forward
 

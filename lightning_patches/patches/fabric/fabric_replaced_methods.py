@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.engine.distributions import upstream_module
+from lightning_patches.engine.looks import stock_of
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 _MODULE = "fabric.wrappers:_FabricModule"
 
 
 def _setattr(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    wrapper = stock_of(original).__globals__["_FabricModule"]
+
     def __setattr__(self: Any, name: str, value: Any) -> None:  # noqa: N807
-        own = vars(self)
+        own = self.__dict__
         if not own.get("_fabric_module_initialized", False) or name in own or name not in dir(self):
             original(self, name, value)
             return
         # What the wrapper's class has, too: set on the wrapped module alone, it would not be what is called.
         if hasattr(self._original_module, name):
             setattr(self._original_module, name, value)
-        wrapper = upstream_module(namespace, "fabric.wrappers")._FabricModule
         super(wrapper, self).__setattr__(name, value)
 
     return __setattr__

@@ -12,6 +12,8 @@ from lightning_patches.patches.fabric import _ddp_gradients
 
 _MODULE = "fabric.wrappers:_FabricModule"
 
+_PRECISION = "fabric.plugins.precision.precision"
+
 _SYNC = "_lightning_patches_gradient_sync"
 
 
@@ -125,28 +127,31 @@ def _forward(original: Callable[..., Any], namespace: str) -> Callable[..., Any]
 
 
 def _method_guard(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
+    plain = upstream_module(namespace, _PRECISION).Precision
+
     def _wrap_method_with_module_call_tracker(self: Any, method: Callable[..., Any], name: str) -> Any:
         # The guard refuses a method that calls submodules, because DDP would not notice. Here it does.
-        return method if _methods_are_safe(self, namespace) else original(self, method, name)
+        return method if _methods_are_safe(self, plain) else original(self, method, name)
 
     return _wrap_method_with_module_call_tracker
 
 
 def _method_warning(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    plain = upstream_module(namespace, _PRECISION).Precision
+
     def _validate_method_access(self: Any, name: str, attribute: Any) -> None:
-        if not _methods_are_safe(self, namespace):
+        if not _methods_are_safe(self, plain):
             original(self, name, attribute)
 
     return _validate_method_access
 
 
-def _methods_are_safe(module: Any, namespace: str) -> bool:
+def _methods_are_safe(module: Any, plain: Any) -> bool:
     """Whether a method may be called past the wrapper: gradients are taken care of, and no autocast is missed."""
     if module.__dict__.get(_SYNC) is None:
         return False
     strategy = module.__dict__.get("_strategy")
     precision = module._precision if strategy is None else strategy.precision
-    plain = upstream_module(namespace, "fabric.plugins.precision.precision").Precision
     return type(precision) is plain
 
 

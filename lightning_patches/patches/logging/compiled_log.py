@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any, Callable, Optional
 
+from lightning_patches.engine.looks import skip_frames
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 
@@ -44,6 +45,7 @@ def _uncompiled(function: Callable[..., None]) -> Callable[..., None]:
             set_eval_frame(before)
 
     uncompiled._torchdynamo_disable = True  # type: ignore[attr-defined]
+    skip_frames(uncompiled)
     return uncompiled
 
 

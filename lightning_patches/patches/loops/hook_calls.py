@@ -6,7 +6,7 @@ import logging
 import sys
 from typing import Any, Callable
 
-from lightning_patches.engine import distributions
+from lightning_patches.engine import distributions, looks
 from lightning_patches.engine.looks import home_of
 from lightning_patches.patch import Impact, Patch, Target, Upstream
 
@@ -22,6 +22,7 @@ class _Around:
         self._call = distributions.module_name(namespace, _CALL)
         self._profilers = distributions.module_name(namespace, _PROFILERS)
         self._says_it = "debug" in original.__code__.co_names  # 2.0 says it of callbacks only
+        self.is_traced = looks.is_traced()
         self._names: dict[str, Any] = {}
         self._setattr: Any = None
         self._idle: Any = None
@@ -47,7 +48,7 @@ class _Around:
         """Whether anybody hears Lightning's debug message of a hook, which is to come from where it stands."""
         log = self.names["log"]
         return self._says_it and (
-            type(log) is not logging.Logger or "debug" in vars(log) or log.isEnabledFor(logging.DEBUG)
+            type(log) is not logging.Logger or "debug" in log.__dict__ or log.isEnabledFor(logging.DEBUG)
         )
 
     def setter(self, module: Any) -> Callable[[Any, str, Any], None]:
@@ -80,7 +81,7 @@ def _call_lightning_module_hook(original: Callable[..., Any], namespace: str) ->
     def _call_lightning_module_hook(
         trainer: Any, hook_name: str, *args: Any, pl_module: Any = None, **kwargs: Any
     ) -> Any:
-        if around.is_heard():
+        if around.is_traced() or around.is_heard():
             return original(trainer, hook_name, *args, pl_module=pl_module, **kwargs)
         module = pl_module or trainer.lightning_module
         if module is None:
@@ -108,7 +109,7 @@ def _call_callback_hooks(original: Callable[..., None], namespace: str) -> Calla
     def _call_callback_hooks(
         trainer: Any, hook_name: str, *args: Any, monitoring_callbacks: Any = None, **kwargs: Any
     ) -> None:
-        if around.is_heard():
+        if around.is_traced() or around.is_heard():
             which = {} if monitoring_callbacks is None else {"monitoring_callbacks": monitoring_callbacks}
             original(trainer, hook_name, *args, **which, **kwargs)
             return
@@ -139,7 +140,7 @@ def _call_strategy_hook(original: Callable[..., Any], namespace: str) -> Callabl
     around = _Around(original, namespace)
 
     def _call_strategy_hook(trainer: Any, hook_name: str, *args: Any, **kwargs: Any) -> Any:
-        if around.is_heard():
+        if around.is_traced() or around.is_heard():
             return original(trainer, hook_name, *args, **kwargs)
         module = trainer.lightning_module
         before, set_name = module._current_fx_name, around.setter(module)
@@ -181,5 +182,6 @@ PATCH = Patch(
     "without the profiler that does nothing. Who could rely on the old behaviour: a module, or a class of "
     "modules, that sets attributes in its own way, whoever has wrapped torch.nn.Module.__setattr__, and every "
     "profiler but the Trainer's own that does nothing, or that one with something put in its place, get each "
-    "of these calls as before; debug messages of Lightning's come if they are switched on.",
+    "of these calls as before; debug messages of Lightning's come if they are switched on. What torch.compile "
+    "traces is Lightning's own function.",
 )

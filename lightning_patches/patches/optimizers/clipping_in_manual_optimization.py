@@ -25,8 +25,7 @@ def _clip(original: Callable[..., None], namespace: str) -> Callable[..., None]:
         self: Any, model: Any, optimizer: Any, clip_val: Any = None, gradient_clip_algorithm: Any = None
     ) -> None:
         # Called at each step of an optimizer, when its gradients are complete, and scaled back.
-        is_module = isinstance(model, upstream_module(namespace, "pytorch.core.module").LightningModule)
-        if not is_module or model.automatic_optimization or not clip_val:
+        if not clip_val or not _is_manual(model, namespace):
             original(self, model, optimizer, clip_val, gradient_clip_algorithm=gradient_clip_algorithm)
             return
         upstream_module(namespace, "pytorch.trainer.call")._call_lightning_module_hook(
@@ -38,6 +37,11 @@ def _clip(original: Callable[..., None], namespace: str) -> Callable[..., None]:
         )
 
     return _clip_gradients
+
+
+def _is_manual(model: Any, namespace: str) -> bool:
+    module = upstream_module(namespace, "pytorch.core.module").LightningModule
+    return isinstance(model, module) and not model.automatic_optimization
 
 
 PATCH = Patch(

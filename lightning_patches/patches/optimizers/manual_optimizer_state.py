@@ -14,9 +14,9 @@ def _optimizers(original: Callable[..., Any], namespace: str) -> Callable[..., A
     def optimizers(self: Any, *args: Any, **kwargs: Any) -> Any:
         found = original(self, *args, **kwargs)
         for optimizer in found if isinstance(found, list) else [found]:
-            own: Any = vars(optimizer)
+            own: Any = optimizer.__dict__
             if "_on_after_step" in own and "_optimizer" in own:  # Lightning's wrapper, and not Fabric's
-                inner = vars(own["_optimizer"])
+                inner = own["_optimizer"].__dict__
                 own.update((name, value) for name, value in inner.items() if name not in _OWN)
         return found
 

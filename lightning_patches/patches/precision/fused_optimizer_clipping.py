@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.engine.distributions import upstream_module
+from lightning_patches.engine.looks import stock_of
 from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 _AMP = "pytorch.plugins.precision.amp"
@@ -12,12 +12,13 @@ _AMP = "pytorch.plugins.precision.amp"
 
 def _clip_gradients(class_name: str, since: str = "", before: str = "") -> Target:
     def build(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+        plugin = stock_of(original).__globals__[class_name]
+
         def clip_gradients(self: Any, *args: Any, **kwargs: Any) -> None:
             if self.scaler is not None:
                 original(self, *args, **kwargs)
                 return
             # Without a scaler nothing is unscaled, so the guard against optimizers that unscale has nothing to guard.
-            plugin = getattr(upstream_module(namespace, _AMP), class_name)
             super(plugin, self).clip_gradients(*args, **kwargs)
 
         return clip_gradients

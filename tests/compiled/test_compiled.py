@@ -1,0 +1,71 @@
+"""A program that meets torch.compile ends as on stock, with the same weights, and is interrupted no more often."""
+
+from __future__ import annotations
+
+import json
+import sys
+from functools import cache
+from pathlib import Path
+from typing import Any, Optional
+
+import pytest
+import torch
+
+from tests.support import arms
+from tests.support.arms import Arm
+
+PROGRAMS = Path(__file__).with_name("programs.py")
+
+pytestmark = pytest.mark.skipif(
+    tuple(map(int, torch.__version__.split(".")[:2])) < (2, 12), reason="what is compared was seen with torch 2.13"
+)
+
+
+@cache
+def results(version: str, backend: str, shim: bool, toggle: Optional[str] = None) -> dict[str, dict[str, Any]]:
+    """What came of each program, by its name."""
+    variables = arms.environment_of(Arm("pytorch-lightning", version), toggle=toggle)
+    variables.update(SCENARIO_SHIM=str(int(shim)), BACKEND=backend)
+    status, output = arms.execute([sys.executable, str(PROGRAMS)], variables, timeout=3600)
+    assert status == 0, output[-3000:]
+    lines = [json.loads(line) for line in output.splitlines() if line.startswith('{"program": ')]
+    return {line["program"]: line for line in lines}
+
+
+def difference(stock: dict[str, Any], shim: dict[str, Any]) -> str:
+    """In what a program is worse off. One that ends in an error on stock may run, if a patch cures it."""
+    if stock["ended"] != "well":
+        return "" if shim["ended"] in (stock["ended"], "well") else f"ends in {shim['ended']}, not {stock['ended']}"
+    if shim["ended"] != "well":
+        return f"ends in {shim['ended']}"
+    more = f"{shim['breaks']} graph breaks, not {stock['breaks']}" if shim["breaks"] > stock["breaks"] else ""
+    return more if shim["weights"] == stock["weights"] else "other weights"
+
+
+@pytest.mark.parametrize(
+    ("version", "backend", "toggle"),
+    [
+        ("2.2.5", "eager", None),
+        ("2.6.6", "eager", "all"),
+        ("2.6.6", "aot_eager", None),
+        ("2.1.4", "eager", None),
+        ("2.2.5", "aot_eager", "all"),
+        ("2.3.3", "eager", None),
+        ("2.5.2", "aot_eager", None),
+    ],
+)
+def test_no_program_is_worse_off(version: str, backend: str, toggle: Optional[str]) -> None:
+    stock, shim = results(version, backend, False), results(version, backend, True, toggle)
+    assert stock["Gan.module"]["breaks"] > 0, "nothing was compiled"
+    assert sum(result["ended"] == "well" for result in stock.values()) > len(stock) / 2
+    differences = {name: difference(stock[name], shim[name]) for name in stock}
+    assert {name: found for name, found in differences.items() if found} == {}
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_stock_trains_a_compiled_gan_that_toggles_its_optimizers(backend: str) -> None:
+    """What coverage.txt says of 21513. With one device, ``in_place`` compiles no step."""
+    stock = results("2.6.6", backend, False)
+    assert stock["Gan.module"]["weights"] == stock["Gan.in_place"]["weights"]
+    assert stock["Gan.module"]["breaks"] > stock["Gan.in_place"]["breaks"] == 0
+    assert stock["Gan.whole_step"]["ended"] == "Unsupported"
