@@ -64,9 +64,7 @@ def names_in(raw: Any) -> tuple[str, ...]:
 def is_traced() -> Callable[[], bool]:
     """What a builder takes to ask whether torch.compile is tracing the replacement. torch is loaded by then, and below
     2.1 does not tell."""
-    import torch
-
-    return getattr(getattr(torch, "compiler", None), "is_compiling", bool)
+    return getattr(getattr(sys.modules.get("torch"), "compiler", None), "is_compiling", bool)
 
 
 def skip_frames(function: Any) -> None:

@@ -11,7 +11,7 @@ _MODULE = "fabric.wrappers:_FabricModule"
 
 
 def _setattr(original: Callable[..., None], namespace: str) -> Callable[..., None]:
-    wrapper = stock_of(original).__globals__["_FabricModule"]
+    wrapper = stock_of(original).__globals__.get("_FabricModule")
 
     def __setattr__(self: Any, name: str, value: Any) -> None:  # noqa: N807
         own = self.__dict__

@@ -7,12 +7,11 @@ import inspect
 from typing import Any, Callable, Iterator
 
 from lightning_patches.engine.distributions import upstream_module
+from lightning_patches.engine.looks import stock_of
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 from lightning_patches.patches.fabric import _ddp_gradients
 
 _MODULE = "fabric.wrappers:_FabricModule"
-
-_PRECISION = "fabric.plugins.precision.precision"
 
 _SYNC = "_lightning_patches_gradient_sync"
 
@@ -127,7 +126,7 @@ def _forward(original: Callable[..., Any], namespace: str) -> Callable[..., Any]
 
 
 def _method_guard(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
-    plain = upstream_module(namespace, _PRECISION).Precision
+    plain = stock_of(original).__globals__.get("Precision")
 
     def _wrap_method_with_module_call_tracker(self: Any, method: Callable[..., Any], name: str) -> Any:
         # The guard refuses a method that calls submodules, because DDP would not notice. Here it does.
@@ -137,7 +136,7 @@ def _method_guard(original: Callable[..., Any], namespace: str) -> Callable[...,
 
 
 def _method_warning(original: Callable[..., None], namespace: str) -> Callable[..., None]:
-    plain = upstream_module(namespace, _PRECISION).Precision
+    plain = stock_of(original).__globals__.get("Precision")
 
     def _validate_method_access(self: Any, name: str, attribute: Any) -> None:
         if not _methods_are_safe(self, plain):

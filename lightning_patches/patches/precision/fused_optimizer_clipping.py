@@ -12,7 +12,7 @@ _AMP = "pytorch.plugins.precision.amp"
 
 def _clip_gradients(class_name: str, since: str = "", before: str = "") -> Target:
     def build(original: Callable[..., None], namespace: str) -> Callable[..., None]:
-        plugin = stock_of(original).__globals__[class_name]
+        plugin = stock_of(original).__globals__.get(class_name)
 
         def clip_gradients(self: Any, *args: Any, **kwargs: Any) -> None:
             if self.scaler is not None:
