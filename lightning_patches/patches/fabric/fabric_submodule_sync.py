@@ -6,7 +6,6 @@ import functools
 import inspect
 from typing import Any, Callable, Iterator
 
-from lightning_patches.engine.distributions import upstream_module
 from lightning_patches.engine.looks import stock_of
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 from lightning_patches.patches.fabric import _ddp_gradients
