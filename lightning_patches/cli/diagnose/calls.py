@@ -1,13 +1,24 @@
-"""What a program has to say itself before a patch mends its error, with its own paths and names."""
+"""In: a patch and the lines of a log. Out: what a program has to say itself before the patch mends its error, with its
+own paths and names."""
 
 from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 
-from lightning_patches.cli.diagnose.log import Text
+from lightning_patches.cli.diagnose.lines import Line
 
-_TRUSTED = ("own-checkpoint-load", "trusted-checkpoint-load", "trusted-checkpoint-cli", "legacy-checkpoint-enum")
+MOST_LINES = 500
+"""Lines before and after the one that shows the bug that are looked at."""
+
+_TRUSTED = (
+    "own-checkpoint-load",
+    "weights-only-load",
+    "trusted-checkpoint-load",
+    "trusted-checkpoint-cli",
+    "legacy-checkpoint-enum",
+)
 _REFUSED = "weights only load failed"
 _CHECKPOINT = re.compile(
     r"""(?P<quote>['"])(?P<quoted>[^'"{}\n]{1,400}\.(?:ckpt|pth?))(?P=quote)|(?P<bare>[^\s'"(),={}]{1,400}\.(?:ckpt|pth?))\b"""
@@ -17,31 +28,35 @@ _UNPROVEN = "has not proven to be one of this job"
 AT_TOP = "`import lightning_patches` at the top of the script"
 
 
-def needed(name: str, text: Text, line: int, is_patched: bool) -> str:
+def needed(name: str, lines: Sequence[Line], line: int, is_patched: bool) -> str:
     """The call, argument or variable without which a patch does not mend what a log shows; "" if it needs none.
 
     Args:
         name: the patch.
-        text: the log.
+        lines: of the log.
         line: index of the line that shows the bug.
         is_patched: the program ran with the patch.
     """
-    if name in _TRUSTED and (name != "legacy-checkpoint-enum" or _REFUSED in text.searched):
-        if name == "own-checkpoint-load" and is_patched and _UNPROVEN not in text.searched:
+    if name in _TRUSTED:
+        near = [one.text for one in lines[max(line - MOST_LINES, 0) : line + MOST_LINES]]
+        said = "\n".join(near).lower()
+        if name == "legacy-checkpoint-enum" and _REFUSED not in said:
+            return ""
+        if name == "own-checkpoint-load" and is_patched and _UNPROVEN not in said:
             return ""  # the run has not written the file
         variable = "LIGHTNING_PATCHES_HANG_SECRET=... (the same 16 characters or more) for all ranks, or "
-        trust = f"`{_trust(text, line)}` below {AT_TOP}, if nobody else can write to that directory"
-        return (variable if _UNPROVEN in text.searched else "") + trust
+        trust = f"`{_trust(near, min(line, MOST_LINES))}` below {AT_TOP}, if nobody else can write to that directory"
+        return (variable if _UNPROVEN in said else "") + trust
     if name == "fabric-mark-forward-method":
-        method = _METHOD.search(text.lines[line])
+        method = _METHOD.search(lines[line].text)
         if method:
             return f"`model.mark_forward_method({method[1]!r})` after `fabric.setup`, below {AT_TOP}"
     return ""
 
 
-def _trust(text: Text, line: int) -> str:
+def _trust(lines: Sequence[str], line: int) -> str:
     """The call that trusts the directory of the checkpoint that is named last before a line, or else first after it."""
-    named = map(_checkpoint, [*reversed(text.lines[: line + 1]), *text.lines[line + 1 :]])
+    named = map(_checkpoint, [*reversed(lines[: line + 1]), *lines[line + 1 :]])
     path = next(filter(None, named), "")
     if "://" in path:
         return "lightning_patches.trust_checkpoints('DIRECTORY')` for a local copy of the file in a `DIRECTORY"
@@ -51,5 +66,7 @@ def _trust(text: Text, line: int) -> str:
 
 def _checkpoint(line: str) -> str:
     """The last checkpoint that a line names."""
-    found = [match["quoted"] or match["bare"] for match in _CHECKPOINT.finditer(line)]
+    if ".ckpt" not in line and ".pt" not in line:
+        return ""
+    found = [match["quoted"] or match["bare"] for match in _CHECKPOINT.finditer(line[:500])]
     return found[-1] if found else ""

@@ -1,4 +1,4 @@
-"""Compares what somebody says in words with the symptoms of the known bugs: most silent bugs have no message."""
+"""In: what somebody says in words. Out: the known bugs that come close to it: most silent bugs have no message."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import TypeVar
 
-MIN_SCORE = 0.36
+MIN_SCORE = 0.44
 """Share of a description's weight that a bug has to account for."""
+UNKNOWN_WEIGHT = 3.5
+"""Of a word that no record has: what is said is then of something else."""
 MAX_FOUND = 3
 
 Key = TypeVar("Key")
@@ -155,6 +157,11 @@ _PHRASES = tuple(
 )
 """What is said in several words or in Chinese, and the records' words for it."""
 CHINESE = re.compile(r"[\u4e00-\u9fff]")
+_SUBJECTS = re.compile(
+    r"\b(?:[A-Z]\w{0,40}(?:Logger|Monitor|Summary|Strategy|Profiler|Finder|Checkpoint|Stopping|Averaging|Finetuning|Pruning|"
+    r"ProgressBar|CLI|Writer)|CombinedLoader|DeepSpeed\w{0,20}|FSDP2?|Timer)\b"
+)
+"""Lightning's own classes: what is said of one is not what is known of another."""
 _ENDINGS = re.compile(r"(?:izations?|ations?|ated|ates?|ating|ized?|izes|ing|ions?|ies|ed|es|e|s|er|y)$")
 
 
@@ -186,17 +193,20 @@ def compare(description: str, known: Sequence[tuple[Key, Iterable[str]]]) -> lis
     texts = [(key, [set(words(text)) for text in spoken]) for key, spoken in known]
     spread = Counter(word for _, sets in texts for word in set().union(*sets))
     asked = set(words(description))
-    weight = {word: math.log(1 + len(texts) / spread[word]) if spread[word] else 3.0 for word in asked}
+    weight = {word: math.log(1 + len(texts) / spread[word]) if spread[word] else UNKNOWN_WEIGHT for word in asked}
     total = sum(weight.values())
+    subjects = {name.lower() for name in _SUBJECTS.findall(description)}
     if len(asked) < 2:
-        return []
+        return [key for key, sets in texts if asked and spread[min(asked)] <= MAX_FOUND and asked <= set().union(*sets)]
     scored = []
-    for index, (key, sets) in enumerate(texts):
-        every = sum(weight[word] for word in asked & set().union(*sets))
+    for index, ((key, sets), (_, spoken)) in enumerate(zip(texts, known)):
+        every = asked & set().union(*sets)
+        if len(every) < 2 or (subjects and not any(name in " ".join(spoken).lower() for name in subjects)):
+            continue
         # All of it in one symptom says more than here and there in the record.
-        closest = max((2 * sum(weight[word] for word in asked & one) / (total + len(one)) for one in sets), default=0.0)
-        share = (every / total + closest) / 2
-        if share >= MIN_SCORE and len(asked & set().union(*sets)) > 1:
+        closest = max(2 * sum(weight[word] for word in asked & one) / (total + 2 * len(one)) for one in sets)
+        share = (sum(weight[word] for word in every) / total + closest) / 2
+        if share >= MIN_SCORE:
             scored.append((-share, index, key))
     best = sorted(scored, key=lambda item: item[:2])[:MAX_FOUND]
     return [key for share, _, key in best if share <= 0.8 * best[0][0]]

@@ -1,33 +1,103 @@
-"""What is looked through: logs, scripts, words, and what a program says on its standard error."""
+"""In: what the command line names: logs, scripts, words, a program. Out: what was read of it, taken apart.
+
+Of a log of more than 8 MB what stands around errors and around what is known is read, and its end.
+"""
 
 from __future__ import annotations
 
+import gzip
+import io
 import os
 import re
 import shlex
 import signal
+import stat
 import subprocess
 import sys
 import tempfile
-from typing import IO
+import zlib
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import IO, Callable, Optional, cast
 
-from lightning_patches.cli import UsageError, _output
-from lightning_patches.cli.diagnose import describe, find, hangs, log
-from lightning_patches.cli.diagnose.find import Log
-from lightning_patches.cli.diagnose.log import Text, prepare
+from lightning_patches.cli import UsageError, _files, _output
+from lightning_patches.cli.diagnose import describe, facts, hangs, known, lines, tracebacks
+from lightning_patches.cli.diagnose.candidates import Log
 
-_INSTALLED = re.compile(r"[/\\](?:(?:site|dist)-packages|lib[/\\]python[\d.]*)[/\\]|^<")
+WHOLE = 8 << 20
+"""Bytes of a log that are read as a whole."""
+BLOCK = 4 << 20
+"""Bytes that are looked through at once."""
+BEFORE, AFTER = 200, 60
+"""Lines around a place that are read."""
+END = 1 << 20
+"""Bytes at a log's end that are read whatever they say."""
+MAX_SHAPES = 400_000
+"""Different lines that are remembered."""
+MAX_PROSE = 600
+"""Characters up to which a text without an error may be somebody's description of what happened."""
+
+_LOGGED = re.compile(r"\w(?:error|exception):|\w: \d")
+"""What a log has, and a description has not."""
+_SHAPE = bytes.maketrans(b"123456789\r", b"000000000\n")
+_ERROR = re.compile(rb"Traceback \(most|[A-Za-z](?:Error|Exception)\b")
+_COMPROMISED = re.compile(rb"ightning[^\n]{0,80}2\.6\.[23]\b")
 
 
 def logs(names: list[str]) -> list[Log]:
     """The files of these names, or what is said in words."""
     words = " ".join(names)
-    is_prose = (" " in words.strip() or describe.CHINESE.search(words)) and not re.search(
-        r"[/\\]|(?<!self)(?<!Module)\.(?:log|txt|out|err|gz)(?:\s|$)", words
-    )
-    if is_prose and not any(name == "-" or os.path.exists(name) for name in names):
-        return [Log("", prepare(words))]
+    are_files = any(name == "-" or os.path.exists(name) for name in names)
+    if not are_files and (lines.BEGIN in words or "\n" in words.strip()):
+        return [taken_apart("", words)]
+    if not are_files and _is_said(words):
+        return [taken_apart("", words, is_words=True)]
     return [_log(name) for name in names]
+
+
+def _is_said(words: str) -> bool:
+    """Whether it is something that somebody says, and no name of a file."""
+    if describe.CHINESE.search(words):
+        return True
+    if " " in words.strip():
+        return not re.fullmatch(r"\S+\.(?:log|txt|out|err|gz)(?: \S+\.(?:log|txt|out|err|gz))*", words.strip())
+    return bool(known_word(words))
+
+
+def known_word(word: str) -> bool:
+    """Whether a single word is one that records are about, and no name of a file."""
+    word = word.strip("#`'\"().,:").lower()
+    if not re.fullmatch(r"[\w.=-]{3,60}", word) or re.search(r"\.(?:log|txt|out|err|gz|py|ipynb|ya?ml|json)$", word):
+        return False
+    return word in _known_words()
+
+
+@lru_cache(maxsize=None)
+def _known_words() -> frozenset[str]:
+    from lightning_patches.removed import rows
+
+    found = {row.member.lower() for row in rows()}
+    for record in known.records():
+        for text in (*record.impact.symptoms, record.title):
+            found.update(word for word in re.findall(r"[\w.-]{3,60}", text.lower()) if "_" in word or "." in word[1:-1])
+    return frozenset(found | {"libuv", "use_libuv"})
+
+
+def taken_apart(
+    name: str, text: str, numbers: Optional[list[int]] = None, is_words: bool = False, is_whole: bool = True
+) -> Log:
+    read = lines.from_text(text, numbers)
+    raised = tracebacks.find(read)
+    is_words = (is_words or is_prose(text)) and not any(error.frames for error in raised)
+    return Log(name, read, raised, facts.find(read, raised), is_words=is_words, is_whole=is_whole)
+
+
+def is_prose(said: str) -> bool:
+    """Whether it may be somebody's description, and no log."""
+    if len(said) > MAX_PROSE or not said.strip():
+        return False
+    signs = [one for one in said if not one.isspace()]
+    return sum(map(str.isalpha, signs)) >= 0.8 * len(signs) and not _LOGGED.search(said)
 
 
 def _log(name: str) -> Log:
@@ -35,43 +105,151 @@ def _log(name: str) -> Log:
         if os.path.isdir(name):
             found = hangs.in_directory(name)
             if found:
-                return Log(name, prepare(""), hangs=found)
+                return Log(name, hangs=found)
         reports = hangs.Reports(name)
-        text = _read(name, reports)
-    except (OSError, EOFError) as error:
-        meant = '. In words it takes more than one: `lightning-patches diagnose "it is stuck"`'
+        with opened(name) as stream:
+            one = _read(name, stream, reports, _Progress(name))
+    except (OSError, EOFError, zlib.error) as error:
+        meant = '. Say it in several words: `lightning-patches diagnose "it is stuck"`'
         hint = meant if isinstance(error, FileNotFoundError) and re.fullmatch(r"[^\W\d_]+", name) else ""
         raise UsageError(
             f"{_output.printable(name)} cannot be read: {getattr(error, 'strerror', None) or error}{hint}"
         ) from None
     hang = reports.finish()
-    is_script = name.endswith(".py") and os.path.isfile(name)
-    return Log(name, text, script(text), is_script, [hang] if hang is not None else [])
+    one.hangs = [hang] if hang is not None else []
+    one.is_script = name.endswith(".py") and os.path.isfile(name)
+    if one.is_script:
+        source = _files.read_text(name, _files.MAX_SCRIPT)
+        one.lines = [lines.Line(number, text) for number, text in enumerate(source.split("\n"), 1)]
+    return one
 
 
-def _read(name: str, reports: hangs.Reports) -> Text:
-    with log.opened(name) as stream:
-        noted = log.Noted(stream, reports.feed)
-        text, numbers, size = log.excerpt(noted, find.anchors(), _Progress(name))
-        if size <= find.MAX_PROSE and not text and stream.seekable():
-            stream.seek(0)
-            return noted.tell(prepare(stream.read().decode("utf-8", "replace")))
-    return noted.tell(prepare(text, numbers))
+def _read(name: str, stream: IO[bytes], reports: hangs.Reports, progress: Callable[[int], None]) -> Log:
+    begin = stream.read(WHOLE + 1)
+    reports.feed(begin)
+    if len(begin) <= WHOLE:
+        return taken_apart(name, begin.decode("utf-8", "replace").replace("\r\n", "\n"))
+    text, numbers = excerpt(begin, stream, reports.feed, progress)
+    return taken_apart(name, text, numbers, is_whole=False)
+
+
+def excerpt(
+    begin: bytes, stream: IO[bytes], feed: Callable[[bytes], None], progress: Callable[[int], None]
+) -> tuple[str, list[int]]:
+    """What is worth reading of a large log, and the number of each of its lines.
+
+    Args:
+        begin: what was read of it already.
+        stream: the rest.
+        feed: is given each block of the rest.
+        progress: is told how many bytes were looked through, after each block.
+    """
+    kept: dict[int, bytes] = {}
+    size = number = until = done = 0
+    before: list[bytes] = []
+    seen: set[bytes] = set()
+    rest = tail = b""
+    for block in _blocks(begin, stream, feed):
+        done += len(block)
+        tail = (tail + block)[-END:]
+        found = (rest + block).split(b"\n")
+        rest = found.pop()
+        if len(rest) > 4 * BLOCK:  # a line without an end
+            found, rest = [*found, rest], b""
+        near, first = before + found, number - len(before)
+        wanted = [range(first, until)]
+        wanted += [range(number + at - BEFORE, number + at + AFTER) for at in _places(found, seen)]
+        for index in (index for some in wanted for index in some):
+            if first <= index < first + len(near) and index not in kept and size <= WHOLE:
+                kept[index] = near[index - first][: lines.LONGEST * lines.MOST_PIECES]
+                size += len(kept[index])
+        until = max([until, *(some.stop for some in wanted)])
+        before = near[-BEFORE:]
+        number += len(found)
+        progress(done)
+    last = tail.split(b"\n")
+    for index, line in enumerate(last, number + 1 - len(last)):
+        kept.setdefault(index, line)
+    order = sorted(kept)
+    text = b"\n".join(kept[index].rstrip(b"\r") for index in order)
+    return text.decode("utf-8", "replace"), [index + 1 for index in order]
+
+
+def _blocks(begin: bytes, stream: IO[bytes], feed: Callable[[bytes], None]) -> Iterator[bytes]:
+    for at in range(0, len(begin), BLOCK):
+        yield begin[at : at + BLOCK]
+    while True:
+        block = stream.read(BLOCK)
+        if not block:
+            return
+        feed(block)
+        yield block
+
+
+def _places(found: list[bytes], seen: set[bytes]) -> list[int]:
+    """Indices of the lines around which errors, or what is known, may stand: of lines that differ but in numbers the
+    first one. ``seen`` has the shapes of those before."""
+    new: dict[bytes, int] = {}
+    named = {index for index, line in enumerate(found) if b"2.6." in line and _COMPROMISED.search(line)}
+    for index, line in enumerate(found):
+        for shape in line.translate(_SHAPE).split(b"\n") if b"\r" in line else (line.translate(_SHAPE),):
+            if shape not in seen:
+                seen.add(shape)
+                new[shape] = index
+    if len(seen) > MAX_SHAPES:
+        seen.clear()
+    joined = b"\n".join(new)
+    wanted = [one for one in needles() if one in joined] if _ERROR.search(joined) is None else needles()
+    told = (index for shape, index in new.items() if _ERROR.search(shape) or any(one in shape for one in wanted))
+    return sorted({*list(named)[:1], *told})
+
+
+@lru_cache(maxsize=None)
+def needles() -> tuple[bytes, ...]:
+    """What programs print of known bugs outside of errors, and what comes of the hang watch and the checks."""
+    return tuple(
+        said.translate(_SHAPE)
+        for said in (
+            b"Learning rate set to", b"Watchdog caught", b"barrier(): using the device", b"currently unknown",
+            b"command is available on your system but is not used", b"attempting graceful shutdown",
+            b"ambiguous collection", b"invalid metadata", b"Parser key ", b"Could not generate a config",
+            b"Initializing distributed", b"initializing ddp", b"All distributed processes registered",
+            b"has been removed",
+            b"Parsing of ckpt_path", b"batch size finder", b"__len__` defined", b"GHSA-", b"CVE-", b"PYSEC-",
+            b"lightning_patches: ",
+        )
+    )  # fmt: skip
 
 
 class _Progress:
     """How much of a large log was looked through, on a terminal."""
 
     def __init__(self, name: str) -> None:
-        known = name != "-" and not name.endswith(".gz") and os.path.isfile(name)
-        self.size = os.path.getsize(name) if known else 0
+        known_size = name != "-" and not name.endswith(".gz") and os.path.isfile(name)
+        self.size = os.path.getsize(name) if known_size else 0
         self.name = _output.printable(name)
 
     def __call__(self, done: int) -> None:
-        if sys.stderr.isatty() and (self.size or done) > 4 * log.BLOCK:
+        if sys.stderr.isatty() and (self.size or done) > 4 * BLOCK:
             of = f" of {self.size >> 20}" if self.size else ""
             end = "\r\x1b[K" if done >= self.size > 0 else "\r"
             print(f"{self.name}: {done >> 20}{of} MB{end}", end="", file=sys.stderr, flush=True)
+
+
+def opened(name: str) -> IO[bytes]:
+    """A log for reading, ``-`` for standard input. gzip is recognized by its first bytes, and so is UTF-16, as
+    PowerShell writes it, which is read as a whole.
+
+    Raises:
+        OSError: it cannot be opened, or is a device.
+    """
+    if name != "-" and stat.S_ISCHR(os.stat(name).st_mode) and not os.path.samefile(name, os.devnull):
+        raise OSError(0, "it is a device, and no file")
+    stream: IO[bytes] = sys.stdin.buffer if name == "-" else open(name, "rb")  # noqa: SIM115 the caller closes it
+    begin = stream.peek(2)[:2] if isinstance(stream, io.BufferedReader) else b""
+    if begin in (b"\xff\xfe", b"\xfe\xff"):
+        return io.BytesIO(stream.read(16 * WHOLE).decode("utf-16", "replace").encode("utf-8", "replace"))
+    return cast("IO[bytes]", gzip.GzipFile(fileobj=stream)) if begin == b"\x1f\x8b" else stream
 
 
 def run_program(command: list[str], as_json: bool) -> tuple[int, list[Log]]:
@@ -92,12 +270,12 @@ def run_program(command: list[str], as_json: bool) -> tuple[int, list[Log]]:
         kept.seek(0)
         name = shlex.join(command)
         reports = hangs.Reports(name)
-        noted = log.Noted(kept, reports.feed)
-        text, numbers, size = log.excerpt(noted, find.anchors(), lambda done: None)
+        one = _read(name, kept, reports, lambda done: None)
+    one.is_words = False
+    one.facts.start = facts.Start("script", as_typed(command))
     hang = reports.finish()
-    status = 128 - status if status < 0 else status
-    said = noted.tell(prepare(text, numbers))
-    return status, [Log(name, said, as_typed(command), hangs=[hang] if hang is not None else [])]
+    one.hangs = [hang] if hang is not None else []
+    return 128 - status if status < 0 else status, [one]
 
 
 def _stderr() -> int:
@@ -126,15 +304,3 @@ def as_typed(command: list[str]) -> str:
     if by_python and (command[1] == "-m" or not command[1].startswith("-")):
         return shlex.join(command[1:])
     return f"-- {shlex.join(command)}"
-
-
-def script(text: Text) -> str:
-    """The script that raised the errors of a log: it is where their tracebacks come from."""
-    for error in text.raised:
-        for frame in error.frames:
-            path = frame.path
-            if frame.function == "<module>" and not _INSTALLED.search(path) and path.endswith(".py"):
-                here = os.path.relpath(path)
-                path = os.path.basename(path) if not os.path.isfile(path) else min(path, here, key=len)
-                return shlex.quote(path)
-    return find.SOME_PROGRAM

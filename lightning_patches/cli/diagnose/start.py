@@ -1,7 +1,8 @@
-"""The start of several ranks in a log. One that ends while they join may be of a program that stood still there.
+"""In: the lines of a program's logs. Out: the start of several ranks at which they end, where the program may have
+stood still.
 
-Rank zero says when all of them are registered, so only a log in which it has begun to join, and did not get that far,
-tells anything: the log of any other rank ends there in every healthy program.
+Rank zero says when all of them are registered. Whatever is said after all have joined, or of steps and losses, says
+that the program went on, be the line of rank zero muted or not.
 """
 
 from __future__ import annotations
@@ -11,15 +12,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Optional
 
-from lightning_patches.cli.diagnose.log import Text
+from lightning_patches.cli.diagnose.lines import Line
 from lightning_patches.ranks.hang._settings import WATCHED
 
-_JOINS = re.compile(r"Initializing distributed: GLOBAL_RANK: (\d+), MEMBER: \d+/(\d+)")
-_BEYOND = re.compile(
-    r"All distributed processes registered|LOCAL_RANK: |Epoch \d|Sanity Checking|Trainer\.\w+` stopped"
+_JOINS = re.compile(
+    r"initializing (?:distributed|ddp): GLOBAL_RANK: (\d{1,6}), MEMBER: \d{1,6}/(\d{1,6})", re.IGNORECASE
 )
-_ERROR = re.compile(r"\b(?!SignalException\b)\w*(?:Error|Exception)\b|terminated with code (?!-2\b|-15\b)|\bOOM\b")
+_BEYOND = re.compile(
+    r"All distributed processes registered|LOCAL_RANK: |Epoch \d|Sanity Checking|Trainer\.\w{1,20}` stopped|"
+    r"Total params|Trainable params|\b(?:step|epoch|loss|iter(?:ation)?|batch|it/s|acc(?:uracy)?)\b[ =:\[]{1,3}\d"
+)
+_ERROR = re.compile(r"\b(?!SignalException\b)\w{0,80}(?:Error|Exception)\b|terminated with code (?!-2\b|-15\b)|\bOOM\b")
 """What ended a rank, other than somebody who would not wait any longer."""
+_SAYS_NOTHING = re.compile(
+    r"warn|deprecat|^\s|^$|^-+$|KeyboardInterrupt|CANCELLED|Traceback|TIME LIMIT|slurmstepd|srun:|Killed|terminated|"
+    r"distributed_backend|GPU available|TPU available|HPU available|IPU available|%|NCCL|\^C|https?://",
+    re.IGNORECASE,
+)
 _NAMED = 8
 """Missing ranks that are named one by one."""
 
@@ -29,11 +38,12 @@ class Start:
     """Ranks that join, and no word that all are there.
 
     Args:
-        file: the log in which rank zero says so.
+        file: the log in which the first of them says so.
         line: number of that line, from 1.
         text: that line.
         ranks: those that say so.
         world_size: how many there are.
+        is_twice: each rank says it twice.
     """
 
     file: str
@@ -41,10 +51,16 @@ class Start:
     text: str
     ranks: tuple[int, ...]
     world_size: int
+    is_twice: bool = False
 
     @property
     def words(self) -> str:
         missing = [str(rank) for rank in range(self.world_size) if rank not in self.ranks]
+        if self.is_twice:
+            return (
+                "Each rank is there twice: SLURM has started other tasks than Trainer(devices=...) says, and each of "
+                "them starts all ranks."
+            )
         if not missing:
             said = f"All {self.world_size} ranks say that they join."
         elif len(missing) <= _NAMED:
@@ -52,33 +68,56 @@ class Start:
             said = f"Nothing shows that {ranks} of {self.world_size} joined."
         else:
             said = f"Only {len(self.ranks)} of {self.world_size} ranks say that they join."
-        return f"the log ends before rank zero says that all processes are registered. {said}"
+        return f"The log ends before rank zero says that all processes are registered. {said}"
 
     def as_dict(self) -> dict[str, Any]:
         return {**vars(self), "ranks": list(self.ranks), "words": self.words}
 
 
-def standing(logs: Sequence[tuple[str, Text]]) -> Optional[Start]:
+def standing(logs: Sequence[tuple[str, Sequence[Line]]]) -> Optional[Start]:
     """The start at which the logs of a program end; ``None`` if they get further, tell of an error, or are of a
     program with the hang watch.
 
     Args:
-        logs: names and texts, of one rank or of several each.
+        logs: names and lines, of one rank or of several each.
     """
-    ranks: dict[int, tuple[str, int, str, int]] = {}
-    for name, text in logs:
-        begun: dict[int, tuple[str, int, str, int]] = {}
-        for number, line in enumerate(text.tail.split("\n"), text.tail_line):
-            if _ERROR.search(line) or WATCHED in line:  # the hang watch's own reports are in that log and say more
+    ranks: dict[int, Start] = {}
+    twice = 0
+    for name, lines in logs:
+        begun: dict[int, Start] = {}
+        before: set[str] = set()
+        joined = False
+        for line in lines:
+            if (
+                _ERROR.search(line.text) or WATCHED in line.text
+            ):  # the hang watch's reports are in that log and say more
                 return None
-            joins = _JOINS.search(line)
+            joins = _JOINS.search(line.text)
+            shape = re.sub(r"\d+", "0", line.text.strip())
             if joins is not None:
-                begun[int(joins[1])] = name, number, line.strip(), int(joins[2])
-            elif _BEYOND.search(line):
-                begun.clear()
+                rank, size = int(joins[1]), int(joins[2])
+                twice += rank in begun
+                begun[rank] = Start(name, line.number, (line.raw or line.text).strip(), (rank,), size)
+                joined = True
+            elif (
+                _BEYOND.search(line.text)
+                or _is_all(begun)
+                and shape not in before
+                and not _SAYS_NOTHING.search(line.text)
+            ):
+                begun, twice = {}, 0
+            before.add(shape)
+        if joined and not begun:
+            return None  # the program went on
         ranks.update(begun)
-    if 0 not in ranks:
+    if not ranks:
         return None
-    file, number, line, world_size = ranks[0]
-    same = tuple(sorted(rank for rank, (*_, size) in ranks.items() if size == world_size))
-    return Start(file, number, line, same, world_size) if world_size > 1 else None
+    first = ranks[min(ranks)]
+    same = tuple(sorted(rank for rank, one in ranks.items() if one.world_size == first.world_size))
+    if first.world_size < 2:
+        return None
+    return Start(first.file, first.line, first.text, same, first.world_size, 0 < twice >= len(ranks))
+
+
+def _is_all(begun: dict[int, Start]) -> bool:
+    return bool(begun) and len(begun) >= max(one.world_size for one in begun.values())

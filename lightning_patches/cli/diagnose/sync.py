@@ -1,4 +1,4 @@
-"""A :class:`~lightning_patches.GradientSyncError`: what the check of the ranks' gradients has found, and what to do."""
+"""In: the errors of logs. Out: a :class:`~lightning_patches.GradientSyncError` in them, and what to do about it."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import re
 from dataclasses import dataclass, field
 
 from lightning_patches.cli import _output
-from lightning_patches.cli.diagnose.find import OUT_OF_SYNC, Log, Match, all_records
+from lightning_patches.cli.diagnose import known
+from lightning_patches.cli.diagnose.candidates import Log, Match
 
-_RAISED = re.compile(rf"(?:[\w.]+\.)?{OUT_OF_SYNC}")
+_RAISED = re.compile(r"(?:\w{1,100}\.){0,12}GradientSyncError: ")
 _SUSPECTS = ("fabric-submodule-sync", "fabric-step-methods", "ddp-static-graph-manual", "spawned-parameters")
 """Patches for bugs that have ranks train different models."""
 
@@ -47,10 +48,12 @@ def find(logs: list[Log]) -> list[OutOfSync]:
     """The first such error of each log."""
     found = []
     for one in logs:
-        error = next((error for error in one.text.raised if _RAISED.match(error.words)), None)
+        error = next((error for error in one.raised if _RAISED.match(error.words)), None)
         if error is not None:
-            line, said = one.text.numbers[error.message], _output.shown(error.words)
-            records = [record for record in all_records() if record.name in _SUSPECTS]
-            suspects = [Match(record, "", line, said, False, error, file=one.name) for record in records]
-            found.append(OutOfSync(one.name, line, said, one.text.is_patched, suspects))
+            line, said = one.lines[error.message].number, _output.shown(error.words)
+            records = [record for record in known.records() if record.name in _SUSPECTS]
+            suspects = [
+                Match(record, "", line, said, "words", error, file=one.name, facts=one.facts) for record in records
+            ]
+            found.append(OutOfSync(one.name, line, said, one.facts.is_patched, suspects))
     return found

@@ -32,6 +32,7 @@ PATCH = Patch(
         "by a misleading second error, and the Trainer's own clean-up is cut off.",
         ("Please call `iter(combined_loader)` first.",),
         error="RuntimeError: Please call `iter(combined_loader)` first.",
+        frames=("/pytorch/loops/fetchers.py", "/pytorch/utilities/combined_loader.py"),
     ),
     note="Equivalent to the error that the same DataLoader raises when it is iterated without a Trainer. Who could "
     "rely on the old behaviour: Where the loaders start, and where an error was not masked before, nothing "

@@ -51,7 +51,7 @@ PATCH = Patch(
     impact=Impact(
         "A folder beside the runs whose name begins with version_, and goes on without a number, ends "
         "TensorBoardLogger and CSVLogger, and with them the Trainer.",
-        ("ValueError: invalid literal for int() with base 10: 'best'", "in _get_next_version"),
+        ("ValueError: invalid literal for int() with base 10: '...'", "in _get_next_version"),
         error="ValueError: invalid literal for int() with base 10: 'best'",
     ),
 )

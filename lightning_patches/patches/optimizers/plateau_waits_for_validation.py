@@ -54,7 +54,7 @@ PATCH = Patch(
     impact=Impact(
         "With check_val_every_n_epoch=2 and a ReduceLROnPlateau that monitors a metric of the validation, the "
         "training fails after its first epoch.",
-        ("ReduceLROnPlateau conditioned on metric val_loss which is not available",),
+        ("ReduceLROnPlateau conditioned on metric ... which is not available",),
         error="lightning.fabric.utilities.exceptions.MisconfigurationException: ReduceLROnPlateau conditioned "
         "on metric val_loss which is not available.",
     ),

@@ -1,0 +1,100 @@
+"""All that has a name or a number here: patches, bugs without one, features, frequent errors, fixes of upstream's that
+no patch carries, open reports that were looked into, and reports that are about the same as another one."""
+
+from __future__ import annotations
+
+import pkgutil
+import re
+from functools import lru_cache
+from typing import NamedTuple, Union
+
+from lightning_patches import patches as catalogue
+from lightning_patches import removed
+from lightning_patches.cli import _coverage
+from lightning_patches.cli._coverage import Fix
+from lightning_patches.patch import Patch
+from lightning_patches.removed import Removed
+from lightning_patches.unpatched import FEATURES, FREQUENT, UNPATCHED, Feature, Frequent, Unpatched
+
+
+class Report(NamedTuple):
+    """A report that is open upstream, and was looked into.
+
+    Args:
+        numbers: of the issues.
+        verdict: what became of it, in words.
+    """
+
+    numbers: tuple[int, ...]
+    verdict: str
+
+
+Entry = Union[Patch, Unpatched, Feature, Frequent, Removed, Fix, Report]
+
+
+def number_in(key: str) -> int:
+    """The number that somebody writes as ``"PR 21056"``, ``"#19813"``, ``"issue 19813"`` or an address; 0 for none."""
+    match = re.fullmatch(
+        r"(?:\S{1,200}/(?:issues|pull)/|(?:pr|pull|issue|gh)?[\s#-]{0,3})(\d{1,7})(?:[#/?].{0,200})?",
+        key.strip().lower(),
+    )
+    return int(match[1]) if match else 0
+
+
+def find(key: str) -> tuple[Entry, ...]:
+    """What has this name or number; empty if nothing does."""
+    number, name = number_in(key), key.strip().lower()
+    found: list[Entry] = list(catalogue.find(str(number) if number else name))
+    others: tuple[Union[Unpatched, Feature, Frequent], ...] = (*UNPATCHED, *FEATURES, *FREQUENT)
+    if not number:
+        advised = [one for one in UNPATCHED if name.upper() in one.advisories]
+        rows = [row for row in removed.rows() if name in (row.name.lower(), row.member.lower())]
+        return (*found, *(one for one in others if one.name == name), *advised, *rows)
+    found += [one for one in others if number in (*one.upstream.issues, *one.upstream.pull_requests)]
+    for same, other_name in duplicates():
+        if same == number:
+            found += [patch for patch in catalogue.find(other_name) if patch not in found]
+            found += [one for one in others if one.name == other_name and one not in found]
+    if not found:
+        found += [fix for fix in _coverage.fixes() if number in fix.numbers and fix.verdict != "patched"]
+    if not found:
+        found += [report for report in reports() if number in report.numbers]
+    return tuple(found)
+
+
+@lru_cache(maxsize=None)
+def duplicates() -> tuple[tuple[int, str], ...]:
+    """Numbers of reports, and the record that each is about."""
+    text = (pkgutil.get_data(__package__, "duplicates.txt") or b"").decode("utf-8")
+    rows = (line.split("|") for line in text.splitlines() if line and not line.startswith("#"))
+    return tuple((int(number), name.strip()) for number, name in rows)
+
+
+@lru_cache(maxsize=None)
+def reports() -> tuple[Report, ...]:
+    """The open reports at the end of ``coverage.txt``."""
+    text = (pkgutil.get_data(__package__, "coverage.txt") or b"").decode("utf-8")
+    found: list[Report] = []
+    for line in text.partition("# Open upstream")[2].splitlines()[1:]:
+        begun = re.match(r"#   (\d{4,6}(?:, \d{4,6})*)\s+(.*)", line)
+        more = re.match(r"#\s{8,}(.*)", line)
+        if begun:
+            found.append(Report(tuple(map(int, begun[1].split(", "))), begun[2]))
+        elif more and found:
+            found[-1] = found[-1]._replace(verdict=f"{found[-1].verdict} {more[1]}")
+        elif found and not more:
+            found.append(Report((), ""))
+    return tuple(one for one in found if one.numbers)
+
+
+def known() -> list[str]:
+    """All names and numbers, for a hint at a close one."""
+    every: list[Union[Patch, Unpatched, Feature, Frequent]] = [
+        *catalogue.all_patches(),
+        *UNPATCHED,
+        *FEATURES,
+        *FREQUENT,
+    ]
+    numbers = {n for one in every for n in (*one.upstream.issues, *one.upstream.pull_requests)}
+    numbers |= {n for fix in _coverage.fixes() for n in fix.numbers} | {n for n, _ in duplicates()}
+    return [*(one.name for one in every), *map(str, sorted(numbers | {n for one in reports() for n in one.numbers}))]

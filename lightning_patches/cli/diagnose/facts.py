@@ -1,0 +1,189 @@
+"""In: the lines of a log and its errors. Out: which Lightning wrote it, how the program was started, and where.
+
+The frames tell the release by their line numbers; the text tells it where pip, conda, the environment block of a bug
+report or a path names it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Optional
+
+from lightning_patches.cli.diagnose import frames
+from lightning_patches.cli.diagnose.frames import Frame
+from lightning_patches.cli.diagnose.lines import Line
+from lightning_patches.cli.diagnose.tracebacks import CELL, Raised
+from lightning_patches.engine import distributions, fingerprints
+
+AT_TOP = "`import lightning_patches` at the top of the script"
+MOST_RELEASES = 6
+"""Releases that are named one by one."""
+
+_NAME = r"(?<![\w./-])(?P<name>pytorch[-_]lightning|lightning)"
+_VERSION = r"v?(?P<version>\d\.\d{1,3}(?:\.\d{1,3})?(?:\.?post\d)?)(?![\w.]*\*)(?!\.?\w)"
+_SAID = (
+    re.compile(rf"{_NAME}(?:\[[\w,-]{{1,40}}\])?(?: version)?[\s:=(]{{1,60}}{_VERSION}"),
+    re.compile(
+        rf"(?<![\w.-])(?P<name>pytorch[-_]lightning|lightning)-{_VERSION[:-9]}(?=-py|\.dist-info|-pyh|\s|$|-\w{{5,20}}/|\.tar)"
+    ),
+    re.compile(rf"{_NAME}[^\n>=<]{{0,120}}\({_VERSION}\)"),
+    re.compile(rf"PyTorch Lightning Version(?: \(e\.g\.,? [\w.]{{1,12}}\))?\s?:\s{{0,20}}{_VERSION}"),
+    re.compile(rf"upgraded your loaded checkpoint from v[\w.]{{1,20}} to {_VERSION}"),
+)
+_COMPROMISED = re.compile(
+    r"(?:pytorch[-_]lightning|(?<![\w-])lightning)(?:\[[\w,-]{1,40}\])?[\s:=(v-]{1,60}2\.6\.[23](?!\.?\w)"
+)
+_OURS = re.compile(r"lightning_patches: .{0,200}\d fix(?:es)? \('lightning-patches status'")
+_INSTALLED = re.compile(
+    r"[/\\](?:(?:site|dist)-packages|lib[/\\]python[\d.]*|python\d\.\d+[/\\]lib)[/\\]|^<|^[A-Za-z]:\\.*\\[Ll]ib\\"
+)
+_LAUNCHERS = re.compile(r"torch/distributed/(?:run|elastic|launch)|torchrun|ChildFailedError")
+
+How = Literal["script", "module", "command", "notebook", "torchrun", "pytest", "unknown"]
+
+
+@dataclass
+class Start:
+    """How the program was started.
+
+    Args:
+        how: in which way.
+        program: what `lightning-patches run` is given, "" where that cannot be told.
+        file: the script's name, "" where that cannot be told.
+    """
+
+    how: How = "unknown"
+    program: str = ""
+    file: str = ""
+
+
+@dataclass
+class Facts:
+    """What a log tells besides its errors.
+
+    Args:
+        distribution: ``"lightning"`` or ``"pytorch-lightning"``; "" if nothing tells.
+        releases: that may have written it, oldest first; empty if nothing tells.
+        by: what tells: ``"frames"`` or ``"text"``; "" for nothing.
+        compromised: a line that names 2.6.2 or 2.6.3, with its number; ``None`` for none.
+        start: how the program was started.
+        is_patched: it ran with patches.
+    """
+
+    distribution: str = ""
+    releases: tuple[str, ...] = ()
+    by: str = ""
+    compromised: Optional[Line] = None
+    start: Start = field(default_factory=Start)
+    is_patched: bool = False
+
+
+def find(lines: Sequence[Line], raised: Sequence[Raised]) -> Facts:
+    facts = Facts()
+    named: dict[str, list[str]] = {}
+    for line in lines:
+        if "ightning" not in line.text:
+            continue
+        for name, version in _said(line.text):
+            named.setdefault(name, []).append(version)
+        if facts.compromised is None and _COMPROMISED.search(line.text):
+            facts.compromised = line
+        if not facts.is_patched and "lightning_patches: " in line.raw and _OURS.search(line.raw):
+            facts.is_patched = True
+    own = [frame for error in raised for frame in error.frames if frames.upstream_path(frame.path)]
+    facts.distribution = _distribution(own, named)
+    fitting = _of_frames([error.frames for error in raised])
+    said = {version for name, versions in named.items() if name in ("", facts.distribution) for version in versions}
+    said = said or {version for versions in named.values() for version in versions}
+    if said and (not fitting or said & fitting):
+        facts.releases, facts.by = _sorted(said & fitting or said), "text"
+    elif fitting:
+        facts.releases, facts.by = _sorted(fitting), "frames"
+    facts.start = start(lines, raised)
+    return facts
+
+
+def _said(text: str) -> Iterable[tuple[str, str]]:
+    """The releases that a line names, with the distribution; "" for one that it does not name."""
+    for pattern in _SAID:
+        for match in pattern.finditer(text):
+            name = (match.groupdict().get("name") or "").replace("_", "-")
+            version = match["version"].replace("post", ".post").replace("..", ".")
+            version = version if version.count(".") > 1 else f"{version}.0"
+            if version in fingerprints.known_releases() or version in fingerprints.older_releases():
+                yield name, version
+
+
+def _distribution(own: Sequence[Frame], named: dict[str, list[str]]) -> str:
+    if own:
+        paths = [frame.path.replace("\\", "/") for frame in own]
+        old = sum("pytorch_lightning/" in path or "lightning_fabric/" in path for path in paths)
+        return "pytorch-lightning" if old * 2 > len(paths) else "lightning"
+    return next((name for name in ("lightning", "pytorch-lightning") if name in named), "")
+
+
+def _of_frames(tracebacks: Iterable[tuple[Frame, ...]]) -> frozenset[str]:
+    """The releases that the frames fit; those of the error that tells most."""
+    found = [frames.releases(one) for one in tracebacks]
+    fitting = [one for one in found if one]
+    common = frozenset.intersection(*fitting) if fitting else frozenset()
+    return common or min(fitting, key=len, default=frozenset())
+
+
+def _sorted(versions: Iterable[str]) -> tuple[str, ...]:
+    known = [*fingerprints.older_releases(), *fingerprints.known_releases(), *sorted(distributions.FORBIDDEN)]
+    return tuple(sorted(versions, key=lambda version: known.index(version) if version in known else -1))
+
+
+def in_words(releases: Sequence[str]) -> str:
+    """``"2.5.1 or 2.5.2"``, ``"2.0.0 to 2.1.3"``."""
+    if len(releases) > MOST_RELEASES:
+        return f"{releases[0]} to {releases[-1]}"
+    return f"{', '.join(releases[:-1])} or {releases[-1]}" if len(releases) > 1 else "".join(releases)
+
+
+def start(lines: Sequence[Line], raised: Sequence[Raised]) -> Start:
+    """How the program was started, by its outermost frames and by what launchers say."""
+    every = [frame for error in raised for frame in error.frames]
+    if any(frame.path == CELL or "IPython" in frame.path for frame in every):
+        return Start("notebook")
+    launched = any(_LAUNCHERS.search(line.text) for line in lines if "torch" in line.text or "Child" in line.text)
+    for error in raised:
+        frames_ = list(error.frames)
+        if any("/_pytest/" in frame.path for frame in frames_) or lines[error.message].text.startswith("E   "):
+            return Start("pytest", "-m pytest")
+        by_runpy = bool(frames_) and "runpy" in frames_[0].path
+        for frame in frames_:
+            found = _program(frame, by_runpy)
+            if found is not None:
+                return Start("torchrun", "", found.file) if launched and found.how != "command" else found
+    return Start("torchrun") if launched else Start()
+
+
+def _program(frame: Frame, by_runpy: bool) -> Optional[Start]:
+    """The program whose outermost frame this is."""
+    path = frame.path.replace("\\", "/")
+    parts = path.split("/")
+    if frame.function not in ("<module>", "") or "runpy" in path or path.startswith("<"):
+        return None
+    if re.search(r"/(?:bin|Scripts)/[^/]+$", path) and not path.endswith(".py"):
+        name = parts[-1]
+        return None if name in ("torchrun", "pytest", "py.test") else Start("command", f"-- {shlex.quote(name)}", name)
+    if parts[-1] == "__main__.py" and len(parts) > 1:
+        return Start("module", f"-m {shlex.quote(parts[-2])}", parts[-1])
+    if not path.endswith(".py"):
+        return None
+    if _INSTALLED.search(frame.path):
+        inside = re.split(r"/(?:site|dist)-packages/", path)
+        if by_runpy and len(inside) == 2 and not re.match(r"(?:torch|accelerate|ray|lightning)/", inside[1]):
+            return Start("module", f"-m {shlex.quote(inside[1][:-3].replace('/', '.'))}", parts[-1])
+        return None
+    if by_runpy:
+        return Start("module", "", parts[-1])
+    here = os.path.relpath(frame.path) if os.path.isfile(frame.path) else parts[-1]
+    shown = min(frame.path, here, key=len) if os.path.isfile(frame.path) else here
+    return Start("script", shlex.quote(shown), shown)

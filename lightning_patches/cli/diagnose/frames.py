@@ -1,0 +1,97 @@
+"""In: the frames of a traceback. Out: the releases of Lightning in which such frames are.
+
+``frames.json`` has, of the functions that tracebacks run through, where they begin in which release, and which of their
+lines a frame can name; ``scripts/_frames.py`` writes it.
+"""
+
+from __future__ import annotations
+
+import json
+import pkgutil
+import re
+import zlib
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_"
+
+
+class Frame(NamedTuple):
+    """A frame of a traceback.
+
+    Args:
+        path: of its file, as the log has it.
+        function: its name, "" where the log does not tell.
+        number: of the line, 0 where the log does not tell.
+        source: that line, "" where the log does not show it.
+    """
+
+    path: str
+    function: str
+    number: int = 0
+    source: str = ""
+
+
+def mark(line: str) -> str:
+    """Six bits of a line's text, the same in both namespaces."""
+    text = (
+        line.strip().replace("pytorch_lightning", "lightning.pytorch").replace("lightning_fabric", "lightning.fabric")
+    )
+    return ALPHABET[zlib.crc32(text.encode()) % 64]
+
+
+def upstream_path(path: str) -> str:
+    """``"pytorch/trainer/trainer.py"``, of either namespace; "" for a file that is not Lightning's."""
+    path = path.replace("\\", "/")
+    found = re.search(
+        r"(?:^|/)(?:lightning/(pytorch|fabric)|(pytorch)_lightning|lightning_(fabric))/(?!.*site-packages)", path
+    )
+    if found is None or "/lightning_patches/" in path:
+        return ""
+    return f"{found[1] or found[2] or found[3]}/{path[found.end() :]}"
+
+
+def releases(frames: Iterable[Frame]) -> frozenset[str]:
+    """The releases that all frames fit that tell anything; empty if none does."""
+    found: frozenset[str] = frozenset()
+    for frame in frames:
+        fitting = _fitting(frame) or _fitting(frame._replace(source=""))
+        if fitting:
+            found = (found & fitting) or (found if found else fitting)
+    return found
+
+
+def _fitting(frame: Frame) -> frozenset[str]:
+    """The releases in which this line is in this function of this file."""
+    *bodies, rows = _data()["files"].get(upstream_path(frame.path), {}).get(frame.function, [""])
+    found: set[str] = set()
+    for at in range(0, len(rows), 6):
+        high, low, body, begin_high, begin_low, more = map(ALPHABET.index, rows[at : at + 6])
+        offset, begin = frame.number - 64 * high - low, 64 * begin_high + begin_low
+        text = _lines(bodies[body]).get(offset)
+        if text is not None and (not frame.source or text == mark(frame.source)):
+            found.update(_data()["releases"][begin : begin + more + 1])
+    return frozenset(found)
+
+
+@lru_cache(maxsize=None)
+def _lines(body: str) -> dict[int, str]:
+    """The lines that a frame can name, counted from the function's first one, and the mark of each one's text."""
+    found, offset, at = {}, 0, 0
+    while at < len(body):
+        distance = ALPHABET.index(body[at])
+        if distance == len(ALPHABET) - 1:
+            offset += distance - 1
+            at += 1
+        else:
+            offset += distance
+            found[offset] = body[at + 1]
+            at += 2
+    return found
+
+
+@lru_cache(maxsize=None)
+def _data() -> dict[str, Any]:
+    data: dict[str, Any] = json.loads(pkgutil.get_data(__package__, "frames.json") or b"{}")
+    return data

@@ -1,0 +1,245 @@
+"""In: nothing. Out: all that is known, as one kind of record: what is said of it, and what else has to be there.
+
+Patches, bugs without a patch, features that no release has, frequent errors and the names that 2.x took away differ in
+what is to be done about them, and not in how they are found.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Union
+
+from lightning_patches import patches as catalogue
+from lightning_patches import removed
+from lightning_patches.patch import Patch
+from lightning_patches.removed import Removed
+from lightning_patches.unpatched import FEATURES, FREQUENT, UNPATCHED, Feature, Frequent, Unpatched
+
+Record = Union[Patch, Unpatched, Feature, Frequent, Removed]
+
+MAX_GAP = 300
+"""Characters that ``...`` in a symptom may stand for."""
+NAMESPACES = ("pytorch_lightning", "lightning.pytorch", "lightning")
+
+_QUOTES = str.maketrans('‘’´`"“”', "'" * 7)
+_BOX = re.compile(r"[─-╿❱]+")
+_VARYING = (
+    (re.compile(r"\b(cuda|xpu|mps|npu|hpu):\d+"), r"\1:n"),
+    (re.compile(r"0x[0-9a-f]+"), "0xn"),
+    (re.compile(r"\bline \d+\b"), "line n"),
+)
+ORDINARY = (
+    "object has no attribute", "keyerror:", "indexerror: pop from empty list", "assertionerror", "stopiteration",
+    "expected string or bytes-like object", "cannot pickle '_thread", "cannot be interpreted as an integer",
+    "expected all tensors", "element 0 of tensors", "invalid load key", "no module named 'pkg_resources'",
+    "contains fields not in fieldnames", "'module' object is not callable", "cannot schedule new futures",
+    "out of memory", "invalid literal for int()", "dictionary update sequence element", "timed out waiting",
+    "does not support len()", "contains no parameters", "weights only load failed", "unsupported global",
+    "weights_only", "too many levels of symbolic links", "dataloader worker", "expected scalar type",
+    "expected a 'cuda' device type", "libmpi.so", "error(s) in loading state_dict", "_orig_mod",
+    "may follow ']' in format", "another profiling tool", "nvidia driver", "duplicate gpu",
+    "load_state_dict is not called", "stack(): argument", "inconsistent compute device",
+    "cannot import name '...' from", "no module named 'lightning_fabric.", "no module named 'lightning.fabric.",
+    "no module named 'lightning_utilities.", "module 'lightning_fabric' has no", "internaltorchdynamoerror",
+    "got multiple values for keyword", "weights are not", "no space left", "waiting for clients", "nccl timeout",
+    "object is not subscriptable", "is a link to itself",
+)  # fmt: skip
+"""What other programs and other mistakes say as well: it counts with a frame of the code in question alone."""
+UNLIKE = ("bad_bachtes", "_fabricmodule", "spikedetection", "mark_forward_method", "pytorch-lightning_version",
+          "argparse_utils", "cve-")  # fmt: skip
+"""Words that make an ordinary error one that nothing else says."""
+WEAK = (
+    "no backend type associated", "no module named 'pkg_resources'", "weights only load failed", "unsupported global",
+    "watchdog caught", "learning rate set to", "barrier(): using", "currently unknown", "attempting graceful shutdown",
+    "'srun' command is available", "killed by signal", "ambiguous collection", "parameters that were not used",
+)  # fmt: skip
+"""What a line alone makes possible, and no more."""
+
+
+@dataclass(frozen=True)
+class Known:
+    """One thing that a log may say of one record.
+
+    Args:
+        record: what it is about.
+        symptom: as the record has it.
+        pieces: of the symptom in normalised text, between which there may be other text.
+        places: parts of frames (path and function), through one of which a traceback of it runs.
+        is_distinct: nothing else says so.
+        is_shared: another patch's bug says the same.
+        owner: of a removed name, what has to be said of the class or function that it was of.
+    """
+
+    record: Record
+    symptom: str
+    pieces: tuple[str, ...]
+    places: tuple[str, ...]
+    is_distinct: bool
+    owner: str = ""
+    is_shared: bool = False
+
+
+def normalised(text: str) -> str:
+    """Without case, boxes, kinds of quotes, numbers of devices and lines, and white space."""
+    text = _BOX.sub(" ", text).translate(_QUOTES).lower()
+    for pattern, replacement in _VARYING:
+        text = pattern.sub(replacement, text)
+    return " ".join(text.split())
+
+
+def pieces(symptom: str) -> tuple[str, ...]:
+    """A symptom in normalised text, without its gaps; the last piece is empty where there is one at its end."""
+    found = [piece.strip() for piece in re.split(r"\.\.\.|…", normalised(symptom))]
+    return tuple(piece for index, piece in enumerate(found) if piece or 0 < index == len(found) - 1)
+
+
+def place(wanted: tuple[str, ...], text: str) -> int:
+    """Where the pieces of a symptom stand in normalised text, one after the other; -1 for nowhere."""
+    begin = text.find(wanted[0]) if wanted else -1
+    for _ in range(50):
+        if begin < 0:
+            return -1
+        end = begin + len(wanted[0])
+        for piece in wanted[1:]:
+            at = text.find(piece, end, end + MAX_GAP + len(piece))
+            end = at + len(piece) if at >= 0 else -1
+            if end < 0:
+                break
+        if end >= 0 and _is_whole(text, begin, end, not wanted[-1]):
+            return begin
+        begin = text.find(wanted[0], begin + 1)
+    return -1
+
+
+def _is_whole(text: str, begin: int, end: int, is_open: bool) -> bool:
+    """Whether no word goes on before a place, or after one that is not open: ``KeyError: 0`` is no ``KeyError: 01``."""
+    before, first, last, after = text[begin - 1 : begin], text[begin], text[end - 1], text[end : end + 2]
+    if first.isalnum() and (before.isalnum() or before == "_"):
+        return False
+    if not last.isalnum() or is_open:
+        return True
+    return not (after[:1].isalnum() or after[:1] == "_" or (after[:1] == "." and after[1:].isalnum()))
+
+
+@lru_cache(maxsize=None)
+def records() -> tuple[Record, ...]:
+    return (*catalogue.all_patches(), *UNPATCHED, *FEATURES, *FREQUENT)
+
+
+@lru_cache(maxsize=None)
+def all_known() -> tuple[Known, ...]:
+    """Everything that a log may say."""
+    found = []
+    for record in records():
+        for symptom in symptoms(record):
+            found.append(Known(record, symptom, pieces(symptom), places(record), True))
+    plain = []
+    for one in found:
+        text = " ... ".join(one.pieces)
+        others = any(other.record is not one.record and text in " ... ".join(other.pieces) for other in found)
+        is_ordinary = len(text) < 14 or any(words in text or text in words for words in ORDINARY)
+        is_ordinary = is_ordinary and not any(word in text for word in UNLIKE)
+        distinct = not others and not is_ordinary
+        if isinstance(one.record, Frequent):
+            distinct = one.record.is_distinct
+        shared = any(
+            other.record is not one.record and isinstance(other.record, Patch) and other.pieces == one.pieces
+            for other in found
+        )
+        plain.append(replace(one, is_distinct=distinct, is_shared=shared and isinstance(one.record, Patch)))
+    for row in removed.rows():
+        plain += [Known(row, said, pieces(said), (), True, owner) for said, owner in _said_of(row)]
+    return tuple(plain)
+
+
+def symptoms(record: Record) -> tuple[str, ...]:
+    """What is said of it; the first line of its error as well, where it is that error's own."""
+    return tuple(dict.fromkeys((*record.impact.symptoms, *getattr(record, "advisories", ()))))
+
+
+@lru_cache(maxsize=None)
+def places(record: Record) -> tuple[str, ...]:
+    special = record.impact.frames if isinstance(record, Patch) else getattr(record, "frames", ())
+    if special:
+        return tuple(special)
+    modules = {location.partition(":")[0].replace(".", "/") for location in getattr(record, "locations", ())}
+    return tuple(f"{module}{end}" for module in sorted(modules) for end in (".py", "/__init__.py"))
+
+
+_ONE_FURTHER = {"optimizer_step": "optimizer_closure", "lr_scheduler_step": "metric"}
+"""What is missing where a hook has ``optimizer_idx`` in the middle, and gets the next argument for it."""
+_OWNERS = {"LightningModule": "", "LightningDataModule": ""}
+"""Classes of which programs make their own, under any name."""
+
+
+def _said_of(row: Removed) -> Iterator[tuple[str, str]]:
+    """What Python and Lightning say where this is asked for, and the owner that they have to name, if they name one."""
+    owner, name = row.owner, row.member
+    if row.kind == "module":
+        parent, _, last = name.rpartition(".")
+        for root in NAMESPACES:
+            yield f"No module named '{root}.{name}'", ""
+            yield f"No module named '{root}.{name}.", ""
+            yield f"from '{root}.{name}'", ""
+            yield f"cannot import name '{last}' from '{root}{'.' if parent else ''}{parent}'", ""
+            yield f"module '{root}{'.' if parent else ''}{parent}' has no attribute '{last}'", ""
+    elif row.kind == "name":
+        within = f".{owner}".rstrip(".")
+        for root in NAMESPACES:
+            yield f"cannot import name '{name}' from '{root}{within}'", ""
+            yield f"cannot import name '{name}' from partially initialized module '{root}{within}'", ""
+            yield f"module '{root}{within}' has no attribute '{name}'", ""
+        yield f"cannot import name '{name}'", "from"
+    elif row.kind == "hook":
+        yield f"Support for '{name}' has been removed in v2", ""
+        yield f"{name}' has been removed", ""
+        yield f"{name} has been removed", ""
+    elif row.kind == "hook argument":
+        for missing in dict.fromkeys((name, _ONE_FURTHER.get(owner, name) if name == "optimizer_idx" else name)):
+            yield f"{owner}() missing ... required positional argument... '{missing}'", ""
+        if (owner, name) == ("training_step", "optimizer_idx"):
+            yield "Training with multiple optimizers is only supported with manual optimization", ""
+    elif row.kind == "argument":
+        yield f"got an unexpected keyword argument '{name}'", owner
+        yield f"unexpected keyword argument '{name}'", owner
+    elif row.kind == "value":
+        yield f"You selected an invalid {owner} name: '{owner}='{name}'", ""
+        yield f"invalid {owner} name: '{owner}='{name}'", ""
+    elif row.kind == "attribute":
+        yield f"type object '{owner}' has no attribute '{name}'", ""
+        if owner in _OWNERS:
+            yield f"' object has no attribute '{name}'", owner
+            yield f"' has no attribute '{name}'", owner
+        else:
+            yield f"'{owner}' object has no attribute '{name}'", ""
+
+
+@lru_cache(maxsize=None)
+def by_word() -> dict[str, list[Known]]:
+    """Everything that a log may say, by its rarest word: what has none of these words need not be looked at."""
+    said = all_known()
+    spread = Counter(word for one in said for word in set(_words(one)))
+    found: dict[str, list[Known]] = {}
+    for one in said:
+        words = _words(one)
+        if words:
+            found.setdefault(min(words, key=lambda word: (spread[word], -len(word))), []).append(one)
+    return found
+
+
+def _words(one: Known) -> list[str]:
+    return re.findall(r"\w+", " ".join(one.pieces))
+
+
+def said_in(text: str) -> Iterator[tuple[Known, int]]:
+    """What is known to be said in normalised text, with the place."""
+    index = by_word()
+    for word in set(re.findall(r"\w+", text)) & index.keys():
+        for one in index[word]:
+            at = place(one.pieces, text)
+            if at >= 0:
+                yield one, at

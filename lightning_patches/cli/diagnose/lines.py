@@ -1,0 +1,187 @@
+"""In: the text of a log in any format. Out: its lines as the program wrote them, each with its number and its rank.
+
+Escape sequences, boxes' colours, prefixes of launchers and schedulers, pages of HTML and records of JSON are taken off.
+No line is longer than 4 KB, and none has a control character: what comes later need not think of either.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple, Optional
+
+LONGEST = 4096
+"""Characters of a line; what is longer is cut into several."""
+MOST_PIECES = 64
+"""Pieces of a line that are read."""
+LARGEST_JSON = 8 << 20
+"""Characters of a document of JSON that is read as a whole, such as a notebook."""
+BEGIN = "Traceback (most recent call last)"
+
+_ANSI = re.compile(r"\x1b(?:\[[0-9;:?]{0,64}[ -/]{0,8}[@-~]|\][^\x07\x1b]{0,1000}(?:\x07|\x1b\\)|[@-Z\\-_])")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
+_BREAK = re.compile(r"<br {0,8}/?>|</?pre\b[^>]{0,200}>", re.IGNORECASE)
+_ENTITY = re.compile(r"&(?:lt|gt|amp|quot|apos|nbsp|#\d{2,4}|#x[0-9a-fA-F]{2,4});")
+_LINK = re.compile(r"\[([^\[\]\n]{1,500})\]\([a-z][\w+.-]{1,30}:[^)\s]{0,1000}\)")
+_PREFIX = re.compile(
+    r"""\s{0,16}(?:
+        \[(?:default|rank|)\s?\d{1,6}\]:?                     # [rank0]:  torch; [default0]: torchrun's tee
+      | \[\d{1,6},\d{1,6}\]<std(?:err|out)>:?                 # mpirun --tag-output
+      | \([\w:.<>-]{0,80}\s?(?:pid|rank)=[^()]{0,200}\)       # (RayTrainWorker pid=12, ip=10.0.0.1)
+      | \d{1,5}:\s                                            # srun --label
+      | [\w-]{1,60}-\d{1,6}\s{1,40}\|                         # docker compose
+      | \[?\d{4}-\d\d-\d\d[T\s]\d\d:\d\d:\d\d[.,\d]{0,12}(?:Z|[+-]\d\d:?\d\d)?\]?
+      | \[?(?:INFO|WARNING|WARN|ERROR|CRITICAL|DEBUG)\]?[:\s]
+      | [EWIF]\d{4}\s\d\d:\d\d:\d\d\.\d{1,9}\s[^\]\s]{0,20}\s?[^\]\s]{1,200}\]  # glog, as torch.distributed.elastic
+      | std(?:err|out)\s[FP]\s                                # Kubernetes
+      | [│┃|║]
+    )\s?""",
+    re.VERBOSE,
+)
+_RANK = re.compile(
+    r"\[(?:default|rank|)\s?\d{1,6}\]|\[\d{1,6},\d{1,6}\]|\([^()=]{0,80}(?:pid|rank)=[^()]{0,200}\)|\s{0,8}\d{1,5}:\s"
+    r"|[\w-]{1,60}-\d{1,6}\s{1,40}\|"
+)
+_SAID = ("log", "message", "msg", "text", "textPayload", "event", "line", "MESSAGE", "@message", "body")
+"""Keys of a record of JSON under which a program's line is."""
+
+
+class Line(NamedTuple):
+    """One line.
+
+    Args:
+        number: in the file, from 1.
+        text: without prefixes.
+        rank: the prefix that tells the ranks apart, "" where there is none.
+        raw: with the prefixes.
+    """
+
+    number: int
+    text: str
+    rank: str = ""
+    raw: str = ""
+
+
+def from_text(text: str, numbers: Optional[Sequence[int]] = None) -> list[Line]:
+    """The lines of a text; ``numbers`` are those of its lines, if it is not the whole log."""
+    if numbers is None and text[:200].lstrip()[:1] in ("{", "[") and len(text) <= LARGEST_JSON:
+        document = _parsed(text)
+        said = list(_strings(document)) if isinstance(document, (dict, list)) else []
+        if said:
+            text = "\n".join(said)
+            numbers = [1] * (text.count("\n") + 1)
+    found = []
+    for index, original in enumerate(text.split("\n")):
+        number = numbers[index] if numbers else index + 1
+        for whole in _unfolded(original):
+            for at in range(0, min(len(whole), LONGEST * MOST_PIECES) or 1, LONGEST):
+                piece = whole[at : at + LONGEST]
+                rank = _RANK.match(piece)
+                found.append(Line(number, _without_prefixes(piece), rank.group() if rank else "", piece))
+    return _unwrapped(_without_own_prefix(found))
+
+
+def clean(text: str) -> str:
+    """Without escape sequences, and without any control character that is left, be it one that they hid."""
+    return _CONTROL.sub("", _ANSI.sub("", text)) if not text.isprintable() else text
+
+
+def _unfolded(line: str) -> Iterator[str]:
+    """The lines that a line holds: of a record of JSON, of a page, of a progress bar that writes over itself."""
+    line = line[: LONGEST * MOST_PIECES]
+    said = [line]
+    if line.startswith("{") and line.rstrip().endswith("}"):
+        record = _parsed(line)
+        said = "\n".join(_strings(record)).split("\n") if isinstance(record, dict) else said
+    for one in said:
+        if "<" in one and ">" in one:
+            one = _BREAK.sub("\r", one)
+        for part in one.rstrip("\r").split("\r"):
+            part = clean(part)
+            part = _ENTITY.sub(lambda entity: html.unescape(entity.group()), part) if "&" in part else part
+            yield _LINK.sub(r"\1", part) if "](" in part else part
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _strings(value: Any, key: str = "", depth: int = 0) -> Iterator[str]:
+    """What a program has said in a record: lines under the usual keys, tracebacks under any."""
+    if depth > 40:
+        return
+    if isinstance(value, str):
+        if "\n" in value.rstrip("\n") or key in _SAID or (key == "item" and "\x1b[" in value):
+            yield value.rstrip("\n")
+    elif isinstance(value, list):
+        if value and all(isinstance(one, str) for one in value) and key in ("traceback", "text", "stack_trace"):
+            yield "\n".join(value)
+        else:
+            for one in value:
+                yield from _strings(one, "item", depth + 1)
+    elif isinstance(value, dict):
+        if isinstance(value.get("log"), str):  # Docker's: one line of the program, and when
+            yield value["log"].rstrip("\n")
+            return
+        number, name = value.get("lineno"), value.get("name", value.get("function"))
+        if isinstance(value.get("filename"), str) and isinstance(number, int) and isinstance(name, str):
+            yield f'  File "{value["filename"]}", line {number}, in {name}'
+            return
+        for inner, one in value.items():
+            yield from _strings(one, str(inner), depth + 1)
+        if isinstance(value.get("exc_type"), str):  # structlog's
+            yield f"{value['exc_type']}: {value.get('exc_value')}"
+
+
+def _without_prefixes(line: str) -> str:
+    for _ in range(6):
+        prefix = _PREFIX.match(line)
+        if prefix is None or not prefix.group().strip():
+            break
+        line = line[prefix.end() :]
+    return line
+
+
+def _without_own_prefix(found: list[Line]) -> list[Line]:
+    """Without what stands in front of a traceback's first line, on all lines that begin alike but for digits."""
+    begun = next((one.text for one in found if BEGIN in one.text), "")
+    prefix = begun[: begun.find(BEGIN)] if begun else ""
+    if not prefix.strip() or len(prefix) > 200 or not re.search(r"[\])>|:-] ?$", prefix) or set(prefix) <= set("- ─╭"):
+        return found
+    shape = re.compile(re.sub(r"(?:\\?\d)+", lambda _: r"\\d{1,20}", re.escape(prefix)).replace(r"\\d", r"\d"))
+    taken = []
+    for one in found:
+        match = shape.match(one.text) or shape.match(one.text + " ")
+        taken.append(
+            one if match is None else one._replace(text=one.text[match.end() :], rank=one.rank or match.group())
+        )
+    alike = {one.rank for one in taken}
+    return taken if len(alike) <= 64 else [one._replace(rank="") for one in taken]
+
+
+_WHOLE_FRAME = re.compile(r'\s{0,16}File "[^"]{1,1000}", line \d')
+
+
+def _unwrapped(found: list[Line]) -> list[Line]:
+    """The lines before a terminal of fixed width has broken them."""
+    plain = [one for one in found if not re.search("[─-╿]", one.text)]
+    width = max((len(one.raw) for one in plain), default=0)
+    broken = [
+        one for one in plain if len(one.raw) == width and 'File "' in one.text and not _WHOLE_FRAME.match(one.text)
+    ]
+    if not 40 <= width <= 400 or not broken:
+        return found
+    joined: list[Line] = []
+    is_open = False
+    for one in found:
+        if is_open and joined:
+            joined[-1] = joined[-1]._replace(text=joined[-1].text + one.text)
+        else:
+            joined.append(one)
+        is_open = len(one.raw) == width
+    return joined

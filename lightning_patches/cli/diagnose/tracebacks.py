@@ -1,0 +1,346 @@
+"""In: the lines of a log. Out: the errors that it tells of, with the frames of their tracebacks, in their order.
+
+All that prints a traceback is understood: Python, IPython and notebooks, pytest, rich, loguru, and the ends of them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Optional
+
+from lightning_patches.cli.diagnose.frames import Frame
+from lightning_patches.cli.diagnose.lines import BEGIN, Line
+
+MAX_MESSAGE = 12
+"""Lines of an error's message."""
+MOST_ERRORS = 2000
+"""Errors of a log that are looked at, from its end."""
+CELL = "<cell>"
+"""Path of a frame in a notebook."""
+
+_CHAINED = ("During handling of the above exception", "The above exception was the direct cause")
+_IN_WORKER = "Original Traceback"
+_HIDDEN = re.compile(r"\d frames? hidden|HYDRA_FULL_ERROR|skipped \d")
+_BOX = re.compile(r"[─-╿❱]")
+_PYTHON = re.compile(
+    r'(?:> ?)?File "(?P<path>[^"]{1,1000})", line ?(?P<number>\d{1,7})(?:, ?in (?P<function>[^\n]{1,200}))?'
+)
+_IPYTHON = re.compile(
+    r"File (?P<path>[^\s\"',][^\"',]{0,500}?):(?P<number>\d{1,7})(?:, in (?P<function>[\w.<>\[\]]{1,200}))?(?=[\s(,]|$)"
+)
+_OLD_IPYTHON = re.compile(r"(?P<path>[~/.<\w][^\s:\"',()]{0,500}?(?:\.py|>)) in (?P<function>[\w.<>]{1,200})(?:\(|$)")
+_CELL = re.compile(
+    r"(?:Cell )?(?:In|Input In) ?\[[\d ]{1,8}\],? (?:line (?P<number>\d{1,7})|in )"
+    r"(?:, in )?(?P<function>[\w.<>]{1,200})?"
+)
+_PYTEST = re.compile(
+    r"(?P<path>[^\s:\"',()]{1,500}\.py):(?P<number>\d{1,7}): ?(?P<rest>in [\w.<>\[\]]{1,200}$|[\w.]{1,200}$|$)"
+)
+_RICH = re.compile(
+    r"(?P<path>(?:[A-Za-z]:)?[^\s:\"',()][^:\"',]{0,500}):(?P<number>\d{1,7}) in (?P<function>[\w.<>]{1,200})\s*$"
+)
+_FORMS = (_PYTHON, _IPYTHON, _CELL, _RICH, _PYTEST, _OLD_IPYTHON)
+_LINE_FORM = re.compile(
+    r"(?P<path>[^\s:\"',()]{1,500}\.py):(?P<number>\d{1,7}): (?P<words>[\w.]{1,200}(?:Error|Exception)\b.*)"
+)
+_ARROW = re.compile(r"(?:-{1,8}> ?|❱ ?)(?P<number>\d{1,7})[\s│|]+(?P<source>.*)")
+_NAMES = r"StopIteration|KeyboardInterrupt|SystemExit|GeneratorExit|Abort|ReadTimeout"
+ERROR = re.compile(
+    rf"(?:E\s{{1,60}})?(?:[\w<>]{{1,100}}\.){{0,12}}\w{{0,100}}(?:Error|Exception|Warning|Failure|Timeout|Interrupt|Exit|{_NAMES})"
+    r"(?::|\s*$|\s\()"
+)
+_ANY_ERROR = re.compile(r"(?:[A-Za-z_]\w{0,100}\.){0,12}[A-Za-z_]\w{0,100}: ")
+_DEF = re.compile(r"\s{0,16}(?:async )?def (\w{1,200})\(")
+
+
+@dataclass
+class Raised:
+    """An error in a log.
+
+    Args:
+        first, last: indices of its lines, from the traceback's first one to the last one of its message.
+        message: index of the line on which its message begins.
+        words: that line.
+        text: its message.
+        frames: of the traceback.
+        before: the error during whose handling it was raised, or that it names as its cause.
+        is_caused: it names that one as its cause, and says what happened in its own words.
+        is_complete: the traceback is there from its beginning to the message, with all frames.
+        rank: whose it is.
+    """
+
+    first: int
+    last: int
+    message: int
+    words: str
+    text: str
+    frames: tuple[Frame, ...] = ()
+    before: Optional[Raised] = None
+    is_caused: bool = False
+    is_complete: bool = False
+    rank: str = ""
+
+    @property
+    def chain(self) -> list[Raised]:
+        """This error and those that it followed, the first one first."""
+        found: list[Raised] = []
+        one: Optional[Raised] = self
+        while one is not None and len(found) < 50:
+            found.insert(0, one)
+            one = one.before
+        return found
+
+    @property
+    def type(self) -> str:
+        """The name of its class, without the module."""
+        return re.split(r"[:\s(]", self.words, maxsplit=1)[0].rpartition(".")[2]
+
+
+def find(lines: Sequence[Line]) -> list[Raised]:
+    ranks: dict[str, list[int]] = {}
+    for index, line in enumerate(lines):
+        ranks.setdefault(line.rank, []).append(index)
+    found = [error for indices in ranks.values() for error in _of_rank(lines, indices)]
+    return sorted(found, key=lambda error: error.first)[-MOST_ERRORS:]
+
+
+class _Open(NamedTuple):
+    """A traceback that is being read."""
+
+    begin: int
+    frames: list[Frame]
+    is_complete: bool
+    after: int = 0
+
+
+def _of_rank(lines: Sequence[Line], indices: list[int]) -> Iterator[Raised]:
+    """The errors in the lines of one rank, which are mixed up with those of others."""
+    last: Optional[Raised] = None
+    chained: Optional[Raised] = None
+    caused = False
+    open_: Optional[_Open] = None
+    said: Optional[int] = None  # where pytest's lines with an E begin
+    function = ""  # the one that pytest shows, as a whole
+    at = 0
+    while at < len(indices):
+        text = lines[indices[at]].text
+        core = _BOX.sub(" ", text).strip()
+        if open_ is not None and _HIDDEN.search(text):
+            open_ = open_._replace(is_complete=False)
+        if any(words in text for words in _CHAINED):
+            if open_ is not None and open_.frames:
+                last = _cut_off(lines, indices, open_, at, chained, caused)
+                yield last
+            chained, caused, open_, said = last, _CHAINED[1] in text, None, None
+            at += 1
+            continue
+        if BEGIN in text:
+            inner = _IN_WORKER in text and last is not None
+            if open_ is not None and open_.frames:
+                yield _cut_off(lines, indices, open_, at, chained, caused)
+            outer = list(last.frames) if inner and last is not None else []
+            open_ = _Open(at, outer, (last.is_complete if inner and last is not None else True))
+            said = None
+            at += 1
+            continue
+        line_form = _LINE_FORM.match(core) if ".py:" in core else None
+        if line_form is not None and open_ is None:
+            frame = Frame(line_form["path"], "", int(line_form["number"]))
+            words = line_form["words"]
+            last = Raised(indices[at], indices[at], indices[at], words, words, (frame,), rank=lines[indices[at]].rank)
+            yield last
+            at += 1
+            continue
+        taken = _frame(lines, indices, at, function)
+        if taken is not None:
+            frame, used, ends = taken
+            if open_ is None:
+                open_ = _Open(at, [], False)
+            open_.frames.append(frame)
+            function = ""
+            at += used
+            open_ = open_._replace(after=at)
+            if ends and said is not None:
+                last = _raised(lines, indices, open_, said, at, chained, caused)
+                yield last
+                open_, said, chained, caused = None, None, None, False
+            continue
+        begins = _DEF.match(text)
+        function = begins[1] if begins and not function else function
+        if text.startswith("E   ") and said is None and ERROR.match(core):
+            said = at
+            open_ = open_ or _Open(at, [], False)
+            at += 1
+            continue
+        if (
+            said is not None
+            and open_ is not None
+            and not text.startswith("E")
+            and core.startswith(("====", "____", "----"))
+        ):
+            last = _raised(lines, indices, open_, said, at, chained, caused)
+            yield last
+            open_, said, chained, caused = None, None, None, False
+            continue
+        if said is None and _is_error(text, core, open_, lines, indices, at):
+            opened = open_ or _Open(at, [], False)
+            end = _end_of_message(lines, indices, at)
+            last = _raised(lines, indices, opened, at, end, chained, caused)
+            yield last
+            open_, chained, caused = None, None, False
+            at = end
+            continue
+        at += 1
+    if open_ is not None and said is not None:
+        yield _raised(lines, indices, open_, said, len(indices), chained, caused)
+    elif open_ is not None and open_.frames:
+        yield _cut_off(lines, indices, open_, len(indices), chained, caused)
+
+
+def _cut_off(
+    lines: Sequence[Line], indices: list[int], open_: _Open, end: int, before: Optional[Raised], caused: bool
+) -> Raised:
+    """A traceback without a line that names an error: what follows its last frame may be the error's message."""
+    at = open_.after
+    text = lines[indices[at]].text if at < end else ""
+    if not text.strip() or text.startswith(("    ", "\t")):
+        return _raised(lines, indices, open_, end, end, before, caused)
+    stop = min(_end_of_message(lines, indices, at), end)
+    return _raised(lines, indices, open_._replace(is_complete=False), at, stop, before, caused)
+
+
+def _is_error(text: str, core: str, open_: Optional[_Open], lines: Sequence[Line], indices: list[int], at: int) -> bool:
+    if not core or text.startswith(("    ", "\t")):
+        return False
+    if ERROR.match(core):
+        return True
+    return open_ is not None and bool(open_.frames) and not text.startswith(" ") and bool(_ANY_ERROR.match(core))
+
+
+def _end_of_message(lines: Sequence[Line], indices: list[int], at: int) -> int:
+    end = at + 1
+    while end < len(indices) and end - at < MAX_MESSAGE:
+        text = lines[indices[end]].text
+        core = text.strip()
+        if not core or BEGIN in text or any(words in text for words in _CHAINED) or _form(core) is not None:
+            break
+        if ERROR.match(core) and not text.startswith((" ", "\t")):
+            break
+        end += 1
+    return end
+
+
+def _raised(
+    lines: Sequence[Line],
+    indices: list[int],
+    open_: _Open,
+    message: int,
+    end: int,
+    before: Optional[Raised],
+    caused: bool,
+) -> Raised:
+    """The error whose traceback was read, with its message between two places; none, where they are the same."""
+    has_message = message < end
+    index = indices[min(message, len(indices) - 1)] if has_message else indices[max(message - 1, 0)]
+    words = " ".join(_BOX.sub(" ", lines[index].text).split()) if has_message else ""
+    words = re.sub(r"^E\s+", "", words)
+    texts = [re.sub(r"^E   ", "", lines[one].text) for one in indices[message:end][:MAX_MESSAGE]]
+    return Raised(
+        indices[open_.begin],
+        indices[max(end - 1, open_.begin)],
+        index,
+        words,
+        "\n".join(texts),
+        tuple(open_.frames),
+        before,
+        caused,
+        open_.is_complete and has_message,
+        lines[index].rank,
+    )
+
+
+def _form(core: str) -> Optional[re.Match[str]]:
+    if not ("File " in core or ".py" in core or "In" in core or "> in " in core):
+        return None
+    return next((match for match in (form.match(core) for form in _FORMS) if match is not None), None)
+
+
+def _frame(lines: Sequence[Line], indices: list[int], at: int, function: str) -> Optional[tuple[Frame, int, bool]]:
+    """The frame that begins on a line, how many lines it takes, and whether pytest ends a traceback with it."""
+    core = _BOX.sub(" ", lines[indices[at]].text).strip()
+    match, used = _form(core), 1
+    if match is None and _may_be_broken(lines[indices[at]].text, core):
+        for more in (1, 2):
+            if at + more < len(indices):
+                further = _BOX.sub(" ", lines[indices[at + more]].text).strip()
+                core += f" {further}" if core.endswith(" in") or further.startswith("in ") else further
+                match = _RICH.match(core) or _PYTHON.match(core)
+                if match is not None:
+                    used = 1 + more
+                    break
+    if match is None:
+        return None
+    known = match.groupdict()
+    rest = known.get("rest") or ""
+    name = known.get("function") or (rest[3:] if rest.startswith("in ") else "")
+    if match.re is _PYTEST and not name:
+        name = function
+    path = known.get("path") or CELL
+    if path.startswith(("<ipython-input", "<command-")) or "ipykernel_" in path:
+        path = CELL
+    number, source, more = int(known.get("number") or 0), "", 0
+    if match.re is _PYTEST and not rest.startswith("in ") and at > 0:
+        source = _pytest_source(lines, indices, at)
+    elif match.re in (_PYTHON, _PYTEST):
+        source, more = _next_source(lines, indices, at + used)
+    else:
+        found = _arrow(lines, indices, at + used)
+        if found is not None:
+            number, source = number or found[0], found[1]
+    name = (
+        "<module>"
+        if path == CELL and (not name or name.startswith("<"))
+        else name.split("(")[0].rpartition(".")[2] or name
+    )
+    return (
+        Frame(path, name.strip(), number, source),
+        used + more,
+        match.re is _PYTEST and bool(rest) and rest[:3] != "in ",
+    )
+
+
+def _may_be_broken(text: str, core: str) -> bool:
+    """Whether a box has broken the path of a frame."""
+    begins = _BOX.search(text) is not None and core.startswith(("/", "~", "C:\\"))
+    return begins and (core.endswith(" in") or (" " not in core and len(core) > 40))
+
+
+def _next_source(lines: Sequence[Line], indices: list[int], at: int) -> tuple[str, int]:
+    if at >= len(indices):
+        return "", 0
+    text = lines[indices[at]].text
+    core = text.strip()
+    if not text.startswith("    ") or not core or _form(core) is not None or not core.strip("~^ "):
+        return "", 0
+    return core, 1
+
+
+def _pytest_source(lines: Sequence[Line], indices: list[int], at: int) -> str:
+    for back in range(at - 1, max(at - 40, -1), -1):
+        text = lines[indices[back]].text
+        if text.startswith(">"):
+            return text[1:].strip()
+    return ""
+
+
+def _arrow(lines: Sequence[Line], indices: list[int], at: int) -> Optional[tuple[int, str]]:
+    for index in indices[at : at + 12]:
+        text = lines[index].text
+        arrow = _ARROW.match(text.strip("│ \t")) if ">" in text or "❱" in text else None
+        if arrow is not None:
+            return int(arrow["number"]), arrow["source"].strip().rstrip("│ ").lstrip("│ ")
+        if _form(_BOX.sub(" ", text).strip()) is not None:
+            return None
+    return None

@@ -1,0 +1,95 @@
+"""In: a record and the releases in question. Out: whether they have it, and what the patches do about it there."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from lightning_patches.cli import _settings
+from lightning_patches.cli.diagnose.known import Record
+from lightning_patches.engine import gate
+from lightning_patches.engine.installed import find_installed
+from lightning_patches.engine.toggle import Selection
+from lightning_patches.engine.verdicts import Entry
+from lightning_patches.patch import Patch
+from lightning_patches.removed import Removed
+from lightning_patches.unpatched import Feature, Frequent, Unpatched
+
+WITHOUT = ("not-affected", "fixed-upstream")
+
+
+class OnRelease(NamedTuple):
+    """The verdict on a record in one release.
+
+    Args:
+        distribution, version: the release.
+        verdict: as `lightning-patches status` has it, or "unpatched" or "removed" for what is no patch.
+        reason: why, whole.
+        in_short: the same for those who know how a patch is applied.
+    """
+
+    distribution: str
+    version: str
+    verdict: str
+    reason: str = ""
+    in_short: str = ""
+
+    @property
+    def release(self) -> str:
+        return f"{self.distribution} {self.version}"
+
+
+def by_number(record: Record, distribution: str, version: str, selection: Selection) -> list[OnRelease]:
+    """On a release that is not looked at, by its number; nothing on what is no bug of a release."""
+    if isinstance(record, Feature) or (isinstance(record, Frequent) and not record.affected):
+        return []
+    ranges = record.affected
+    try:
+        is_there = gate.in_ranges(version, ranges)
+    except ValueError:
+        return [OnRelease(distribution, version, "not-known")]
+    if isinstance(record, Unpatched) and record.distributions and distribution not in record.distributions:
+        is_there = False
+    if not is_there:
+        is_older = not isinstance(record, Removed) and gate.is_unknown(version, ranges)
+        absent = "not-known" if is_older else "not-affected"
+        return [OnRelease(distribution, version, absent)]
+    if isinstance(record, Removed):
+        return [OnRelease(distribution, version, "removed")]
+    if not isinstance(record, Patch):
+        why = record.why_not if isinstance(record, Unpatched) else ""
+        return [OnRelease(distribution, version, "unpatched", why, why)]
+    if record.name in selection.names:
+        return [OnRelease(distribution, version, "pending")]
+    why = f"LIGHTNING_PATCHES={selection.spec} leaves it out"
+    if not record.default:
+        why = f"opt-in: LIGHTNING_PATCHES=default,{record.name} adds it"
+    return [OnRelease(distribution, version, "disabled", why, why)]
+
+
+def installed(record: Record, namespaces: set[str], setting: _settings.Toggle) -> list[OnRelease]:
+    """On what is installed here, by its code; in the namespaces that the log uses, if it tells."""
+    assert setting.selection is not None
+    if isinstance(record, Patch):
+        return [
+            OnRelease(entry.distribution, entry.version, entry.verdict, entry.reason, entry.in_short)
+            for entry in _entries(setting)
+            if entry.patch == record.name and (not namespaces or entry.namespace in namespaces)
+        ]
+    return [
+        verdict
+        for one in find_installed()
+        if one.version and (not namespaces or one.namespace in namespaces)
+        for verdict in by_number(record, one.distribution, one.version, setting.selection)
+    ]
+
+
+_known: dict[tuple[object, ...], list[Entry]] = {}
+
+
+def _entries(setting: _settings.Toggle) -> list[Entry]:
+    """The verdicts on all patches, which take a while: once for a state of what is installed."""
+    key = (setting, *((one.distribution, one.version, *one.packages.values()) for one in find_installed()))
+    if key not in _known:
+        _known.clear()
+        _known[key] = list(_settings.verdicts(setting))
+    return _known[key]
