@@ -180,7 +180,6 @@ def write_table(
     rows: Sequence[Sequence[str]],
     styles: Sequence[str] = (),
     width: Optional[int] = None,
-    most: Optional[int] = None,
 ) -> None:
     """Draw a table: with ``rich`` on a terminal, plain aligned columns everywhere else.
 
@@ -189,7 +188,6 @@ def write_table(
         rows: one text for each column.
         styles: a ``rich`` style for each row, used on a terminal only.
         width: elsewhere, the prose has lines of its own below the others, of this width; ``None`` for one line a row.
-        most: columns of such a line, after which its prose is cut off; ``None`` for any.
     """
     rows = [[printable(cell) for cell in row] for row in rows]
     if sys.stdout.isatty():
@@ -200,7 +198,7 @@ def write_table(
     for line in lines:
         last = -1 if width is not None else len(line)
         text = "  ".join(cell.ljust(size) for cell, size in zip(line[:last], widths)).rstrip()
-        write(text if most is None or len(text) <= most else f"{text[: most - 3].rstrip()}...")
+        write(text)
         if width is not None and line is not lines[0]:
             write(wrapped(line[-1], width, "    "))
 

@@ -206,7 +206,7 @@ def _write(
         several = len(by_release(shown)) > 1
         header = ("PATCH", *(("IN",) if several else ()), "VERDICT", "DROP IT AT", "WHAT IT DOES, OR WHY NOT")
         styles = [_STYLES.get(entry.verdict, "") for entry in shown]
-        _output.write_table(header, [_row(entry, several) for entry in shown], styles, most=_output.MAX_TEXT_WIDTH)
+        _output.write_table(header, [_row(entry, several) for entry in shown], styles)
         for entry in shown:
             if entry.verdict in gate.REFUSED:
                 _output.write(_output.paragraph(f"{entry.patch}: {entry.reason}."))
