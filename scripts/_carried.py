@@ -187,7 +187,7 @@ def _render(name: str, source: str, modules: dict[str, str]) -> list[str]:
     if module.needs_prelude:
         plain.update(("import importlib", "import inspect", "import types", "import warnings"))
     head = [*module.doc, "", "from __future__ import annotations", "", *sorted(plain), *froms]
-    head += ["", *module.carried] if module.carried else []
+    head += ["", *dict.fromkeys(module.carried)] if module.carried else []
     parts = [
         [f"# lightning-patches: {name}", f"# Carried over from lightning_patches/{source}; not to be edited here."],
         [*head, ""],

@@ -332,6 +332,9 @@ def _is_of(what: Known, error: Optional[Raised], said: str) -> bool:
     if row.kind == "attribute":
         if "transformers" in said:
             return False  # whose Trainer is another one
+        named = re.search(rf"(?:type object )?'(\w+)'(?: object)? has no attribute '{row.member.lower()}'", said)
+        if named and named[1] == "trainer" and row.owner != "Trainer":
+            return False
         return what.owner == "" or "_" in row.member
     if row.kind == "name" and what.owner == "from":  # without the module, in a line that was cut off
         return re.search(rf"cannot import name '{re.escape(row.member.lower())}'\s+from '", said) is None
