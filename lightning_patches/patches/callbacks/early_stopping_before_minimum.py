@@ -77,5 +77,5 @@ PATCH = Patch(
     equivalent_to="a patience that does not run out before min_epochs",
     note="Until the metric recovers, all is as before: should_stop stays set, and each step is logged. Where the "
     "program sets should_stop in a callback or module of its own, or has a Timer, nothing is taken back.",
-    relied_on="A run whose metric does not recover stops where it did. A stop that somebody else has asked for is kept.",
+    relied_on="A run whose metric does not recover, or of which somebody else wants the end, stops where it did.",
 )
