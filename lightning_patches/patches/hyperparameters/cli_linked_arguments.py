@@ -9,7 +9,7 @@ from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 
 def _call(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
-    def __call__(self: Any, class_type: type, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self: Any, class_type: type, *args: Any, **kwargs: Any) -> Any:  # noqa: N807
         dump = self.cli.config_dump.get(self.key) or {}
         linked = {path: value for path, value in _linked(self, kwargs).items() if _is_plain(value)}
         if not linked:
@@ -73,6 +73,6 @@ PATCH = Patch(
         ("linked argument missing in hparams with LightningCLI", "hyper_parameters without linked arguments"),
     ),
     added="0.2.0",
-    note="The official fix saves whatever was linked, objects included. Here numbers, texts, and lists and dicts of such "
-    "are saved: an object may be one that cannot be pickled, which would end a run that works.",
+    note="The official fix saves whatever was linked, objects as well. Here numbers, texts, lists and dicts are saved. "
+    "An object may be one that cannot be pickled, which would end a run that works.",
 )
