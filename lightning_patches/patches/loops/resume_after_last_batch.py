@@ -20,7 +20,8 @@ def _restore_loops(original: Callable[..., None], namespace: str) -> Callable[..
         if is_epoch_over and batch.is_last_batch and batch.current.completed == batch.current.ready:
             # The loop's own setter goes on within the epoch wherever there are max_steps.
             upstream_module(namespace, "pytorch.loops.loop")._Loop.restarting.fset(loop, False)
-            epoch.completed = epoch.processed
+            if epoch.completed < epoch.processed:
+                loop.epoch_progress.increment_completed()
 
     return restore_loops
 
