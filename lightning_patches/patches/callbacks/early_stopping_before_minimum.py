@@ -74,8 +74,8 @@ PATCH = Patch(
         ("training stops at min_epochs although the metric improves", "EarlyStopping ignores patience with min_epochs"),
     ),
     added="0.2.0",
-    equivalent_to="a patience that does not run out before min_epochs",
     note="Until the metric recovers, all is as before: should_stop stays set, and each step is logged. Where the "
-    "program sets should_stop in a callback or module of its own, or has a Timer, nothing is taken back.",
-    relied_on="A run whose metric does not recover, or of which somebody else wants the end, stops where it did.",
+    "program sets should_stop in a callback or module of its own, or has a Timer, nothing is taken back. "
+    "Equivalent to a patience that does not run out before min_epochs. A run whose metric does not recover, "
+    "or of which somebody else wants the end, stops where it did.",
 )

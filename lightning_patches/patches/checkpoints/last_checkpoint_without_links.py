@@ -34,10 +34,9 @@ PATCH = Patch(
         "With save_last=True training ends in an OSError at the first checkpoint where links cannot be made: on "
         "Windows without the right to, and on vfat, SMB and some FUSE mounts.",
         ("A required privilege is not held by the client", "Operation not permitted in _link_checkpoint"),
-        error="OSError: ...",
+        error="PermissionError: [Errno 1] Operation not permitted: '...' -> '...'",
     ),
     added="0.2.0",
     note="A checkpoint that is a directory is copied as well, which the official fix does not do.",
     after=("last-checkpoint-link-relative",),
-    frames=("/pytorch/callbacks/model_checkpoint.py:_link_checkpoint",),
 )

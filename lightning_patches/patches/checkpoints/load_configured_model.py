@@ -63,6 +63,7 @@ PATCH = Patch(
         error='RuntimeError: Error(s) in loading state_dict for ...: Unexpected key(s) in state_dict: "..."',
     ),
     added="0.2.0",
-    note="The official fix calls configure_model whenever a module is loaded. Here it is called where loading fails "
-    "without it: with strict=False the weights of those layers are left out, with the warning of this release.",
+    note="The official fix calls configure_model whenever a module is loaded. Here it is called where loading "
+    "fails without it: with strict=False the weights of those layers are left out, with the warning of this "
+    "release.",
 )

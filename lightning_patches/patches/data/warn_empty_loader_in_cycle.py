@@ -43,8 +43,6 @@ PATCH = Patch(
         ("fit trains nothing with CombinedLoader max_size_cycle", "max_size_cycle yields no batches"),
     ),
     added="0.2.0",
-    equivalent_to="the same without the empty loader",
-    note="This patch mends nothing: it warns, once.",
-    warns_of="open",
-    relied_on="Nothing but the warning is new.",
+    note="This patch mends nothing: it warns, once. Equivalent to the same without the empty loader. Nothing but "
+    "the warning is new.",
 )

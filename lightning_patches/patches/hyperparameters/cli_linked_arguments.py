@@ -73,6 +73,6 @@ PATCH = Patch(
         ("linked argument missing in hparams with LightningCLI", "hyper_parameters without linked arguments"),
     ),
     added="0.2.0",
-    note="The official fix saves whatever was linked, objects as well. Here numbers, texts, lists and dicts are saved. "
-    "An object may be one that cannot be pickled, which would end a run that works.",
+    note="The official fix saves whatever was linked, objects as well. Here numbers, texts, lists and dicts are "
+    "saved. An object may be one that cannot be pickled, which would end a run that works.",
 )

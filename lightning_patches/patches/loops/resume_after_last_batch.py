@@ -42,7 +42,7 @@ PATCH = Patch(
         ("resumed training runs an epoch of one batch", "batch_idx is the number of batches after resuming"),
     ),
     added="0.2.0",
-    equivalent_to="the same with max_epochs, and without max_steps",
-    relied_on="A run that is resumed within an epoch, or has taken its max_steps, is as before.",
+    note="Equivalent to the same with max_epochs, and without max_steps. A run that is resumed within an epoch, or"
+    " has taken its max_steps, is as before.",
     after=("evaluation-step-of-checkpoint", "warn-mid-epoch-resume"),
 )

@@ -66,7 +66,6 @@ PATCH = Patch(
         ("frozen batch norm changes its running_mean", "module.eval() in __init__ has no effect during fit"),
     ),
     added="0.2.0",
-    note="This patch mends nothing: it warns, once. From 2.2.0 on each module keeps its mode. Programs rely on either.",
-    warns_of="open",
-    relied_on="Nothing but the warning is new.",
+    note="This patch mends nothing: it warns, once. From 2.2.0 on each module keeps its mode. Programs rely on "
+    "either. Nothing but the warning is new.",
 )
