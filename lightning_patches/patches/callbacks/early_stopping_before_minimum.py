@@ -1,0 +1,81 @@
+"""EarlyStopping takes back what it decided before min_epochs or min_steps, where the metric has recovered."""
+
+from __future__ import annotations
+
+import weakref
+from types import CodeType
+from typing import Any, Callable, Iterator
+
+from lightning_patches.engine.distributions import upstream_module
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
+
+_STOPPED = ("stopped_epoch", "stopping_reason", "stopping_reason_message")
+
+_pending: weakref.WeakKeyDictionary[Any, dict[int, dict[str, Any]]] = weakref.WeakKeyDictionary()
+"""Of each Trainer, the callbacks that decided to stop before they could, and what they noted of stopping until then."""
+
+
+def _run_early_stopping_check(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def _run_early_stopping_check(self: Any, trainer: Any) -> None:
+        pending = _pending.setdefault(trainer, {})
+        before = trainer.should_stop
+        if not before:
+            pending.clear()
+        elif not pending:  # somebody else wants to stop
+            return original(self, trainer)
+        noted = {name: value for name, value in vars(self).items() if name in _STOPPED}
+        waited, best = self.wait_count, self.best_score
+        trainer.should_stop = False
+        try:
+            original(self, trainer)
+        finally:
+            stop = trainer.should_stop
+            trainer.should_stop = before or stop
+        was_checked = self.wait_count != waited or self.best_score is not best
+        if stop and not trainer.fit_loop._can_stop_early:
+            pending.setdefault(id(self), noted)
+        elif not stop and was_checked and id(self) in pending:
+            vars(self).update(pending.pop(id(self)))
+            if not pending and not _others_may_stop(trainer, namespace):
+                trainer.should_stop = False
+
+    return _run_early_stopping_check
+
+
+def _others_may_stop(trainer: Any, namespace: str) -> bool:
+    """Whether the program has code of its own, or a Timer, that may have asked to stop as well."""
+    known = upstream_module(namespace, "pytorch.callbacks.early_stopping").EarlyStopping
+    objects = (*trainer.callbacks, trainer.lightning_module, trainer.datamodule)
+    classes = {each for item in objects for each in type(item).__mro__} - {known}
+    functions = (value for each in classes for value in vars(each).values())
+    return any("should_stop" in code.co_names for each in functions for code in _codes(getattr(each, "__code__", None)))
+
+
+def _codes(code: Any) -> Iterator[CodeType]:
+    if isinstance(code, CodeType):
+        yield code
+        for each in code.co_consts:
+            yield from _codes(each)
+
+
+PATCH = Patch(
+    name="early-stopping-before-minimum",
+    title="EarlyStopping takes back a stop from before min_epochs where the metric has recovered",
+    group="correctness",
+    changes_results=Effect("numbers", "a run that improves goes on after min_epochs or min_steps"),
+    affected=(">=2.0.0,<=2.6.6",),
+    targets=(
+        Target("pytorch.callbacks.early_stopping:EarlyStopping._run_early_stopping_check", _run_early_stopping_check),
+    ),
+    upstream=Upstream(issues=(19966,), pull_requests=(21857,)),
+    impact=Impact(
+        "Where EarlyStopping wants to stop before min_epochs or min_steps, the run ends there even if the metric has "
+        "improved again since.",
+        ("training stops at min_epochs although the metric improves", "EarlyStopping ignores patience with min_epochs"),
+    ),
+    added="0.2.0",
+    note="Until the metric recovers, all is as before: should_stop stays set, and each step is logged. Where the "
+    "program sets should_stop in a callback or module of its own, or has a Timer, nothing is taken back. "
+    "Equivalent to a patience that does not run out before min_epochs. A run whose metric does not recover, "
+    "or of which somebody else wants the end, stops where it did.",
+)

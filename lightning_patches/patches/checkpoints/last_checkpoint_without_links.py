@@ -1,0 +1,42 @@
+"""Where the file system refuses links, last.ckpt is a copy."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from typing import Any, Callable
+
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+
+def _link_checkpoint(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def link_checkpoint(trainer: Any, filepath: str, linkpath: str) -> None:
+        try:
+            original(trainer, filepath, linkpath)
+        except OSError:
+            if not trainer.is_global_zero or os.path.lexists(linkpath):
+                raise
+            copy = shutil.copytree if os.path.isdir(filepath) else shutil.copy
+            copy(filepath, linkpath)
+            trainer.strategy.barrier()  # to which the original did not come
+
+    return link_checkpoint
+
+
+PATCH = Patch(
+    name="last-checkpoint-without-links",
+    title="Where the file system refuses links, last.ckpt is a copy",
+    group="crash",
+    affected=(">=2.1.0,<2.1.2",),
+    targets=(Target("pytorch.callbacks.model_checkpoint:ModelCheckpoint._link_checkpoint", _link_checkpoint),),
+    upstream=Upstream(pull_requests=(18942,), fixed_in="2.1.2"),
+    impact=Impact(
+        "With save_last=True training ends in an OSError at the first checkpoint where links cannot be made: on "
+        "Windows without the right to, and on vfat, SMB and some FUSE mounts.",
+        ("A required privilege is not held by the client", "Operation not permitted in _link_checkpoint"),
+        error="PermissionError: [Errno 1] Operation not permitted: '...' -> '...'",
+    ),
+    added="0.2.0",
+    note="A checkpoint that is a directory is copied as well, which the official fix does not do.",
+    after=("last-checkpoint-link-relative",),
+)

@@ -1,0 +1,69 @@
+"""load_from_checkpoint finds the layers that configure_model makes."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+from typing import Any, Callable, Iterator
+
+from lightning_patches.engine.distributions import upstream_module
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+
+def _load_state(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
+    def _load_state(cls: Any, checkpoint: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
+        base = upstream_module(namespace, "pytorch.core.module").LightningModule
+        if not issubclass(cls, base) or cls.configure_model is base.configure_model:
+            return original(cls, checkpoint, *args, **kwargs)
+        before = {name: copy.copy(value) for name, value in checkpoint.items()}
+        try:
+            return original(cls, checkpoint, *args, **kwargs)
+        except Exception as error:  # as without configure_model, if it fails with it as well
+            with contextlib.suppress(Exception), _configured(cls):
+                return original(cls, before, *args, **kwargs)
+            raise error
+
+    return _load_state
+
+
+@contextlib.contextmanager
+def _configured(cls: Any) -> Iterator[None]:
+    """The next model of this class calls configure_model before on_load_checkpoint, as from 2.2 on."""
+    own = vars(cls).get("on_load_checkpoint")
+
+    def restore() -> None:
+        if own is not None:
+            cls.on_load_checkpoint = own
+        elif "on_load_checkpoint" in vars(cls):
+            del cls.on_load_checkpoint
+
+    def on_load_checkpoint(self: Any, checkpoint: dict[str, Any]) -> None:
+        restore()
+        self.configure_model()
+        self.on_load_checkpoint(checkpoint)
+
+    cls.on_load_checkpoint = on_load_checkpoint
+    try:
+        yield
+    finally:
+        restore()
+
+
+PATCH = Patch(
+    name="load-configured-model",
+    title="load_from_checkpoint finds the layers that configure_model makes",
+    group="crash",
+    affected=(">=2.1.0,<2.2.0",),
+    targets=(Target("pytorch.core.saving:_load_state", _load_state),),
+    upstream=Upstream(issues=(18829,), pull_requests=(19036,), fixed_in="2.2.0"),
+    impact=Impact(
+        "load_from_checkpoint of a module that makes layers in configure_model fails: the checkpoint has keys that the "
+        "module does not have.",
+        ("Unexpected key(s) in state_dict",),
+        error='RuntimeError: Error(s) in loading state_dict for ...: Unexpected key(s) in state_dict: "..."',
+    ),
+    added="0.2.0",
+    note="The official fix calls configure_model whenever a module is loaded. Here it is called where loading "
+    "fails without it: with strict=False the weights of those layers are left out, with the warning of this "
+    "release.",
+)

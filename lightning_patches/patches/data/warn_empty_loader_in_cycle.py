@@ -1,0 +1,48 @@
+"""A CombinedLoader that ends because one of its loaders is empty says so."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from lightning_patches import notices
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+
+def _next(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
+    def __next__(self: Any) -> Any:  # noqa: N807
+        try:
+            return original(self)
+        except StopIteration:
+            if not all(self._consumed):
+                notices.warn_once(
+                    "empty-loader-in-cycle",
+                    "CombinedLoader(mode='max_size_cycle') has ended although some of its loaders have batches left: "
+                    f"one of these gives no batch when it begins anew: {_names(self)}. Leave it out, or take "
+                    "mode='max_size'.",
+                )
+            raise
+
+    return __next__
+
+
+def _names(iterator: Any) -> str:
+    places = [place for place, consumed in enumerate(iterator._consumed) if consumed]
+    return ", ".join(f"number {place} ({type(iterator.iterables[place]).__name__})" for place in places)
+
+
+PATCH = Patch(
+    name="warn-empty-loader-in-cycle",
+    title="A CombinedLoader that ends because one of its loaders is empty says so",
+    group="correctness",
+    affected=(">=2.0.0,<=2.6.6",),
+    targets=(Target("pytorch.utilities.combined_loader:_MaxSizeCycle.__next__", _next),),
+    upstream=Upstream(issues=(21893,)),
+    impact=Impact(
+        "A CombinedLoader in mode max_size_cycle ends at once, and without a word, if one of its loaders is empty: "
+        "nothing is trained.",
+        ("fit trains nothing with CombinedLoader max_size_cycle", "max_size_cycle yields no batches"),
+    ),
+    added="0.2.0",
+    note="This patch mends nothing: it warns, once. Equivalent to the same without the empty loader. Nothing but "
+    "the warning is new.",
+)

@@ -1,0 +1,43 @@
+"""Lightning says where it shuffles what a sampler of the program's own has put in order."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from lightning_patches import notices
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+
+def _get_distributed_sampler(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
+    def _get_distributed_sampler(dataloader: Any, *args: Any, **kwargs: Any) -> Any:
+        made = original(dataloader, *args, **kwargs)
+        kind = type(dataloader.sampler)
+        is_own = kind.__module__.partition(".")[0] != "torch"
+        if is_own and getattr(made, "shuffle", False) and made.num_replicas > 1:
+            notices.warn_once(
+                "sampler-shuffled",
+                f"The samples that {kind.__name__} chooses are shuffled: so Lightning divides them among the ranks. To "
+                "keep its order, use Trainer(use_distributed_sampler=False) and a sampler that divides them itself.",
+            )
+        return made
+
+    return _get_distributed_sampler
+
+
+PATCH = Patch(
+    name="warn-sampler-shuffled",
+    title="Lightning says where it shuffles what a sampler of the program's own has put in order",
+    group="correctness",
+    affected=(">=2.0.0,<=2.6.6",),
+    targets=(Target("pytorch.trainer.connectors.data_connector:_get_distributed_sampler", _get_distributed_sampler),),
+    upstream=Upstream(issues=(21447,)),
+    impact=Impact(
+        "With several devices, training data comes in a shuffled order, although the DataLoader has a sampler of its "
+        "own, as one for a curriculum.",
+        ("custom sampler order is ignored under DDP", "DistributedSamplerWrapper shuffles my sampler"),
+    ),
+    added="0.2.0",
+    note="This patch mends nothing: it warns, once, also where the order of the sampler is a random one. "
+    "Equivalent to use_distributed_sampler=False, and a sampler that divides the samples among the ranks. "
+    "Nothing but the warning is new.",
+)

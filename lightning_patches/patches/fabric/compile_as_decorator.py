@@ -1,0 +1,39 @@
+"""torch.compile with arguments can be used as a decorator once Fabric was imported."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, Callable
+
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+
+def _capture_compile_kwargs(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
+    def _capture_compile_kwargs(compile_fn: Any) -> Any:
+        made = original(compile_fn)
+        made.__defaults__ = (None,)  # its one parameter is the model, for which torch's own function has this default
+        return made
+
+    # The module has called the original already, as its last statement.
+    made = sys.modules["torch"].compile
+    while made is not None:
+        if getattr(made, "__globals__", None) is original.__globals__ and made.__code__.co_name == "_capture":
+            made.__defaults__ = (None,)
+        made = getattr(made, "__wrapped__", None)
+    return _capture_compile_kwargs
+
+
+PATCH = Patch(
+    name="compile-as-decorator",
+    title="torch.compile with arguments can be used as a decorator once Fabric was imported",
+    group="crash",
+    affected=(">=2.2.0,<2.2.2",),
+    targets=(Target("fabric.wrappers:_capture_compile_kwargs", _capture_compile_kwargs),),
+    upstream=Upstream(pull_requests=(19627,), fixed_in="2.2.2"),
+    impact=Impact(
+        "@torch.compile(...) with arguments fails after lightning, pytorch_lightning or lightning_fabric was imported.",
+        ("missing 1 required positional argument: 'model'",),
+        error="TypeError: compile() missing 1 required positional argument: 'model'",
+    ),
+    added="0.2.0",
+)

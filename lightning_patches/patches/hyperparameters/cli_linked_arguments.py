@@ -1,0 +1,78 @@
+"""With LightningCLI, save_hyperparameters saves what a link has given when the classes are instantiated."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, Callable
+
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
+
+
+def _call(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
+    def __call__(self: Any, class_type: type, *args: Any, **kwargs: Any) -> Any:  # noqa: N807
+        dump = self.cli.config_dump.get(self.key) or {}
+        linked = {path: value for path, value in _linked(self, kwargs).items() if _is_plain(value)}
+        if not linked:
+            return original(self, class_type, *args, **kwargs)
+        for path, value in linked.items():
+            dump = _with(dump, path, value)
+        completed = SimpleNamespace(cli=SimpleNamespace(config_dump={self.key: dump}), key=self.key)
+        return original(completed, class_type, *args, **kwargs)
+
+    return __call__
+
+
+def _linked(instantiator: Any, arguments: dict[str, Any]) -> dict[tuple[str, ...], Any]:
+    """What links have given to this object, and to objects that are its arguments, where jsonargparse notes that."""
+    cli, found = instantiator.cli, {}
+    links = vars(cli._parser(cli.subcommand)).get("_links_group")
+    for action in getattr(links, "_group_actions", ()):
+        key, *names = (part for part in action.target[0].split(".") if part != "init_args")
+        path = tuple(names)
+        if key == instantiator.key and action.apply_on == "instantiate":
+            if len(path) == 1 and path[0] in arguments:
+                found[path] = arguments[path[0]]
+            elif len(path) > 1 and hasattr(action, "applied_value"):  # from 4.39 on
+                found[path] = action.applied_value
+    return found
+
+
+def _with(dump: Any, path: tuple[str, ...], value: Any) -> Any:
+    if not path:
+        return value
+    if not isinstance(dump, dict):
+        return dump  # no object with arguments is there
+    if "class_path" in dump:
+        return {**dump, "init_args": _with(dump.get("init_args", {}), path, value)}
+    return {**dump, path[0]: _with(dump.get(path[0]), path[1:], value)}
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether a checkpoint can hold it, and a configuration file: an object would have to be pickled."""
+    if type(value) in (list, tuple, dict):
+        items = [*value, *value.values()] if isinstance(value, dict) else value
+        return all(_is_plain(item) for item in items)
+    return value is None or type(value) in (bool, int, float, str)
+
+
+PATCH = Patch(
+    name="cli-linked-arguments",
+    title="With LightningCLI, save_hyperparameters saves arguments that are linked on instantiation",
+    group="correctness",
+    changes_results=Effect("files", "hyperparameters in checkpoints and logs"),
+    affected=(">=2.3.0,<2.5.2",),
+    targets=(Target("pytorch.cli:_InstantiatorFn.__call__", _call),),
+    upstream=Upstream(
+        issues=(20311, 20147),
+        pull_requests=(20777,),
+        fixed_in="2.5.2",
+    ),
+    impact=Impact(
+        "Arguments that link_arguments(..., apply_on='instantiate') sets are missing in the hyperparameters of the "
+        "checkpoint: load_from_checkpoint makes the model with the default, or fails.",
+        ("linked argument missing in hparams with LightningCLI", "hyper_parameters without linked arguments"),
+    ),
+    added="0.2.0",
+    note="The official fix saves whatever was linked, objects as well. Here numbers, texts, lists and dicts are "
+    "saved. An object may be one that cannot be pickled, which would end a run that works.",
+)

@@ -1,0 +1,48 @@
+"""With max_steps, a run that is resumed where an epoch ended begins the next epoch."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from lightning_patches.engine.distributions import upstream_module
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
+
+
+def _restore_loops(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def restore_loops(self: Any) -> None:
+        original(self)
+        trainer = self.trainer
+        if not self._loaded_checkpoint or trainer.state.fn != "fit" or not -1 < trainer.global_step < trainer.max_steps:
+            return
+        loop = trainer.fit_loop
+        epoch, batch = loop.epoch_progress.current, loop.epoch_loop.batch_progress
+        is_epoch_over = epoch.ready == epoch.started == epoch.processed > 0
+        if is_epoch_over and batch.is_last_batch and batch.current.completed == batch.current.ready:
+            # The loop's own setter goes on within the epoch wherever there are max_steps.
+            upstream_module(namespace, "pytorch.loops.loop")._Loop.restarting.fset(loop, False)
+            if epoch.completed < epoch.processed:
+                loop.epoch_progress.increment_completed()
+
+    return restore_loops
+
+
+PATCH = Patch(
+    name="resume-after-last-batch",
+    title="With max_steps, a run that is resumed where an epoch ended begins the next epoch",
+    group="correctness",
+    changes_results=Effect("numbers", "a run with max_steps that is resumed from the end of an epoch"),
+    affected=(">=2.0.0,<=2.6.6",),
+    targets=(
+        Target("pytorch.trainer.connectors.checkpoint_connector:_CheckpointConnector.restore_loops", _restore_loops),
+    ),
+    upstream=Upstream(issues=(19617,)),
+    impact=Impact(
+        "With max_steps, a run that is resumed from the end of an epoch begins with an epoch of a single batch, whose "
+        "number is that of no batch, and calls the epoch's hooks for it.",
+        ("resumed training runs an epoch of one batch", "batch_idx is the number of batches after resuming"),
+    ),
+    added="0.2.0",
+    note="Equivalent to the same with max_epochs, and without max_steps. A run that is resumed within an epoch, or"
+    " has taken its max_steps, is as before.",
+    after=("evaluation-step-of-checkpoint", "warn-mid-epoch-resume"),
+)

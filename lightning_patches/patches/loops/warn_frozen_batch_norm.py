@@ -1,0 +1,71 @@
+"""Lightning below 2.2 says where it puts batch norm that the model has frozen back into training mode."""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any, Callable, Iterator
+
+from lightning_patches import notices
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+_frozen: weakref.WeakKeyDictionary[Any, list[tuple[str, Any]]] = weakref.WeakKeyDictionary()
+"""Of each Trainer, the batch norm layers that were in evaluation mode before Lightning switched any."""
+
+
+def _run_sanity_check(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def _run_sanity_check(self: Any) -> None:
+        model = self.lightning_module
+        if model.training:  # otherwise it was evaluated as a whole before, and no layer is meant
+            _frozen[self] = [(name, part) for name, part in _batch_norms(model) if not part.training]
+        original(self)
+
+    return _run_sanity_check
+
+
+def _on_run_start(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def on_run_start(self: Any, *args: Any, **kwargs: Any) -> None:
+        switched = [name for name, part in _frozen.pop(self.trainer, ()) if part.training]
+        if switched:
+            more = f" and {len(switched) - 1} more" if len(switched) > 1 else ""
+            notices.warn_once(
+                "frozen-batch-norm",
+                f"The batch norm layer {switched[0]}{more} is in training mode, though the model had put it into "
+                "evaluation mode: Lightning below 2.2 switches all modules when fit begins and after each validation. "
+                "To keep it frozen, override train() in the LightningModule (super().train(mode), layer.eval(), return "
+                "self), or move to Lightning 2.2.0 or later.",
+            )
+        original(self, *args, **kwargs)
+
+    return on_run_start
+
+
+def _batch_norms(module: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Those that keep statistics. The program's own ``modules`` is not asked."""
+    import torch
+
+    for name, part in vars(module).get("_modules", {}).items():
+        if isinstance(part, torch.nn.modules.batchnorm._BatchNorm) and part.track_running_stats:
+            yield path + name, part
+        elif part is not None:
+            yield from _batch_norms(part, f"{path}{name}.")
+
+
+PATCH = Patch(
+    name="warn-frozen-batch-norm",
+    title="Lightning below 2.2 says where it puts frozen batch norm back into training mode",
+    group="correctness",
+    affected=(">=2.0.0,<2.2.0",),
+    targets=(
+        Target("pytorch.trainer.trainer:Trainer._run_sanity_check", _run_sanity_check),
+        Target("pytorch.loops.training_epoch_loop:_TrainingEpochLoop.on_run_start", _on_run_start),
+    ),
+    upstream=Upstream(issues=(18930,), pull_requests=(18951,), fixed_in="2.2.0"),
+    impact=Impact(
+        "A batch norm layer that the model has put into evaluation mode is put back into training mode when fit begins "
+        "and after each validation, and its statistics move.",
+        ("frozen batch norm changes its running_mean", "module.eval() in __init__ has no effect during fit"),
+    ),
+    added="0.2.0",
+    note="This patch mends nothing: it warns, once. From 2.2.0 on each module keeps its mode. Programs rely on "
+    "either. Nothing but the warning is new.",
+)

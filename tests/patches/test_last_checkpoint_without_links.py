@@ -1,0 +1,35 @@
+"""PR 18942: last.ckpt is to be a link where links are refused."""
+
+import pytest
+
+from tests.equivalence.proof import Proof, ends_with, observes
+from tests.support.arms import Arm, run
+
+
+def seen(version, case, shim, toggle=None):
+    result = run("last_checkpoint_without_links", Arm("pytorch-lightning", version, shim), case, toggle=toggle)
+    assert result.ok, result
+    return result.observations[0]
+
+
+def test_a_folder_is_copied():
+    assert seen("2.1.1", "folder", True) == {"link": False, "step": 2}
+
+
+@pytest.mark.parametrize("shim", [False, True])
+def test_is_a_link_where_links_are_allowed(shim):
+    assert seen("2.1.0", "links", shim) == {"link": True, "step": 2}
+
+
+def test_is_a_copy_beside_relative_links():
+    toggle = "default,last-checkpoint-link-relative"
+    assert seen("2.1.1", "", True, toggle) == {"link": False, "step": 2}
+
+
+PROOFS = (
+    Proof(
+        "last-checkpoint-without-links",
+        ends_with("Operation not permitted"),
+        right=observes({"link": False, "step": 2}),
+    ),
+)

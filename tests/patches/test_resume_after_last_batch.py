@@ -1,0 +1,44 @@
+"""Issue 19617: a run with max_steps is resumed where an epoch ended."""
+
+import pytest
+
+from tests.equivalence.proof import Proof, sees
+from tests.support.arms import Arm, run
+
+RESUMED = [f"{epoch}.{batch}: {batch}" for epoch in (1, 2) for batch in (0, 1, 2)]
+
+
+def seen(case, shim=False, version="2.6.6"):
+    result = run("resume_after_last_batch", Arm("pytorch-lightning", version, shim), case)
+    assert result.ok, result
+    return result.observations[0]
+
+
+def batches(seen):
+    return [line for line in seen["seen"] if ":" in line]
+
+
+@pytest.mark.parametrize("version", ["2.0.0", "2.6.6"])
+def test_is_as_without_a_break(version):
+    whole = seen("whole", version=version)
+    assert batches(whole) == RESUMED
+    assert seen("", version=version) != whole
+    assert seen("", shim=True, version=version) == whole
+
+
+@pytest.mark.parametrize("version", ["2.4.0", "2.6.6"])
+@pytest.mark.parametrize("case", ["middle", "done"])
+def test_is_as_before_where_no_epoch_ended(case, version):
+    assert seen(case, version=version) == seen(case, shim=True, version=version)
+
+
+PROOFS = tuple(
+    Proof(
+        "resume-after-last-batch",
+        sees(lambda seen: "1.0: 0" in seen["seen"] and batches(seen) != RESUMED or "1.3: 0" in seen["seen"]),
+        case=case,
+        recommended=recommended,
+        right=sees(lambda seen: batches(seen) == RESUMED and (seen["steps"], seen["epoch"]) == (9, 3)),
+    )
+    for case, recommended in (("", "epochs"), ("saved", "saved-epochs"))
+)

@@ -1,0 +1,61 @@
+"""Issue 19966: EarlyStopping decides before min_epochs, the metric recovers, and the run ends all the same."""
+
+import _scenario as scenario
+
+pl = scenario.pytorch()
+VALUES = [1.0, 1.1, 1.2, 1.3, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4]
+CASE = scenario.CASE
+if CASE == "never":
+    VALUES = [1.0 + epoch for epoch in range(10)]
+elif CASE == "again":
+    VALUES = [1.0, 1.1, 1.2, 0.9, 1.3, 1.4, 1.5, 1.6, 1.7, 1.8]
+
+
+class Model(scenario.pytorch("demos.boring_classes").BoringModel):
+    def validation_step(self, batch, batch_idx):
+        self.log("v", VALUES[self.current_epoch])
+        self.log("w", -float(self.current_epoch) if self.current_epoch < 1 else 5.0)
+        if CASE == "finite" and self.current_epoch == 2:
+            self.log("x", float("nan"))
+        else:
+            self.log("x", 1.0 - self.current_epoch)
+
+
+class Asks(pl.Callback):
+    def on_train_epoch_end(self, trainer, pl_module):
+        if trainer.current_epoch == 3:
+            trainer.should_stop = True
+
+
+class Watch(pl.Callback):
+    seen = []
+
+    def on_train_epoch_start(self, trainer, pl_module):
+        self.seen.append(getattr(trainer, "should" + "_stop"))
+
+
+if __name__ == "__main__":
+    patience = {"patient": 5}.get(CASE, 2)
+    stopping = pl.callbacks.EarlyStopping("x" if CASE == "finite" else "v", patience=patience)
+    callbacks = [stopping, Watch()]
+    if CASE == "asked":
+        callbacks.append(Asks())
+    elif CASE == "two":
+        callbacks.insert(0, pl.callbacks.EarlyStopping("w", patience=2))
+    options = {"max_epochs": 10, "min_epochs": 6}
+    if CASE == "steps":
+        options = {"max_epochs": 10, "min_steps": 12}
+    elif CASE == "time":
+        options["max_time"] = {"hours": 1}
+    trainer = scenario.trainer(
+        accelerator="cpu",
+        callbacks=callbacks,
+        limit_train_batches=2,
+        limit_val_batches=1,
+        num_sanity_val_steps=0,
+        **options,
+    )
+    trainer.fit(Model())
+    scenario.observe(epochs=trainer.current_epoch, stopped=stopping.stopped_epoch, wishes=Watch.seen)
+    if hasattr(stopping, "stopping_reason"):
+        scenario.observe(reason=str(stopping.stopping_reason), said=stopping.stopping_reason_message is not None)

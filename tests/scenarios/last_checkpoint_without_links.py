@@ -1,0 +1,44 @@
+"""PR 18942: last.ckpt is to be a link where links are refused.
+
+Cases: ``folder`` (the checkpoint is a directory), ``links`` (they are not refused).
+"""
+
+import os
+import shutil
+
+import _scenario as scenario
+import fsspec.implementations.local
+import torch
+
+# As in the fsspec of its time, without which 2.1.0 to 2.1.2 make no links at all.
+fsspec.implementations.local.LocalFileSystem.protocol = "file"
+OUT = os.environ.get("SCENARIO_OUT", ".")
+
+
+def refuse(*args, **kwargs):
+    raise OSError(1, "Operation not permitted")
+
+
+class Folders(scenario.fabric("plugins.io.torch_io").TorchCheckpointIO):
+    def save_checkpoint(self, checkpoint, path, storage_options=None):
+        shutil.rmtree(path, ignore_errors=True)
+        super().save_checkpoint(checkpoint, os.path.join(path, "all.ckpt"))
+
+
+if __name__ == "__main__":
+    if scenario.CASE != "links":
+        os.symlink = refuse
+    callback = scenario.pytorch("callbacks").ModelCheckpoint(dirpath=OUT, filename="{step}", save_last=True)
+    trainer = scenario.trainer(
+        accelerator="cpu",
+        max_epochs=2,
+        limit_train_batches=1,
+        limit_val_batches=0,
+        enable_checkpointing=True,
+        callbacks=callback,
+        plugins=[Folders()] if scenario.CASE == "folder" else [],
+    )
+    trainer.fit(scenario.pytorch("demos.boring_classes").BoringModel())
+    last = os.path.join(OUT, "last.ckpt")
+    file = os.path.join(last, "all.ckpt") if scenario.CASE == "folder" else last
+    scenario.observe(link=os.path.islink(last), step=torch.load(file, weights_only=False)["global_step"])

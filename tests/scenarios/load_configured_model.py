@@ -1,0 +1,58 @@
+"""PR 19036: load_from_checkpoint does not call configure_model.
+
+Cases: ``hook`` (on_load_checkpoint needs the layer), ``early`` (__init__ makes it), ``lax`` (strict=False), ``other``
+(another width, which fails either way).
+"""
+
+import os
+
+import _scenario as scenario
+import torch
+
+pl = scenario.pytorch()
+CASE = scenario.CASE
+
+
+class Model(scenario.pytorch("demos.boring_classes").BoringModel):
+    calls = []
+
+    def __init__(self, width=2):
+        super().__init__()
+        self.save_hyperparameters()
+        if CASE == "early":
+            self.configure_model()
+
+    def configure_model(self):
+        self.calls.append("configure_model")
+        if not hasattr(self, "head"):
+            self.head = torch.nn.Linear(2, self.hparams.width)
+
+    def on_load_checkpoint(self, checkpoint):
+        self.calls.append("on_load_checkpoint")
+        if CASE == "hook":
+            checkpoint["state_dict"]["head.bias"] = torch.ones(self.head.out_features)
+
+    def forward(self, x):
+        return self.head(super().forward(x))
+
+
+if __name__ == "__main__":
+    trainer = scenario.trainer(accelerator="cpu", max_steps=1, limit_val_batches=0)
+    model = Model()
+    trainer.fit(model)
+    path = os.path.join(os.environ.get("SCENARIO_OUT", "."), "saved.ckpt")
+    trainer.save_checkpoint(path)
+    del Model.calls[:]
+    loaded, error = None, None
+    try:
+        loaded = Model.load_from_checkpoint(path, strict=CASE != "lax", **({"width": 3} if CASE == "other" else {}))
+    except Exception as raised:
+        error = f"{type(raised).__name__}: {raised}"
+    head = getattr(loaded, "head", None)
+    scenario.observe(
+        error=error,
+        same=None if head is None else torch.equal(head.weight, model.head.weight),
+        bias=head and head.bias,
+        calls=Model.calls,
+        own="on_load_checkpoint" in vars(Model) and Model.on_load_checkpoint.__code__.co_filename == __file__,
+    )

@@ -1,0 +1,61 @@
+"""Issue 19617: a run with max_steps is resumed where an epoch ended.
+
+Cases: ``saved`` (by ModelCheckpoint), ``middle`` (two steps into an epoch), ``done`` (no step is left), ``whole`` (no
+break), ``saved-epochs`` and ``epochs`` (max_epochs instead of max_steps).
+"""
+
+import os
+
+import _scenario as scenario
+import torch
+from torch.utils.data import DataLoader
+
+pl = scenario.pytorch()
+CASE = scenario.CASE
+OUT = os.environ.get("SCENARIO_OUT", ".")
+
+
+class Model(pl.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(1, 1, bias=False)
+        torch.nn.init.zeros_(self.layer.weight)
+        self.seen = []
+
+    def training_step(self, batch, batch_idx):
+        self.seen.append(f"{self.current_epoch}.{batch_idx}: {batch.item():.0f}")
+        return self.layer(batch).sum()
+
+    def on_train_epoch_start(self):
+        self.seen.append(f"start {self.current_epoch}")
+
+    def on_train_epoch_end(self):
+        self.seen.append(f"end {self.current_epoch}")
+
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.parameters(), lr=1.0)
+
+
+def fit(steps, resume=None):
+    callbacks = []
+    if "saved" in CASE and resume is None:
+        callbacks = [scenario.pytorch("callbacks").ModelCheckpoint(dirpath=OUT, filename="saved")]
+    limits = {"max_epochs": -(-steps // 3)} if "epochs" in CASE else {"max_epochs": -1, "max_steps": steps}
+    trainer = scenario.trainer(accelerator="cpu", callbacks=callbacks, enable_checkpointing=bool(callbacks), **limits)
+    model = Model()
+    trainer.fit(model, DataLoader(torch.arange(3.0).view(3, 1)), ckpt_path=resume)
+    return trainer, model
+
+
+if __name__ == "__main__":
+    if CASE == "whole":
+        trainer, model = fit(9)
+        seen = model.seen[5:]
+    else:
+        path = os.path.join(OUT, "saved.ckpt")
+        trainer, _ = fit(2 if CASE == "middle" else 3)
+        if "saved" not in CASE:
+            trainer.save_checkpoint(path)
+        trainer, model = fit(3 if CASE == "done" else 9, path)
+        seen = model.seen
+    scenario.observe(seen=seen, weight=model.layer.weight, steps=trainer.global_step, epoch=trainer.current_epoch)

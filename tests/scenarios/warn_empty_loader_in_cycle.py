@@ -1,0 +1,29 @@
+"""Issue 21893: one of the loaders of a CombinedLoader is empty, or can be read only once (``once``), or none is."""
+
+import _scenario as scenario
+import torch
+from torch.utils.data import DataLoader, IterableDataset
+
+CombinedLoader = scenario.pytorch("utilities.combined_loader").CombinedLoader
+
+
+class Stream(IterableDataset):
+    def __init__(self, count):
+        self.values = iter(torch.ones(count, 32)) if scenario.CASE == "once" else [torch.ones(32)] * count
+
+    def __iter__(self):
+        return iter(self.values)
+
+
+class Model(scenario.pytorch("demos.boring_classes").BoringModel):
+    def training_step(self, batch, batch_idx):
+        return super().training_step(batch[0], batch_idx)
+
+
+if __name__ == "__main__":
+    count = {"none": 2, "once": 1}.get(scenario.CASE, 0)
+    loaders = [DataLoader(torch.ones(3, 32)), DataLoader(Stream(count))]
+    trainer = scenario.trainer(accelerator="cpu", max_epochs=2, limit_val_batches=0)
+    with scenario.observing_warnings():
+        trainer.fit(Model(), CombinedLoader(loaders, mode="max_size_cycle"))
+    scenario.observe(steps=trainer.global_step)
