@@ -107,15 +107,15 @@ def problems() -> list[str]:
 
 
 def disagreements(readme: Path) -> list[str]:
-    """Where the README's table of errors gives other releases than the record of the patch."""
+    """Where the README's table of errors gives other releases or numbers than the record of the patch it links to."""
     wrong = []
-    for line in readme.read_text("utf-8").splitlines():
-        cells = [cell.strip() for cell in line.strip("|").split(" | ")]
-        number = re.fullmatch(r"(?:PR )?(\d+) ?\|?", cells[-1])
-        if len(cells) == 4 and number and cells[2] != "all":
-            found = [_records.affected(patch) for patch in catalogue.all_patches() if int(number[1]) in patch.numbers]
-            if cells[2] not in found:
-                wrong.append(f"{readme.name} says {cells[2]!r} for {number[1]}; the records say {' or '.join(found)!r}")
+    row = re.compile(r"^\| \[.*\]\(upstream/PATCHES\.md#([\w-]+)\) \((?:PR )?(\d+)\) \|.*\| ([^|]+) \|$")
+    for found in filter(None, map(row.match, readme.read_text("utf-8").splitlines())):
+        name, number, releases = found.groups()
+        (patch,) = catalogue.find(name)
+        if releases != _records.affected(patch) or int(number) not in patch.numbers:
+            meant = f"{_records.affected(patch)} (numbers {', '.join(map(str, patch.numbers))})"
+            wrong.append(f"{readme.name} says {releases} ({number}) for {name}; the record says {meant}")
     return wrong
 
 
