@@ -24,7 +24,8 @@ def _call(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
 
 def _linked(instantiator: Any, arguments: dict[str, Any]) -> dict[tuple[str, ...], Any]:
     """What links have given to this object, and to objects that are its arguments, where jsonargparse notes that."""
-    cli, found = instantiator.cli, {}
+    cli = instantiator.cli
+    found: dict[tuple[str, ...], Any] = {}
     links = vars(cli._parser(cli.subcommand)).get("_links_group")
     for action in getattr(links, "_group_actions", ()):
         key, *names = (part for part in action.target[0].split(".") if part != "init_args")
