@@ -63,12 +63,6 @@ PATCH = Patch(
         error='RuntimeError: Error(s) in loading state_dict for ...: Unexpected key(s) in state_dict: "..."',
     ),
     added="0.2.0",
-    after=(
-        "checkpoint-extra-state",
-        "checkpoint-instantiator",
-        "checkpoint-without-parameters",
-        "load-from-checkpoint-device",
-    ),
     note="The official fix calls configure_model whenever a module is loaded. Here it is called where loading "
     "fails without it: with strict=False the weights of those layers are left out, with the warning of this "
     "release.",
