@@ -43,6 +43,7 @@ PATCH = Patch(
         ("fit trains nothing with CombinedLoader max_size_cycle", "max_size_cycle yields no batches"),
     ),
     added="0.2.0",
+    after=("init-module-data",),
     note="This patch mends nothing: it warns, once. Equivalent to the same without the empty loader. Nothing but "
     "the warning is new.",
 )

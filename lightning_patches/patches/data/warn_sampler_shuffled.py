@@ -37,6 +37,7 @@ PATCH = Patch(
         ("custom sampler order is ignored under DDP", "DistributedSamplerWrapper shuffles my sampler"),
     ),
     added="0.2.0",
+    after=("distributed-sampler-without-seed",),
     note="This patch mends nothing: it warns, once, also where the order of the sampler is a random one. "
     "Equivalent to use_distributed_sampler=False, and a sampler that divides the samples among the ranks. "
     "Nothing but the warning is new.",

@@ -15,9 +15,9 @@ def _capture_compile_kwargs(original: Callable[..., Any], namespace: str) -> Cal
         return made
 
     # The module has called the original already, as its last statement.
-    made = sys.modules["torch"].compile
+    made = getattr(sys.modules.get("torch"), "compile", None)
     while made is not None:
-        if getattr(made, "__globals__", None) is original.__globals__ and made.__code__.co_name == "_capture":
+        if getattr(made, "__globals__", {}) is original.__globals__ and made.__code__.co_name == "_capture":
             made.__defaults__ = (None,)
         made = getattr(made, "__wrapped__", None)
     return _capture_compile_kwargs

@@ -66,6 +66,7 @@ PATCH = Patch(
         ("frozen batch norm changes its running_mean", "module.eval() in __init__ has no effect during fit"),
     ),
     added="0.2.0",
+    after=("resume-single-iteration",),
     note="This patch mends nothing: it warns, once. From 2.2.0 on each module keeps its mode. Programs rely on "
     "either. Nothing but the warning is new.",
 )
