@@ -1,0 +1,50 @@
+"""Issues 21257 and 20235: ThroughputMonitor ends trainings that work without it."""
+
+import pytest
+
+from tests.equivalence.proof import Proof, ends_with, sees
+from tests.support.arms import Arm, run
+
+NAME = "throughput-monitor-counts"
+TRAINED = [["train", batches, 2 * batches] for batches in range(1, 25)]
+# Nine batches in each epoch, the last of a single sample, 17 in all.
+VARYING = [["train", batches, 2 * batches - batches // 9] for batches in range(1, 28)]
+
+
+def logged(version, case, shim):
+    result = run("throughput_monitor_counts", Arm("lightning", version, shim), case, toggle=NAME if shim else None)
+    assert result.ok, result
+    return result.observations[0]["logged"]
+
+
+@pytest.mark.parametrize("version", ["2.2.0", "2.5.6"])
+@pytest.mark.parametrize("case", ["even", "evaluation"])
+def test_batches_of_one_size_are_counted_as_before(version, case):
+    stock, shim = logged(version, case, shim=False), logged(version, case, shim=True)
+    if case == "evaluation":
+        assert stock == shim == [["validate", batches, 3 * batches] for batches in range(1, 5)]
+        return
+    for seen in (stock, shim):
+        assert [entry for entry in seen if entry[0] == "train"] == TRAINED
+    # Within fit, each validation is counted anew, as from 2.6.0 on.
+    assert [entry for entry in shim if entry[0] == "validate"] == 3 * [["validate", 1, 3], ["validate", 2, 6]]
+
+
+def _right(seen):
+    return seen["training_alone_is_timed"] and [one for one in seen["logged"] if one[0] == "train"] == (
+        TRAINED if seen["steps"] == 24 else VARYING
+    )
+
+
+INCREASE = ends_with("ValueError: Expected the value to increase, last: ")
+PROOFS = (
+    Proof(NAME, INCREASE, case="varying", since="2.2.0", right=sees(_right)),
+    Proof(NAME, INCREASE, case="validation", since="2.2.0", right=sees(_right)),
+    Proof(
+        NAME,
+        INCREASE,
+        case="lengths",
+        since="2.2.0",
+        right=sees(lambda seen: seen["logged"][-1] == ["train", 27, 51, 51 * 32]),
+    ),
+)
