@@ -1,0 +1,83 @@
+"""A resumed BackboneFinetuning goes on training the backbone."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from lightning_patches import notices
+from lightning_patches.engine.distributions import upstream_module
+from lightning_patches.engine.looks import home_of
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
+
+_FINETUNING = "pytorch.callbacks.finetuning"
+_FROZEN = (
+    "Unfreeze them in on_fit_start of your finetuning callback, by self.make_trainable(...): since this training was "
+    "resumed, parameters that had been unfrozen and given to the optimizer are frozen again, and are not trained."
+)
+
+
+def _unfreeze(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def on_fit_start(self: Any, trainer: Any, pl_module: Any) -> None:
+        resumed = self._restarting
+        original(self, trainer, pl_module)
+        # DDP has wrapped the module by now: it would not synchronize what is unfrozen here.
+        if not resumed or self.previous_backbone_lr is None or trainer.world_size > 1:
+            return
+        own = (self.finetune_function, self.unfreeze_and_add_param_group, self.make_trainable)
+        module = upstream_module(namespace, _FINETUNING)
+        if any(home_of(function) != module.__name__ for function in own):
+            return
+        # A callback that is to unfreeze later than the one that was saved leaves the backbone frozen until then.
+        if trainer._checkpoint_connector._loaded_checkpoint["epoch"] >= self.unfreeze_backbone_at_epoch:
+            self.make_trainable(pl_module.backbone)
+
+    return on_fit_start
+
+
+def _remember_groups(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def on_fit_start(self: Any, trainer: Any, pl_module: Any) -> None:
+        made = [len(optimizer.param_groups) for optimizer in trainer.optimizers] if self._restarting else None
+        original(self, trainer, pl_module)
+        if made:
+            self._groups_of_user = made
+
+    return on_fit_start
+
+
+def _say_what_is_frozen(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def on_train_epoch_start(self: Any, trainer: Any, pl_module: Any) -> None:
+        original(self, trainer, pl_module)
+        for optimizer, made in zip(trainer.optimizers, vars(self).pop("_groups_of_user", ())):
+            if any(not p.requires_grad for group in optimizer.param_groups[made:] for p in group["params"]):
+                notices.warn_once("finetuning-resumed", _FROZEN)
+
+    return on_train_epoch_start
+
+
+PATCH = Patch(
+    name="finetuning-resumed",
+    added="0.2.0",
+    title="A resumed BackboneFinetuning goes on training the backbone",
+    group="correctness",
+    changes_results=Effect("numbers", "a training that is resumed after the backbone was unfrozen trains it"),
+    affected=(">=2.0.0,<=2.6.6",),
+    targets=(
+        Target(f"{_FINETUNING}:BackboneFinetuning.on_fit_start", _unfreeze),
+        Target(f"{_FINETUNING}:BaseFinetuning.on_fit_start", _remember_groups),
+        Target(f"{_FINETUNING}:BaseFinetuning.on_train_epoch_start", _say_what_is_frozen),
+    ),
+    upstream=Upstream(issues=(21901,), pull_requests=(21902,)),
+    impact=Impact(
+        "A training with BackboneFinetuning that is resumed after the backbone was unfrozen never trains the backbone "
+        "again, without a word.",
+        ("backbone is frozen after resuming", "requires_grad is False after resuming with BackboneFinetuning"),
+    ),
+    equivalent_to="a callback derived from it that calls self.make_trainable(pl_module.backbone) in on_fit_start",
+    note="Left as they are: callbacks with a finetune_function of their own, which may have frozen on purpose what they "
+    "had unfrozen, and jobs of several ranks, where DDP would not synchronize what is unfrozen after it has wrapped "
+    "the module. A warning says once what stays frozen.",
+    relied_on="Nobody who leaves BackboneFinetuning as it is: the learning rate of the backbone goes on, and it is not "
+    "trained. Who wants it frozen from now on sets unfreeze_backbone_at_epoch to a later epoch, which is obeyed, or "
+    "has a callback of another kind, which is left alone.",
+    after=("finetuning-with-lr-finder",),
+)

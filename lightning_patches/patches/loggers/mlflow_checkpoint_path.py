@@ -1,0 +1,53 @@
+"""MLFlowLogger names the place of a checkpoint by text, as MLflow takes it."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+
+class _WithTextPaths:
+    """The logger and its client in one, as far as the original asks for them."""
+
+    def __init__(self, logger: Any) -> None:
+        self._logger = logger
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._logger, name)
+
+    @property
+    def experiment(self) -> _WithTextPaths:
+        self._client = self._logger.experiment  # starts the run, whose id is asked for next
+        return self
+
+    def log_artifact(self, run_id: str, path: str, artifact_path: Any) -> None:
+        self._client.log_artifact(run_id, path, artifact_path.as_posix())
+
+    def log_artifacts(self, run_id: str, path: str, artifact_path: Any) -> None:
+        self._client.log_artifacts(run_id, path, artifact_path.as_posix())
+
+
+def _scan_and_log_checkpoints(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def _scan_and_log_checkpoints(self: Any, checkpoint_callback: Any) -> None:
+        original(_WithTextPaths(self), checkpoint_callback)
+
+    return _scan_and_log_checkpoints
+
+
+PATCH = Patch(
+    name="mlflow-checkpoint-path",
+    added="0.2.0",
+    title="MLFlowLogger(log_model=True) hands its checkpoints to MLflow",
+    group="crash",
+    affected=(">=2.5.1,<2.6.0",),
+    targets=(Target("pytorch.loggers.mlflow:MLFlowLogger._scan_and_log_checkpoints", _scan_and_log_checkpoints),),
+    upstream=Upstream(issues=(20932, 20664, 20822), pull_requests=(20669,), fixed_in="2.6.0"),
+    impact=Impact(
+        "MLFlowLogger with log_model=True or 'all' ends a training in an error when it hands over a checkpoint, at the "
+        "latest when everything is done, and no checkpoint is kept in MLflow.",
+        ("Invalid artifact path", "sequence item 0: expected str instance, PosixPath found"),
+        error="MlflowException: Invalid artifact path: ...",
+    ),
+    note="checkpoint_path_prefix, which 2.6.0 gave up with the fault, stays.",
+)

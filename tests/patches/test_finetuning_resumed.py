@@ -1,0 +1,49 @@
+"""Issue 21901: a resumed BackboneFinetuning never trains the backbone again."""
+
+import pytest
+
+from tests.equivalence.proof import Proof, only, sees
+from tests.support.arms import Arm, run
+
+NAME = "finetuning-resumed"
+WARNING = "Unfreeze them in on_fit_start of your finetuning callback"
+RELEASES = ["2.0.0", "2.6.6"]
+
+
+def observed(version, case, shim):
+    arm = Arm("pytorch-lightning", version, shim)
+    result = run("finetuning_resumed", arm, case, toggle=NAME if shim else None)
+    assert result.ok, result
+    seen = result.observations[0]
+    return seen, seen.pop("warnings")
+
+
+@pytest.mark.parametrize("version", RELEASES)
+@pytest.mark.parametrize("case", ["before", "later", "own", "again", "refrozen"])
+def test_everybody_else_trains_as_before(version, case):
+    stock, _ = observed(version, case, shim=False)
+    shim, warnings = observed(version, case, shim=True)
+    assert stock == shim
+    assert stock["as_without_a_break"] == (case in ("before", "again", "refrozen"))
+    # Whether it was frozen on purpose, as in "refrozen", nobody can tell.
+    assert [WARNING in one for one in warnings] == ([] if case in ("before", "again") else [True])
+
+
+def test_jobs_of_several_ranks_are_told():
+    result = run("finetuning_resumed", Arm("pytorch-lightning", "2.6.6", True), "ranks", toggle=NAME)
+    assert result.ok, result
+    assert not result.observations[0]["trained"]
+    assert [WARNING in one for one in result.observations[0]["warnings"]] == [True]
+
+
+PROOFS = tuple(
+    Proof(
+        NAME,
+        sees(lambda seen: not seen["trained"] and not seen["as_without_a_break"]),
+        case=case,
+        observed=only("trained", "as_without_a_break", "backbone", "head"),
+        recommended=f"{case}-by-hand",
+        right=sees(lambda seen: seen["as_without_a_break"]),
+    )
+    for case in ("resumed", "everything")
+)

@@ -1,0 +1,31 @@
+"""Issues 20932, 20664 and 20822: MLFlowLogger(log_model=True) ends a finished training."""
+
+import pytest
+
+from tests.equivalence.proof import Proof, ends_with, sees
+from tests.support.arms import Arm, run
+
+NAME = "mlflow-checkpoint-path"
+
+
+@pytest.mark.parametrize("version", ["2.5.1", "2.5.6"])
+def test_the_prefix_of_the_path_stays(version):
+    stock, shim = (
+        run("mlflow_checkpoint_path", Arm("lightning", version, shim), "prefix", toggle=NAME if shim else None)
+        for shim in (False, True)
+    )
+    assert "Invalid artifact path" in stock.output
+    assert shim.ok, shim
+    names = ["epoch=1.ckpt", "aliases.txt", "metadata.yaml"]
+    assert shim.observations[0]["given"] == [["run", name, "kept/here/epoch=1"] for name in names]
+
+
+PROOFS = tuple(
+    Proof(
+        NAME,
+        ends_with("MlflowException: Invalid artifact path: "),
+        case=case,
+        right=sees(lambda seen: ["run", "epoch=1.ckpt", "epoch=1"] in seen["given"]),
+    )
+    for case in ("end", "all")
+)
