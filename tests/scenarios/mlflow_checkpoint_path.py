@@ -18,12 +18,12 @@ sys.path.append(SITE)
 (Path(SITE) / "mlflow-3.1.0.dist-info").mkdir()
 (Path(SITE) / "mlflow-3.1.0.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: mlflow\nVersion: 3.1.0\n")
 
-import _scenario as scenario  # noqa: E402
+import _scenario as scenario
 
 GIVEN = []
 
 
-class MlflowException(Exception):
+class MlflowException(Exception):  # noqa: N818  MLflow's name
     """As MLflow raises it."""
 
 
