@@ -25,7 +25,7 @@ def _unfreeze(original: Callable[..., None], namespace: str) -> Callable[..., No
             return
         own = (self.finetune_function, self.unfreeze_and_add_param_group, self.make_trainable)
         module = upstream_module(namespace, _FINETUNING)
-        if any(home_of(function) != module.__name__ for function in own):
+        if any(home_of(getattr(one, "__func__", one)) != module.__name__ for one in own):
             return
         # A callback that is to unfreeze later than the one that was saved leaves the backbone frozen until then.
         if trainer._checkpoint_connector._loaded_checkpoint["epoch"] >= self.unfreeze_backbone_at_epoch:

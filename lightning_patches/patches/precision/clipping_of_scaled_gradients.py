@@ -1,0 +1,52 @@
+"""self.clip_gradients clips by the value that it is given, in 16-mixed precision, too."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
+
+_AMP = "pytorch.plugins.precision.amp"
+
+
+def _is_unscaled(scaler: Any, optimizer: Any) -> bool:
+    """Whether the gradients have been unscaled: by Lightning in automatic optimization, or by hand."""
+    states = scaler._per_optimizer_states
+    both = (optimizer, getattr(optimizer, "optimizer", optimizer))  # what self.optimizers() gives wraps the other
+    return any(id(one) in states and states[id(one)]["stage"].name == "UNSCALED" for one in both)
+
+
+def _clip_gradients(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def clip_gradients(self: Any, optimizer: Any, clip_val: Any = 0.0, *args: Any, **kwargs: Any) -> None:
+        scaler = self.scaler
+        if scaler is not None and scaler.is_enabled() and not _is_unscaled(scaler, optimizer):
+            # The gradients stay scaled until the step: when optimizers take turns, their states are forgotten.
+            clip_val = clip_val * scaler.get_scale()
+        original(self, optimizer, clip_val, *args, **kwargs)
+
+    return clip_gradients
+
+
+PATCH = Patch(
+    name="clipping-of-scaled-gradients",
+    added="0.2.0",
+    title="self.clip_gradients clips by the value that it is given, in 16-mixed precision, too",
+    group="correctness",
+    changes_results=Effect("numbers", "self.clip_gradients in manual optimization with precision='16-mixed'"),
+    affected=(">=2.0.0,<=2.6.6",),
+    targets=(
+        Target(f"{_AMP}:MixedPrecisionPlugin.clip_gradients", _clip_gradients, before="2.1.1"),
+        Target(f"{_AMP}:MixedPrecision.clip_gradients", _clip_gradients, since="2.1.1"),
+    ),
+    upstream=Upstream(issues=(18089,)),
+    impact=Impact(
+        "In manual optimization with precision='16-mixed', self.clip_gradients clips gradients that are still scaled, "
+        "by 65536 at first: the steps are that much too small, and the training stands still.",
+        ("clip_gradients in manual optimization with 16-mixed", "loss does not decrease with self.clip_gradients"),
+    ),
+    equivalent_to="scaler.unscale_(optimizer), the clipping, scaler.step(optimizer) and scaler.update() by hand",
+    relied_on="Who unscales by scaler.unscale_() is recognized by the scaler's state, and clips as before. A script that "
+    "makes up for the scale by itself, by multiplying the value or dividing the gradients, has to leave that out, or "
+    "to say LIGHTNING_PATCHES=-clipping-of-scaled-gradients.",
+    after=("fused-optimizer-clipping",),
+)

@@ -1,0 +1,65 @@
+"""Issue 18089: a model with manual optimization clips its gradients in 16-mixed precision.
+
+Cases: ``norm`` and ``value`` (the algorithm); ``two`` (two optimizers, both clipped before either steps); with
+``-by-hand`` behind it, the model unscales, clips and steps by hand; ``automatic`` (Trainer(gradient_clip_val=...)).
+"""
+
+import _scenario as scenario
+import torch
+
+KIND, BY_HAND, _ = scenario.CASE.partition("-by-hand")
+plugins = scenario.pytorch("plugins.precision.amp")
+SCALER = torch.amp.GradScaler("cpu", init_scale=65536.0, growth_interval=2)
+CLIPPED = {"gradient_clip_val": 0.01, "gradient_clip_algorithm": "value" if KIND == "value" else "norm"}
+STEPS = []
+
+
+class Model(scenario.pytorch("demos.boring_classes").BoringModel):
+    def __init__(self):
+        super().__init__()
+        self.automatic_optimization = KIND == "automatic"
+        self.other = torch.nn.Linear(32, 2)
+
+    def training_step(self, batch, batch_idx):
+        losses = [layer(batch).square().mean() for layer in (self.layer, self.other)]
+        if self.automatic_optimization:
+            return sum(losses)
+        optimizers = self.optimizers() if KIND == "two" else [self.optimizers()]
+        for optimizer, loss in zip(optimizers, losses):
+            optimizer.zero_grad()
+            self.manual_backward(loss)
+            if BY_HAND:
+                SCALER.unscale_(optimizer.optimizer)
+            self.clip_gradients(optimizer, **CLIPPED)
+        for optimizer in optimizers:
+            if BY_HAND:
+                SCALER.step(optimizer.optimizer)
+            else:
+                optimizer.step()
+        if BY_HAND:
+            SCALER.update()
+
+    def on_train_batch_end(self, *_):
+        STEPS.append([float(f"{layer.weight.sum().item():.5g}") for layer in (self.layer, self.other)])
+
+    def configure_optimizers(self):
+        layers = (self.layer, self.other) if KIND == "two" else (self.layer,)
+        made = [torch.optim.SGD(layer.parameters(), lr=1.0) for layer in layers]
+        return made if KIND == "two" else made[0]
+
+
+if __name__ == "__main__":
+    scenario.pytorch().seed_everything(1)
+    plugin = getattr(plugins, "MixedPrecision", None) or plugins.MixedPrecisionPlugin
+    trainer = scenario.trainer(
+        accelerator="cpu",
+        limit_train_batches=4,
+        limit_val_batches=0,
+        max_epochs=1,
+        plugins=[plugin("16-mixed", "cpu", scaler=SCALER)],
+        **(CLIPPED if KIND == "automatic" else {}),
+    )
+    model = Model()
+    before = [layer.weight.sum().item() for layer in (model.layer, model.other)]
+    trainer.fit(model)
+    scenario.observe(weights=STEPS, moved=abs(STEPS[-1][0] - before[0]) > 1e-3)
