@@ -19,10 +19,16 @@ def _is_unscaled(scaler: Any, optimizer: Any) -> bool:
 def _clip_gradients(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def clip_gradients(self: Any, optimizer: Any, clip_val: Any = 0.0, *args: Any, **kwargs: Any) -> None:
         scaler = self.scaler
-        if scaler is not None and scaler.is_enabled() and not _is_unscaled(scaler, optimizer):
-            # The gradients stay scaled until the step: when optimizers take turns, their states are forgotten.
-            clip_val = clip_val * scaler.get_scale()
-        original(self, optimizer, clip_val, *args, **kwargs)
+        if scaler is None or not scaler.is_enabled() or clip_val <= 0 or _is_unscaled(scaler, optimizer):
+            original(self, optimizer, clip_val, *args, **kwargs)
+            return
+        # The gradients stay scaled until the step: when optimizers take turns, the scaler forgets their states. What
+        # has overflowed stays so, too: the scaler has to see it, and clipping by value would hide it.
+        gradients = [p.grad for p in self.main_params(optimizer) if p.grad is not None and not p.grad.is_sparse]
+        overflowed = [~gradient.isfinite() for gradient in gradients]
+        original(self, optimizer, clip_val * scaler.get_scale(), *args, **kwargs)
+        for gradient, where in zip(gradients, overflowed):
+            gradient.masked_fill_(where, float("nan"))
 
     return clip_gradients
 

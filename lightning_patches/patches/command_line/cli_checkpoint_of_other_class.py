@@ -1,0 +1,72 @@
+"""LightningCLI takes the checkpoint of another module class, without the hyperparameters that its own does not have."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from lightning_patches import notices
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+
+def _parse_ckpt_path(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def parse_ckpt_path(self: Any) -> None:
+        parser = self.parser
+        if self.subclass_mode_model or "parse_object" in vars(parser):
+            original(self)
+            return
+        parse_object = parser.parse_object
+
+        def parse_what_is_known(values: Any, config: Any, *args: Any, **kwargs: Any) -> Any:
+            exits, parser.exit_on_error = parser.exit_on_error, False
+            try:
+                return parse_object(values, config, *args, **kwargs)
+            except Exception:
+                values = _known(values, config)
+            finally:
+                parser.exit_on_error = exits
+            return parse_object(values, config, *args, **kwargs)  # what is wrong besides, it says itself
+
+        parser.parse_object = parse_what_is_known
+        try:
+            original(self)
+        finally:
+            vars(parser).pop("parse_object", None)
+
+    return parse_ckpt_path
+
+
+def _known(values: dict[str, Any], config: Any) -> dict[str, Any]:
+    """The hyperparameters without those of which the command line of this class has none."""
+    (command, given) = next(iter(values.items()))
+    known = config[command].get("model") or ()
+    unknown = sorted(set(given["model"]) - {name for name in given["model"] if name in known})
+    if unknown:
+        notices.warn_once(
+            "cli-checkpoint-of-other-class",
+            f"Look whether the checkpoint is the right one: it has hyperparameters that this model does not take, and "
+            f"that are left out: {', '.join(unknown)}.",
+        )
+    return {command: {"model": {name: value for name, value in given["model"].items() if name not in unknown}}}
+
+
+PATCH = Patch(
+    name="cli-checkpoint-of-other-class",
+    added="0.2.0",
+    title="LightningCLI takes the checkpoint of another module class",
+    group="crash",
+    affected=(">=2.5.5,<=2.6.6",),
+    targets=(Target("pytorch.cli:LightningCLI._parse_ckpt_path", _parse_ckpt_path),),
+    upstream=Upstream(issues=(21255,)),
+    impact=Impact(
+        "From 2.5.5 on, LightningCLI refuses a checkpoint for --ckpt_path whose model has saved a hyperparameter that "
+        "the model on the command line does not take, as one for inference does not take a learning rate.",
+        ("Parsing of ckpt_path hyperparameters failed!", "Group 'model' does not accept nested key"),
+        error="Parsing of ckpt_path hyperparameters failed!",
+    ),
+    equivalent_to="taking these hyperparameters out of the checkpoint",
+    note="A warning names what is left out. Before 2.5.5 all hyperparameters were. In subclass mode nothing changes: "
+    "there the checkpoint names its class.",
+    relied_on="Nobody: without the patch the program ends there. What the class takes is parsed as before, and what is "
+    "wrong besides is refused as before.",
+    after=("cli-checkpoint-of-subclass",),
+)

@@ -1,0 +1,45 @@
+"""Issue 21255: LightningCLI refuses the checkpoint of another module class."""
+
+import pytest
+
+from tests.equivalence.proof import Proof, only, sees
+from tests.support.arms import Arm, run
+
+NAME = "cli-checkpoint-of-other-class"
+
+
+def observed(version, case, shim):
+    result = run("cli_checkpoint_of_other_class", Arm("lightning", version, shim), case, toggle=NAME if shim else None)
+    assert result.ok, result
+    seen = result.observations[0]
+    return seen, seen.pop("warnings")
+
+
+@pytest.mark.parametrize("version", ["2.5.5", "2.6.6"])
+def test_a_warning_names_what_is_left_out(version):
+    seen, (warning,) = observed(version, "other", shim=True)
+    assert seen == {"failed": None, "made": "Other", "width": 5}
+    assert warning.endswith("are left out: lr.")
+
+
+@pytest.mark.parametrize("version", ["2.5.5", "2.6.6"])
+@pytest.mark.parametrize("case", ["same", "wrong"])
+def test_other_checkpoints_are_as_before(version, case):
+    stock, _ = observed(version, case, shim=False)
+    assert stock["failed"] == (True if case == "wrong" else None)
+    shim, warnings = observed(version, case, shim=True)
+    assert shim == stock
+    assert len(warnings) == (case == "wrong")
+
+
+PROOFS = tuple(
+    Proof(
+        NAME,
+        sees(lambda seen: seen["failed"] is True),
+        case=case,
+        observed=only("failed", "made", "width"),
+        recommended=f"{case}-stripped",
+        right=sees(lambda seen: seen["made"] is not None),
+    )
+    for case in ("other", "none")
+)
