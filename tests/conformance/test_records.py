@@ -136,7 +136,7 @@ def test_an_opt_in_patch_says_for_whom_it_is(patch: Patch) -> None:
 @pytest.mark.parametrize("patch", [p for p in PATCHES if p.warns], ids=lambda patch: patch.name)
 def test_a_patch_that_only_warns(patch: Patch) -> None:
     """It says of a bug what its record says, in the same releases; or of rows of the table what the table says."""
-    if patch.name == "warn-removed-hooks":
+    if patch.fixed_in is None:  # what no release mends has no other record: there is none to move to
         return
     (bug,) = [bug for bug in UNPATCHED if patch.name == f"warn-{bug.name}"]
     assert (patch.affected, patch.fixed_in, patch.group) == (bug.affected, bug.fixed_in, bug.group)

@@ -3,14 +3,6 @@
 import pytest
 
 from tests.support.arms import Arm, run
-from tests.support.effects import Effect
-
-EFFECTS = (
-    Effect(
-        "mends nothing: a training under DDP in which parameters are unfrozen after the start is warned",
-        lines=("warning LightningPatchesWarning Leave parameters that are to train later unfrozen when fit begins",),
-    ),
-)
 
 
 def observed(version, case, shim):

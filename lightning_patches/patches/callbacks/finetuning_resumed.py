@@ -72,12 +72,11 @@ PATCH = Patch(
         "again, without a word.",
         ("backbone is frozen after resuming", "requires_grad is False after resuming with BackboneFinetuning"),
     ),
-    equivalent_to="a callback derived from it that calls self.make_trainable(pl_module.backbone) in on_fit_start",
-    note="Left as they are: callbacks with a finetune_function of their own, which may have frozen on purpose what "
-    "they had unfrozen, and jobs of several ranks, where DDP would not synchronize what is unfrozen after it has wrapped "
-    "the module. A warning says once what stays frozen.",
-    relied_on="Nobody who leaves BackboneFinetuning as it is: the learning rate of the backbone goes on, and it is not "
-    "trained. Who wants it frozen from now on sets unfreeze_backbone_at_epoch to a later epoch, which is obeyed, or "
-    "has a callback of another kind, which is left alone.",
+    note="Equivalent to a callback derived from it that calls self.make_trainable(pl_module.backbone) in on_fit_start. "
+    "Left as they are: callbacks with a finetune_function of their own, which may have frozen on purpose what they had "
+    "unfrozen, and jobs of several ranks, where DDP would not synchronize what is unfrozen after it has wrapped the "
+    "module. A warning says once what stays frozen. Who could rely on the old behaviour: nobody who leaves "
+    "BackboneFinetuning as it is: the learning rate of the backbone goes on, and it is not trained. Who wants it frozen "
+    "from now on sets unfreeze_backbone_at_epoch to a later epoch, which is obeyed.",
     after=("finetuning-with-lr-finder",),
 )

@@ -63,10 +63,8 @@ PATCH = Patch(
         ("Parsing of ckpt_path hyperparameters failed!", "Group 'model' does not accept nested key"),
         error="Parsing of ckpt_path hyperparameters failed!",
     ),
-    equivalent_to="taking these hyperparameters out of the checkpoint",
-    note="A warning names what is left out. Before 2.5.5 all hyperparameters were. In subclass mode nothing changes: "
-    "there the checkpoint names its class.",
-    relied_on="Nobody: without the patch the program ends there. What the class takes is parsed as before, and what is "
-    "wrong besides is refused as before.",
+    note="Equivalent to taking these hyperparameters out of the checkpoint. A warning names what is left out; before "
+    "2.5.5 all were. In subclass mode nothing changes: there the checkpoint names its class. Who could rely on the old "
+    "behaviour: nobody: without the patch the program ends there. What is wrong besides is refused as before.",
     after=("cli-checkpoint-of-subclass",),
 )

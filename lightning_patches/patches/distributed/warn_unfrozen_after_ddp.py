@@ -63,7 +63,6 @@ PATCH = Patch(
         "synchronized: each rank trains another backbone, without a word.",
         ("BackboneFinetuning under DDP", "weights differ between ranks after unfreezing"),
     ),
-    note="This patch mends nothing: it warns, once, before the first batch for which it is so.",
-    relied_on="Nobody: nothing changes but the warning. What is unfrozen and not in the optimizer is not warned of.",
-    warns_of="unfrozen-after-ddp",
+    note="This patch mends nothing: it warns, once, before the first batch for which it is so. Who could rely on the old "
+    "behaviour: nobody: nothing changes but the warning.",
 )

@@ -69,7 +69,8 @@ PATCH = Patch(
     signs=("automatic_optimization gradient_clip_val -clip_gradients",),
     note="Each step of each optimizer that self.optimizers() gives clips the gradients of that optimizer, by "
     "configure_gradient_clipping, as automatic optimization does. Opt-in, as upstream leaves it to the model "
-    "on purpose; the same without it is self.clip_gradients(...) in training_step. Equivalent to "
+    "on purpose; the same without it is self.clip_gradients(...) in training_step, which in 16-mixed precision "
+    "clips by that value with clipping-of-scaled-gradients only. Equivalent to "
     "self.clip_gradients(optimizer, gradient_clip_val=1.0, gradient_clip_algorithm='norm') before each "
     "optimizer.step(), and no value in the Trainer.",
 )

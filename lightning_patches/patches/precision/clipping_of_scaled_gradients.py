@@ -50,9 +50,9 @@ PATCH = Patch(
         "by 65536 at first: the steps are that much too small, and the training stands still.",
         ("clip_gradients in manual optimization with 16-mixed", "loss does not decrease with self.clip_gradients"),
     ),
-    equivalent_to="scaler.unscale_(optimizer), the clipping, scaler.step(optimizer) and scaler.update() by hand",
-    relied_on="Who unscales by scaler.unscale_() is recognized by the scaler's state, and clips as before. A script that "
-    "makes up for the scale by itself, by multiplying the value or dividing the gradients, has to leave that out, or "
-    "to say LIGHTNING_PATCHES=-clipping-of-scaled-gradients.",
+    note="Equivalent to scaler.unscale_(optimizer), the clipping, scaler.step(optimizer) and scaler.update() by hand. "
+    "Who could rely on the old behaviour: who unscales by scaler.unscale_() is recognized by the scaler's state, and "
+    "clips as before. A script that makes up for the scale by itself, by multiplying the value or dividing the "
+    "gradients, has to leave that out, or to say LIGHTNING_PATCHES=-clipping-of-scaled-gradients.",
     after=("fused-optimizer-clipping",),
 )
