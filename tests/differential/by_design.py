@@ -40,6 +40,7 @@ ONLY: dict[str, str] = {
     "trusted-checkpoint-load": r"warning LightningPatchesWarning \S+ holds objects that torch does not load by default",
     "warn-mid-epoch-resume": r"warning LightningPatchesWarning This training is resumed from a checkpoint",
     "warn-removed-hooks": r"warning LightningPatchesWarning ",
+    "warn-unfrozen-after-ddp": r"warning LightningPatchesWarning Leave parameters that are to train later unfrozen",
 }
 """All lines that differ."""
 

@@ -76,7 +76,7 @@ PATCH = Patch(
     "Left as they are: callbacks with a finetune_function of their own, which may have frozen on purpose what they had "
     "unfrozen, and jobs of several ranks, where DDP would not synchronize what is unfrozen after it has wrapped the "
     "module. A warning says once what stays frozen. Who could rely on the old behaviour: nobody who leaves "
-    "BackboneFinetuning as it is: the learning rate of the backbone goes on, and it is not trained. Who wants it frozen "
-    "from now on sets unfreeze_backbone_at_epoch to a later epoch, which is obeyed.",
+    "BackboneFinetuning as it is: the learning rate of the backbone goes on, and it is not trained. Who wants it "
+    "frozen from now on sets unfreeze_backbone_at_epoch to a later epoch, which is obeyed.",
     after=("finetuning-with-lr-finder",),
 )

@@ -66,5 +66,5 @@ PATCH = Patch(
     note="Equivalent to taking these hyperparameters out of the checkpoint. A warning names what is left out; before "
     "2.5.5 all were. In subclass mode nothing changes: there the checkpoint names its class. Who could rely on the old "
     "behaviour: nobody: without the patch the program ends there. What is wrong besides is refused as before.",
-    after=("cli-checkpoint-of-subclass",),
+    after=("cli-checkpoint-of-subclass", "trusted-checkpoint-cli"),
 )

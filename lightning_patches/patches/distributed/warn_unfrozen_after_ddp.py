@@ -63,6 +63,6 @@ PATCH = Patch(
         "synchronized: each rank trains another backbone, without a word.",
         ("BackboneFinetuning under DDP", "weights differ between ranks after unfreezing"),
     ),
-    note="This patch mends nothing: it warns, once, before the first batch for which it is so. Who could rely on the old "
-    "behaviour: nobody: nothing changes but the warning.",
+    note="This patch mends nothing: it warns, once, before the first batch for which it is so. Who could rely on the "
+    "old behaviour: nobody: nothing changes but the warning.",
 )
