@@ -11,8 +11,8 @@ from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 _FINETUNING = "pytorch.callbacks.finetuning"
 _FROZEN = (
-    "since this training was resumed, parameters that had been unfrozen and given to the optimizer are frozen again, and "
-    "are not trained."
+    "since this training was resumed, parameters that had been unfrozen and given to the optimizer are frozen again, "
+    "and are not trained."
 )
 _HERE = "Unfreeze them in on_fit_start of your finetuning callback, by self.make_trainable(...): "
 _ON_ALL_RANKS = "Never freeze them, and give them a parameter group with lr=0 until they are to train: "
