@@ -11,9 +11,11 @@ from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 _FINETUNING = "pytorch.callbacks.finetuning"
 _FROZEN = (
-    "Unfreeze them in on_fit_start of your finetuning callback, by self.make_trainable(...): since this training was "
-    "resumed, parameters that had been unfrozen and given to the optimizer are frozen again, and are not trained."
+    "since this training was resumed, parameters that had been unfrozen and given to the optimizer are frozen again, "
+    "and are not trained."
 )
+_HERE = "Unfreeze them in on_fit_start of your finetuning callback, by self.make_trainable(...): "
+_ON_ALL_RANKS = "Never freeze them, and give them a parameter group with lr=0 until they are to train: "
 
 
 def _unfreeze(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -28,7 +30,7 @@ def _unfreeze(original: Callable[..., None], namespace: str) -> Callable[..., No
         if any(home_of(getattr(one, "__func__", one)) != module.__name__ for one in own):
             return
         # A callback that is to unfreeze later than the one that was saved leaves the backbone frozen until then.
-        if trainer._checkpoint_connector._loaded_checkpoint["epoch"] >= self.unfreeze_backbone_at_epoch:
+        if trainer._checkpoint_connector._loaded_checkpoint.get("epoch", -1) >= self.unfreeze_backbone_at_epoch:
             self.make_trainable(pl_module.backbone)
 
     return on_fit_start
@@ -49,7 +51,8 @@ def _say_what_is_frozen(original: Callable[..., None], namespace: str) -> Callab
         original(self, trainer, pl_module)
         for optimizer, made in zip(trainer.optimizers, vars(self).pop("_groups_of_user", ())):
             if any(not p.requires_grad for group in optimizer.param_groups[made:] for p in group["params"]):
-                notices.warn_once("finetuning-resumed", _FROZEN)
+                remedy = _ON_ALL_RANKS if trainer.world_size > 1 else _HERE  # DDP ignores what was frozen when it began
+                notices.warn_once("finetuning-resumed", remedy + _FROZEN)
 
     return on_train_epoch_start
 
