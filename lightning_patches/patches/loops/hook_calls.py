@@ -6,8 +6,8 @@ import logging
 import sys
 from typing import Any, Callable
 
-from lightning_patches.engine import distributions, looks
-from lightning_patches.engine.looks import home_of
+from lightning_patches.engine import distributions
+from lightning_patches.engine.looks import home_of, is_traced
 from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 _CALL = "pytorch.trainer.call"
@@ -22,7 +22,7 @@ class _Around:
         self._call = distributions.module_name(namespace, _CALL)
         self._profilers = distributions.module_name(namespace, _PROFILERS)
         self._says_it = "debug" in original.__code__.co_names  # 2.0 says it of callbacks only
-        self.is_traced = looks.is_traced()
+        self.is_traced = is_traced()
         self._names: dict[str, Any] = {}
         self._setattr: Any = None
         self._idle: Any = None
