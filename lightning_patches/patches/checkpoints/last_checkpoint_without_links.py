@@ -33,7 +33,7 @@ PATCH = Patch(
     impact=Impact(
         "With save_last=True training ends in an OSError at the first checkpoint where links cannot be made: on "
         "Windows without the right to, and on vfat, SMB and some FUSE mounts.",
-        ("A required privilege is not held by the client", "Operation not permitted in _link_checkpoint"),
+        ("A required privilege is not held by the client", "Operation not permitted: '...' -> '...'"),
         error="PermissionError: [Errno 1] Operation not permitted: '...' -> '...'",
     ),
     added="0.2.0",
