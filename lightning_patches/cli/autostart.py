@@ -4,6 +4,7 @@
            LIGHTNING_PATCHES, and loads this package only if that is set.
   disable  remove it again; --all also where another installation of the package has left it behind
   status   the file, its exact bytes and their sha256
+  export   write nothing into the environment: DIR gets a copy of the package and of wrapt, for PYTHONPATH
 
 The file is listed among those of the installed package: uninstalling or upgrading the package removes it, and it has to
 be enabled again after an upgrade. A line that is left behind all the same says nothing and does nothing. Nothing else
@@ -17,9 +18,19 @@ In an image, a conda environment or a cluster's module, three lines do it for al
   export LIGHTNING_PATCHES=1            # ENV in a Dockerfile, `conda env config vars set`, setenv in a module
 
 Users opt out with LIGHTNING_PATCHES=off. `python -I` and `python -E` ignore the environment, and LIGHTNING_PATCHES with
-it: nothing is patched at their start. If you may not write to the environment, start the job with
-`lightning-patches run -- srun python train.py`. For Ray: `runtime_env={"env_vars": {"LIGHTNING_PATCHES": "1"}}`, or the
+it: nothing is patched at their start. For Ray: `runtime_env={"env_vars": {"LIGHTNING_PATCHES": "1"}}`, or the
 import inside the train function. A tracer goes outside: `opentelemetry-instrument lightning-patches run train.py`.
+
+If you may not write to the environment (a cluster's module, a conda environment of somebody else), install the package
+into an environment of your own that has the same version of Python, export it once, and put the two lines that this
+prints into the job script, below `module load` and `conda activate`:
+
+  lightning-patches autostart export ~/lightning-patches
+
+Every Python of that version is patched in the job, in all ranks; other versions are left alone. The environment's own
+modules come first, wrapt among them, and its `sitecustomize` still runs. Nothing is downloaded. To take a newer
+lightning-patches, export into another directory. For a single job, `lightning-patches run -- srun python train.py`
+does the same without a copy, with the `lightning-patches` of the environment that the job uses.
 
 exit status of `status`:
   0  enabled, and the file is what `enable` writes
@@ -29,9 +40,14 @@ exit status of `status`:
 from __future__ import annotations
 
 import argparse
+import compileall
 import hashlib
 import os
+import re
+import shlex
+import shutil
 import site as sites
+import stat
 import subprocess
 import sys
 import sysconfig
@@ -53,9 +69,12 @@ PTH = (
 """Asleep it costs a look at one variable. The question to the finders is what ``importlib.util.find_spec`` asks,
 without its import, which takes longer than all the rest."""
 START = "_lightning_patches:start\n"
+EXPORTED = "python{}.{}".format(*sys.version_info)
+"""The launcher's ``sitecustomize`` looks for this directory beside it, and so acts in this version only."""
+_ROOT = Path(os.path.abspath(startup.__file__)).parents[2]
 INSTEAD = (
     "Instead: use a virtual environment, or start the program with `lightning-patches run`, or put "
-    "`import lightning_patches` at the top of the script."
+    "`import lightning_patches` at the top of the script, or use `lightning-patches autostart export DIR`."
 )
 
 
@@ -88,7 +107,9 @@ class Site:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("action", choices=("enable", "disable", "status"), metavar="{enable,disable,status}")
+    actions = ("enable", "disable", "export", "status")
+    parser.add_argument("action", choices=actions, metavar="{enable,disable,export,status}")
+    parser.add_argument("directory", metavar="DIR", nargs="?", help="export: where to; a new or an empty directory")
     parser.add_argument("--all", action="store_true", help="disable: in every site directory of this Python")
     parser.add_argument("--json", action="store_true", help="status as JSON")
 
@@ -97,6 +118,10 @@ def run(args: argparse.Namespace) -> int:
     site = this_site()
     if args.all and args.action != "disable":
         raise UsageError(f"autostart: --all is for disable, not for {args.action}.")
+    if (args.directory is not None) != (args.action == "export"):
+        raise UsageError("autostart: export needs a directory, and nothing else takes one: `autostart export DIR`.")
+    if args.action == "export":
+        return _export(args.directory)
     if args.action == "enable":
         return _enable(site)
     if args.action == "disable":
@@ -129,6 +154,8 @@ def _user_site() -> Optional[Path]:
 
 def is_enabled() -> bool:
     """Whether programs of this environment look at LIGHTNING_PATCHES when they start."""
+    if _ROOT.name == EXPORTED and (_ROOT.parent / "sitecustomize.py").is_file():
+        return True  # this is a Python of the job: its sitecustomize has put this package on the path
     site = this_site()
     try:
         return all(path.is_file() and path.read_bytes() == content for path, content in site.files.items())
@@ -138,6 +165,9 @@ def is_enabled() -> bool:
 
 def why_refused(site: Site) -> str:
     """Why ``enable`` must not write there; empty if it may."""
+    prefix = Path(os.path.realpath(sys.prefix))
+    if re.fullmatch(r"[a-z]+-v\d+", prefix.parent.name) and (prefix.parents[1] / "CACHEDIR.TAG").is_file():
+        return f"install the package into the environment of the project: {prefix} is a temporary one of uv's"
     in_environment = sys.prefix != sys.base_prefix or os.path.isdir(os.path.join(sys.prefix, "conda-meta"))
     if not in_environment and site.directory != _user_site():
         marker = os.path.join(sysconfig.get_path("stdlib"), "EXTERNALLY-MANAGED")
@@ -177,6 +207,47 @@ def _enable(site: Site) -> int:
     if not os.environ.get(startup.VARIABLE):
         _output.write("It is not set now: `export LIGHTNING_PATCHES=1`.")
     return OK
+
+
+def _export(name: str) -> int:
+    import wrapt
+
+    directory = Path(os.path.realpath(name))
+    try:
+        directory.mkdir(mode=0o755, parents=True, exist_ok=True)
+        refused = permissions.why_others_can_change(str(directory), sticky_from=str(directory))
+        if os.pathsep in str(directory):
+            refused = f"{directory} has a {os.pathsep!r} in its name, which PYTHONPATH cannot express"
+        elif not refused and any(directory.iterdir()):
+            refused = f"{directory} is not empty: name a new directory"
+        if refused:
+            raise UsageError(f"autostart: {refused}.")
+        launcher = (_ROOT / "lightning_patches" / "activation" / "launcher" / "sitecustomize.py").read_bytes()
+        with tempfile.TemporaryDirectory(dir=directory) as unfinished:
+            root = Path(unfinished, EXPORTED)
+            for package in (_ROOT / "lightning_patches", Path(wrapt.__file__).parent):
+                _copy(package, root / package.name)
+            compileall.compile_dir(root, quiet=2)  # or each rank does it, at once, on a shared file system
+            for path in (root, *root.rglob("*")):  # whatever the umask
+                path.chmod(stat.S_IMODE(path.stat().st_mode) & ~(stat.S_IWGRP | stat.S_IWOTH))
+            root.rename(directory / EXPORTED)
+        _write(directory / "sitecustomize.py", launcher)
+    except OSError as error:
+        raise UsageError(f"autostart: {error.filename}: {error.strerror}") from error
+    version = EXPORTED[len("python") :]
+    _output.write(f"# For the job script. Every Python {version} is patched then, and no other version.")
+    _output.write(f"export PYTHONPATH={shlex.quote(str(directory))}${{PYTHONPATH:+:$PYTHONPATH}}")
+    _output.write(f"export {startup.VARIABLE}=1")
+    return OK
+
+
+def _copy(package: Path, target: Path) -> None:
+    """Copy a package without what other Pythons have compiled, and without the owner and the rights of its files."""
+    for path in package.rglob("*"):
+        place = target / path.relative_to(package)
+        if path.is_file() and "__pycache__" not in place.parts:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, place)
 
 
 def _disable(*several: Site) -> int:

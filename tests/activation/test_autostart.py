@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 
 from lightning_patches.cli import autostart
-from tests.activation.conftest import PROGRAMS, Environment, install_metadata
+from tests.activation.conftest import HEAVY, PROGRAMS, Environment, install_metadata
+from tests.support import pythons
 from tests.support.arms import ROOT
 
 PLAIN = str(PROGRAMS / "plain.py")
@@ -160,6 +161,19 @@ class TestRefusals:
         monkeypatch.setattr(sys, "prefix", "/usr")
         monkeypatch.setattr(sys, "base_prefix", "/usr")
         assert "is the system's Python" in autostart.why_refused(site)
+
+    @pytest.mark.parametrize("place", ["builds-v0/.tmpsfD5Qp", "archive-v0/47dFAaP2VBOWCO4E"])
+    def test_temporary_environment_of_uv(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str) -> None:
+        """`uv run --with` makes the one, `uvx` the other. uv marks its cache, and each environment, by a file."""
+        prefix = tmp_path / place
+        prefix.mkdir(parents=True)
+        (prefix / "CACHEDIR.TAG").write_text("")
+        monkeypatch.setattr(sys, "prefix", str(prefix))
+        monkeypatch.setattr(sys, "path", [*sys.path, str(prefix)])
+        site = autostart.Site(prefix, (3, 11))
+        assert autostart.why_refused(site) == ""
+        (tmp_path / "CACHEDIR.TAG").write_text("")
+        assert autostart.why_refused(site).startswith("install the package into the environment of the project")
 
     def test_directory_that_python_does_not_look_into(self, tmp_path: Path) -> None:
         assert "does not look in" in autostart.why_refused(autostart.Site(tmp_path, (3, 11)))
@@ -331,3 +345,153 @@ class TestUserInstallation:
         assert self.run(tmp_path, "-c", code, "--all") == (0, f"removed {left / self.PTH}\n")
         assert not (left / self.PTH).exists()
         assert self.run(tmp_path, "-m", "lightning_patches", "autostart", "enable", "--all")[0] == 2
+
+
+@pytest.fixture(scope="module")
+def exported(environment: Environment, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """The directory, and the lines for the job script."""
+    directory = tmp_path_factory.mktemp("cluster") / "a b" / "patches"
+    status, output = command(environment, "export", str(directory))
+    assert status == 0, output
+    return directory, output
+
+
+class TestExport:
+    """For an environment that nobody may write to: all comes from a directory on PYTHONPATH."""
+
+    LOOK = (
+        "import json, sys, packaging\n"
+        "from lightning.pytorch.trainer.connectors.logger_connector.result import _ResultCollection\n"
+        "print(json.dumps({'live': getattr(_ResultCollection.update_metrics, '__lightning_patches__', []),\n"
+        "  **{name: getattr(sys.modules.get(name), '__file__', None)\n"
+        "     for name in ('lightning_patches', 'wrapt', 'packaging', 'sitecustomize')}}))\n"
+    )
+
+    @pytest.fixture
+    def cluster(self, fresh_environment: Environment) -> Environment:
+        """An environment without this package, wrapt and rich, but with torch and what Lightning needs."""
+        for path in fresh_environment.site.glob("*.pth"):
+            path.unlink()
+        ours = ("wrapt", "rich", "lightning_patches", "_lightning_patches", "__pycache__")
+        for path in Path(sysconfig.get_path("purelib")).iterdir():
+            if not path.name.startswith(ours) and path.suffix != ".pth":
+                (fresh_environment.site / path.name).symlink_to(path)
+        return fresh_environment
+
+    def job(self, environment: Environment, lines: str, *program: str, **more: Any) -> tuple[int, str]:
+        return environment.run("sh", "-c", f'{lines}\nexec "$@"', "sh", *program, **more)
+
+    @pytest.mark.slow
+    def test_job_is_patched_and_the_environment_keeps_its_own_modules(
+        self, cluster: Environment, exported: tuple[Path, str]
+    ) -> None:
+        directory, lines = exported
+        root = directory / "python{}.{}".format(*sys.version_info)
+        look = (cluster.python, "-c", self.LOOK)
+        before = {path.name for path in cluster.site.iterdir()}
+        found = json.loads(self.job(cluster, lines, *look, lightning=True)[1].splitlines()[-1])
+        assert found["live"] == ["logged-metrics-device"]
+        assert found["lightning_patches"] == str(root / "lightning_patches" / "__init__.py")
+        assert found["wrapt"] == str(root / "wrapt" / "__init__.py")
+        assert found["packaging"].startswith(str(cluster.site))
+        assert {path.name for path in cluster.site.iterdir()} - {"__pycache__"} == before
+
+        asleep = json.loads(self.job(cluster, f"{lines}unset LIGHTNING_PATCHES", *look, lightning=True)[1])
+        assert (asleep["live"], asleep["lightning_patches"], asleep["wrapt"]) == ([], None, None)
+
+    def test_older_packaging_of_the_environment_is_the_one_that_is_imported(
+        self, fresh_environment: Environment, exported: tuple[Path, str]
+    ) -> None:
+        """So is its wrapt. Nothing but the launcher stands in front of the environment."""
+        directory, lines = exported
+        found = {path.name for path in directory.iterdir()} - {"__pycache__"}
+        assert found == {"sitecustomize.py", "python{}.{}".format(*sys.version_info)}
+        for name in ("packaging", "wrapt"):
+            (fresh_environment.site / f"{name}.py").write_text("old = True\n")
+        code = "import packaging, wrapt, lightning_patches as us; print(packaging.old, wrapt.old, us.__file__)"
+        for path in fresh_environment.site.glob("*.pth"):
+            path.unlink()
+        status, output = self.job(fresh_environment, lines, fresh_environment.python, "-c", code)
+        assert (status, output.startswith(f"True True {directory}")) == (0, True), output
+
+    def test_nothing_is_loaded_before_lightning_is_wanted(
+        self, fresh_environment: Environment, exported: tuple[Path, str]
+    ) -> None:
+        for path in fresh_environment.site.glob("*.pth"):
+            path.unlink()
+        found = json.loads(self.job(fresh_environment, exported[1], fresh_environment.python, PLAIN)[1])
+        assert (found["armed"], HEAVY & set(found["modules"])) == (True, set())
+        asleep = json.loads(
+            self.job(fresh_environment, f"{exported[1]}unset LIGHTNING_PATCHES", fresh_environment.python, PLAIN)[1]
+        )
+        assert (asleep["armed"], asleep["loaded"]) == (False, False)
+        assert [entry for entry in asleep["path"] if entry.startswith(str(exported[0]))] == [str(exported[0])]
+
+    def test_status_in_the_job_says_that_programs_are_patched(
+        self, fresh_environment: Environment, exported: tuple[Path, str]
+    ) -> None:
+        code = "from lightning_patches.cli import autostart; print(autostart.is_enabled(), autostart.__file__)"
+        checkout = fresh_environment.site / "0_checkout.pth"
+        assert fresh_environment.run("python", "-c", code)[1].startswith("False")
+        checkout.unlink()
+        assert self.job(fresh_environment, exported[1], "python", "-c", code)[1].startswith(f"True {exported[0]}")
+
+    @pytest.mark.parametrize("minor", ["2.7", *pythons.MINORS])
+    def test_python_of_another_version_is_left_alone(
+        self, fresh_environment: Environment, exported: tuple[Path, str], minor: str
+    ) -> None:
+        python = pythons.find(minor)
+        if python is None or minor.rstrip("t") == "{}.{}".format(*sys.version_info):
+            pytest.skip(f"no other Python {minor} on this machine")
+        code = "import sys; print(['lightning_patches' in sys.modules] + [p for p in sys.path if 'patches' in p])"
+        assert self.job(fresh_environment, exported[1], python, "-c", code) == (0, f"[False, {str(exported[0])!r}]\n")
+
+    @pytest.mark.parametrize("place", ["PYTHONPATH", "site"])
+    def test_sitecustomize_of_the_environment_still_runs(
+        self, fresh_environment: Environment, exported: tuple[Path, str], tmp_path: Path, place: str
+    ) -> None:
+        other = tmp_path if place == "PYTHONPATH" else fresh_environment.site
+        (other / "sitecustomize.py").write_text("import sys\nsys.neighbours = 1\n")
+        more = {"PYTHONPATH": str(tmp_path)} if place == "PYTHONPATH" else {}
+        alone = look(fresh_environment, **more)
+        found = json.loads(self.job(fresh_environment, exported[1], fresh_environment.python, PLAIN, **more)[1])
+        assert (alone["armed"], found["armed"]) == (False, True)
+        assert (found["neighbours"], found["sitecustomize"]) == (alone["neighbours"], alone["sitecustomize"])
+
+    def test_directory_that_others_can_write_is_refused(self, environment: Environment, tmp_path: Path) -> None:
+        for top, place in ((tmp_path / "open", tmp_path / "open"), (tmp_path / "above", tmp_path / "above" / "below")):
+            top.mkdir()
+            top.chmod(0o777)
+            status, output = command(environment, "export", str(place))
+            assert status == 2
+            assert f"others can write to '{top}': `chmod o-w {top}` ends that" in output
+            assert not any(place.iterdir())
+
+    def test_others_can_write_nothing_that_is_exported(self, environment: Environment, tmp_path: Path) -> None:
+        line = 'umask 0; exec "$0" autostart export "$1"'
+        status, output = environment.run(
+            "sh", "-c", line, environment.command("lightning-patches"), str(tmp_path / "new")
+        )
+        assert status == 0, output
+        written = [tmp_path / "new", *(tmp_path / "new").rglob("*")]
+        assert len(written) > 100
+        assert [path for path in written if path.stat().st_mode & 0o022] == []
+
+    def test_what_is_there_already_is_not_written_over(self, environment: Environment, tmp_path: Path) -> None:
+        (tmp_path / "mine").write_text("")
+        status, output = command(environment, "export", str(tmp_path))
+        assert status == 2
+        assert f"{tmp_path} is not empty: name a new directory" in output
+        assert [path.name for path in tmp_path.iterdir()] == ["mine"]
+
+    @pytest.mark.parametrize("arguments", [("export",), ("enable", "somewhere")])
+    def test_directory_belongs_to_export(self, environment: Environment, arguments: tuple[str, ...]) -> None:
+        status, output = command(environment, *arguments)
+        assert status == 2
+        assert "export needs a directory, and nothing else takes one" in output
+
+    def test_directory_that_cannot_be_made(self, environment: Environment, tmp_path: Path) -> None:
+        (tmp_path / "file").write_text("")
+        status, output = command(environment, "export", str(tmp_path / "file" / "below"))
+        assert status == 2
+        assert output.startswith(f"lightning-patches: autostart: {tmp_path / 'file' / 'below'}: Not a directory")

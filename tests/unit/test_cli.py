@@ -659,7 +659,7 @@ class TestUsage:
         assert (done.returncode, done.stdout) == (2, "")
         assert "usage: lightning-patches" in done.stderr
 
-    @pytest.mark.parametrize(("command", "wanted"), [("hang", "show"), ("autostart", "{enable,disable,status}")])
+    @pytest.mark.parametrize(("command", "wanted"), [("hang", "show"), ("autostart", "{enable,disable,export,status}")])
     def test_what_is_missing_is_named_as_the_usage_does(self, command, wanted):
         done = call(command, env=environment())
         assert done.returncode == 2

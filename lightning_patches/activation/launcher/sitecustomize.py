@@ -1,8 +1,9 @@
-"""Python imports this at its start under ``lightning-patches run``: arms the patches, then runs what it shadows.
+"""Python imports this at its start under ``lightning-patches run``, or from what ``autostart export`` wrote: arms the
+patches, then runs what it shadows.
 
 Every Python that the launched program starts passes through here, whatever its version and environment. Only the one
-that `run` belongs to is touched; in all others this gives way to the ``sitecustomize`` that would have been imported
-without it, and that is all. The code is valid in Python 2.7, too.
+that `run` belongs to is touched, or those of the version that was exported; in all others this gives way to the
+``sitecustomize`` that would have been imported without it, and that is all. The code is valid in Python 2.7, too.
 """
 
 import os
@@ -17,12 +18,17 @@ def _arm():
     # not be loaded asleep: an import in the script, which applies the default set then, would find it loaded already.
     if not os.environ.get("LIGHTNING_PATCHES", "").replace(",", " ").strip():
         return
-    this = ".".join(map(str, sys.version_info[:2])) + " " + os.path.realpath(sys.prefix)
-    if os.environ.get("_LIGHTNING_PATCHES_FOR") != this or "lightning_patches" in sys.modules:
+    if "lightning_patches" in sys.modules:
+        return
+    version = ".".join(map(str, sys.version_info[:2]))
+    exported = os.path.join(_OWN, "python" + version)
+    is_exported = os.path.isdir(exported)
+    if not is_exported and os.environ.get("_LIGHTNING_PATCHES_FOR") != version + " " + os.path.realpath(sys.prefix):
         return
     # The package may be run from a directory that is on nobody's path. Last on the path it shadows nothing, and it is
-    # there for this one import only: a package finds its own modules without it.
-    root = os.path.dirname(os.path.dirname(os.path.dirname(_OWN)))
+    # there for this one import only: a package finds its own modules without it. What was exported stays there, for
+    # wrapt is needed when Lightning is imported.
+    root = exported if is_exported else os.path.dirname(os.path.dirname(os.path.dirname(_OWN)))
     sys.path.append(root)
     try:
         import lightning_patches  # noqa: F401
@@ -33,7 +39,7 @@ def _arm():
         except Exception:
             pass
     finally:
-        if sys.path and sys.path[-1] == root:
+        if not is_exported and sys.path and sys.path[-1] == root:
             del sys.path[-1]
 
 
