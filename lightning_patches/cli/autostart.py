@@ -219,9 +219,9 @@ def _export(name: str) -> int:
         if os.pathsep in str(directory):
             refused = f"{directory} has a {os.pathsep!r} in its name, which PYTHONPATH cannot express"
         elif not refused and any(directory.iterdir()):
-            refused = f"{directory} is not empty: name a new directory"
+            refused = f"{directory} is not empty"
         if refused:
-            raise UsageError(f"autostart: {refused}.")
+            raise UsageError(f"autostart: name another directory: {refused}.")
         launcher = (_ROOT / "lightning_patches" / "activation" / "launcher" / "sitecustomize.py").read_bytes()
         with tempfile.TemporaryDirectory(dir=directory) as unfinished:
             root = Path(unfinished, EXPORTED)
@@ -235,7 +235,7 @@ def _export(name: str) -> int:
     except OSError as error:
         raise UsageError(f"autostart: {error.filename}: {error.strerror}") from error
     version = EXPORTED[len("python") :]
-    _output.write(f"# For the job script. Every Python {version} is patched then, and no other version.")
+    _output.write(f"# For the job script: Lightning is patched in every Python {version} that it starts.")
     _output.write(f"export PYTHONPATH={shlex.quote(str(directory))}${{PYTHONPATH:+:$PYTHONPATH}}")
     _output.write(f"export {startup.VARIABLE}=1")
     return OK

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -368,15 +369,19 @@ class TestExport:
     )
 
     @pytest.fixture
-    def cluster(self, fresh_environment: Environment) -> Environment:
-        """An environment without this package, wrapt and rich, but with torch and what Lightning needs."""
+    def bare(self, fresh_environment: Environment) -> Environment:
         for path in fresh_environment.site.glob("*.pth"):
             path.unlink()
+        return fresh_environment
+
+    @pytest.fixture
+    def cluster(self, bare: Environment) -> Environment:
+        """An environment without this package, wrapt and rich, but with torch and what Lightning needs."""
         ours = ("wrapt", "rich", "lightning_patches", "_lightning_patches", "__pycache__")
         for path in Path(sysconfig.get_path("purelib")).iterdir():
             if not path.name.startswith(ours) and path.suffix != ".pth":
-                (fresh_environment.site / path.name).symlink_to(path)
-        return fresh_environment
+                (bare.site / path.name).symlink_to(path)
+        return bare
 
     def job(self, environment: Environment, lines: str, *program: str, **more: Any) -> tuple[int, str]:
         return environment.run("sh", "-c", f'{lines}\nexec "$@"', "sh", *program, **more)
@@ -400,30 +405,22 @@ class TestExport:
         assert (asleep["live"], asleep["lightning_patches"], asleep["wrapt"]) == ([], None, None)
 
     def test_older_packaging_of_the_environment_is_the_one_that_is_imported(
-        self, fresh_environment: Environment, exported: tuple[Path, str]
+        self, bare: Environment, exported: tuple[Path, str]
     ) -> None:
         """So is its wrapt. Nothing but the launcher stands in front of the environment."""
         directory, lines = exported
         found = {path.name for path in directory.iterdir()} - {"__pycache__"}
         assert found == {"sitecustomize.py", "python{}.{}".format(*sys.version_info)}
         for name in ("packaging", "wrapt"):
-            (fresh_environment.site / f"{name}.py").write_text("old = True\n")
+            (bare.site / f"{name}.py").write_text("old = True\n")
         code = "import packaging, wrapt, lightning_patches as us; print(packaging.old, wrapt.old, us.__file__)"
-        for path in fresh_environment.site.glob("*.pth"):
-            path.unlink()
-        status, output = self.job(fresh_environment, lines, fresh_environment.python, "-c", code)
+        status, output = self.job(bare, lines, bare.python, "-c", code)
         assert (status, output.startswith(f"True True {directory}")) == (0, True), output
 
-    def test_nothing_is_loaded_before_lightning_is_wanted(
-        self, fresh_environment: Environment, exported: tuple[Path, str]
-    ) -> None:
-        for path in fresh_environment.site.glob("*.pth"):
-            path.unlink()
-        found = json.loads(self.job(fresh_environment, exported[1], fresh_environment.python, PLAIN)[1])
+    def test_nothing_is_loaded_before_lightning_is_wanted(self, bare: Environment, exported: tuple[Path, str]) -> None:
+        found = json.loads(self.job(bare, exported[1], bare.python, PLAIN)[1])
         assert (found["armed"], HEAVY & set(found["modules"])) == (True, set())
-        asleep = json.loads(
-            self.job(fresh_environment, f"{exported[1]}unset LIGHTNING_PATCHES", fresh_environment.python, PLAIN)[1]
-        )
+        asleep = json.loads(self.job(bare, f"{exported[1]}unset LIGHTNING_PATCHES", bare.python, PLAIN)[1])
         assert (asleep["armed"], asleep["loaded"]) == (False, False)
         assert [entry for entry in asleep["path"] if entry.startswith(str(exported[0]))] == [str(exported[0])]
 
@@ -445,6 +442,24 @@ class TestExport:
             pytest.skip(f"no other Python {minor} on this machine")
         code = "import sys; print(['lightning_patches' in sys.modules] + [p for p in sys.path if 'patches' in p])"
         assert self.job(fresh_environment, exported[1], python, "-c", code) == (0, f"[False, {str(exported[0])!r}]\n")
+
+    def test_wrapt_works_where_its_compiled_part_does_not(
+        self, bare: Environment, exported: tuple[Path, str], tmp_path: Path
+    ) -> None:
+        """Login nodes and compute nodes may differ in processor and C library."""
+        copy = tmp_path / "copy"
+        shutil.copytree(exported[0], copy)
+        compiled = list(copy.rglob("_wrappers*.so"))
+        for path in compiled:
+            path.write_bytes(b"of another machine")
+        if not compiled:
+            pytest.skip("this wrapt has no compiled part")
+        code = (
+            "import wrapt; print(wrapt.FunctionWrapper(abs, lambda f, instance, a, k: f(*a) + 1)(-1), wrapt.__file__)"
+        )
+        more = {"PYTHONPATH": str(copy), "LIGHTNING_PATCHES": "1"}
+        status, output = bare.run("python", "-c", code, **more)
+        assert (status, output.startswith(f"2 {copy}")) == (0, True), output
 
     @pytest.mark.parametrize("place", ["PYTHONPATH", "site"])
     def test_sitecustomize_of_the_environment_still_runs(
@@ -481,7 +496,7 @@ class TestExport:
         (tmp_path / "mine").write_text("")
         status, output = command(environment, "export", str(tmp_path))
         assert status == 2
-        assert f"{tmp_path} is not empty: name a new directory" in output
+        assert f"name another directory: {tmp_path} is not empty" in output
         assert [path.name for path in tmp_path.iterdir()] == ["mine"]
 
     @pytest.mark.parametrize("arguments", [("export",), ("enable", "somewhere")])
