@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import signal
 import subprocess
@@ -15,10 +16,11 @@ VENV = ROOT / ".venv"
 TORCH = "torch==2.13.0"
 """Asked for alone and exactly: the simulated CUDA device is built against this release's headers."""
 
-
+TORCH_FOR_CPUS = "https://download.pytorch.org/whl/cpu"
 TAKES = (
-    "This takes a few minutes and about 1.3 GB of disk once: torch (about 200 MB to download, the build for CPUs) and "
-    "what the tests import. Old releases of Lightning, 7 to 14 MB each on disk, are fetched when they are needed."
+    "Takes a few minutes and 1.3 GB of disk once: .venv/ with torch (183 MB to download, the build for CPUs) and what "
+    "the tests import. Lightning's releases, up to 15 MB each, go to ~/.cache/lightning-patches-tests when they are "
+    "needed."
 )
 
 
@@ -81,12 +83,33 @@ def set_up(venv: Path = VENV, torch_index: str = "") -> Path:
             sys.exit("No virtual environment could be made. On Debian and Ubuntu, `apt install python3-venv` helps.")
     pip = [str(python), "-m", "pip", "install", "--disable-pip-version-check", "--quiet"]
     # torch first and alone: nothing that comes later has a say in which torch it is.
-    for command in (
-        [*pip, TORCH, *(["--index-url", torch_index] if torch_index else [])],
-        [*pip, "--editable", f"{ROOT}[test]"],
-    ):
+    torch = [TORCH, *(["--index-url", torch_index] if torch_index else [])]
+    for command in ([*pip, "pip>=22.2"], [*pip, *torch], [*pip, "--editable", f"{ROOT}[test]"]):
+        if command == [*pip, *torch]:
+            refuse_cuda(command, environment)
         print("$", " ".join(command), flush=True)
         if run(command, env=environment):
             sys.exit("The installation failed; see pip's message above.")
     stamp.write_text(recipe(ROOT))
     return python
+
+
+def refuse_cuda(command: list[str], environment: dict[str, str]) -> None:
+    """Stop before a build of torch for CUDA is downloaded: gigabytes, and no GPU can be simulated on it.
+
+    Args:
+        command: pip's, to install torch.
+        environment: variables for it.
+
+    Raises:
+        SystemExit: it would install such a build, or it fails.
+    """
+    dry_run = subprocess.run([*command, "--dry-run", "--report", "-"], env=environment, stdout=subprocess.PIPE)
+    if dry_run.returncode:
+        sys.exit("torch cannot be installed; see pip's message above.")
+    found = [item["metadata"] for item in json.loads(dry_run.stdout)["install"]]
+    if any(one["name"].lower().startswith(("nvidia-", "cuda-")) or "+cu" in one["version"] for one in found):
+        sys.exit(
+            f"Give an index that has torch for CPUs: {sys.argv[0]} --torch-index {TORCH_FOR_CPUS}\n"
+            "pip's index has the build for CUDA. Nothing of it was installed."
+        )
