@@ -108,7 +108,7 @@ def refuse_cuda(command: list[str], environment: dict[str, str]) -> None:
     if dry_run.returncode:
         sys.exit("torch cannot be installed; see pip's message above.")
     found = [item["metadata"] for item in json.loads(dry_run.stdout)["install"]]
-    if any(one["name"].lower().startswith(("nvidia-", "cuda-")) or "+cu" in one["version"] for one in found):
+    if any(one["name"].lower().startswith(("nvidia", "cuda")) or "+cu" in one["version"] for one in found):
         sys.exit(
             f"Give an index that has torch for CPUs: {sys.argv[0]} --torch-index {TORCH_FOR_CPUS}\n"
             "pip's index has the build for CUDA. Nothing of it was installed."
