@@ -85,9 +85,9 @@ class TestDemo:
         text, status = demo.closing([case], demo.run_all([case], 2, 10))
         assert not any(come.values())
         expected = {
-            "right": ("1 bugs shown, 1 gone", 0),
-            "ended again": ("1 bugs shown, 0 gone\n1 not told", 3),
-            "wrong": ("1 bugs shown, 0 gone\n1 not as promised", 1),
+            "right": ("1 bug shown, 1 gone", 0),
+            "ended again": ("1 bug shown, 0 gone\n1 not told", 3),
+            "wrong": ("1 bug shown, 0 gone\n1 not as promised", 1),
         }
         assert (text.partition(":")[0], status) == expected[again]
         told = capsys.readouterr().out
