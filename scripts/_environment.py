@@ -95,7 +95,8 @@ def set_up(venv: Path = VENV, torch_index: str = "") -> Path:
 
 
 def refuse_cuda(command: list[str], environment: dict[str, str]) -> None:
-    """Stop before a build of torch for CUDA is downloaded: gigabytes, and no GPU can be simulated on it.
+    """Stop before a build of torch for CUDA is installed: gigabytes, and no GPU can be simulated on it.
+    The dry run reads metadata alone, where the index has it apart from the files, as PyPI does.
 
     Args:
         command: pip's, to install torch.
