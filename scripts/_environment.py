@@ -18,7 +18,7 @@ TORCH = "torch==2.13.0"
 
 TORCH_FOR_CPUS = "https://download.pytorch.org/whl/cpu"
 TAKES = (
-    "Takes a few minutes and 1.3 GB of disk once: .venv/ with torch (183 MB to download, the build for CPUs) and what "
+    "Takes a few minutes and 1.2 GB of disk once: .venv/ with torch (183 MB to download, the build for CPUs) and what "
     "the tests import. Lightning's releases, up to 15 MB each, go to ~/.cache/lightning-patches-tests when they are "
     "needed."
 )
