@@ -18,7 +18,7 @@ TORCH = "torch==2.13.0"
 
 TORCH_FOR_CPUS = "https://download.pytorch.org/whl/cpu"
 TAKES = (
-    "Takes a few minutes and 1.3 GB of disk once: .venv/ with torch (183 MB to download, the build for CPUs) and what "
+    "Takes a few minutes and 1.2 GB of disk once: .venv/ with torch (183 MB to download, the build for CPUs) and what "
     "the tests import. Lightning's releases, up to 15 MB each, go to ~/.cache/lightning-patches-tests when they are "
     "needed."
 )
@@ -95,7 +95,8 @@ def set_up(venv: Path = VENV, torch_index: str = "") -> Path:
 
 
 def refuse_cuda(command: list[str], environment: dict[str, str]) -> None:
-    """Stop before a build of torch for CUDA is downloaded: gigabytes, and no GPU can be simulated on it.
+    """Stop before a build of torch for CUDA is installed: gigabytes, and no GPU can be simulated on it.
+    The dry run reads metadata alone, where the index has it apart from the files, as PyPI does.
 
     Args:
         command: pip's, to install torch.
@@ -108,7 +109,7 @@ def refuse_cuda(command: list[str], environment: dict[str, str]) -> None:
     if dry_run.returncode:
         sys.exit("torch cannot be installed; see pip's message above.")
     found = [item["metadata"] for item in json.loads(dry_run.stdout)["install"]]
-    if any(one["name"].lower().startswith(("nvidia-", "cuda-")) or "+cu" in one["version"] for one in found):
+    if any(one["name"].lower().startswith(("nvidia", "cuda")) or "+cu" in one["version"] for one in found):
         sys.exit(
             f"Give an index that has torch for CPUs: {sys.argv[0]} --torch-index {TORCH_FOR_CPUS}\n"
             "pip's index has the build for CUDA. Nothing of it was installed."

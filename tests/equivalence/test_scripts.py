@@ -5,6 +5,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 from lightning_patches import patches as catalogue
 from tests.support.arms import ROOT
 from tests.support.scripts import load
@@ -16,7 +18,7 @@ def script(name, *arguments, **variables):
         env={**os.environ, **variables},
         capture_output=True,
         text=True,
-        timeout=250,
+        timeout=500,
     )
 
 
@@ -32,6 +34,14 @@ def test_every_difference_from_the_official_code_is_explained():
 def test_compare_code_shows_the_lines():
     done = script("compare_code", "logged-metrics-device")
     assert "+    self[key].to(value.device)" in done.stdout, done.stdout + done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.distributed
+def test_the_demo_shows_five_bugs_and_that_they_are_gone():
+    done = script("demo", "--here")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.splitlines()[-1] == "5 bugs shown, 5 gone", done.stdout
 
 
 def options(**given):

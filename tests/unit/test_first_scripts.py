@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-import argparse
+import contextlib
 import os
 import re
 import signal
 import subprocess
 import sys
 import time
-from concurrent.futures import Future
+import zipfile
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -19,11 +22,30 @@ from tests.support.arms import ROOT
 from tests.support.scripts import load
 
 RESET = "RuntimeError: [enforce fail] Connection reset by peer\n"
+BACKEND = "RuntimeError: No backend type associated with device type cpu\n"
+TRAINED = "trained on cuda:0\ntrained on cuda:1\n"
 
 
 @pytest.fixture(scope="module")
 def demo() -> ModuleType:
     return load("demo")
+
+
+def ended(demo: ModuleType, monkeypatch: pytest.MonkeyPatch, how: Callable[[Any], tuple[int, str]]) -> None:
+    """Let each run of the demo end so, without running it."""
+    monkeypatch.setattr(demo, "execute", lambda run, timeout, patience=1: demo.Done(*how(run)))
+    monkeypatch.setattr(demo, "ProcessPoolExecutor", lambda jobs, *context, **options: ThreadPoolExecutor(jobs))
+
+
+def wheel(directory: Path, name: str, version: str, requires: str = "") -> None:
+    """Write a wheel that holds nothing."""
+    metadata = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
+    metadata += f"Requires-Dist: {requires}\n" if requires else ""
+    with zipfile.ZipFile(directory / f"{name}-{version}-py3-none-any.whl", "w") as archive:
+        folder = f"{name}-{version}.dist-info"
+        archive.writestr(f"{folder}/METADATA", metadata)
+        archive.writestr(f"{folder}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        archive.writestr(f"{folder}/RECORD", "")
 
 
 @pytest.mark.parametrize("script", ["demo", "test"])
@@ -47,62 +69,94 @@ class TestDemo:
         ],
     )
     def test_what_the_machine_ends(self, demo: ModuleType, status: int, output: str, by_machine: bool) -> None:
-        assert demo.Done(status, output, 1.0).by_machine is by_machine
+        assert demo.Done(status, output).by_machine is by_machine
 
     @pytest.mark.parametrize("again", ["right", "ended again", "wrong"])
-    def test_it_is_run_once_more(self, demo: ModuleType, monkeypatch: pytest.MonkeyPatch, again: str) -> None:
+    def test_a_run_that_the_machine_ended_is_run_once_more(
+        self, demo: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], again: str
+    ) -> None:
         """A reset connection in the patched run: told after a second run, "not told" after a second reset; and an
         error of the program itself stays a broken promise."""
-        report = next(report for report in demo.REPORTS if report.number == 19813)
-        stock, patched = (demo.Run("lightning", "2.3.3", report.program, arm) for arm in demo.ARMS)
-        right = "trained on cuda:0\ntrained on cuda:1\n"
-        bug = "RuntimeError: No backend type associated with device type cpu\n"
-        done = {stock: demo.Done(1, bug, 1.0), patched: demo.Done(1, RESET, 1.0)}
-        second = {"right": (0, right), "ended again": (1, RESET), "wrong": (1, bug)}[again]
-        ran = []
+        (case,) = demo.chosen({"19813"}, False)
+        stock, patched = case.runs
+        second = {"right": (0, TRAINED), "ended again": (1, RESET), "wrong": (1, BACKEND)}[again]
+        come = {stock: [(1, BACKEND)], patched: [(1, RESET), second]}
+        ended(demo, monkeypatch, lambda run: come[run].pop(0))
+        text, status = demo.closing([case], demo.run_all([case], 2, 10))
+        assert not any(come.values())
+        expected = {
+            "right": ("1 bug shown, 1 gone", 0),
+            "ended again": ("1 bug shown, 0 gone\n1 not told", 3),
+            "wrong": ("1 bug shown, 0 gone\n1 not as promised", 1),
+        }
+        assert (text.partition(":")[0], status) == expected[again]
+        told = capsys.readouterr().out
+        assert ("see build/demo/2.3.3/lr_find_then_fit.*.txt" in told) is (again != "right")
 
-        def execute(run: object, gpus: bool, timeout: float) -> object:
-            ran.append(run)
-            return demo.Done(*second, 1.0)
-
-        monkeypatch.setattr(demo, "execute", execute)
-        demo.run_again(done, {stock: True, patched: True}, [report], 10)
-        rows, suspects, untold = demo.summary([("lightning", "2.3.3")], [report], done)
-        assert ran == [patched]
-        expected = {"right": ("ok", 0, 0), "ended again": ("not told", 0, 1), "wrong": ("NOT AS PROMISED", 2, 0)}
-        assert (rows[0][-1], len(suspects), untold) == expected[again]
-
-    def test_a_run_is_told_as_it_begins_with_what_is_left(
+    def test_the_five_reports_are_shown_in_words(
         self, demo: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        """And not only when it has ended, minutes later; no more are begun than run at a time."""
-        report = next(report for report in demo.REPORTS if report.number == 19813)
-        runs = {demo.Run("lightning", f"2.1.{number}", report.program, "stock"): False for number in range(4)}
+        """Each on one release, and in 100 columns."""
+        cases = demo.chosen(set(), False)
+        assert [case.report.number for case in cases] == [19813, 19373, 20293, 20276, 20577]
+        assert all(case.affected and case.available for case in cases)
+        come = {
+            19813: [(1, BACKEND), (0, TRAINED)],
+            19373: [(1, "Expected a 'cuda' device type for generator but found 'cpu'"), (0, TRAINED)],
+            20293: [(0, f"gradient norm on each process: 0.25 {second}") for second in ("0.5", "0.25")],
+            20276: [(1, "Expected all tensors to be on the same device, but found two"), (0, TRAINED)],
+            20577: [(124, "rank 0 has its data"), (124, "rank 1 has not moved for 5 s, at disk.py:3 in read; rank 0")],
+        }
+        ended(
+            demo,
+            monkeypatch,
+            lambda run: next(come[c.report.number][c.runs.index(run)] for c in cases if run in c.runs),
+        )
+        assert demo.closing(cases, demo.run_all(cases, 2, 10)) == ("5 bugs shown, 5 gone", 0)
+        told = capsys.readouterr().out
+        assert max(map(len, told.splitlines())) <= 100
+        assert (
+            "19813  lr_find, then fit with DDP                                 Lightning 2.3.3\n"
+            '       without: ends in "No backend type associated with device type cpu"\n'
+            "       with:    trains on both GPUs (simulated)\n"
+        ) in told
+        assert "their norms are 0.25 and 0.5" in told and "rank 1 stands still, at disk.py:3 in read\n" in told
 
-        class Pool:
-            def __init__(self, *arguments: object, **options: object) -> None:
-                pass
+    def test_a_release_without_the_bug_must_be_right_in_both_runs(self, demo: ModuleType) -> None:
+        case = demo.Case(next(report for report in demo.REPORTS if report.number == 19813), "2.4.0")
+        right, wrong = demo.Done(0, TRAINED), demo.Done(1, BACKEND)
+        stock, patched = case.runs
+        assert demo.closing([case], {stock: right, patched: right})[1] == 0
+        assert demo.closing([case], {stock: wrong, patched: right})[1] == 1
 
-            def __enter__(self) -> Pool:
-                return self
+    def test_which_cases_are_shown(self, demo: ModuleType) -> None:
+        def cases(*only: str, everything: bool = False) -> list[tuple[int, str]]:
+            return [(case.report.number, case.version) for case in demo.chosen({*only}, everything)]
 
-            def __exit__(self, *error: object) -> None:
-                pass
+        assert cases("19813") == [(19813, "2.3.3")]
+        assert cases("19813", "2.2.5") == [(19813, "2.2.5")]
+        assert {version for _, version in cases("21056")} == {*demo.RELEASES}
+        assert len(cases(everything=True)) == len(demo.REPORTS) * len(demo.RELEASES)
 
-            def submit(self, execute: object, run: object, gpus: bool, timeout: float) -> Future[object]:
-                future: Future[object] = Future()
-                future.set_result(demo.Done(0, "", 1.0))
-                return future
 
-        monkeypatch.setattr(demo, "ProcessPoolExecutor", Pool)
-        options = argparse.Namespace(jobs=2, timeout=10, keep_going=True)
-        assert {*demo.run_all(runs, [report], options)} == {*runs}
-        lines = capsys.readouterr().out.splitlines()
-        told = [line.split()[0] for line in lines if " begins" in line]
-        assert " ".join(lines).count(" s  ") == 4 and told == ["[", "[", "[", "["]
-        first, third = (next(line for line in lines if f"[ {number}/4]" in line) for number in (1, 3))
-        assert first.endswith("begins") and re.search(r"begins, about \d+\.\d minutes left$", third)
-        assert lines.index(third) >= 3, "the third begins when one of the first two has ended"
+class TestEnvironment:
+    @pytest.mark.parametrize("cuda", [True, False])
+    def test_a_build_for_cuda_is_refused_before_it_is_downloaded(self, cuda: bool, tmp_path: Path) -> None:
+        environment = load("demo")._environment
+        wheel(tmp_path, "torch", "2.13.0", "nvidia-cublas" if cuda else "")
+        wheel(tmp_path, "nvidia_cublas", "13.0")
+        offline = {"PIP_CONFIG_FILE": os.devnull, "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(tmp_path)}
+        pip = [sys.executable, "-m", "pip", "install", "--quiet", "--target", str(tmp_path / "empty")]
+        refused = pytest.raises(SystemExit, match="--torch-index https://.*\n.*the build for CUDA")
+        with refused if cuda else contextlib.nullcontext():
+            environment.refuse_cuda([*pip, environment.TORCH], {**os.environ, **offline})
+        assert not (tmp_path / "empty").exists()
+
+    def test_the_readme_gives_the_same_sizes(self) -> None:
+        sizes = set(re.findall(r"[\d.]+ [GM]B", load("demo")._environment.TAKES))
+        tried = (ROOT / "README.md").read_text().partition("## Try it")[2]
+        assert set(re.findall(r"[\d.]+ [GM]B", tried)) == sizes
+        assert "~/.cache/lightning-patches-tests" in tried
 
 
 class TestTest:
