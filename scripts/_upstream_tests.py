@@ -85,14 +85,17 @@ class Upstream:
         """What a git command prints; "" if it fails, as it does where there is no such file."""
         return subprocess.run([*self._git, *command], capture_output=True, text=True, errors="replace").stdout
 
+    def unpack(self, commit: str, paths: tuple[str, ...], directory: Path) -> None:
+        """Put these files and folders of a commit into a directory."""
+        archive = subprocess.run([*self._git, "archive", commit, *paths], capture_output=True, check=True)
+        with tarfile.open(fileobj=io.BytesIO(archive.stdout)) as tar:
+            tar.extractall(directory, filter="data")
+
     def extract(self, tag: str, directory: Path, distribution: str) -> None:
         """Put the tag's tests and pytest's configuration into a directory, as upstream's CI does for a distribution."""
         if not self.read("rev-parse", "--verify", "--quiet", f"refs/tags/{tag}"):
             raise RefusedError(f"there is no tag {tag}")
-        command = [*self._git, "archive", tag, "tests", "pyproject.toml"]
-        archive = subprocess.run(command, capture_output=True, check=True)
-        with tarfile.open(fileobj=io.BytesIO(archive.stdout)) as tar:
-            tar.extractall(directory, filter="data")
+        self.unpack(tag, ("tests", "pyproject.toml"), directory)
         if distribution != "lightning":
             for path in directory.rglob("*.py"):
                 text = path.read_text(encoding="utf-8")
