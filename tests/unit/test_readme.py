@@ -1,6 +1,11 @@
 """What the README promises a newcomer: its example is followed, its names exist."""
 
 import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
 
 from lightning_patches import patches as catalogue
 from lightning_patches.cli import _records
@@ -52,3 +57,13 @@ def test_every_patch_has_a_page() -> None:
 def test_files_and_items_that_it_names_exist() -> None:
     for path in set(re.findall(r"\b(?:scripts|upstream)/[\w./]+\b", README + UPSTREAM)):
         assert (ROOT / path).exists() or path == "upstream/diffs/fit", path
+
+
+def test_the_import_survives_a_formatter(tmp_path: Path) -> None:
+    pytest.importorskip("ruff")
+    (line,) = re.findall(r"^    (import lightning_patches  # .*?)  +# in a script", README, re.M)
+    script = tmp_path / "train.py"
+    script.write_text(f"{line}\nimport lightning.pytorch as pl\nimport os\n\nprint(pl, os)\n")
+    command = [sys.executable, "-m", "ruff", "check", "--isolated", "--select", "F,I", "--fix", str(script)]
+    subprocess.run(command, capture_output=True, check=True, timeout=100)
+    assert script.read_text().splitlines()[:2] == [line, "import os"]
