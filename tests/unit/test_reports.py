@@ -1,0 +1,24 @@
+"""Each report of upstream's that was tried has a verdict, and the patches that it names carry its number."""
+
+from lightning_patches import patches as catalogue
+from lightning_patches.engine.fingerprints import known_releases
+from tests.support.arms import ROOT
+
+LINES = [
+    [cell.strip() for cell in line.split("|")]
+    for line in (ROOT / "upstream" / "reports.txt").read_text().splitlines()
+    if line and not line.startswith("#")
+]
+
+
+def test_each_report_has_a_true_verdict() -> None:
+    assert len(LINES) > 15
+    numbers = [int(number) for number, *_ in LINES]
+    assert numbers == sorted(set(numbers), reverse=True)
+    for number, release, verdict, showed in LINES:
+        kind, _, names = verdict.partition(": ")
+        assert kind in ("mended", "said", "open", "not ours", "not reproduced"), verdict
+        assert release in known_releases() and showed, number
+        for name in names.split(", ") if kind in ("mended", "said") else ():
+            (patch,) = catalogue.find(name)
+            assert int(number) in patch.numbers and patch.warns is (kind == "said"), (number, name)
