@@ -59,7 +59,7 @@ class Feature(NamedTuple):
         title: what is asked for, one line.
         upstream: where it was asked for.
         impact: what the user sees.
-        way_round: how the same is had on every release, without replacing anything; a sentence's end.
+        way_round: the recommended alternative on every release, without replacing anything; a sentence's end.
         frames: parts of frames (path and function), through one of which a traceback of the refusal runs.
     """
 

@@ -159,7 +159,7 @@ def by_hand() -> list[str]:
         "## What people replace in Lightning by hand",
         "",
         f"{len(BY_HAND)} things that public code was found to replace: {mended} are mended by a patch, for the others "
-        "`diagnose` tells how it is had without.",
+        "`diagnose` says what to use instead.",
         "",
         "| replaced | here |",
         "| --- | --- |",
