@@ -16,7 +16,6 @@ VENV = ROOT / ".venv"
 TORCH = "torch==2.13.0"
 """Asked for alone and exactly: the simulated CUDA device is built against this release's headers."""
 
-TORCH_FOR_CPUS = "https://download.pytorch.org/whl/cpu"
 TAKES = (
     "Takes a few minutes and 1.2 GB of disk once: .venv/ with torch (183 MB to download, the build for CPUs) and what "
     "the tests import. Lightning's releases, up to 15 MB each, go to ~/.cache/lightning-patches-tests when they are "
@@ -111,6 +110,6 @@ def refuse_cuda(command: list[str], environment: dict[str, str]) -> None:
     found = [item["metadata"] for item in json.loads(dry_run.stdout)["install"]]
     if any(one["name"].lower().startswith(("nvidia", "cuda")) or "+cu" in one["version"] for one in found):
         sys.exit(
-            f"Give an index that has torch for CPUs: {sys.argv[0]} --torch-index {TORCH_FOR_CPUS}\n"
-            "pip's index has the build for CUDA. Nothing of it was installed."
+            f"Give an index that has torch for CPUs: {sys.argv[0]} --torch-index URL (PyTorch's page "
+            "on installation names the one for CPUs).\npip's index has the build for CUDA. Nothing of it was installed."
         )
