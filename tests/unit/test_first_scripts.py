@@ -147,7 +147,7 @@ class TestEnvironment:
         wheel(tmp_path, "nvidia_cublas", "13.0")
         offline = {"PIP_CONFIG_FILE": os.devnull, "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(tmp_path)}
         pip = [sys.executable, "-m", "pip", "install", "--quiet", "--target", str(tmp_path / "empty")]
-        refused = pytest.raises(SystemExit, match="--torch-index https://.*\n.*the build for CUDA")
+        refused = pytest.raises(SystemExit, match="--torch-index URL.*\n.*the build for CUDA")
         with refused if cuda else contextlib.nullcontext():
             environment.refuse_cuda([*pip, environment.TORCH], {**os.environ, **offline})
         assert not (tmp_path / "empty").exists()
