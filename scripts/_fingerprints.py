@@ -37,13 +37,13 @@ def build(afresh: bool) -> dict:
         known = {"files": {}, "functions": {}}
 
     def is_known(location: str) -> bool:
-        spans = [span for digest in known["functions"].get(location, {}).values() for span in digest]
-        return bool(spans) and any(last >= len(releases) for _, last in spans) is (location in older)
+        table = known["functions"].get(location)
+        return bool(table) and _has_1x(table, len(releases)) is (location in older)
 
     unknown = {location.partition(":")[0] for location in locations if not is_known(location)}
     with_1x = {location.partition(":")[0] for location in older}
     for module, table in known["files"].get("pytorch_lightning", {}).items():
-        if any(last >= len(releases) for spans in table.values() for _, last in spans) is not (module in with_1x):
+        if _has_1x(table, len(releases)) is not (module in with_1x):
             unknown.add(module)
     read = _read([module for module in modules if module in unknown], locations, older)
     files = {
@@ -122,7 +122,7 @@ def record(patch: Patch) -> dict:
 
 
 def _spans(table: dict) -> dict:
-    """Sets of release indices as ``[first, last]`` spans."""
+    """Sets of release indices as texts: see :func:`fingerprints.numbers`."""
     spans = {}
     for digest, indices in sorted(table.items(), key=lambda item: min(item[1])):
         runs: list = []
@@ -131,8 +131,12 @@ def _spans(table: dict) -> dict:
                 runs[-1][1] = index
             else:
                 runs.append([index, index])
-        spans[digest] = runs
+        spans[digest] = " ".join(f"{first}-{last}" for first, last in runs)
     return spans
+
+
+def _has_1x(table: dict, first: int) -> bool:
+    return any(max(fingerprints.numbers(spans)) >= first for spans in table.values())
 
 
 def text(afresh: bool = False) -> str:

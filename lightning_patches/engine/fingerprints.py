@@ -158,18 +158,28 @@ def _data() -> dict[str, Any]:
 @lru_cache(maxsize=None)
 def _with_file(namespace: str, module: str, digest: str) -> frozenset[str]:
     """The releases that ship this file."""
-    return _releases(_data()["files"].get(namespace, {}).get(module, {}).get(digest, []))
+    return _releases(_data()["files"].get(namespace, {}).get(module, {}).get(digest, ""))
 
 
 @lru_cache(maxsize=None)
 def _with_function(location: str, digest: str) -> frozenset[str]:
     """The releases that have this code at a location."""
-    return _releases(_data()["functions"].get(location, {}).get(digest, []))
+    return _releases(_data()["functions"].get(location, {}).get(digest, ""))
 
 
-def _releases(spans: list[list[int]]) -> frozenset[str]:
+def _releases(spans: str) -> frozenset[str]:
     if not spans:
         return frozenset()
     data = _data()
     releases = [*data["releases"], *data.get("releases_1x", [])]
-    return frozenset().union(*(releases[first : last + 1] for first, last in spans))
+    return frozenset(releases[number] for number in numbers(spans))
+
+
+def numbers(spans: str) -> list[int]:
+    """The numbers of releases that a text such as ``"0-11 17-17"`` stands for. It is a text because each list would be
+    one thing more for Python's garbage collector to go through, in every process."""
+    found: list[int] = []
+    for span in spans.split():
+        first, _, last = span.partition("-")
+        found.extend(range(int(first), int(last) + 1))
+    return found

@@ -145,11 +145,15 @@ def fingerprints_of(releases: dict[str, str], locations: Iterable[str]) -> dict[
         for namespace in distributions.PARTS:
             for part in ("pytorch", "fabric"):
                 table = files.setdefault(namespace, {}).setdefault(f"{part}.subject", {})
-                table.setdefault(fingerprints.file_digest(source.encode()), []).append([index, index])
+                _add(table, fingerprints.file_digest(source.encode()), index)
         for location in locations:
             digest = fingerprints.function_digest(source, location.partition(":")[2])
-            functions.setdefault(location, {}).setdefault(digest or fingerprints.ABSENT, []).append([index, index])
+            _add(functions.setdefault(location, {}), digest or fingerprints.ABSENT, index)
     return {"releases": versions, "files": files, "functions": functions}
+
+
+def _add(table: dict[str, str], digest: str, index: int) -> None:
+    table[digest] = f"{table.get(digest, '')} {index}-{index}"
 
 
 class World:
