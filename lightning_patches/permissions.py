@@ -8,6 +8,7 @@ owners and modes, nothing can be told: a checkpoint counts as open to others the
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shlex
 import stat
@@ -60,14 +61,15 @@ def open_trusted(path: object, directories: Mapping[str, Optional[tuple[int, int
 def _open_regular(file: str, any_writer: bool) -> tuple[Optional[BinaryIO], str]:
     """A file that is no link, pipe or device; looked at once more, now that it is open."""
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-    opened = open(os.open(file, flags), "rb")  # noqa: SIM115 (the caller closes it)
-    status = os.fstat(opened.fileno())
-    why = "it is not a regular file" if not stat.S_ISREG(status.st_mode) else ""
-    if not why and not any_writer:
-        why = why_others_can_write(opened.fileno(), status, name=file)
-    if why:
-        opened.close()
-        return None, why
+    with contextlib.ExitStack() as stack:
+        opened = stack.enter_context(open(os.open(file, flags), "rb"))
+        status = os.fstat(opened.fileno())
+        why = "it is not a regular file" if not stat.S_ISREG(status.st_mode) else ""
+        if not why and not any_writer:
+            why = why_others_can_write(opened.fileno(), status, name=file)
+        if why:
+            return None, why
+        stack.pop_all()  # the caller closes it
     return opened, ""
 
 
