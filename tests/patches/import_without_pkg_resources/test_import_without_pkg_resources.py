@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from tests.equivalence.proof import Proof, ends_with
-from tests.scenarios import _without_setuptools
+from tests.patches.import_without_pkg_resources import _without_setuptools
 from tests.support.arms import ROOT, Arm, environment_of, execute, run
 
 import _releases  # isort: skip

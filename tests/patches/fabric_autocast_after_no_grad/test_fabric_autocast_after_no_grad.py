@@ -3,7 +3,7 @@
 import pytest
 
 from tests.equivalence.proof import Proof
-from tests.patches import test_autocast_after_no_grad as trainer
+from tests.patches.autocast_after_no_grad import test_autocast_after_no_grad as trainer
 
 NAME = "fabric-autocast-after-no-grad"
 PROOFS = (
