@@ -70,14 +70,13 @@ def saved(**named):
 def command_line(path, subclasses):
     """``python script.py test --ckpt_path PATH``, with ``--model Model`` in subclass mode; what became of it."""
     said = io.StringIO()
-    defaults = {"logger": False, "enable_checkpointing": False, "enable_progress_bar": False, "accelerator": "cpu"}
     try:
         with contextlib.redirect_stderr(said):
             made = cli.LightningCLI(
                 Model,
                 subclass_mode_model=subclasses,
                 save_config_callback=None,
-                trainer_defaults=defaults,
+                trainer_defaults={**scenario.QUIET, "accelerator": "cpu"},
                 args=["test", *(["--model=__main__.Model"] if subclasses else []), f"--ckpt_path={path}"],
             )
         return f"{type(made.model).__qualname__} with {type(made.model.layer).__qualname__}"

@@ -40,12 +40,10 @@ class Logger(scenario.pytorch("loggers").CSVLogger):
 def fit():
     directory = os.environ.get("SCENARIO_OUT", ".")
     options = {
+        **scenario.QUIET,
         "accelerator": "cpu",
         "max_steps": 1,
         "limit_val_batches": 0,
-        "enable_checkpointing": False,
-        "enable_progress_bar": False,
-        "enable_model_summary": False,
         "logger": Logger(directory),
     }
     if scenario.CASE in ("both", "model", "unlogged"):

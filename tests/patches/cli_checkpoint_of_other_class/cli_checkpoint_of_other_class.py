@@ -7,14 +7,12 @@ model does not take have been taken out of the checkpoint.
 
 import contextlib
 import io
-import os
 
 import _scenario as scenario
 import torch
 
 LightningCLI = scenario.pytorch("cli").LightningCLI
 CASE, STRIPPED, _ = scenario.CASE.partition("-stripped")
-OUT = os.environ.get("SCENARIO_OUT", ".")
 
 
 class Trained(scenario.pytorch("demos.boring_classes").BoringModel):
@@ -42,9 +40,9 @@ class Wrong(scenario.pytorch("demos.boring_classes").BoringModel):
 
 
 def command(model, *arguments):
-    quiet = {"logger": False, "enable_progress_bar": False, "enable_model_summary": False, "accelerator": "cpu"}
-    limits = {"max_steps": 1, "limit_val_batches": 1, "num_sanity_val_steps": 0, "default_root_dir": OUT}
-    return LightningCLI(model, save_config_callback=None, trainer_defaults={**quiet, **limits}, args=list(arguments))
+    limits = {"accelerator": "cpu", "max_steps": 1, "limit_val_batches": 1, "num_sanity_val_steps": 0}
+    defaults = {**scenario.QUIET, "enable_checkpointing": True, **limits}
+    return LightningCLI(model, save_config_callback=None, trainer_defaults=defaults, args=list(arguments))
 
 
 if __name__ == "__main__":

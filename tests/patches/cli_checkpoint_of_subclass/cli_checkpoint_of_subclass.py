@@ -7,7 +7,6 @@ class of a module that no script has imported).
 
 import contextlib
 import io
-import os
 import sys
 
 import _scenario as scenario
@@ -33,19 +32,16 @@ class Deeper(Model):
 
 
 def command(*arguments):
-    directory = os.environ.get("SCENARIO_OUT", ".")
     return LightningCLI(
         Model,
         subclass_mode_model=scenario.CASE != "plain",
         save_config_callback=None,
         trainer_defaults={
-            "logger": False,
-            "enable_progress_bar": False,
-            "enable_model_summary": False,
+            **scenario.QUIET,
+            "enable_checkpointing": True,
             "accelerator": "cpu",
             "max_steps": 1,
             "limit_val_batches": 0,
-            "default_root_dir": directory,
         },
         args=list(arguments),
     )

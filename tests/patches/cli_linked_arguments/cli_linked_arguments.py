@@ -4,7 +4,6 @@ Cases: ``subclass`` (subclass mode), ``nested`` (linked to an argument of an arg
 ``parse`` (linked when the arguments are parsed).
 """
 
-import os
 import threading
 
 import _scenario as scenario
@@ -56,13 +55,11 @@ if __name__ == "__main__":
         subclass_mode_model=CASE == "subclass",
         save_config_callback=None,
         trainer_defaults={
-            "logger": False,
-            "enable_progress_bar": False,
-            "enable_model_summary": False,
+            **scenario.QUIET,
+            "enable_checkpointing": True,
             "accelerator": "cpu",
             "max_steps": 1,
             "limit_val_batches": 0,
-            "default_root_dir": os.environ.get("SCENARIO_OUT", "."),
         },
         args=["fit", *args, "--model.width=6"],
     )

@@ -85,13 +85,7 @@ if __name__ == "__main__":
                 Model,
                 trainer_class=pl.Trainer if scenario.CASE == "whole" else Parsed,
                 save_config_callback=None,
-                trainer_defaults={
-                    "logger": False,
-                    "enable_progress_bar": False,
-                    "enable_model_summary": False,
-                    "accelerator": "cpu",
-                    "limit_test_batches": 1,
-                },
+                trainer_defaults={**scenario.QUIET, "accelerator": "cpu", "limit_test_batches": 1},
                 args=["test", f"--ckpt_path={path}"],
             )
             scenario.observe(width=cli.model.width)
