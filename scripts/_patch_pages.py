@@ -8,7 +8,6 @@ from lightning_patches import patches as catalogue
 from lightning_patches.cli import _records
 from lightning_patches.patch import GROUPS, Patch
 
-TESTS = sorted((_diffs.ROOT / "tests" / "patches").glob("test_*.py"))
 HEAD = """\
 # The patches
 
@@ -84,11 +83,7 @@ def _about(patch: Patch, diff: _diffs.Diff | None) -> list[str]:
     else:
         upstream += "No release has a fix."
     upstream += f" Other code: {_field(diff).rstrip('.')}." if _field(diff) else ""
-    own = f"test_{patch.name.replace('-', '_')}"
-    tests = [
-        f"tests/patches/{path.name}" for path in TESTS if path.stem == own or f'"{patch.name}"' in path.read_text()
-    ]
-    proven = [f"[{path}](../{path})" for path in tests]
+    proven = f"tests/patches/{patch.name.replace('-', '_')}"
     until = f"With Lightning {patch.fixed_in}." if patch.fixed_in else "Not yet: no release has the fix."
     opt_in = f" **Opt-in,** for {patch.opt_in}: `LIGHTNING_PATCHES=default,{patch.name}`."
     points = {
@@ -98,7 +93,7 @@ def _about(patch: Patch, diff: _diffs.Diff | None) -> list[str]:
             str(patch.changes_results or "nothing")
         ),
         "Good to know": patch.note,
-        "How it is proven": f"{', '.join(proven)}.",
+        "How it is proven": f"[{proven}](../{proven}).",
         "Releases": f"{_records.affected(patch)}. **When to drop it.** {until}{'' if patch.default else opt_in}",
     }
     summary = f"**What happens without it.** {patch.impact.summary}"

@@ -25,8 +25,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list) -> None:
     """The tests of one patch share the runs of their arms: they stay on one worker."""
     for item in items:
-        if item.path.parent == ROOT / "tests" / "patches":
-            item.add_marker(pytest.mark.xdist_group(item.path.stem))
+        if item.path.parents[1] == ROOT / "tests" / "patches":
+            item.add_marker(pytest.mark.xdist_group(item.path.parent.name))
     wants_soon, turn, patches = config.getoption("soon"), config.getoption("rest"), config.getoption("patch")
     if not wants_soon and turn is None and not patches:
         return  # also in Pythons that lack what the others need

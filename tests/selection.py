@@ -107,7 +107,7 @@ def changed_patches(paths: Iterable[str]) -> set[str]:
 
 def of_patch(path: str) -> str:
     """The patch whose file, diff, scenario or test this is, by its name; "" if it is of none."""
-    if not path.startswith(("lightning_patches/patches/", "tests/patches/", "tests/scenarios/", "upstream/diffs/")):
+    if not path.startswith(("lightning_patches/patches/", "tests/patches/", "upstream/diffs/")):
         return ""
     words = [part.partition(".")[0].removeprefix("test_").replace("_", "-") for part in Path(path).parts[2:]]
     own = [name for name in _sources() for word in words if word == name or word.startswith(f"{name}-")]

@@ -295,15 +295,19 @@ def test_the_index_selects_and_decides_as_the_records_do(releases: dict[tuple[st
 
 
 def test_all_that_is_written_about_a_patch_is_found_under_its_name() -> None:
-    """One rule: the scenario and the tests are named after the patch; several test files have its name in front."""
+    """One rule: the folder has the patch's name, and so have the scenario and the tests in it, at least in front."""
     names = {patch.name.replace("-", "_") for patch in all_patches()}
-    tests = {path.stem.removeprefix("test_") for path in (ROOT / "tests" / "patches").glob("test_*.py")}
-    assert names - tests == set()
-    assert {test for test in tests if not any(f"{test}_".startswith(f"{name}_") for name in names)} == set()
-    assert names - {path.stem for path in (ROOT / "tests" / "scenarios").glob("*.py")} == set()
-    for test in tests:
-        stated = {proof.patch for proof in getattr(importlib.import_module(f"tests.patches.test_{test}"), "PROOFS", ())}
-        assert stated <= {test.replace("_", "-")}, f"tests/patches/test_{test}.py states proofs of {stated}"
+    folder = ROOT / "tests" / "patches"
+    tests = list(folder.glob("*/test_*.py"))
+    assert {path.parent.name for path in (*tests, *folder.glob("test_*.py"))} == names
+    for name in names:
+        assert {f"{name}.py", f"test_{name}.py"} <= {path.name for path in (folder / name).iterdir()}, name
+    for path in tests:
+        name = path.parent.name
+        assert f"{path.stem}_".startswith(f"test_{name}_"), path
+        module = importlib.import_module(f"tests.patches.{name}.{path.stem}")
+        stated = {proof.patch for proof in getattr(module, "PROOFS", ())}
+        assert stated <= {name.replace("_", "-")}, f"{path} states proofs of {stated}"
 
 
 def test_patches_that_share_a_target_say_which_comes_first() -> None:

@@ -21,7 +21,7 @@ from packaging.version import Version
 
 from tests.equivalence.proof import Proof
 from tests.support import arms, old_torch
-from tests.support.arms import SCENARIOS, Arm, Result
+from tests.support.arms import PATCHES, Arm, Result
 
 import _diffs  # isort: skip  (tests.support.arms has put scripts/ on the path)
 import _fork  # isort: skip
@@ -30,7 +30,6 @@ from lightning_patches import patches as catalogue
 from lightning_patches.engine import gate
 from lightning_patches.patch import Patch
 
-TESTS = Path(__file__).resolve().parents[1] / "patches"
 TIMEOUT = 240.0
 Role = Literal["before", "affected", "fixed", "newest"]
 Run = Callable[..., Result]
@@ -65,8 +64,9 @@ class Boundary:
 def proofs() -> tuple[Proof, ...]:
     """The cases of all patches, as their tests state them, in the order of the patches' names."""
     found: list[Proof] = []
-    for path in sorted(TESTS.glob("test_*.py")):
-        found += getattr(importlib.import_module(f"tests.patches.{path.stem}"), "PROOFS", ())
+    for path in sorted(PATCHES.glob("*/test_*.py")):
+        module = importlib.import_module(f"tests.patches.{path.parent.name}.{path.stem}")
+        found += getattr(module, "PROOFS", ())
     return tuple(sorted(found, key=lambda proof: proof.patch))
 
 
@@ -85,7 +85,8 @@ def unproven() -> list[str]:
     missing = []
     for patch in catalogue.all_patches():
         lacks = []
-        if not (SCENARIOS / f"{patch.name.replace('-', '_')}.py").exists():
+        own = patch.name.replace("-", "_")
+        if not (PATCHES / own / f"{own}.py").exists():
             lacks.append("a scenario")
         if patch.name not in expected and patch.affected_2x and not patch.warns:
             lacks.append("an expectation")

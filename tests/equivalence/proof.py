@@ -1,7 +1,7 @@
 """What a scenario has to show: the bug in the stock arm, and what the other arms must agree on.
 
 Each case of a scenario that takes part in the equivalence is a :class:`Proof`. The proofs stand in ``PROOFS`` of the
-patch's test, ``tests/patches/test_*.py``. A patch without one is not proven, and a test says so.
+patch's test, ``tests/patches/*/test_*.py``. A patch without one is not proven, and a test says so.
 """
 
 from __future__ import annotations

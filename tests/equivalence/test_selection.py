@@ -53,7 +53,7 @@ def test_every_patch_is_seen_on_its_newest_affected_release(monkeypatch):
 def test_a_changed_patch_is_seen_everywhere(monkeypatch):
     items = [
         *items_of("fit-resets-should-stop", "logged-metrics-device"),
-        Item("patches/test_fit_resets_should_stop.py", "a"),
+        Item("patches/fit_resets_should_stop/test_more.py", "a"),
     ]
     of_patch = chosen(items, monkeypatch, "upstream/diffs/fit-resets-should-stop.patch")
     assert len(of_patch) == len(items_of("fit-resets-should-stop")) + 1 + 1
@@ -64,7 +64,7 @@ def test_other_tests_have_their_turn_unless_their_file_has_changed(monkeypatch):
         Item("unit/test_gate.py", "a"),
         Item("unit/test_gate.py", "b", slow=True),
         Item("activation/test_run.py", "a"),
-        Item("patches/test_align_devices.py", "a"),
+        Item("patches/align_devices/test_align_devices.py", "a"),
     ]
     assert chosen(items, monkeypatch) == items[:1]
     assert chosen(items, monkeypatch, "tests/activation/test_run.py") == [items[0], items[2]]
@@ -74,8 +74,8 @@ def test_other_tests_have_their_turn_unless_their_file_has_changed(monkeypatch):
     ("path", "patches"),
     [
         ("lightning_patches/patches/loops/fit_resets_should_stop.py", {"fit-resets-should-stop"}),
-        ("tests/patches/test_import_without_pkg_resources_1x.py", {"import-without-pkg-resources"}),
-        ("tests/patches/fit_resets_should_stop/test_more.py", {"fit-resets-should-stop"}),
+        ("tests/patches/align_devices/test_align_devices_spawn.py", {"align-devices"}),
+        ("tests/patches/own_checkpoint_load/checkpoint_of_program.py", {"own-checkpoint-load"}),
         ("upstream/diffs/compiled-log.2.1.0.patch", {"compiled-log"}),
         ("lightning_patches/engine/gate.py", set()),
     ],

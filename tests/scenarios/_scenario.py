@@ -25,6 +25,14 @@ import torch
 NAMESPACE = os.environ.get("SCENARIO_NAMESPACE", "lightning")
 CASE = os.environ.get("SCENARIO_CASE", "")
 ONE_CARD = os.environ.get("SCENARIO_ONE_CARD") == "1"
+QUIET = {
+    "logger": False,
+    "enable_checkpointing": False,
+    "enable_progress_bar": False,
+    "enable_model_summary": False,
+    "default_root_dir": os.environ.get("SCENARIO_OUT", tempfile.gettempdir()),
+}
+"""Options of a Trainer that writes nothing."""
 torch.set_num_threads(1)
 warnings.filterwarnings("ignore", message=".*pkg_resources.*")
 
@@ -53,14 +61,7 @@ def trainer(**options: Any) -> Any:
         strategy = pytorch("strategies").DDPStrategy(parallel_devices=[card, card], process_group_backend="cuda:gloo")
         options = {**options, "devices": "auto", "strategy": strategy}
         torch.distributed.get_backend = lambda group=None: "gloo"
-    quiet = {
-        "logger": False,
-        "enable_checkpointing": False,
-        "enable_progress_bar": False,
-        "enable_model_summary": False,
-        "default_root_dir": os.environ.get("SCENARIO_OUT", tempfile.gettempdir()),
-    }
-    return pytorch().Trainer(**{**quiet, **options})
+    return pytorch().Trainer(**{**QUIET, **options})
 
 
 @atexit.register

@@ -26,7 +26,9 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
 import _releases
 
+PATCHES = ROOT / "tests" / "patches"
 SCENARIOS = ROOT / "tests" / "scenarios"
+"""Where programs of no single patch are, and what several programs import."""
 SIMULATED_CUDA_SITE = ROOT / "tests" / "simulated_cuda" / "site"
 DEVICE = "LIGHTNING_PATCHES_TEST_DEVICE"
 LAUNCHER_VARIABLES = ("RANK", "LOCAL_RANK", "NODE_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
@@ -89,12 +91,12 @@ def run(
     fresh: bool = False,
     old_torch: bool = False,
 ) -> Result:
-    """Run ``tests/scenarios/<scenario>.py`` in ``arm``, with nothing left running afterwards.
+    """Run ``tests/patches/*/<scenario>.py`` in ``arm``, with nothing left running afterwards.
 
     What this process has run before is not run again: several tests ask for the same arm.
 
     Args:
-        scenario: the program's name.
+        scenario: the program's name; one of no single patch is in ``tests/scenarios``.
         arm: where it runs.
         case: handed to the program as ``CASE``.
         simulated_cuda: two simulated CUDA devices and backend "nccl" (see ``tests/simulated_cuda``). With the variable
@@ -131,7 +133,8 @@ def _run(
         variables = environment_of(arm, simulated_cuda, toggle)
         variables.update(SCENARIO_CASE=case, SCENARIO_OUT=out, SCENARIO_SHIM="1" if arm.shim else "0")
         variables.update(environment)
-        program = SCENARIOS / f"{scenario}.py"
+        variables["PYTHONPATH"] += f"{os.pathsep}{SCENARIOS}"
+        program = program_of(scenario)
         if old_torch:
             python = old.find().python
             assert python is not None, old.find().reason
@@ -143,6 +146,12 @@ def _run(
             status, output = preloaded(simulated_cuda, arm.python).execute(program, variables, timeout, cwd=out)
         found = {int(p.stem[4:]): json.loads(p.read_text()) for p in Path(out).glob("rank*.json")}
         return Result(status, output, [found[rank] for rank in sorted(found)])
+
+
+def program_of(scenario: str) -> Path:
+    found = [*PATCHES.glob(f"*/{scenario}.py"), *SCENARIOS.glob(f"{scenario}.py")]
+    assert len(found) == 1, f"programs of the name {scenario}: {found}"
+    return found[0]
 
 
 @cache

@@ -164,7 +164,7 @@ class TestTest:
         script = load("test")
         monkeypatch.setenv("CXX", "no-such-compiler")
         assert script.why_not(["tests/unit", "-q"]) == ""
-        for arguments in ([], ["-x"], ["tests/simulated_cuda"], ["tests/patches/test_align_devices.py"]):
+        for arguments in ([], ["-x"], ["tests/simulated_cuda"], ["tests/patches/align_devices"]):
             assert "Install g++" in script.why_not(arguments)
 
     def test_what_is_run_without_arguments(self) -> None:

@@ -1,0 +1,68 @@
+"""PR 20221: LightningCLI, and both the model and the datamodule save their hyperparameters.
+
+Cases: ``both``, ``model`` (only the model saves them), ``unlogged`` (both, those of the datamodule with
+``logger=False``), ``by hand`` (both, without LightningCLI), ``conflict`` (the same, and a value of the one is not that
+of the other).
+"""
+
+import os
+
+import _scenario as scenario
+import torch
+
+pl = scenario.pytorch()
+
+
+class Model(scenario.pytorch("demos.boring_classes").BoringModel):
+    def __init__(self, width: int = 2, **named):
+        super().__init__()
+        self.save_hyperparameters()
+
+
+class Data(pl.LightningDataModule):
+    def __init__(self, batch_size: int = 1, **named):
+        super().__init__()
+        if scenario.CASE != "model":
+            self.save_hyperparameters(logger=scenario.CASE != "unlogged")
+
+    def train_dataloader(self):
+        return torch.utils.data.DataLoader(torch.zeros(2, 32))
+
+
+class Logger(scenario.pytorch("loggers").CSVLogger):
+    logged = None
+
+    def log_hyperparams(self, params):
+        Logger.logged = {**params}
+        super().log_hyperparams(params)
+
+
+def fit():
+    directory = os.environ.get("SCENARIO_OUT", ".")
+    options = {
+        **scenario.QUIET,
+        "accelerator": "cpu",
+        "max_steps": 1,
+        "limit_val_batches": 0,
+        "logger": Logger(directory),
+    }
+    if scenario.CASE in ("both", "model", "unlogged"):
+        options["logger"] = {"class_path": "__main__.Logger", "init_args": {"save_dir": directory}}
+        scenario.pytorch("cli").LightningCLI(
+            save_config_callback=None,
+            trainer_defaults=options,
+            args=["fit", "--model=__main__.Model", "--data=__main__.Data"],
+        )
+        return
+    conflict = scenario.CASE == "conflict"
+    data = Data(width=3) if conflict else Data()
+    pl.Trainer(**options).fit(Model(), datamodule=data)
+
+
+if __name__ == "__main__":
+    error = None
+    try:
+        fit()
+    except RuntimeError as raised:
+        error = f"{type(raised).__name__}: {raised}"
+    scenario.observe(error=error, logged=Logger.logged)

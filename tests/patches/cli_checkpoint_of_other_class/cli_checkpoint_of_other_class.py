@@ -1,0 +1,63 @@
+"""Issue 21255: LightningCLI is given a checkpoint whose model has saved what its own does not take.
+
+Cases: ``other`` (a model that takes one of two), ``none`` (one that takes nothing), ``same`` (the model that was
+trained), ``wrong`` (one that takes both, of another type). With ``-stripped`` behind it, the hyperparameters that the
+model does not take have been taken out of the checkpoint.
+"""
+
+import contextlib
+import io
+
+import _scenario as scenario
+import torch
+
+LightningCLI = scenario.pytorch("cli").LightningCLI
+CASE, STRIPPED, _ = scenario.CASE.partition("-stripped")
+
+
+class Trained(scenario.pytorch("demos.boring_classes").BoringModel):
+    def __init__(self, width: int = 2, lr: float = 0.1):
+        super().__init__()
+        self.save_hyperparameters()
+        self.width = width
+
+
+class Other(scenario.pytorch("demos.boring_classes").BoringModel):
+    def __init__(self, width: int = 2):
+        super().__init__()
+        self.width = width
+
+
+class TakesNothing(scenario.pytorch("demos.boring_classes").BoringModel):
+    def __init__(self):
+        super().__init__()
+
+
+class Wrong(scenario.pytorch("demos.boring_classes").BoringModel):
+    def __init__(self, width: bool = True):
+        super().__init__()
+        self.width = width
+
+
+def command(model, *arguments):
+    limits = {"accelerator": "cpu", "max_steps": 1, "limit_val_batches": 1, "num_sanity_val_steps": 0}
+    defaults = {**scenario.QUIET, "enable_checkpointing": True, **limits}
+    return LightningCLI(model, save_config_callback=None, trainer_defaults=defaults, args=list(arguments))
+
+
+if __name__ == "__main__":
+    path = command(Trained, "fit", "--model.width=5").trainer.checkpoint_callback.best_model_path
+    if STRIPPED:
+        content = torch.load(path, weights_only=True)
+        for name in ("lr", "width") if CASE == "none" else ("lr",):
+            del content["hyper_parameters"][name]
+        torch.save(content, path)
+    model = {"other": Other, "none": TakesNothing, "same": Trained, "wrong": Wrong}[CASE]
+    made, failed, said = None, None, io.StringIO()
+    with scenario.observing_warnings():
+        try:
+            with contextlib.redirect_stderr(said):
+                made = command(model, "validate", f"--ckpt_path={path}").model
+        except SystemExit:
+            failed = "Parsing of ckpt_path hyperparameters failed!" in said.getvalue()
+    scenario.observe(failed=failed, made=made and type(made).__name__, width=getattr(made, "width", None))

@@ -1,0 +1,19 @@
+"""PR 18056: with --seed_everything=true the configuration that is saved has no seed."""
+
+import os
+
+import _scenario as scenario
+import yaml
+
+pl = scenario.pytorch()
+
+if __name__ == "__main__":
+    os.environ["PL_GLOBAL_SEED"] = "7"  # what "drawn at random" is, where it is set
+    scenario.pytorch("cli").LightningCLI(
+        scenario.pytorch("demos.boring_classes").BoringModel,
+        trainer_defaults={**scenario.QUIET, "accelerator": "cpu", "max_steps": 1, "limit_val_batches": 0},
+        args=["fit", f"--seed_everything={'3' if scenario.CASE == 'given' else 'true'}"],
+    )
+    with open(os.path.join(scenario.QUIET["default_root_dir"], "config.yaml")) as file:
+        saved = yaml.safe_load(file)
+    scenario.observe(seed=saved["seed_everything"])

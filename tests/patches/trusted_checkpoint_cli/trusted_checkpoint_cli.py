@@ -1,0 +1,96 @@
+"""LightningCLI is given a checkpoint that holds an object of the user's own class, in what the model puts into it.
+
+CASE "elsewhere": the file does not lie in the directory that is trusted. CASE "allowed": the script allows the class,
+and trusts no directory. CASE "calls": the file calls a function as it is read. CASE "plain": the file holds no objects.
+CASE "swapped": it is a link from elsewhere to the trusted file, which somebody turns to a file of theirs once the first
+has been looked into. CASE "whole": the Trainer then loads the file as well, which is another patch's concern.
+"""
+
+import sys
+from pathlib import Path
+
+import _scenario as scenario
+import torch
+
+pl = scenario.pytorch()
+BoringModel = scenario.pytorch("demos.boring_classes").BoringModel
+
+
+class Options:
+    width = 3
+
+
+class Caller:
+    def __reduce__(self):
+        return Path.mkdir, (Path("called"),)
+
+
+class Model(BoringModel):
+    def __init__(self, width: int = 2):
+        super().__init__()
+        self.save_hyperparameters()
+        self.width = width
+
+
+class Parsed(pl.Trainer):
+    def test(self, model=None, dataloaders=None, ckpt_path=None, verbose=True, datamodule=None):
+        """The command line is what this is about."""
+
+
+def turn_once_seen(link, other):
+    """As somebody does it who has waited for the moment between the look at the file and its load."""
+    look = torch.serialization.get_unsafe_globals_in_checkpoint
+
+    def get_unsafe_globals_in_checkpoint(file):
+        seen = look(file)
+        link.unlink()
+        link.symlink_to(other)
+        return seen
+
+    torch.serialization.get_unsafe_globals_in_checkpoint = get_unsafe_globals_in_checkpoint
+
+
+def trust(directory):
+    """As a user of the package, or of a fork, says it."""
+    if "lightning_patches" in sys.modules:
+        sys.modules["lightning_patches"].trust_checkpoints(directory)
+    else:
+        getattr(scenario.pytorch("cli"), "trusted_directories", []).append(str(directory))
+
+
+if __name__ == "__main__":
+    directory, elsewhere = Path("runs").absolute(), Path("other").absolute()
+    directory.mkdir()
+    elsewhere.mkdir()
+    path = (elsewhere if scenario.CASE == "elsewhere" else directory) / "model.ckpt"
+    first = scenario.trainer(accelerator="cpu", max_steps=1, limit_val_batches=0)
+    first.fit(Model(5))
+    first.save_checkpoint(path)
+    content = torch.load(path, weights_only=False)
+    if scenario.CASE != "plain":
+        content["of_the_model"] = Caller() if scenario.CASE == "calls" else Options()
+    torch.save(content, path)
+    if scenario.CASE == "swapped":
+        theirs, trusted, path = elsewhere / "theirs.ckpt", path, elsewhere / "link.ckpt"
+        torch.save({**content, "hyper_parameters": {"width": 7}}, theirs)
+        path.symlink_to(trusted)
+        turn_once_seen(path, theirs)
+    if scenario.CASE == "allowed":
+        torch.serialization.add_safe_globals([Options])
+    else:
+        trust(directory)
+    with scenario.observing_errors(), scenario.observing_warnings():
+        try:
+            cli = scenario.pytorch("cli").LightningCLI(
+                Model,
+                trainer_class=pl.Trainer if scenario.CASE == "whole" else Parsed,
+                save_config_callback=None,
+                trainer_defaults={**scenario.QUIET, "accelerator": "cpu", "limit_test_batches": 1},
+                args=["test", f"--ckpt_path={path}"],
+            )
+            scenario.observe(width=cli.model.width)
+        finally:
+            scenario.observe(
+                called=Path("called").exists(),
+                allowed=[one.__name__ for one in torch.serialization.get_safe_globals() if one is Options],
+            )
