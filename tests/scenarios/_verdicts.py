@@ -12,7 +12,8 @@ from lightning_patches.engine import distributions
 if __name__ == "__main__":
     for patch in patches.all_patches():
         for target in patch.targets:
-            with contextlib.suppress(ImportError):  # a module that this release does not have yet, or any more
+            # a module that this release does not have yet or any more; a part that is in the other namespace only
+            with contextlib.suppress(ImportError, KeyError):
                 importlib.import_module(distributions.module_name(scenario.NAMESPACE, target.module))
     entries = [entry for entry in lightning_patches.report() if entry.namespace == scenario.NAMESPACE]
     scenario.observe(verdicts={entry.patch: [entry.verdict, entry.reason] for entry in entries})
