@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import _diffs
+from pathlib import Path
 
 from lightning_patches import patches as catalogue
 from lightning_patches.cli import _records
+from lightning_patches.fork import diffs as _diffs
 from lightning_patches.patch import GROUPS, Patch
 
-TESTS = sorted((_diffs.ROOT / "tests" / "patches").glob("test_*.py"))
+TESTS = sorted((Path(__file__).resolve().parents[1] / "tests" / "patches").glob("test_*.py"))
 HEAD = """\
 # The patches
 

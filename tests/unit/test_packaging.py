@@ -10,7 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from lightning_patches.fork import diffs, wheel
 from tests.support.arms import ROOT
+
+import _releases  # isort: skip
 
 pytest.importorskip("setuptools")
 
@@ -35,6 +38,20 @@ def test_what_is_installed_shows_the_diffs(copy: Path, tmp_path: Path) -> None:
     assert done.returncode == 0, done
     diff = (ROOT / "upstream" / "diffs" / "logged-metrics-device.patch").read_text()
     assert f"upstream/diffs/logged-metrics-device.patch\n\n{diff}" in done.stdout
+
+
+def test_what_is_installed_builds_the_fork(copy: Path, tmp_path: Path) -> None:
+    setup(copy, "build", f"--build-lib={tmp_path}")
+    official = _releases.wheel("pytorch-lightning", "2.2.5")
+    command = ["fork", str(official), "--output", str(tmp_path / "dist")]
+    program = f"import sys; from lightning_patches.cli import main; sys.exit(main({command!r}))"
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done
+    (built,) = (tmp_path / "dist").iterdir()
+    ours = wheel.write_wheel(wheel.make(official, wheel.default_set()), tmp_path / "of the checkout")
+    assert built.name == ours.name == f"pytorch_lightning-2.2.5+patches.{diffs.NUMBER}-py3-none-any.whl"
+    assert built.read_bytes() == ours.read_bytes()
+    assert f"pip install --no-deps {built}\n" in done.stdout
 
 
 def test_two_builds_of_one_tree_are_the_same_bytes(copy: Path, tmp_path: Path) -> None:
