@@ -47,6 +47,8 @@ __all__ = [
 def activate(spec: Optional[str] = None) -> None:
     """Apply patches to the Lightning that is imported, or will be. Importing this package has already called it.
 
+    A script that calls it makes use of its import, which linters then leave.
+
     Args:
         spec: a toggle as in ``LIGHTNING_PATCHES``; ``None`` reads the environment, where unset means the default set.
 
