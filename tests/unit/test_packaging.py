@@ -1,6 +1,7 @@
 """What is published: a source archive from which everything can be checked, and metadata that says where to turn."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -36,8 +37,9 @@ def test_what_is_installed_shows_the_diffs(copy: Path, tmp_path: Path) -> None:
     program = "import sys; from lightning_patches.cli import main; sys.exit(main(['show', '19813']))"
     done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=100)
     assert done.returncode == 0, done
+    (named,) = re.findall(r"^  (/.*\.patch)$", done.stdout, re.M)
     diff = (ROOT / "upstream" / "diffs" / "logged-metrics-device.patch").read_text()
-    assert f"upstream/diffs/logged-metrics-device.patch\n\n{diff}" in done.stdout
+    assert Path(named).read_text() == diff and f"{named}\n\n{diff}" in done.stdout
 
 
 def test_what_is_installed_builds_the_fork(copy: Path, tmp_path: Path) -> None:
