@@ -112,6 +112,8 @@ def test_source_archive(copy: Path) -> None:
 
 
 def test_what_is_published_says_where_it_comes_from(copy: Path, tmp_path: Path) -> None:
+    if PLACEHOLDER not in (ROOT / "setup.cfg").read_text():
+        pytest.skip("this is a source archive, in which the address stands already")
     url = "https://example.org/somebody/some-name"
     tree = Path(shutil.copytree(copy, tmp_path / "tree", ignore=shutil.ignore_patterns("dist")))
     build_release().fill_in(tree, url)
@@ -152,7 +154,7 @@ def test_conda_recipe_says_what_setup_cfg_says() -> None:
     settings.read(ROOT / "setup.cfg")
     recipe = yaml.safe_load((ROOT / "upstream" / "conda" / "meta.yaml").read_text())
     assert recipe["package"] == {"name": settings["metadata"]["name"], "version": lightning_patches.__version__}
-    assert recipe["about"]["home"] == settings["metadata"]["url"] == PLACEHOLDER
+    assert recipe["about"]["home"] == settings["metadata"]["url"]
     assert recipe["about"]["summary"] == settings["metadata"]["description"]
     assert recipe["about"]["license"] == settings["metadata"]["license"]
     needs = settings["options"]["install_requires"].split() + ["python" + settings["options"]["python_requires"]]
