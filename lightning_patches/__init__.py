@@ -47,8 +47,12 @@ __all__ = [
 def activate(spec: Optional[str] = None) -> None:
     """Apply patches to the Lightning that is imported, or will be. Importing this package has already called it.
 
+    A script that calls it makes use of its import, which linters then leave.
+
     Args:
         spec: a toggle as in ``LIGHTNING_PATCHES``; ``None`` reads the environment, where unset means the default set.
+            It replaces what was selected before, by the import or the environment: ``"19813"`` leaves that patch alone,
+            ``"default,19813"`` adds it to the default set. Where patches are lost so, one line says it.
 
     Raises:
         TypeError: ``spec`` is not a text.
@@ -69,6 +73,9 @@ def deactivate() -> list[str]:
 
 def report() -> Report:
     """The verdict on every patch in every installed Lightning, asked of the live objects. Imports no Lightning.
+
+    It is what the command ``lightning-patches status`` shows of a program that is not running yet. The command
+    ``lightning-patches report`` writes something else, a block for a bug report.
 
     Returns:
         A list of :class:`lightning_patches.engine.verdicts.Entry`, which a notebook shows as a table.

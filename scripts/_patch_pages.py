@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import _diffs
-
 from lightning_patches import patches as catalogue
 from lightning_patches.cli import _records
+from lightning_patches.fork import diffs as _diffs
 from lightning_patches.patch import GROUPS, Patch
 
 HEAD = """\

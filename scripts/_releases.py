@@ -17,14 +17,14 @@ from pathlib import Path
 from typing import Callable, Iterator, Optional
 
 ROOT = Path(__file__).resolve().parents[1]
-LOCK = ROOT / "upstream" / "releases.lock"
+LOCK = ROOT / "lightning_patches" / "fork" / "releases.lock"
 DISTRIBUTIONS = ("lightning", "pytorch-lightning")
 NAMESPACES = {"lightning": "lightning", "pytorch-lightning": "pytorch_lightning"}
 
 
 @dataclass(frozen=True)
 class Release:
-    """One line of ``upstream/releases.lock``; ``sha256`` is empty for a forbidden release."""
+    """One line of ``releases.lock``; ``sha256`` is empty for a forbidden release."""
 
     distribution: str
     version: str

@@ -20,13 +20,13 @@ from typing import Any, Optional
 from packaging.version import Version
 
 from lightning_patches.engine import gate
+from lightning_patches.fork import diffs as _diffs
 from tests.equivalence import boundaries
 from tests.equivalence.proof import Proof
 from tests.support import pythons
 from tests.support.arms import ROOT, Arm, Result, run
 
-import _diffs  # isort: skip  (tests.support.arms has put scripts/ on the path)
-import _releases  # isort: skip
+import _releases  # isort: skip  (tests.support.arms has put scripts/ on the path)
 
 DISTRIBUTION = "pytorch-lightning"
 """It has the same code as ``lightning``, and can be imported from 2.0.0 on."""

@@ -68,13 +68,30 @@ def activate(spec: Optional[str]) -> None:
     text = os.environ.get(VARIABLE) if spec is None else spec
     try:
         if text is not None and not are_plain(text):
-            _selection(text)  # an unknown item is reported now, not when Lightning is imported
+            selection = _selection(text)  # an unknown item is reported now, not when Lightning is imported
+            if spec is not None:
+                _say_what_is_lost(spec, selection)
         if any(root in sys.modules for root in hooks.ROOT_PACKAGES) or (_patcher is not None and _patcher.active):
             _fire(spec)
         else:
             _arm(_Armed(spec, tolerant=False))
     except ImportError as error:
         _go_without(error, text)
+
+
+def _say_what_is_lost(spec: str, selection: Selection) -> None:
+    """``activate("19813")`` after the import is meant to add a patch by many, and leaves it alone."""
+    before = _patcher.selection if _patcher is not None and _patcher.active else outlook()
+    added = _selection(f"default,{spec}").names
+    lost = (before.names if before is not None else frozenset()) & (added - selection.names)
+    if lost and not selection.quiet:
+        from lightning_patches import notices
+
+        notices.notice_once(
+            "lost",
+            f"activate({spec!r}) replaces the selection; patches that are off now: {len(lost)}. "
+            f"activate({'default,' + spec!r}) keeps them.",
+        )
 
 
 def _arm(armed: _Armed) -> None:

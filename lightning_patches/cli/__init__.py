@@ -53,7 +53,7 @@ exit status:
   3  `audit` was asked about a release that it does not know"""
 _COMPLETION = """
 
-completion, with `pip install "lightning-patches[completion]"`; in bash and zsh, and in fish:
+completion, with `pip install argcomplete` beside this package; in bash and zsh, and in fish:
   eval "$(register-python-argcomplete lightning-patches)"
   register-python-argcomplete --shell fish lightning-patches | source"""
 
@@ -164,7 +164,7 @@ def _run(arguments: list[str]) -> int:
 
 
 def _complete() -> None:
-    """Answer the shell, if the extra ``completion`` is installed."""
+    """Answer the shell, if argcomplete is installed."""
     try:
         argcomplete = importlib.import_module("argcomplete")
     except ModuleNotFoundError:

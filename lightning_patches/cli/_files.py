@@ -110,7 +110,7 @@ def parse_toml(text: str) -> Any:
     Raises:
         UsageError: nothing is installed that reads it.
     """
-    toml = _library("TOML", "Python 3.11 or `pip install tomli`", "tomllib", "tomli")
+    toml = _library("TOML", "use Python 3.11, or `pip install tomli`", "tomllib", "tomli")
     for line in text.splitlines():
         # For a key of many parts the parser takes the square of their number.
         keys = re.split(r"[^\w.\s'-]", re.sub(r'"[^"\\]*(?:\\.[^"\\]*)*"?', "", line))
@@ -153,4 +153,4 @@ def _library(format_: str, remedy: str, *names: str) -> Any:
             return importlib.import_module(name)
         except ModuleNotFoundError:
             continue
-    raise UsageError(f"reading {format_} needs {remedy}, which comes with the extra: lightning-patches[audit].")
+    raise UsageError(f"to read {format_}, {remedy} beside lightning-patches.")

@@ -12,6 +12,7 @@ from typing import Any, Optional, Union
 from lightning_patches import patches as catalogue
 from lightning_patches.cli import UsageError
 from lightning_patches.engine import fingerprints, gate
+from lightning_patches.fork import DIFFS
 from lightning_patches.patch import GROUPS, Patch
 from lightning_patches.unpatched import Unpatched
 
@@ -97,19 +98,11 @@ def complete(argument: argparse.Action) -> None:
     setattr(argument, "completer", lambda **_: [patch.name for patch in catalogue.all_patches()])  # noqa: B010
 
 
-def checkout() -> Optional[Path]:
-    """The source checkout that this package runs from; ``None`` for an installed wheel."""
-    root = Path(__file__).resolve().parents[2]
-    return root if (root / "setup.cfg").is_file() and (root / "upstream").is_dir() else None
-
-
 def diffs(patch: Patch) -> list[Path]:
     """The patch's diffs, ``<name>*.patch``, of ``upstream/diffs``, which a wheel has in the package."""
-    root = checkout()
-    folder = root / "upstream" / "diffs" if root is not None else Path(__file__).resolve().parents[1] / "diffs"
     names = [other.name for other in catalogue.all_patches()]
     found = []
-    for path in sorted(folder.glob(f"{patch.name}*.patch")):
+    for path in sorted(DIFFS.glob(f"{patch.name}*.patch")):
         # "a-b.patch" belongs to the patch "a-b" if there is one, and to "a" otherwise.
         owner = max((name for name in names if path.name.startswith(name)), key=len)
         if owner == patch.name:

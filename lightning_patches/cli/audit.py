@@ -508,6 +508,12 @@ def _write(audited: list[Audited], setting: _settings.Toggle, args: argparse.Nam
             _output.write(_output.paragraph(f"in: {places}"))
         for note in dict.fromkeys(note for each in (one, *others) for note in each.notes):
             _output.write(_output.paragraph(f"note: {note}."))
+        if _is_beside(one, audited) and not args.all:
+            pinned = f"{one.distribution}=={one.version}"
+            _output.write(
+                _output.paragraph(f"Scripts that import pytorch_lightning: `lightning-patches audit {pinned}`.")
+            )
+            continue
         shown = [bug for bug in one.bugs if args.all or not bug.covered]
         if shown:
             _output.write()
@@ -531,6 +537,12 @@ def _write(audited: list[Audited], setting: _settings.Toggle, args: argparse.Nam
     when = "is not set: the default set counts as applied" if setting.value is None else f"is {setting.value!r}"
     hidden = "" if args.all else " `--all` lists what the patches mend, too."
     _output.write(_output.paragraph(f"{toggle.VARIABLE} {when}. `lightning-patches show BUG` tells more.{hidden}"))
+
+
+def _is_beside(one: Audited, audited: list[Audited]) -> bool:
+    """Whether it is only what `pip install lightning` installs beside lightning: few scripts import it."""
+    installed = [each.distribution for each in audited if each.requirement is None]
+    return one.requirement is None and one.distribution == "pytorch-lightning" and "lightning" in installed
 
 
 def advice(one: Audited) -> str:

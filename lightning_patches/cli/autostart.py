@@ -13,7 +13,7 @@ directory of that user alone.
 
 In an image, a conda environment or a cluster's module, three lines do it for all users:
 
-  pip install /path/to/this/checkout    # beside the Lightning that is there
+  pip install FILE.whl                  # or a checkout; beside the Lightning that is there
   lightning-patches autostart enable    # refused in a system Python and in a read-only directory
   export LIGHTNING_PATCHES=1            # ENV in a Dockerfile, `conda env config vars set`, setenv in a module
 

@@ -1,5 +1,7 @@
 """Write a block for a bug report: what is installed, and what the patches do with it.
 
+`lightning_patches.report()` in Python is something else: the verdicts, as `lightning-patches status` shows them.
+
 It holds no path and no name of a host, user or script, and of the environment only LIGHTNING_PATCHES. Read it before
 you paste it all the same.
 """

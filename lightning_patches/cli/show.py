@@ -5,8 +5,8 @@ With --json, one object: schema (1), others (what has no patch: name, numbers, t
 record for each that the name or number stands for: name, title, group, default, affected (version specifiers),
 affected_releases, fixed_in (null for none), merged (fixed on upstream's master, in no release yet), issues,
 pull_requests, commit, tests, summary, symptoms, error, targets (location, adds, since, before), witnesses, note,
-warns_of, changes_results (kind, what; null for none), for_whom, signs, and diffs (path in the source archive, and
-text).
+warns_of, changes_results (kind, what; null for none), for_whom, signs, and diffs (path in the source archive,
+file here, and text).
 
 exit status: 0 it is known, 2 it is not.
 """
@@ -89,7 +89,10 @@ def _short_page(one: dict[str, Any]) -> str:
 def _diffs(patch: Patch, left_out: bool) -> list[dict[str, str]]:
     if left_out:
         return []
-    return [{"path": f"upstream/diffs/{path.name}", "text": path.read_text("utf-8")} for path in _records.diffs(patch)]
+    return [
+        {"path": f"upstream/diffs/{path.name}", "file": str(path), "text": path.read_text("utf-8")}
+        for path in _records.diffs(patch)
+    ]
 
 
 def _page(patch: Patch, with_diff: bool) -> str:
@@ -163,7 +166,5 @@ def _target(target: Target) -> str:
 def _diff_text(patch: Patch) -> str:
     paths = _records.diffs(patch)
     if not paths:
-        return _output.paragraph(f"None: there is no upstream/diffs/{patch.name}*.patch.", "  ")
-    return "\n".join(f"  upstream/diffs/{path.name}\n\n{path.read_text('utf-8').rstrip()}\n" for path in paths).rstrip(
-        "\n"
-    )
+        return _output.paragraph("There is none.", "  ")
+    return "\n".join(f"  {path}\n\n{path.read_text('utf-8').rstrip()}\n" for path in paths).rstrip("\n")

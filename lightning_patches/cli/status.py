@@ -14,6 +14,7 @@ With --json, one object; keys are only ever added:
                      for; empty if the toggle is in error
   suggested          [{patch, for_whom, signs}], opt-in patches that are not selected, and that the environment or the
                      script calls for
+  script             what `doctor` says of the import in the script of --script, [{check, severity, what, why, do}]
   summary            {namespace: {verdict: count}}
   fixes              {release: count}; what only warns does not count, nor what only some torch needs
   figures            {release: {known, default, opt_in, unmended}}, of the bugs that the release is known to have
@@ -38,6 +39,9 @@ import lightning_patches
 from lightning_patches import patches as catalogue
 from lightning_patches.cli import NOT_APPLIED, OK, USAGE, _figures, _files, _output, _records, autostart
 from lightning_patches.cli._settings import VERDICTS, Toggle, read_toggle, verdicts
+from lightning_patches.doctor import Finding, packages
+from lightning_patches.doctor.facts import Facts
+from lightning_patches.doctor.script import PATCHED, USED, Place, look_through
 from lightning_patches.engine import gate, toggle
 from lightning_patches.engine.installed import Installed, find_installed
 from lightning_patches.engine.verdicts import Entry, by_release, count_fixes, fixes_in_words
@@ -69,7 +73,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--script",
         metavar="FILE",
-        help="a training script, for which opt-in patches are suggested; it is read, not run",
+        help="a training script: whether its import of lightning_patches stays where it is, and which opt-in patches "
+        "suit it; it is read, not run",
     )
     parser.add_argument("--all", action="store_true", help="also what is not affected, or fixed upstream")
     parser.add_argument("--json", action="store_true", help="as JSON, with --all")
@@ -82,12 +87,13 @@ def run(args: argparse.Namespace) -> int:
     setting = read_toggle()
     found = verdicts(setting)
     suggested = _suggested(found, args.script)
+    looked = _looked(args.script)
     status = _exit_status(setting, installed, found)
     if args.json:
         chosen = _shown(found, argparse.Namespace(**{**vars(args), "all": True}))
-        _output.write_json(_document(installed, setting, chosen, suggested, status))
+        _output.write_json(_document(installed, setting, chosen, suggested, _about(looked), status))
     else:
-        _write(installed, setting, found, suggested, args)
+        _write(installed, setting, found, suggested, looked, args)
     return status
 
 
@@ -127,8 +133,27 @@ def _names_in(script: Optional[str]) -> set[str]:
     return {str(getattr(node, field)) for node in ast.walk(tree) for field in fields if hasattr(node, field)}
 
 
+def _looked(script: Optional[str]) -> tuple[Place, ...]:
+    if script is None:
+        return ()
+    source = _files.read(script, _files.MAX_SCRIPT)
+    with _files.parsing(script):
+        return tuple(look_through(source))
+
+
+def _about(looked: tuple[Place, ...]) -> list[Finding]:
+    """What there is to say of the import of ``lightning_patches`` in a script."""
+    facts = Facts(environment=dict(os.environ), autostart=autostart.is_enabled(), script=looked)
+    return list(packages.patches_import(facts))
+
+
 def _document(
-    installed: list[Installed], setting: Toggle, found: list[Entry], suggested: dict[Patch, list[str]], status: int
+    installed: list[Installed],
+    setting: Toggle,
+    found: list[Entry],
+    suggested: dict[Patch, list[str]],
+    about_script: list[Finding],
+    status: int,
 ) -> dict[str, Any]:
     patches = {patch.name: patch for patch in catalogue.all_patches()}
     selection = setting.selection
@@ -157,6 +182,7 @@ def _document(
         "suggested": [
             {"patch": patch.name, "for_whom": patch.opt_in, "signs": signs} for patch, signs in suggested.items()
         ],
+        "script": [finding.as_dict() for finding in about_script],
         "summary": _counts(found),
         "fixes": {release: count_fixes(of_release) for release, of_release in by_release(found).items()},
         "figures": {release: _known(of_release)._asdict() for release, of_release in by_release(found).items()},
@@ -177,9 +203,10 @@ def _write(
     setting: Toggle,
     found: list[Entry],
     suggested: dict[Patch, list[str]],
+    looked: tuple[Place, ...],
     args: argparse.Namespace,
 ) -> None:
-    _output.write(_output.styled(_output.paragraph(f"Do: {_what_to_do(installed, setting, found)}"), "bold"))
+    _output.write(_output.styled(_output.paragraph(f"Do: {_what_to_do(installed, setting, found, looked)}"), "bold"))
     _output.write()
     rows = [("lightning-patches", lightning_patches.__version__, _parent(os.path.dirname(lightning_patches.__file__)))]
     rows.append(("Python", _python_version(), sys.executable))
@@ -191,6 +218,8 @@ def _write(
     for one in installed:
         if one.note:
             _output.write(_output.paragraph(f"{'WARNING' if one.forbidden else 'note'}: {one.note}."))
+    for finding in _about(looked):
+        _output.write(_output.paragraph(f"{finding.severity}: {finding.what}. {finding.why} {finding.do}"))
     if not installed:
         _output.write("There is no Lightning in this environment: nothing to patch.")
     _output.write()
@@ -223,7 +252,7 @@ def _write(
         )
 
 
-def _what_to_do(installed: list[Installed], setting: Toggle, found: list[Entry]) -> str:
+def _what_to_do(installed: list[Installed], setting: Toggle, found: list[Entry], looked: tuple[Place, ...]) -> str:
     """One sentence, before all that can be known."""
     forbidden = next((one for one in installed if one.forbidden), None)
     if forbidden is not None:
@@ -239,6 +268,8 @@ def _what_to_do(installed: list[Installed], setting: Toggle, found: list[Entry])
         return "nothing: no patch is selected, or none is needed here."
     if autostart.is_enabled():
         return "nothing: programs of this environment are patched."
+    if any(kind in (PATCHED, USED) for kind, *_ in looked):
+        return "nothing: the script imports lightning_patches."
     return "`import lightning_patches` at the top of the script, or start it by `lightning-patches run`."
 
 

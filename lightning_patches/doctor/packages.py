@@ -8,6 +8,7 @@ from lightning_patches import patches as catalogue
 from lightning_patches.doctor import Finding, script
 from lightning_patches.doctor.facts import Facts
 from lightning_patches.engine import gate, toggle
+from lightning_patches.engine.words import asks_for_patches
 from lightning_patches.errors import ToggleError
 from lightning_patches.unpatched import ADVICE, ADVISORY
 
@@ -66,6 +67,26 @@ def pkg_resources(facts: Facts) -> Iterator[Finding]:
                     f"`import lightning_patches` before it, install setuptools<81, or move to Lightning "
                     f"{NO_PKG_RESOURCES_SINCE}.",
                 )
+
+
+def patches_import(facts: Facts) -> Iterator[Finding]:
+    """The script does not import ``lightning_patches``, or not so that it stays where it has to stand."""
+    spec = facts.environment.get(toggle.VARIABLE)
+    if (facts.autostart and spec) or (spec and not asks_for_patches(spec)):
+        return
+    why = {
+        script.UNPATCHED: "Unless `lightning-patches run` starts it, or a module of yours has the import, it trains "
+        "without the fixes, and nothing says so.",
+        script.LATE: 'All is mended but what happens while Lightning is imported: below Lightning 2.4.0, "No module '
+        "named 'pkg_resources'\".",
+        script.REMOVABLE: "`ruff --fix` deletes an import that nothing uses, and isort moves it below Lightning.",
+    }
+    for kind, _, text in facts.script:
+        if kind in why:
+            do = f"Write `{script.IMPORT}` above the imports of Lightning"
+            if kind != script.UNPATCHED:
+                do += ", or call `lightning_patches.activate()` below the imports, which every formatter leaves alone"
+            yield Finding("patches-import", "note", f"the script {text}", why[kind], f"{do}.")
 
 
 def _mended_here(facts: Facts) -> str:
@@ -161,6 +182,7 @@ CHECKS = (
     torch_unusable,
     pkg_resources,
     two_lightnings,
+    patches_import,
     pinned_packages,
     accelerate_launch,
     model_hooks,

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import Iterable, Iterator
+from typing import Iterable, Iterator, Tuple
+
+Place = Tuple[str, int, str]
+"""Kind, line and text."""
 
 TOUCHES_CUDA = "touches-cuda"
 FORKS = "forks"
 FILE_RENDEZVOUS = "file-rendezvous"
 PATCHED = "patched"
+UNPATCHED = "unpatched"
+USED = "used"
+LATE = "late"
+REMOVABLE = "removable"
+IMPORT = "import lightning_patches  # noqa: F401  # isort: skip"
+"""The import that linters and formatters leave where it is."""
 
 _TOUCHING = re.compile(
     r"torch\.cuda\.(?!is_available$|device_count$|manual_seed(?:_all)?$|amp\.|is_initialized$|Stream$|Event$)\w+"
@@ -18,14 +27,18 @@ _FORKING = ("ddp_fork", "ddp_notebook")
 _STARTS = ("Trainer", "Fabric")
 _SHOWN, _LONGEST, _PARTS = 20, 400, 10
 """Lines and bytes of a place that are shown, and the parts of a name that are looked at."""
+_OURS = ("lightning_patches",)
 _LIGHTNINGS = ("lightning", "pytorch_lightning", "lightning_fabric")
 
 
-def look_through(source: bytes) -> Iterator[tuple[str, int, str]]:
-    """``(kind, line, text)`` for each remarkable place.
+def look_through(source: bytes) -> Iterator[Place]:
+    """Each remarkable place.
 
     ``TOUCHES_CUDA`` is reported for what the script does by itself, outside of functions and classes, before it makes
-    its first Trainer or Fabric; ``PATCHED`` if it imports ``lightning_patches``, whatever happens, before Lightning.
+    its first Trainer or Fabric; ``PATCHED`` if it imports ``lightning_patches``, whatever happens, before Lightning;
+    ``USED`` if it does so below Lightning, and makes use of it; ``UNPATCHED`` if it imports Lightning, and nowhere
+    ``lightning_patches``. Of an import that the script does not use, ``LATE`` if it stands below Lightning, and
+    ``REMOVABLE`` if linters delete it or formatters move it.
 
     Raises:
         SyntaxError: it is not Python, or ``ValueError``.
@@ -33,9 +46,7 @@ def look_through(source: bytes) -> Iterator[tuple[str, int, str]]:
     """
     tree = ast.parse(source)
     lines = source.splitlines()
-    ours = min(_imports(_always(tree), ("lightning_patches",)), default=None)
-    if ours is not None and ours < min(_imports(_outside(tree), _LIGHTNINGS), default=(1 << 30, 0)):
-        yield PATCHED, ours[0], "import lightning_patches"
+    yield from _about_our_import(tree, lines)
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
     started = min((call.lineno for call in calls if _starts(call)), default=1 << 30)
     for node in _outside(tree):
@@ -53,6 +64,32 @@ def look_through(source: bytes) -> Iterator[tuple[str, int, str]]:
                     yield FORKS, node.lineno, _text(lines, node)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.startswith("file:///"):
             yield FILE_RENDEZVOUS, node.lineno, node.value
+
+
+def _about_our_import(tree: ast.Module, lines: list[bytes]) -> Iterator[Place]:
+    ours = min(_imports(_always(tree), _OURS), default=None)
+    theirs = min(_imports(_outside(tree), _LIGHTNINGS), default=None)
+    if ours is None:
+        if theirs is not None and not any(_imports(ast.walk(tree), _OURS)):
+            yield UNPATCHED, theirs[0], f"imports Lightning in line {theirs[0]}, and lightning_patches nowhere"
+        return
+    if theirs is None or ours < theirs:
+        yield PATCHED, ours[0], _OURS[0]
+    text, _, comment = lines[ours[0] - 1].decode("utf-8", "replace").partition("#")
+    is_used = any(isinstance(node, ast.Name) and node.id == _OURS[0] for node in ast.walk(tree))
+    if theirs is None:
+        return
+    if is_used or text.split() != ["import", *_OURS]:
+        if ours > theirs:
+            yield USED, ours[0], _OURS[0]
+        return
+    what = f"imports lightning_patches in line {ours[0]}"
+    if ours > theirs:
+        yield LATE, ours[0], f"{what}, below Lightning in line {theirs[0]}"
+    missing = [] if re.search(r"\bnoqa\b", comment, re.I) else ["`# noqa: F401`"]
+    missing += [] if re.search(rb"isort:\s*(skip|off)", b"\n".join(lines)) else ["`# isort: skip`"]
+    if missing:
+        yield REMOVABLE, ours[0], f"{what} without {' and '.join(missing)}"
 
 
 def _text(lines: list[bytes], node: ast.expr) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.support.arms import Arm, environment_of
+from tests.support.arms import ROOT, Arm, environment_of
 
 SUITE = """
 import lightning.pytorch, lightning_patches
@@ -25,16 +26,22 @@ def test_it_fails(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("by", ["option", "pyproject.toml"])
 @pytest.mark.parametrize("workers", [[], ["--numprocesses=1"]], ids=["one process", "xdist"])
-def test_the_patches_are_on_and_the_log_can_be_read(tmp_path: Path, workers: list[str]) -> None:
+def test_the_patches_are_on_and_the_log_can_be_read(tmp_path: Path, workers: list[str], by: str) -> None:
     (tmp_path / "test_suite.py").write_text(SUITE)
     variables = environment_of(Arm("lightning", "2.3.3"))
+
+    manual = (ROOT / "upstream" / "MANUAL.md").read_text()
+    settings = re.findall(r"^ +(\[tool\.pytest\.ini_options\])\n +(addopts = .*)\n", manual, re.M)
+    (tmp_path / "pyproject.toml").write_text("\n".join(settings[0]) + "\n" if by == "pyproject.toml" else "")
+    option = ["-p", "lightning_patches"] if by == "option" else []
 
     def python(*arguments: str) -> str:
         command = [sys.executable, "-m", *arguments]
         return subprocess.run(command, cwd=tmp_path, env=variables, capture_output=True, text=True, timeout=200).stdout
 
-    log = python("pytest", "-p", "lightning_patches", "--tb=native", "-p", "no:cacheprovider", *workers)
+    log = python("pytest", *option, "--tb=native", "-p", "no:cacheprovider", *workers)
     assert "1 failed, 1 passed" in log, log
     (tmp_path / "tests.log").write_text(log)
-    assert "found: trusted-checkpoint-load" in python("lightning_patches", "diagnose", "tests.log")
+    assert "Known bug trusted-checkpoint-load" in python("lightning_patches", "diagnose", "tests.log")

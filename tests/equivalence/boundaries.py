@@ -20,14 +20,13 @@ from typing import Any, Callable, Iterator, Literal, Optional
 from packaging.version import Version
 
 from tests.equivalence.proof import Proof
-from tests.support import arms, old_torch
+from tests.support import arms, forks, old_torch
 from tests.support.arms import PATCHES, Arm, Result
 
-import _diffs  # isort: skip  (tests.support.arms has put scripts/ on the path)
-import _fork  # isort: skip
-import _releases  # isort: skip
+import _releases  # isort: skip  (tests.support.arms has put scripts/ on the path)
 from lightning_patches import patches as catalogue
 from lightning_patches.engine import gate
+from lightning_patches.fork import diffs as _diffs
 from lightning_patches.patch import Patch
 
 TIMEOUT = 240.0
@@ -228,7 +227,7 @@ def _affected(one: Boundary, run: Run) -> Iterator[str]:
         yield f"the reference ({fixed_in or 'recommended usage'}) observed nothing: {short(reference)}"
     names = taking_part(proof, one.version)
     with_diffs = {diff.name for diff in _diffs.series()}
-    fork = _fork.directory_of(one.distribution, one.version, [name for name in names if name in with_diffs])
+    fork = forks.directory_of(one.distribution, one.version, [name for name in names if name in with_diffs])
     results = {
         "shim": run(proof, Arm(one.distribution, one.version, shim=True), ",".join(names)),
         "fork": run(proof, Arm(one.distribution, one.version, directory=fork)),

@@ -9,9 +9,9 @@ import pytest
 
 from lightning_patches import patches as catalogue
 from lightning_patches.engine import gate
+from lightning_patches.fork import diffs as _diffs
 from tests.support import arms
 
-import _diffs  # isort: skip
 import _releases  # isort: skip
 
 SERIES = _diffs.series()

@@ -16,10 +16,11 @@ import pytest
 
 from lightning_patches import patches as catalogue
 from lightning_patches.engine import gate
+from lightning_patches.fork import diffs as _diffs
+from lightning_patches.fork import wheel as _fork
+from tests.support import forks
 from tests.support.arms import ROOT, Arm, environment_of, execute
 
-import _diffs  # isort: skip
-import _fork  # isort: skip
 import _releases  # isort: skip
 
 BUILD = [sys.executable, str(ROOT / "scripts" / "build_fork")]
@@ -27,8 +28,8 @@ BUILD = [sys.executable, str(ROOT / "scripts" / "build_fork")]
 
 def test_record_and_metadata_describe_the_wheel(tmp_path):
     for distribution in _releases.DISTRIBUTIONS:
-        fork = _fork.make(distribution, "2.2.5")
-        version = f"2.2.5+patches.{_diffs.NUMBER}"
+        fork = _fork.make(_releases.wheel(distribution, "2.2.5"))
+        version = f"2.2.5+patches.{_diffs.NUMBER}.all"
         path = _fork.write_wheel(fork, tmp_path)
         stem = distribution.replace("-", "_")
         assert path.name == f"{stem}-{version}-py3-none-any.whl"
@@ -83,29 +84,47 @@ def test_same_bytes_every_time(tmp_path):
 
 
 def test_a_selection_has_a_version_of_its_own(tmp_path):
-    all_of_them = _fork.make("lightning", "2.2.5")
-    one = _fork.make("lightning", "2.2.5", ["logged-metrics-device"])
-    other = _fork.make("lightning", "2.2.5", ["dataloader-error-unmasked"])
+    all_of_them = _fork.make(_releases.wheel("lightning", "2.2.5"))
+    one = _fork.make(_releases.wheel("lightning", "2.2.5"), ["logged-metrics-device"])
+    other = _fork.make(_releases.wheel("lightning", "2.2.5"), ["dataloader-error-unmasked"])
     assert len({all_of_them.version, one.version, other.version}) == 3
     assert [diff.name for diff in one.diffs] == ["logged-metrics-device"]
-    assert one.version.startswith(f"{all_of_them.version}.only.")
+    assert one.version.startswith(f"2.2.5+patches.{_diffs.NUMBER}.only.")
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["2.6.3"], "was compromised and is never downloaded"),
-        (["1.9.0"], "is not in releases.lock"),
+        (["2.6.3"], "was compromised: use any other release"),
+        (["1.9.0"], "is no 2.x release that this version of lightning-patches knows"),
         (["2.4.0", "--only", "logged-metrics-device"], "2.4.0 does not have the bug of logged-metrics-device"),
-        (["2.2.5", "--only", "no-such-patch"], "there is no diff for no-such-patch"),
+        (["2.2.5", "--only", "no-such-patch"], "there is no patch, issue or pull request"),
+        (["2.2.5.whl"], "2.2.5.whl is no wheel of lightning or pytorch-lightning as PyPI has it"),
+        (["missing/lightning-2.2.5-py3-none-any.whl"], "No such file"),
     ],
 )
 def test_refusals_say_why(tmp_path, arguments, message):
     environment = environment_of(Arm("lightning", "2.2.5"))
     status, output = execute([*BUILD, *arguments, "--output", str(tmp_path)], environment, 60)
-    assert status == 1, output
+    assert status == 2, output
     assert message in output
     assert not list(tmp_path.iterdir())
+
+
+def test_unless_all_are_wanted_it_holds_the_default_set():
+    for distribution, version in (("lightning", "2.0.0"), ("pytorch-lightning", "2.3.3"), ("lightning", "2.6.6")):
+        official = _releases.wheel(distribution, version)
+        fork, everything = _fork.make(official, _fork.default_set()), _fork.make(official)
+        opt_in = {diff.name for diff in everything.diffs} - {diff.name for diff in fork.diffs}
+        assert opt_in == {diff.name for diff in everything.diffs if not _diffs.record(diff.name).default} != set()
+        assert fork.version == f"{version}+patches.{_diffs.NUMBER}"
+
+
+def test_a_wheel_that_is_not_the_official_one_is_refused(tmp_path):
+    other = tmp_path / "lightning-2.2.5-py3-none-any.whl"
+    other.write_bytes(_releases.wheel("lightning", "2.2.4").read_bytes())
+    with pytest.raises(LookupError, match="is not the wheel that PyPI has"):
+        _fork.make(other)
 
 
 PROGRAM = """
@@ -119,7 +138,7 @@ print(json.dumps({{"version": pl.__version__, "file": pl.__file__, "entries": en
 
 def test_installed_fork_is_recognized_and_nothing_is_applied_twice(tmp_path):
     """pip installs it, finds no broken requirement, and removes it again; in between, the shim looks at it."""
-    wheel = _fork.write_wheel(_fork.make("pytorch-lightning", "2.2.5"), tmp_path)
+    wheel = _fork.write_wheel(_fork.make(_releases.wheel("pytorch-lightning", "2.2.5")), tmp_path)
     home = tmp_path / "venv"
     venv.create(home, with_pip=False)
     python = home / "bin" / "python"
@@ -141,7 +160,7 @@ def test_installed_fork_is_recognized_and_nothing_is_applied_twice(tmp_path):
     status, output = execute([str(python), "-c", program], environment, 120, cwd=str(tmp_path))
     assert status == 0, output
     facts = json.loads(output.splitlines()[-1])
-    assert facts["version"] == f"2.2.5+patches.{_diffs.NUMBER}"
+    assert facts["version"] == f"2.2.5+patches.{_diffs.NUMBER}.all"
     assert facts["file"].startswith(str(site))
     verdicts = {entry["patch"]: entry["verdict"] for entry in facts["entries"]}
     with_diff = {diff.name for diff in _diffs.selected("2.2.5")}
@@ -158,8 +177,8 @@ def test_installed_fork_is_recognized_and_nothing_is_applied_twice(tmp_path):
 
 
 def test_directory_of_a_fork_holds_what_its_wheel_holds(tmp_path):
-    fork = _fork.make("lightning", "2.3.3")
-    directory = _fork.directory_of("lightning", "2.3.3")
+    fork = _fork.make(_releases.wheel("lightning", "2.3.3"))
+    directory = forks.directory_of("lightning", "2.3.3")
     _releases.unpack(_fork.write_wheel(fork, tmp_path), tmp_path / "unpacked")
     left, right = (
         {p.relative_to(root): p.read_bytes() for p in root.rglob("*") if p.is_file() and p.suffix != ".pyc"}

@@ -8,8 +8,11 @@ import sys
 
 import pytest
 
+from lightning_patches.fork import wheel
 from tests.support import pythons
 from tests.support.arms import ROOT, Arm, run
+
+import _releases  # isort: skip
 
 UNIT = ("early", "gate", "hooks", "notices", "patcher", "startup", "toggle", "verdicts")
 """Unit tests of what activates and patches: stand-ins for Lightning, and no torch."""
@@ -43,6 +46,15 @@ def test_command_line(python, command):
     if command[0] in ("list", "show", "audit"):  # which say the same everywhere
         expected = execute(sys.executable, "-m", "lightning_patches", *command)
         assert (done.returncode, done.stdout) == (expected.returncode, expected.stdout)
+
+
+def test_fork_is_the_same_bytes(python, tmp_path):
+    official = _releases.wheel("lightning", "2.2.5")
+    done = execute(python, "-m", "lightning_patches", "fork", official, "--output", tmp_path)
+    assert done.returncode == 0, done
+    (built,) = tmp_path.iterdir()
+    here = wheel.write_wheel(wheel.make(official, wheel.default_set()), tmp_path / "here")
+    assert built.read_bytes() == here.read_bytes()
 
 
 def test_activation_and_patching(python):

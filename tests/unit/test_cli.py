@@ -117,6 +117,15 @@ class TestStatus:
         assert re.search(rf"^{DEVICE} +pytorch-lightning 2\.6\.6 +fixed-upstream", everything, re.M)
         assert "status --all" not in everything
 
+    def test_audit_tells_of_the_one_beside_in_a_line(self):
+        env = environment(release("lightning", "2.3.3"), release("pytorch-lightning", "2.6.6"), COLUMNS="200")
+        text = call("audit", env=env).stdout
+        used, beside = text.split("\npytorch-lightning 2.6.6 has 53 known bugs")
+        assert used.startswith("lightning 2.3.3 has 84 known bugs") and "\nBUG " in used
+        assert "\nBUG " not in beside and "`lightning-patches audit pytorch-lightning==2.6.6`" in beside
+        everything = call("audit", "--all", env=env).stdout
+        assert everything.count("\nBUG ") == 2 == len(json.loads(call("audit", "--json", env=env).stdout)["audited"])
+
     def test_schema(self):
         document = json.loads(call("status", "--json", env=environment(release("lightning", "2.3.3"))).stdout)
         assert {name: type(value).__name__ for name, value in document.items()} == {
@@ -127,6 +136,7 @@ class TestStatus:
             "distributions": "list",
             "patches": "list",
             "suggested": "list",
+            "script": "list",
             "summary": "dict",
             "fixes": "dict",
             "figures": "dict",
@@ -167,6 +177,29 @@ class TestStatus:
         text = call("status", *arguments, env=env).stdout
         for one in suggested:
             assert f"{one['patch']} is opt-in, for {one['for_whom']}; {', '.join(one['signs'])} may call for" in text
+
+    @pytest.mark.parametrize(
+        ("source", "words"),
+        [
+            ("import pytorch_lightning", "the script imports Lightning in line 1, and lightning_patches nowhere"),
+            ("import lightning_patches\nimport pytorch_lightning", "without `# noqa: F401` and `# isort: skip`"),
+            ("import lightning_patches  # noqa: F401  # isort: skip\nimport pytorch_lightning", ""),
+            ("import pytorch_lightning\nimport lightning_patches\nlightning_patches.activate()", ""),
+        ],
+    )
+    def test_a_script_that_loses_its_import_is_told(self, tmp_path, source, words):
+        (tmp_path / "train.py").write_text(source)
+        env = environment(release("pytorch-lightning", "2.0.9"), COLUMNS="500")
+        text = call("status", "--script", str(tmp_path / "train.py"), env=env).stdout
+        document = json.loads(call("status", "--json", "--script", str(tmp_path / "train.py"), env=env).stdout)
+        if words:
+            (finding,) = document["script"]
+            assert words in finding["what"]
+            said = f"note: {finding['what']}. {finding['why']} {finding['do']}"
+            assert " ".join(said.split()) in " ".join(text.split())
+        else:
+            assert document["script"] == [] and "\nnote: " not in text
+            assert text.startswith("Do: nothing: the script imports lightning_patches.\n")
 
     def test_a_script_that_cannot_be_read(self, tmp_path):
         (tmp_path / "train.py").write_text("def")
@@ -407,7 +440,7 @@ class TestShow:
         (tmp_path / "upstream" / "diffs").mkdir(parents=True)
         for name in (DEVICE, f"{DEVICE}-2.1", UNMASKED):
             (tmp_path / "upstream" / "diffs" / f"{name}.patch").write_text(f"+ line of {name}\n")
-        monkeypatch.setattr(_records, "checkout", lambda: tmp_path)
+        monkeypatch.setattr(_records, "DIFFS", tmp_path / "upstream" / "diffs")
         assert cli.main(["show", DEVICE]) == 0
         text = capsys.readouterr().out
         assert f"upstream/diffs/{DEVICE}.patch\n\n+ line of {DEVICE}\n" in text
@@ -418,7 +451,7 @@ class TestShow:
 
     def test_a_diff_belongs_to_the_longest_name(self, tmp_path, monkeypatch):
         short, long = all_patches()[0], all_patches()[1]
-        monkeypatch.setattr(_records, "checkout", lambda: tmp_path)
+        monkeypatch.setattr(_records, "DIFFS", tmp_path / "upstream" / "diffs")
         patches = (_renamed(short, "loader"), _renamed(long, "loader-length"))
         monkeypatch.setattr(_records.catalogue, "all_patches", lambda: patches)
         (tmp_path / "upstream" / "diffs").mkdir(parents=True)

@@ -147,6 +147,7 @@ FOUND: list[tuple[str, str, dict[str, Any], str]] = [
         "/home/store, on nfs4",
     ),
     ("shared-rendezvous", "warning", {"script": ((script.FILE_RENDEZVOUS, 4, "file:///home/x"),)}, "file:///home/x"),
+    ("patches-import", "note", {"script": ((script.UNPATCHED, 2, "imports Lightning in line 2"),)}, "in line 2"),
     ("silent-failures", "warning", {"environment": {"TORCH_NCCL_ASYNC_ERROR_HANDLING": "0"}}, "HANDLING=0"),
     ("silent-failures", "note", {"environment": {"CUDA_LAUNCH_BLOCKING": "1"}}, "CUDA_LAUNCH_BLOCKING"),
     ("hang-watch", "warning", {"environment": {"LIGHTNING_PATCHES_HANG_TIMEOUT": "30:stop"}}, "30:stop is not"),
@@ -230,6 +231,46 @@ def test_a_script_that_imports_the_patches_first(source: str, line: Any) -> None
     assert found == ([] if line is None else [line])
 
 
+STAYS = "import lightning_patches  # noqa: F401  # isort: skip"
+
+
+@pytest.mark.parametrize(
+    ("source", "kinds"),
+    [
+        (f"{STAYS}\nimport lightning", [script.PATCHED]),
+        ("import lightning_patches\nimport lightning", [script.PATCHED, script.REMOVABLE]),
+        ("import lightning_patches  # noqa\nimport lightning", [script.PATCHED, script.REMOVABLE]),
+        ("import lightning_patches  # isort:skip\nimport lightning", [script.PATCHED, script.REMOVABLE]),
+        ("# isort: off\nimport lightning_patches  # NOQA\nimport lightning", [script.PATCHED]),
+        ("import lightning_patches\nimport lightning\nlightning_patches.activate()", [script.PATCHED]),
+        ("from lightning_patches import GradientSyncCheck\nimport lightning", [script.PATCHED]),
+        (f"from lightning.pytorch import Trainer\n{STAYS}", [script.LATE]),
+        ("import lightning\nimport lightning_patches\n\nlightning_patches.activate()", [script.USED]),
+        ("import lightning\nfrom lightning_patches import GradientSyncCheck", [script.USED]),
+        ("import pytorch_lightning as pl\nimport lightning_patches", [script.LATE, script.REMOVABLE]),
+        ("import lightning_fabric", [script.UNPATCHED]),
+        ("def train():\n    import lightning_patches\nimport lightning", []),
+        ("import torch", []),
+        ("import lightning_patches", [script.PATCHED]),
+    ],
+)
+def test_how_a_script_imports_the_patches(source: str, kinds: list[str]) -> None:
+    assert [kind for kind, *_ in script.look_through(source.encode())] == kinds
+
+
+@pytest.mark.parametrize(
+    ("spec", "autostart", "is_said"),
+    [(None, False, True), ("1", False, True), ("0", False, False), (None, True, True), ("1", True, False)],
+)
+def test_a_script_without_the_import_is_named_where_nothing_else_activates(
+    spec: Any, autostart: bool, is_said: bool
+) -> None:
+    found = tuple(script.look_through(b"import lightning"))
+    environment = {} if spec is None else {"LIGHTNING_PATCHES": spec}
+    findings = checks.run(Facts(environment=environment, autostart=autostart, script=found))
+    assert [finding.check for finding in findings] == ["patches-import"] * is_said
+
+
 def test_every_check_is_tested() -> None:
     assert {check for check, *_ in FOUND} == set(checks.all_checks())
 
@@ -274,6 +315,7 @@ init = dict(init_method="file:///home/store")
 """
     found = list(script.look_through(source))
     assert [(kind, line) for kind, line, _ in found] == [
+        (script.UNPATCHED, 3),
         (script.TOUCHES_CUDA, 7),
         (script.FORKS, 8),
         (script.FILE_RENDEZVOUS, 10),

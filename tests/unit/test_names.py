@@ -26,7 +26,7 @@ def mentioned(path: Path) -> set[str]:
         strings = (node.value for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Constant))
         text = "\n".join(value for value in strings if isinstance(value, str))
     found = {match.group() for match in NAME.finditer(text)}
-    return {name for name in found if not name.startswith("_") and not name.endswith((".py", ".egg"))}
+    return {name for name in found if not name.startswith("_") and not name.endswith((".py", ".egg", ".json"))}
 
 
 MENTIONED = {name: path for path in FILES for name in mentioned(path)}

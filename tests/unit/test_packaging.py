@@ -1,18 +1,39 @@
 """What is published: a source archive from which everything can be checked, and metadata that says where to turn."""
 
+import configparser
+import hashlib
+import importlib.machinery
+import importlib.util
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tarfile
 from email import message_from_bytes
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
+import lightning_patches
+from lightning_patches.fork import diffs, wheel
 from tests.support.arms import ROOT
 
+import _releases  # isort: skip
+
 pytest.importorskip("setuptools")
+PLACEHOLDER = "URL-OF-THIS-REPOSITORY"
+
+
+def build_release() -> ModuleType:
+    """The script, as a module."""
+    loader = importlib.machinery.SourceFileLoader("build_release", str(ROOT / "scripts" / "build_release"))
+    spec = importlib.util.spec_from_loader("build_release", loader)
+    assert spec is not None
+    module = importlib.util.module_from_spec(spec)
+    loader.exec_module(module)
+    return module
 
 
 @pytest.fixture(scope="module")
@@ -33,8 +54,23 @@ def test_what_is_installed_shows_the_diffs(copy: Path, tmp_path: Path) -> None:
     program = "import sys; from lightning_patches.cli import main; sys.exit(main(['show', '19813']))"
     done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=100)
     assert done.returncode == 0, done
+    (named,) = re.findall(r"^  (/.*\.patch)$", done.stdout, re.M)
     diff = (ROOT / "upstream" / "diffs" / "logged-metrics-device.patch").read_text()
-    assert f"upstream/diffs/logged-metrics-device.patch\n\n{diff}" in done.stdout
+    assert Path(named).read_text() == diff and f"{named}\n\n{diff}" in done.stdout
+
+
+def test_what_is_installed_builds_the_fork(copy: Path, tmp_path: Path) -> None:
+    setup(copy, "build", f"--build-lib={tmp_path}")
+    official = _releases.wheel("pytorch-lightning", "2.2.5")
+    command = ["fork", str(official), "--output", str(tmp_path / "dist")]
+    program = f"import sys; from lightning_patches.cli import main; sys.exit(main({command!r}))"
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done
+    (built,) = (tmp_path / "dist").iterdir()
+    ours = wheel.write_wheel(wheel.make(official, wheel.default_set()), tmp_path / "of the checkout")
+    assert built.name == ours.name == f"pytorch_lightning-2.2.5+patches.{diffs.NUMBER}-py3-none-any.whl"
+    assert built.read_bytes() == ours.read_bytes()
+    assert f"pip install --no-deps {built}\n" in done.stdout
 
 
 def test_two_builds_of_one_tree_are_the_same_bytes(copy: Path, tmp_path: Path) -> None:
@@ -73,3 +109,66 @@ def test_source_archive(copy: Path) -> None:
     assert {"setup.cfg", "pyproject.toml", "README.md", "LICENSE"} <= names
     assert metadata["Author"] and metadata.get_all("Project-URL")
     assert "lightning_patches/CHANGELOG.md" in names
+
+
+def test_what_is_published_says_where_it_comes_from(copy: Path, tmp_path: Path) -> None:
+    if PLACEHOLDER not in (ROOT / "setup.cfg").read_text():
+        pytest.skip("this is a source archive, in which the address stands already")
+    url = "https://example.org/somebody/some-name"
+    tree = Path(shutil.copytree(copy, tmp_path / "tree", ignore=shutil.ignore_patterns("dist")))
+    build_release().fill_in(tree, url)
+    for path in tree.rglob("*"):
+        if path.suffix in (".md", ".cfg", ".yaml", ".txt") and "tests" not in path.parts:
+            assert PLACEHOLDER not in path.read_text(encoding="utf-8"), path
+    setup(tree, "sdist")
+    (archive,) = (tree / "dist").iterdir()
+    with tarfile.open(archive) as file:
+        (member,) = [one for one in file.getmembers() if one.name.count("/") == 1 and "PKG" in one.name]
+        metadata = message_from_bytes(file.extractfile(member).read())  # type: ignore[union-attr]
+    links = dict(line.split(", ") for line in metadata.get_all("Project-URL", []))
+    assert metadata["Home-page"] == url and {"Manual", "Changelog", "Issues"} <= set(links)
+    page = metadata.get_payload() or metadata["Description"]
+    named = re.findall(rf"\]\({url}/blob/v{lightning_patches.__version__}/([^)#]+)", page)
+    named += [link.partition("/blob/main/")[2] for link in links.values() if "/blob/main/" in link]
+    assert "upstream/MANUAL.md" in named and "lightning_patches/CHANGELOG.md" in named
+    assert [path for path in named if not (ROOT / path).exists()] == []
+    assert re.findall(r"\]\((?!https://|#)", page) == []
+    assert f"pip install git+{url}" in page
+
+
+def test_address_of_the_repository() -> None:
+    address = build_release().address
+    for remote in (
+        "https://u:p@a.org/me/it.git",
+        "git@a.org:me/it.git",
+        "ssh://git@a.org/me/it",
+        "https://a.org/me/it/",
+    ):
+        assert address(remote) == "https://a.org/me/it", remote
+    assert address("/srv/it.git") == address("") == ""
+
+
+def test_conda_recipe_says_what_setup_cfg_says() -> None:
+    yaml = pytest.importorskip("yaml")
+    settings = configparser.ConfigParser()
+    settings.read(ROOT / "setup.cfg")
+    recipe = yaml.safe_load((ROOT / "upstream" / "conda" / "meta.yaml").read_text())
+    assert recipe["package"] == {"name": settings["metadata"]["name"], "version": lightning_patches.__version__}
+    assert recipe["about"]["home"] == settings["metadata"]["url"]
+    assert recipe["about"]["summary"] == settings["metadata"]["description"]
+    assert recipe["about"]["license"] == settings["metadata"]["license"]
+    needs = settings["options"]["install_requires"].split() + ["python" + settings["options"]["python_requires"]]
+    assert sorted(needs) == sorted(line.replace(" ", "") for line in recipe["requirements"]["run"])
+    (command,) = recipe["build"]["entry_points"]
+    assert command == settings["options.entry_points"]["console_scripts"].strip()
+
+
+def test_conda_recipe_of_a_release_takes_its_archive(tmp_path: Path) -> None:
+    yaml = pytest.importorskip("yaml")
+    sdist = tmp_path / "lightning_patches-1.2.3.tar.gz"
+    sdist.write_bytes(b"archive")
+    recipe = (ROOT / "upstream" / "conda" / "meta.yaml").read_text()
+    assert yaml.safe_load(build_release().published(recipe, sdist, "https://a.org/b"))["source"] == {
+        "url": "https://a.org/b/releases/download/v1.2.3/lightning_patches-1.2.3.tar.gz",
+        "sha256": hashlib.sha256(b"archive").hexdigest(),
+    }

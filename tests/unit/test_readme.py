@@ -9,7 +9,7 @@ import pytest
 
 from lightning_patches import patches as catalogue
 from lightning_patches.cli import _records
-from tests.support.arms import ROOT
+from tests.support.arms import ROOT, Arm, environment_of
 
 README = (ROOT / "README.md").read_text()
 PATCHES = ROOT / "upstream" / "PATCHES.md"
@@ -57,6 +57,29 @@ def test_every_patch_has_a_page() -> None:
 def test_files_and_items_that_it_names_exist() -> None:
     for path in set(re.findall(r"\b(?:scripts|upstream)/[\w./]+\b", README + UPSTREAM)):
         assert (ROOT / path).exists() or path == "upstream/diffs/fit", path
+
+
+def test_the_call_survives_a_formatter_and_works(tmp_path: Path) -> None:
+    pytest.importorskip("ruff")
+    (call,) = re.findall(r"or call\n`(lightning_patches\.\w+\(\))` below the imports", README)
+    script = tmp_path / "train.py"
+    script.write_text(
+        f"import lightning_patches\nimport lightning.pytorch as pl\n\n{call}\n"
+        "print(pl.__version__, {e.verdict for e in lightning_patches.report() if e.patch == 'logged-metrics-device'})\n"
+    )
+    for command in (
+        ["check", "--isolated", "--select", "F,E,I,B,PL,RUF,UP", "--fix", "--unsafe-fixes"],
+        ["format", "--isolated"],
+    ):
+        done = subprocess.run([sys.executable, "-m", "ruff", *command, str(script)], capture_output=True, timeout=100)
+        assert done.returncode in (0, 1), done
+    text = script.read_text()
+    assert text.index("import lightning.pytorch") < text.index("import lightning_patches\n") < text.index(call), text
+    done = subprocess.run(
+        [sys.executable, str(script)],
+        env=environment_of(Arm("lightning", "2.2.5")), capture_output=True, text=True, timeout=100,
+    )  # fmt: skip
+    assert done.stdout == "2.2.5 {'applied'}\n", done
 
 
 def test_the_import_survives_a_formatter(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Optional
 
 import pytest
 
@@ -460,3 +461,36 @@ def test_our_own_command_is_known_however_python_is_asked(options: list[str]) ->
     )
     assert "Traceback" not in done.stderr, (options, done.stderr)
     assert "logged-metrics-device" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("before", "spec", "lost"),
+    [
+        (None, "second", True),
+        ("all", "second", True),
+        (None, "default,second", False),
+        (None, "quiet,second", False),
+        (None, "-second", False),
+        (None, "off,second", False),
+        (None, "all", False),
+        ("off", "second", False),
+        ("second", "second", False),
+    ],
+)
+@pytest.mark.parametrize("first", ["", "import lightning.pytorch.subject\n"], ids=["armed", "applied"])
+def test_a_selection_that_loses_patches_is_told_once(
+    tmp_path: Path, before: Optional[str], spec: str, lost: bool, first: str
+) -> None:
+    write_lightning(tmp_path)
+    program = f"{TOY}startup.on_import()\n{first}lightning_patches.activate({spec!r})\n"
+    if lost:
+        program += f"lightning_patches.activate('default')\nlightning_patches.activate({spec!r})\n"
+    variables = {} if before is None else {"LIGHTNING_PATCHES": before}
+    done = python(program, tmp_path, **variables)
+    assert done.returncode == 0, done
+    said = [line for line in done.stderr.splitlines() if "replaces" in line]
+    expected = (
+        f"lightning_patches: activate({spec!r}) replaces the selection; patches that are off now: 1. "
+        f"activate('default,{spec}') keeps them."
+    )
+    assert said == [expected] * lost, done

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Optional
 
-PACKAGE = Path(__file__).resolve().parents[1] / "lightning_patches"
+PACKAGE = Path(__file__).resolve().parents[1]
 
 PRELUDE = '''\
 class LightningPatchesWarning(UserWarning):
@@ -110,6 +110,7 @@ class _Module:
     """A module of ``lightning_patches``, taken apart for a diff that carries it.
 
     Args:
+        text: its source.
         tree: its statements.
         doc: lines of its docstring.
         imports: lines of what it imports from elsewhere, ``import x`` and ``from x import y``.
@@ -119,6 +120,7 @@ class _Module:
         body: the lines of all else.
     """
 
+    text: str
     tree: ast.Module
     doc: list[str] = field(default_factory=list)
     imports: tuple[set[str], list[str]] = field(default_factory=lambda: (set(), []))
@@ -130,7 +132,7 @@ class _Module:
 
 def _take_apart(source: str, modules: dict[str, str]) -> _Module:
     text = (PACKAGE / source).read_text(encoding="utf-8")
-    lines, module = text.splitlines(), _Module(ast.parse(text))
+    lines, module = text.splitlines(), _Module(text, ast.parse(text))
     plain, froms = module.imports
     left_out: set[int] = set()
     first_code = len(lines)
@@ -151,10 +153,12 @@ def _take_apart(source: str, modules: dict[str, str]) -> _Module:
             module.doc = module.doc or own
         else:
             first_code = min(first_code, node.lineno - 1)
-    for node in ast.walk(module.tree):  # those within a function, too
-        if isinstance(node, ast.ImportFrom) and node.col_offset and (node.module or "").startswith("lightning_patches"):
-            left_out.update(range(node.lineno - 1, node.end_lineno or node.lineno))
-            _import_of_ours(module, source, node, modules)
+    for inner in ast.walk(module.tree):  # those within a function, too
+        if not isinstance(inner, ast.ImportFrom) or not inner.col_offset:
+            continue
+        if (inner.module or "").startswith("lightning_patches"):
+            left_out.update(range(inner.lineno - 1, inner.end_lineno or inner.lineno))
+            _import_of_ours(module, source, inner, modules)
     module.body = [line for number, line in enumerate(lines) if number >= first_code and number not in left_out]
     return module
 
@@ -181,7 +185,7 @@ def _import_of_ours(module: _Module, source: str, node: ast.ImportFrom, modules:
 def _render(name: str, source: str, modules: dict[str, str]) -> list[str]:
     module = _take_apart(source, modules)
     plain, froms = module.imports
-    corrections = _corrections(name, module.record, module.tree) if module.record is not None else ""
+    corrections = _corrections(name, module.record, module) if module.record is not None else ""
     if corrections:
         plain.add("import functools")
     if module.needs_prelude:
@@ -204,11 +208,11 @@ def _stripped(lines: list[str]) -> list[str]:
     return "\n".join(lines).strip("\n").splitlines()
 
 
-def _corrections(name: str, assignment: ast.Assign, tree: ast.Module) -> str:
+def _corrections(name: str, assignment: ast.Assign, module: _Module) -> str:
     """The table behind ``corrected``, from the targets of the patch's record."""
     constants = {
         node.targets[0].id: node.value.value
-        for node in tree.body
+        for node in module.tree.body
         if isinstance(node, ast.Assign)
         and isinstance(node.targets[0], ast.Name)
         and isinstance(node.value, ast.Constant)
@@ -223,7 +227,7 @@ def _corrections(name: str, assignment: ast.Assign, tree: ast.Module) -> str:
             continue
         for target in fields["targets"].elts:  # type: ignore[attr-defined]
             location = eval(compile(ast.Expression(target.args[0]), "record", "eval"), {"__builtins__": {}}, constants)
-            build = ast.unparse(target.args[1])
+            build = str(ast.get_source_segment(module.text, target.args[1]))
             owner, _, attribute = location.partition(":")[2].rpartition(".")
             if owner:
                 table.setdefault(owner, {})[attribute] = build  # type: ignore[index]

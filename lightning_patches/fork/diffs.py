@@ -12,27 +12,20 @@ from __future__ import annotations
 import ast
 import datetime
 import hashlib
-import os
 import re
-import sys
 from dataclasses import dataclass, field
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
 from typing import Callable, Iterable, Iterator, Literal, Optional
 
-ROOT = Path(__file__).resolve().parents[1]
-os.environ.setdefault("_LIGHTNING_PATCHES_IMPORT_ONLY", "1")
-sys.path[:0] = [str(ROOT / "scripts"), str(ROOT)]
-
-import _carried
 from packaging.version import Version
 
 from lightning_patches import patches as catalogue
 from lightning_patches.engine import distributions, gate
 from lightning_patches.engine.fingerprints import MARKER
+from lightning_patches.fork import DIFFS, carried
 from lightning_patches.patch import Patch
 
-DIFFS = ROOT / "upstream" / "diffs"
 REPOSITORY = "https://github.com/Lightning-AI/pytorch-lightning"
 NUMBER = 1
 """N of a fork's version, ``2.2.5+patches.N``: raised whenever a diff is added, removed or changed in a published state
@@ -139,7 +132,7 @@ def read(path: Path) -> Diff:
     return _parsed(path, path.read_text(encoding="utf-8"))
 
 
-@cache
+@lru_cache(maxsize=None)
 def _parsed(path: Path, text: str) -> Diff:
     head, separator, body = text.partition("\n---\n")
     if not separator:
@@ -155,10 +148,10 @@ def _parsed(path: Path, text: str) -> Diff:
             raise DiffError(f"{path.name}: {line!r} is not a header field")
         name = match.group(1)
         header.setdefault(name, []).append(match.group(2) or "")
-    carried = _carried.files(path.name.partition(".")[0], header.get("Carries", []))
+    added = carried.files(path.name.partition(".")[0], header.get("Carries", []))
     body += "".join(
         "\n".join([f"--- /dev/null\n+++ b/{target}\n@@ -0,0 +1,{len(lines)} @@", *(f"+{line}" for line in lines), ""])
-        for target, lines in carried.items()
+        for target, lines in added.items()
     )
     whole = f"{head}\n---\n{body}"
     return Diff(path, header, _parse_changes(path, body), whole, hashlib.sha256(whole.encode()).hexdigest())

@@ -1,4 +1,4 @@
-"""The patched fork: an official wheel with our diffs in it, as a wheel of its own or as a directory to import from."""
+"""An official wheel with our diffs in it, as a wheel of its own: the same bytes wherever it is made."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import base64
 import hashlib
 import json
 import os
+import pkgutil
 import re
-import shutil
 import tempfile
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Iterable, Iterator, Optional
+from typing import Iterable, Optional
 
-import _diffs
-import _releases
+from lightning_patches.fork import diffs as _diffs
 
+DISTRIBUTIONS = ("lightning", "pytorch-lightning")
 PROVENANCE = "lightning_patches.json"
 """In the fork's dist-info: what it was made from and which diffs are in it."""
 _EPOCH = (1980, 1, 1, 0, 0, 0)
@@ -27,14 +27,16 @@ class Fork:
     """What a fork consists of, before it is written anywhere.
 
     Args:
+        official: the wheel that it is made from.
         distribution: ``"lightning"`` or ``"pytorch-lightning"``.
-        base: the release that it was made from, ``"2.2.5"``.
+        base: its release, ``"2.2.5"``.
         version: its own, ``"2.2.5+patches.1"``.
         diffs: what was applied, in order.
         renamed: directory of its metadata in the official wheel, and in the fork.
         changed: new content of the files that differ from the official wheel or are new, by path in the fork.
     """
 
+    official: Path
     distribution: str
     base: str
     version: str
@@ -52,23 +54,52 @@ class Fork:
         return new + path[len(old) :] if path.startswith(f"{old}/") else path
 
 
-def make(distribution: str, base: str, names: Optional[Iterable[str]] = None) -> Fork:
+def locked(distribution: str, version: str) -> str:
+    """The sha256 of a release's official wheel.
+
+    Raises:
+        LookupError: there is no such release of 2.x, we do not know it, or it was compromised.
+    """
+    text = (pkgutil.get_data(__package__, "releases.lock") or b"").decode("ascii")
+    found = re.search(rf"^{re.escape(f'{distribution}=={version}')} (\S+)$", text, re.MULTILINE)
+    if found is None or version.startswith("1."):
+        raise LookupError(f"{distribution} {version} is no 2.x release that this version of lightning-patches knows")
+    if found[1] == "forbidden":
+        raise LookupError(f"{distribution} {version} was compromised: use any other release")
+    return found[1].partition("sha256:")[2]
+
+
+def release_of(official: Path) -> tuple[str, str]:
+    """``("lightning", "2.2.5")``, of the name of a wheel.
+
+    Raises:
+        LookupError: it is not the name of an official wheel.
+    """
+    found = re.fullmatch(r"(lightning|pytorch_lightning)-([^-+]+)-py3-none-any\.whl", official.name)
+    if found is None:
+        raise LookupError(f"{official.name} is no wheel of {' or '.join(DISTRIBUTIONS)} as PyPI has it")
+    return found[1].replace("_", "-"), found[2]
+
+
+def make(official: Path, names: Optional[Iterable[str]] = None) -> Fork:
     """Work out a fork.
 
     Args:
-        distribution: ``"lightning"`` or ``"pytorch-lightning"``.
-        base: a locked release.
+        official: the wheel of a release, under the name that it has on PyPI.
         names: patches to apply, where they have a diff for this release; ``None`` for all.
 
     Raises:
-        LookupError: not a locked release, or there is no diff for a name.
+        LookupError: not the wheel of a locked release, or there is no diff for a name.
         DiffError: a diff does not apply.
         ValueError: the official wheel is not laid out as expected.
     """
     names = None if names is None else sorted(set(names))
-    everything = _diffs.series()
-    diffs = _diffs.selected(base, names, everything)
-    with zipfile.ZipFile(_releases.wheel(distribution, base)) as archive:
+    distribution, base = release_of(official)
+    wanted, digest = locked(distribution, base), hashlib.sha256(official.read_bytes()).hexdigest()
+    if digest != wanted:
+        raise LookupError(f"{official} is not the wheel that PyPI has: its sha256 is {digest}, that one's {wanted}")
+    diffs = _diffs.selected(base, names)
+    with zipfile.ZipFile(official) as archive:
         paths = [name for name in archive.namelist() if not name.endswith("/")]
         present = set(paths)
 
@@ -77,12 +108,12 @@ def make(distribution: str, base: str, names: Optional[Iterable[str]] = None) ->
 
         changed = {
             path: text.encode()
-            for path, text in _diffs.apply_all(diffs, _releases.NAMESPACES[distribution], reader).items()
+            for path, text in _diffs.apply_all(diffs, distribution.replace("-", "_"), reader).items()
         }
         version = local_version(base, names)
         stem = distribution.replace("-", "_")
         renamed = f"{stem}-{base}.dist-info", f"{stem}-{version}.dist-info"
-        fork = Fork(distribution, base, version, tuple(diffs), renamed, changed)
+        fork = Fork(official, distribution, base, version, tuple(diffs), renamed, changed)
         infos = [path for path in paths if re.fullmatch(r"[^/]+/version\.info", path)]
         if not infos or f"{renamed[0]}/RECORD" not in present:
             raise ValueError(f"{distribution} {base}: no version.info or no RECORD where they were expected")
@@ -92,7 +123,7 @@ def make(distribution: str, base: str, names: Optional[Iterable[str]] = None) ->
             changed[path] = f"{version}\n".encode()
         metadata = archive.read(f"{renamed[0]}/METADATA").decode("utf-8")
         changed[f"{renamed[1]}/METADATA"] = _with_version(metadata, base, version).encode()
-        changed[f"{renamed[1]}/{PROVENANCE}"] = _provenance(fork)
+        changed[f"{renamed[1]}/{PROVENANCE}"] = _provenance(fork, digest)
         rows = []
         for path in _order({*map(fork.path_of, paths), *changed}):
             if path.endswith("/RECORD"):
@@ -105,12 +136,20 @@ def make(distribution: str, base: str, names: Optional[Iterable[str]] = None) ->
     return fork
 
 
-def local_version(base: str, names: Optional[list[str]] = None) -> str:
-    """``2.2.5+patches.1``; with a selection of patches ``2.2.5+patches.1.only.8ab3c07d``, which tells them apart."""
+def local_version(base: str, names: Optional[Iterable[str]] = None) -> str:
+    """``2.2.5+patches.1`` with the default set, ``2.2.5+patches.1.all`` with the opt-in patches, too; any other
+    selection has a name that tells it apart, ``2.2.5+patches.1.only.8ab3c07d``."""
     number = f"{base}+patches.{_diffs.NUMBER}"
     if names is None:
+        return f"{number}.all"
+    if set(names) == set(default_set()):
         return number
-    return f"{number}.only.{hashlib.sha256(','.join(names).encode()).hexdigest()[:8]}"
+    return f"{number}.only.{hashlib.sha256(','.join(sorted(names)).encode()).hexdigest()[:8]}"
+
+
+def default_set() -> list[str]:
+    """The patches that are in a fork unless others are asked for."""
+    return [diff.name for diff in _diffs.series() if _diffs.record(diff.name).default]
 
 
 def write_wheel(fork: Fork, directory: Path) -> Path:
@@ -120,7 +159,7 @@ def write_wheel(fork: Fork, directory: Path) -> Path:
     """
     directory.mkdir(parents=True, exist_ok=True)
     target = directory / fork.wheel_name
-    with zipfile.ZipFile(_releases.wheel(fork.distribution, fork.base)) as official:
+    with zipfile.ZipFile(fork.official) as official:
         originals = {fork.path_of(info.filename): info for info in official.infolist() if not info.is_dir()}
         with tempfile.NamedTemporaryFile(dir=directory, delete=False) as file:
             try:
@@ -138,57 +177,6 @@ def write_wheel(fork: Fork, directory: Path) -> Path:
                 os.unlink(file.name)
                 raise
     return target
-
-
-def directory_of(distribution: str, base: str, names: Optional[Iterable[str]] = None) -> Path:
-    """A directory to put on PYTHONPATH that holds the fork as pip would install it; made once, then kept.
-
-    Files that the diffs leave alone are hard links to those of the unpacked release, their compiled form included.
-    """
-    selection = None if names is None else sorted(set(names))
-    diffs = _diffs.selected(base, selection)
-    key = hashlib.sha256(f"{local_version(base, selection)} {_diffs.series_digest(diffs)}".encode()).hexdigest()[:12]
-    target = _releases.cache_dir() / "forks" / f"{distribution}-{base}-{key}"
-    release = _releases.unpacked(distribution, base)
-    with _releases.locked_directory(target.parent):
-        if target.exists():
-            return target
-        fork = make(distribution, base, selection)
-        temporary = Path(tempfile.mkdtemp(dir=target.parent))
-        try:
-            _link(release, temporary, fork)
-            os.replace(temporary, target)
-        except BaseException:
-            shutil.rmtree(temporary, ignore_errors=True)
-            raise
-    return target
-
-
-def _link(release: Path, target: Path, fork: Fork) -> None:
-    modules = {path.rpartition("/")[2].removesuffix(".py") for path in fork.changed if path.endswith(".py")}
-    for source in _files(release):
-        path = fork.path_of(source.relative_to(release).as_posix())
-        if path in fork.changed or (source.suffix == ".pyc" and source.name.partition(".")[0] in modules):
-            continue
-        if source.parent.name == "__pycache__" and source.suffix != ".pyc":
-            continue  # being written by another process
-        destination = target / path
-        destination.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            os.link(source, destination)
-        except FileNotFoundError:
-            if source.suffix != ".pyc":  # a compiled file may have been replaced meanwhile
-                raise
-    for path, content in fork.changed.items():
-        destination = target / path
-        destination.parent.mkdir(parents=True, exist_ok=True)
-        destination.write_bytes(content)
-
-
-def _files(directory: Path) -> Iterator[Path]:
-    for root, _, names in os.walk(directory):
-        for name in names:
-            yield Path(root) / name
 
 
 def _order(paths: Iterable[str]) -> list[str]:
@@ -209,10 +197,9 @@ def _with_version(metadata: str, base: str, version: str) -> str:
     return replaced + separator + body
 
 
-def _provenance(fork: Fork) -> bytes:
-    release = _releases.find(fork.distribution, fork.base)
+def _provenance(fork: Fork, digest: str) -> bytes:
     facts = {
-        "made from": {"wheel": release.wheel_name, "sha256": release.sha256},
+        "made from": {"wheel": fork.official.name, "sha256": digest},
         "series": _diffs.NUMBER,
         "diffs": [{"file": diff.path.name, "sha256": diff.digest} for diff in fork.diffs],
     }

@@ -1,0 +1,106 @@
+"""Build the patched fork of a release: the official wheel of Lightning with our diffs in it, for images and frozen
+environments that want no hook. It holds what `lightning-patches` changes by default.
+
+  lightning-patches fork 2.2.5
+  lightning-patches fork pytorch-lightning==2.2.5
+  lightning-patches fork 2.2.5 --only 19813,lr-finder-applies-lr
+  lightning-patches fork lightning-2.2.5-py3-none-any.whl
+
+pip downloads the official wheel; without a network, name the file. It has to be the one that is on PyPI, and is not
+changed. What is built is the same bytes everywhere.
+
+exit status: 0 it is built, 2 it is not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import importlib.util
+import subprocess
+import sys
+import tempfile
+from importlib import metadata
+from pathlib import Path
+from typing import Optional
+
+from lightning_patches.cli import OK, UsageError, _output, _records
+from lightning_patches.fork import diffs, wheel
+
+HELP = "build a wheel of Lightning with the patches in it"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "release",
+        metavar="RELEASE",
+        help="2.2.5 (of the distribution installed here), pytorch-lightning==2.2.5, or the file of an official wheel",
+    )
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--only", metavar="NAME|NUMBER,...", help="these patches, by name, issue or pull request")
+    which.add_argument("--all", action="store_true", help="the opt-in patches, too")
+    parser.add_argument("--output", type=Path, default=Path("dist"), metavar="DIR", help="for the wheel (dist/)")
+
+
+def run(args: argparse.Namespace) -> int:
+    asked = {key.strip(): _records.find(key) for key in (args.only or "").split(",") if key.strip()}
+    names: Optional[list[str]] = None if args.all else wheel.default_set()
+    if asked:
+        names = [patch.name for patches in asked.values() for patch in patches]
+    try:
+        with tempfile.TemporaryDirectory() as temporary:
+            fork = wheel.make(_official(args.release, Path(temporary)), names)
+            carried = {diff.name for diff in fork.diffs}
+            absent = [key for key, patches in asked.items() if carried.isdisjoint(patch.name for patch in patches)]
+            if absent or not carried:
+                lacks = f"the bug of {', '.join(absent)}" if absent else "a bug that a patch mends"
+                raise LookupError(f"{fork.distribution} {fork.base} does not have {lacks}")
+            path = wheel.write_wheel(fork, args.output)
+    except (LookupError, OSError, ValueError, diffs.DiffError) as error:
+        raise UsageError(f"nothing is built: {error}.") from error
+    _output.write("\n".join(f"applied {diff.path.name}" for diff in fork.diffs))
+    _output.write(f"{path}\nsha256:{hashlib.sha256(path.read_bytes()).hexdigest()}\n")
+    package = fork.distribution.replace("-", "_")
+    rows = (
+        ("install it", f"pip install --no-deps {path}"),
+        ("is it in use?", f'python -c "import {package}; print({package}.__version__)"   # {fork.version}'),
+        ("go back", f"pip install --no-deps --force-reinstall {fork.distribution}=={fork.base}"),
+    )
+    _output.write("\n".join(f"{what + ':':15}{command}" for what, command in rows))
+    return OK
+
+
+def _official(release: str, directory: Path) -> Path:
+    """The official wheel: the file that is named, or downloaded into ``directory``."""
+    if release.endswith(".whl"):
+        return Path(release)
+    distribution, equals, version = release.replace("_", "-").partition("==")
+    if not equals:
+        distribution, version = _installed(), release
+    wheel.locked(distribution, version)
+    pinned = f"{distribution}=={version}"
+    otherwise = (
+        f"Where there is a network, `pip download --no-deps {pinned}` gets the wheel; then "
+        f"`lightning-patches fork {distribution.replace('-', '_')}-{version}-py3-none-any.whl`"
+    )
+    if importlib.util.find_spec("pip") is None:
+        raise LookupError(f"there is no pip in this environment to download {pinned} with. {otherwise}")
+    pip = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check"]
+    pip += ["--no-deps", "--only-binary=:all:", "--dest", str(directory), pinned]
+    done = subprocess.run(pip, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    found = list(directory.glob("*.whl"))
+    if done.returncode or not found:
+        said = [line for line in done.stderr.splitlines() if line.startswith("ERROR: ")] or done.stderr.splitlines()
+        raise LookupError(f"pip cannot download {pinned}: {' '.join(said[:1])}. {otherwise}")
+    return found[0]
+
+
+def _installed() -> str:
+    """The distribution that is installed here; ``lightning`` if both are, or none."""
+    for distribution in wheel.DISTRIBUTIONS:
+        try:
+            metadata.version(distribution)
+            return distribution
+        except metadata.PackageNotFoundError:
+            pass
+    return wheel.DISTRIBUTIONS[0]

@@ -1,0 +1,69 @@
+"""The patched fork of a release as a directory to import from, made once."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Iterable, Iterator, Optional
+
+from lightning_patches.fork import diffs as _diffs
+from lightning_patches.fork import wheel as _fork
+from tests.support import arms  # noqa: F401  it has scripts/ on the path
+
+import _releases  # isort: skip
+
+
+def directory_of(distribution: str, base: str, names: Optional[Iterable[str]] = None) -> Path:
+    """A directory to put on PYTHONPATH that holds the fork as pip would install it; made once, then kept.
+
+    Files that the diffs leave alone are hard links to those of the unpacked release, their compiled form included.
+    """
+    selection = None if names is None else sorted(set(names))
+    diffs = _diffs.selected(base, selection)
+    key = hashlib.sha256(f"{_fork.local_version(base, selection)} {_diffs.series_digest(diffs)}".encode()).hexdigest()[
+        :12
+    ]
+    target = _releases.cache_dir() / "forks" / f"{distribution}-{base}-{key}"
+    release = _releases.unpacked(distribution, base)
+    with _releases.locked_directory(target.parent):
+        if target.exists():
+            return target
+        fork = _fork.make(_releases.wheel(distribution, base), selection)
+        temporary = Path(tempfile.mkdtemp(dir=target.parent))
+        try:
+            _link(release, temporary, fork)
+            os.replace(temporary, target)
+        except BaseException:
+            shutil.rmtree(temporary, ignore_errors=True)
+            raise
+    return target
+
+
+def _link(release: Path, target: Path, fork: _fork.Fork) -> None:
+    modules = {path.rpartition("/")[2].removesuffix(".py") for path in fork.changed if path.endswith(".py")}
+    for source in _files(release):
+        path = fork.path_of(source.relative_to(release).as_posix())
+        if path in fork.changed or (source.suffix == ".pyc" and source.name.partition(".")[0] in modules):
+            continue
+        if source.parent.name == "__pycache__" and source.suffix != ".pyc":
+            continue  # being written by another process
+        destination = target / path
+        destination.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            os.link(source, destination)
+        except FileNotFoundError:
+            if source.suffix != ".pyc":  # a compiled file may have been replaced meanwhile
+                raise
+    for path, content in fork.changed.items():
+        destination = target / path
+        destination.parent.mkdir(parents=True, exist_ok=True)
+        destination.write_bytes(content)
+
+
+def _files(directory: Path) -> Iterator[Path]:
+    for root, _, names in os.walk(directory):
+        for name in names:
+            yield Path(root) / name
