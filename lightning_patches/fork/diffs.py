@@ -1,6 +1,7 @@
 """Our diffs against upstream's source (``upstream/diffs/*.patch``): read, placed and applied, with no fuzz.
 
-A diff is an ordinary unified diff with a DEP-3 header. Its paths and lines are those of the ``lightning`` package
+A diff is an ordinary unified diff below the few header fields that the patch's record does not say; those of DEP-3 are
+made when it is read. Its paths and lines are those of the ``lightning`` package
 (``pytorch/tuner/lr_finder.py``, ``lightning.pytorch``), and are translated for ``pytorch_lightning`` and
 ``lightning_fabric``. What stands after the ``@@`` of a hunk is the qualified name of the function or class that the
 hunk belongs to. There, and nowhere else, its context must be found exactly once, to the letter; line numbers are for
@@ -10,7 +11,6 @@ other tools (``patch --fuzz=0`` makes the same files out of them) and for the re
 from __future__ import annotations
 
 import ast
-import datetime
 import hashlib
 import re
 from dataclasses import dataclass, field
@@ -73,6 +73,7 @@ class Diff:
     Args:
         path: the file.
         header: DEP-3 fields; a field may occur more than once.
+        typed: the fields that stand in the file.
         changes: path in the source tree (``pytorch/loops/fetchers.py``) and the hunks there.
         whole: the text that other tools can apply: that of the file, and behind it the files that it carries.
         digest: sha256 of that.
@@ -80,6 +81,7 @@ class Diff:
 
     path: Path
     header: dict[str, list[str]] = field(hash=False)
+    typed: dict[str, list[str]] = field(hash=False)
     changes: tuple[tuple[str, tuple[Hunk, ...]], ...]
     whole: str = field(repr=False, hash=False)
     digest: str
@@ -106,11 +108,11 @@ def series(directory: Path = DIFFS) -> list[Diff]:
         DiffError: a file is malformed, or there is no patch of its name.
     """
     order = {patch.name: number for number, patch in enumerate(catalogue.all_patches())}
-    diffs = [read(path) for path in sorted(directory.glob("*.patch"))]
-    strange = [diff.path.name for diff in diffs if diff.name not in order]
+    files = sorted(directory.glob("*.patch"))
+    strange = [path.name for path in files if path.name.partition(".")[0] not in order]
     if strange:
         raise DiffError(f"no patch has the name of {', '.join(strange)}")
-    return sorted(diffs, key=lambda diff: (order[diff.name], _from_release(diff)))
+    return sorted(map(read, files), key=lambda diff: (order[diff.name], _from_release(diff)))
 
 
 def _from_release(diff: Diff) -> Version:
@@ -124,10 +126,11 @@ def series_digest(diffs: Iterable[Diff]) -> str:
 
 
 def read(path: Path) -> Diff:
-    """Parse one file, and add what it carries, as that is in the package now.
+    """Parse one file, make its header, and add what it carries, as that is in the package now.
 
     Raises:
         DiffError: it is not a unified diff with a header, or its counts are wrong.
+        LookupError: there is no patch of its name.
     """
     return _parsed(path, path.read_text(encoding="utf-8"))
 
@@ -137,24 +140,26 @@ def _parsed(path: Path, text: str) -> Diff:
     head, separator, body = text.partition("\n---\n")
     if not separator:
         raise DiffError(f"{path.name}: no line '---' after the header")
-    header: dict[str, list[str]] = {}
+    typed: dict[str, list[str]] = {}
     name = ""
     for line in head.splitlines():
         if line.startswith(" ") and name:
-            header[name][-1] += "\n" + line[1:]
+            typed[name][-1] += "\n" + line[1:]
             continue
         match = re.match(r"([A-Z][A-Za-z-]*):(?: (.*))?$", line)
         if match is None:
             raise DiffError(f"{path.name}: {line!r} is not a header field")
         name = match.group(1)
-        header.setdefault(name, []).append(match.group(2) or "")
-    added = carried.files(path.name.partition(".")[0], header.get("Carries", []))
+        typed.setdefault(name, []).append(match.group(2) or "")
+    patch = record(path.name.partition(".")[0])
+    header = header_of(typed, patch)
+    added = carried.files(patch.name, typed.get("Carries", []))
     body += "".join(
         "\n".join([f"--- /dev/null\n+++ b/{target}\n@@ -0,0 +1,{len(lines)} @@", *(f"+{line}" for line in lines), ""])
         for target, lines in added.items()
     )
-    whole = f"{head}\n---\n{body}"
-    return Diff(path, header, _parse_changes(path, body), whole, hashlib.sha256(whole.encode()).hexdigest())
+    whole = header_text(header) + body
+    return Diff(path, header, typed, _parse_changes(path, body), whole, hashlib.sha256(whole.encode()).hexdigest())
 
 
 def _parse_changes(path: Path, body: str) -> tuple[tuple[str, tuple[Hunk, ...]], ...]:
@@ -337,13 +342,12 @@ def _definitions(statements: Iterable[ast.AST], inside: str = "") -> Iterator[tu
 
 
 def renewed(diff: Diff, reader: Reader) -> str:
-    """The diff's text with the header that the patch's record gives it, the line numbers that it has in a release of
-    the ``lightning`` layout. What it carries is made when it is read.
+    """The file's text with the line numbers that it has in a release of the ``lightning`` layout.
 
     Raises:
         DiffError: it does not apply there.
     """
-    parts = [header_text(header_of(diff, record(diff.name))).rstrip("\n")]
+    parts = [header_text(diff.typed).rstrip("\n")]
     for path, hunks in diff.changes:
         if hunks[0].is_new_file:
             continue
@@ -405,31 +409,28 @@ def apply_all(diffs: Iterable[Diff], namespace: str, reader: Reader) -> dict[str
 # -------------------------------------------------------------------- headers
 
 
-def header_of(diff: Diff, patch: Patch) -> dict[str, list[str]]:
-    """The header as the patch's record has it, around what is said in the file only: what is done, in which way the
-    official fix was followed, and which releases this file is for where a patch has several files."""
-    upstream, typed = patch.upstream, {name: "\n".join(values) for name, values in diff.header.items()}
+def header_of(typed: dict[str, list[str]], patch: Patch) -> dict[str, list[str]]:
+    """The header of a diff: what the patch's record says, and what is typed in the file, because only the file says it.
+
+    That is what is done, in which way an official fix was followed if not as a backport, which releases the file is for
+    where a patch has several files, and in what it differs from the official fix.
+    """
+    upstream = patch.upstream
     pulls = [f"{REPOSITORY}/pull/{number}" for number in upstream.pull_requests]
     bugs = [f"{REPOSITORY}/issues/{number}" for number in upstream.issues] or pulls[:1]
-    kind = re.match(r"(?:(?:backport|other)\b.*?)?(?=,? ?http|$)", typed.get("Origin", ""), re.DOTALL)
-    way = (kind and kind.group()) or ("backport" if patch.fixed_in else "other")
-    joint = " " if " " in way else ", "
-    origin = joint.join(filter(None, (way, ",\n".join(pulls))))
+    way = "".join(typed.get("Origin", [])) or ("backport" if patch.fixed_in else "other")
+    origin = (" " if " " in way else ", ").join(filter(None, (way, ",\n".join(pulls))))
     if upstream.commit:
         origin += f"\n({REPOSITORY}/commit/{upstream.commit})"
-    applied, said = patch.fixed_in or "no", typed.get("Applied-Upstream", "")
-    described = typed.get("Description", "").partition("\n")
-    files = [path for path in diff.path.parent.glob("*.patch") if path.name.partition(".")[0] == diff.name]
     header = {
-        "Description": ["".join((patch.title, *described[1:]))],
+        "Description": ["\n".join([patch.title, *typed.get("Description", [])])],
         "Origin": [origin],
-        "Bug": bugs or diff.header.get("Bug", []),
-        "Forwarded": diff.header.get("Forwarded", [] if pulls else ["no"]),
-        "Applied-Upstream": [said if re.match(rf"{re.escape(applied)}(,|\s|$)", said) else applied],
-        "Last-Update": diff.header.get("Last-Update", [datetime.date.today().isoformat()]),
-        "Affected": list(patch.affected_2x) if len(files) == 1 else diff.header.get("Affected", []),
+        "Bug": bugs,
+        "Forwarded": [] if pulls else ["no"],
+        "Applied-Upstream": [patch.fixed_in or "no"],
+        "Affected": list(patch.affected_2x),
     }
-    return {**header, **{name: values for name, values in diff.header.items() if name not in header}}
+    return {**header, **{name: values for name, values in typed.items() if name not in ("Description", "Origin")}}
 
 
 def header_text(header: dict[str, list[str]]) -> str:
@@ -439,17 +440,8 @@ def header_text(header: dict[str, list[str]]) -> str:
 
 
 def disagreements(diff: Diff, patch: Patch) -> list[str]:
-    """Where a diff does not say what the patch's record says."""
-    wrong = [
-        f"{name}: {diff.header.get(name, [])} here, {values} by the record"
-        for name, values in header_of(diff, patch).items()
-        if diff.header.get(name, []) != values
-    ]
-    for name in ("Bug", "Affected"):
-        if not diff.header.get(name):
-            wrong.append(f"no {name}")
-    if not re.fullmatch(r"\d{4}-\d\d-\d\d", "".join(diff.header.get("Last-Update", []))):
-        wrong.append("Last-Update is not a date")
+    """Where a diff and the patch's record do not fit."""
+    wrong = [f"no {name}" for name in ("Bug", "Affected") if not diff.header.get(name)]
     marker = MARKER + diff.name
     for path, hunks in diff.changes:
         if not any(kind == "+" and marker in text for hunk in hunks for kind, text in hunk.lines):
