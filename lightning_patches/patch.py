@@ -31,6 +31,9 @@ class Target(NamedTuple):
         before: first release that no longer has this target ("" for none).
         early: put in place before the module's own code runs, for what happens while it is imported. Only for a target
             that the patch ``adds``: nothing else is there yet. The module may be a package, as ``"pytorch"``.
+        stock: what has to be Lightning's own at a call for the patch to act: paths from a parameter of the replacement,
+            ``"trainer.strategy.broadcast"`` for a method or function, ``"self"`` for the class of an object. Where the
+            program has overridden, wrapped, replaced or registered one of them, the original runs.
     """
 
     location: str
@@ -39,6 +42,7 @@ class Target(NamedTuple):
     since: str = ""
     before: str = ""
     early: bool = False
+    stock: tuple[str, ...] = ()
 
     @property
     def module(self) -> str:

@@ -7,8 +7,10 @@ import functools
 import inspect
 import sys
 import typing
-from types import CodeType, FunctionType
+from types import CodeType, FunctionType, MethodType
 from typing import Any, Callable, Dict, Iterator
+
+from lightning_patches.engine.hooks import ROOT_PACKAGES
 
 MISSING: Any = object()
 NAMES = "__lightning_patches__"
@@ -50,6 +52,38 @@ def stock_of(function: Any) -> Any:
 def home_of(function: Any) -> str:
     """The module that a plain function was written in; "" for all else, such as a proxy of one."""
     return str(function.__globals__.get("__name__", "")) if type(function) is FunctionType else ""
+
+
+def is_lightnings(value: Any, *path: str) -> bool:
+    """Whether what a path of attributes leads to is Lightning's own: a function of its code, our patches aside, or an
+    object of one of its classes. Of what is on the way only Lightning's properties are called."""
+    if path:
+        found = inspect.getattr_static(value, path[0], None)
+        if type(found) is not property:
+            return is_lightnings(found, *path[1:])
+        return is_lightnings(found.fget) and (len(path) == 1 or is_lightnings(getattr(value, path[0]), *path[1:]))
+    function = value.__func__ if type(value) in (MethodType, staticmethod, classmethod) else value
+    if type(function) is FunctionType:
+        if home_of(function).startswith("lightning_patches."):
+            function = vars(function).get(ORIGINAL)
+        return home_of(function).partition(".")[0] in ROOT_PACKAGES
+    kind = type(value)
+    home = inspect.getattr_static(kind, "__module__", None)
+    is_known = type(home) is str and home.partition(".")[0] in ROOT_PACKAGES
+    return is_known and getattr(sys.modules.get(home), kind.__name__, None) is kind
+
+
+def if_stock(replacement: Any, original: Any, paths: tuple[str, ...]) -> Any:
+    """The replacement where all of the paths lead to what is Lightning's own, or else the original."""
+    parameters = replacement.__code__.co_varnames
+    parts = [path.split(".") for path in paths]
+
+    def chosen(*args: Any, **kwargs: Any) -> Any:
+        given = {**dict(zip(parameters, args)), **kwargs}
+        acts = all(is_lightnings(given.get(first), *rest) for first, *rest in parts)
+        return (replacement if acts else original)(*args, **kwargs)
+
+    return chosen
 
 
 def names_in(raw: Any) -> tuple[str, ...]:

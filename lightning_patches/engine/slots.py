@@ -91,6 +91,8 @@ class Slot:
                 replacement = target.build(function, self.namespace)
                 if not isinstance(replacement, FunctionType) or replacement is function:
                     raise TypeError(f"{patch.name} built no function of its own for {target.location}")
+                if target.stock:
+                    replacement = looks.if_stock(replacement, function, target.stock)
                 function = looks.dress(replacement, self.original, self.owner, self.attribute, names)
                 looks.skip_frames(function)
             self.made.append(function)

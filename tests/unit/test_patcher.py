@@ -202,6 +202,70 @@ def test_a_subclass_that_overrides_the_method_still_wins(world: World) -> None:
     assert module.Child().method(1) == "base 1!"
 
 
+# ---------------------------------------------------------------- what has to be Lightning's own
+
+
+def patched_method(world: World, *stock: str) -> tuple[ModuleType, Any]:
+    """The stand-in, and its ``Base.method`` with a patch that acts if all of this is Lightning's own."""
+
+    def build(original: Any, namespace: str) -> Any:
+        def method(self: Any, x: Any) -> str:
+            return "patched"
+
+        return method
+
+    world.install()
+    world.activate(toy(Target(METHOD, build, stock=stock)))
+    module = world.load()
+    return module, module.Base.method
+
+
+def must_not_run(*_: Any) -> Any:
+    raise AssertionError("the program's code was called")
+
+
+def test_a_patch_acts_where_what_it_names_is_lightnings_own(world: World) -> None:
+    module, method = patched_method(world, "self", "x.prop", "x.method", "x.static", "x.klass")
+    assert method(module.Base(), module.Child()) == method(self=module.Base(), x=module.Child()) == "patched"
+    assert list(inspect.signature(method).parameters) == ["self", "x"]
+
+
+@pytest.mark.parametrize("name", ["static", "method"])  # the second one is patched
+@pytest.mark.parametrize("how", ["overridden", "in the object", "wrapped", "stands in", "as a property"])
+def test_the_original_runs_where_the_program_has_its_own(world: World, how: str, name: str) -> None:
+    module, method = patched_method(world, f"x.{name}")
+    x = module.Base()
+    if how == "overridden":
+        x = type("Own", (module.Base,), {name: must_not_run})()
+    elif how == "in the object":
+        setattr(x, name, must_not_run)
+    elif how == "wrapped":
+        setattr(module.Base, name, functools.wraps(getattr(module.Base, name))(must_not_run))
+    elif how == "stands in":
+        x = type("Proxy", (), {"__getattr__": must_not_run})()
+    else:
+        x = type("Own", (module.Base,), {name: property(must_not_run)})()
+    assert method(module.Base(), x).startswith("base ")
+
+
+def test_what_is_on_the_way_is_not_asked_either(world: World) -> None:
+    module, method = patched_method(world, "x.holder.prop.static")
+    x = module.Base()
+    x.holder = type("Own", (module.Base,), {"prop": property(must_not_run)})()
+    assert method(module.Base(), x).startswith("base ")
+    module.Base.prop = property(lambda self: self)
+    x.holder = module.Base()
+    assert method(module.Base(), x).startswith("base ")
+
+
+def test_the_original_runs_for_an_object_of_the_programs_class(world: World) -> None:
+    module, method = patched_method(world, "x")
+    x = type("Own", (module.Base,), {})()
+    assert method(module.Base(), x).startswith("base ")
+    type(x).__module__ = module.__name__  # says that it is Lightning's
+    assert method(module.Base(), x=x).startswith("base ")
+
+
 def test_both_namespaces_each_with_its_own_verdict(world: World) -> None:
     world.install("2.3.3", "lightning")
     world.install("2.4.0", "pytorch_lightning", source=AFFECTED.replace("* scale", "* scale + 0"))

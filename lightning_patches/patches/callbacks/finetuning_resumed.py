@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from lightning_patches import notices
-from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.engine.looks import home_of
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 _FINETUNING = "pytorch.callbacks.finetuning"
@@ -24,10 +22,6 @@ def _unfreeze(original: Callable[..., None], namespace: str) -> Callable[..., No
         original(self, trainer, pl_module)
         # DDP has wrapped the module by now: it would not synchronize what is unfrozen here.
         if not resumed or self.previous_backbone_lr is None or trainer.world_size > 1:
-            return
-        own = (self.finetune_function, self.unfreeze_and_add_param_group, self.make_trainable)
-        module = upstream_module(namespace, _FINETUNING)
-        if any(home_of(getattr(one, "__func__", one)) != module.__name__ for one in own):
             return
         # A callback that is to unfreeze later than the one that was saved leaves the backbone frozen until then.
         if trainer._checkpoint_connector._loaded_checkpoint.get("epoch", -1) >= self.unfreeze_backbone_at_epoch:
@@ -65,7 +59,11 @@ PATCH = Patch(
     changes_results=Effect("numbers", "a training that is resumed after the backbone was unfrozen trains it"),
     affected=(">=2.0.0,<=2.6.6",),
     targets=(
-        Target(f"{_FINETUNING}:BackboneFinetuning.on_fit_start", _unfreeze),
+        Target(
+            f"{_FINETUNING}:BackboneFinetuning.on_fit_start",
+            _unfreeze,
+            stock=("self.finetune_function", "self.unfreeze_and_add_param_group", "self.make_trainable"),
+        ),
         Target(f"{_FINETUNING}:BaseFinetuning.on_fit_start", _remember_groups),
         Target(f"{_FINETUNING}:BaseFinetuning.on_train_epoch_start", _say_what_is_frozen),
     ),

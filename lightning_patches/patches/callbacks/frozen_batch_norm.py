@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.engine.looks import home_of
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 
 def _freeze_before_training(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def freeze_before_training(self: Any, pl_module: Any) -> None:
-        module = upstream_module(namespace, "pytorch.callbacks.finetuning")
-        freeze = self.freeze
-        if self.train_bn or type(self) is not module.BackboneFinetuning or home_of(freeze) != module.__name__:
+        if self.train_bn:
             original(self, pl_module)
         else:
-            freeze(pl_module.backbone, train_bn=False)
+            self.freeze(pl_module.backbone, train_bn=False)
 
     return freeze_before_training
 
@@ -28,7 +24,11 @@ PATCH = Patch(
     changes_results=Effect("numbers", "batch norm of a frozen backbone is not trained"),
     affected=(">=2.0.0,<=2.6.6",),
     targets=(
-        Target("pytorch.callbacks.finetuning:BackboneFinetuning.freeze_before_training", _freeze_before_training),
+        Target(
+            "pytorch.callbacks.finetuning:BackboneFinetuning.freeze_before_training",
+            _freeze_before_training,
+            stock=("self", "self.freeze"),
+        ),
     ),
     upstream=Upstream(issues=(21531, 20629), pull_requests=(21652,)),
     impact=Impact(

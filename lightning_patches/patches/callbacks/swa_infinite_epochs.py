@@ -6,34 +6,25 @@ import sys
 from typing import Any, Callable
 
 from lightning_patches import notices
-from lightning_patches.engine.distributions import upstream_module
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 _CALLBACK = "pytorch.callbacks.stochastic_weight_avg:StochasticWeightAveraging"
 
 _ENDLESS = -1
 
-_OWN_WAYS = ("swa_end", "on_fit_start", "on_train_end", "transfer_weights")
-
-
-def _is_endless(callback: Any, max_epochs: Any, namespace: str) -> bool:
-    """Whether the run has no last epoch, and no class derived from Lightning's has a way of its own to end in it."""
-    if max_epochs != _ENDLESS:
-        return False
-    base = upstream_module(namespace, "pytorch.callbacks.stochastic_weight_avg").StochasticWeightAveraging
-    return all(getattr(type(callback), name) is getattr(base, name) for name in _OWN_WAYS)
+_WAYS_TO_END = ("self.swa_end", "self.on_fit_start", "self.on_train_end", "self.transfer_weights")
 
 
 def _swa_end(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
     def swa_end(self: Any) -> Any:
-        return float("inf") if _is_endless(self, self._max_epochs, namespace) else original(self)
+        return float("inf") if self._max_epochs == _ENDLESS else original(self)
 
     return swa_end
 
 
 def _on_fit_start(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def on_fit_start(self: Any, trainer: Any, pl_module: Any) -> None:
-        if isinstance(self._swa_epoch_start, float) and _is_endless(self, trainer.max_epochs, namespace):
+        if isinstance(self._swa_epoch_start, float) and trainer.max_epochs == _ENDLESS:
             notices.report_misuse(
                 "swa-infinite-epochs",
                 f"StochasticWeightAveraging(swa_epoch_start={self._swa_epoch_start}) is a fraction of all epochs,"
@@ -42,7 +33,7 @@ def _on_fit_start(original: Callable[..., None], namespace: str) -> Callable[...
             )
             self._swa_epoch_start = sys.maxsize
         original(self, trainer, pl_module)
-        if _is_endless(self, self._max_epochs, namespace):
+        if self._max_epochs == _ENDLESS:
             # The original adds an epoch for batch norm statistics, which turns it into 0: nothing would be trained.
             trainer.fit_loop.max_epochs = _ENDLESS
 
@@ -52,7 +43,7 @@ def _on_fit_start(original: Callable[..., None], namespace: str) -> Callable[...
 def _on_train_end(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def on_train_end(self: Any, trainer: Any, pl_module: Any) -> None:
         original(self, trainer, pl_module)
-        if self._initialized and _is_endless(self, self._max_epochs, namespace):
+        if self._initialized and self._max_epochs == _ENDLESS:
             self.transfer_weights(self._average_model, pl_module)
 
     return on_train_end
@@ -65,9 +56,9 @@ PATCH = Patch(
     changes_results=Effect("numbers", "weights are averaged"),
     affected=(">=2.0.0,<2.6.1",),
     targets=(
-        Target(f"{_CALLBACK}.swa_end", _swa_end),
-        Target(f"{_CALLBACK}.on_fit_start", _on_fit_start),
-        Target(f"{_CALLBACK}.on_train_end", _on_train_end),
+        Target(f"{_CALLBACK}.swa_end", _swa_end, stock=_WAYS_TO_END),
+        Target(f"{_CALLBACK}.on_fit_start", _on_fit_start, stock=_WAYS_TO_END),
+        Target(f"{_CALLBACK}.on_train_end", _on_train_end, stock=_WAYS_TO_END),
     ),
     upstream=Upstream(
         pull_requests=(21396,),

@@ -23,7 +23,10 @@ def protocol_of(path: Any) -> str:
 
 
 def directory_of(callback: Any, namespace: str) -> Any:
-    """Where a ModelCheckpoint has its files; ``None`` for a class derived from it, which may have them elsewhere."""
+    """Where a ModelCheckpoint has its files; ``None`` for a class derived from it, which may have them elsewhere.
+
+    Not by `Target.stock`: the file that was resumed from is kept by such a class, too.
+    """
     known = upstream_module(namespace, "pytorch.callbacks.model_checkpoint").ModelCheckpoint
     return callback.dirpath if type(callback) is known else None
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 from typing import Any, Callable
 
-from lightning_patches.engine.distributions import upstream_module
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 _CALLBACK = "pytorch.callbacks.model_checkpoint:ModelCheckpoint"
@@ -16,7 +15,7 @@ _WAITS = "_defer_save_until_validation"
 
 def _on_train_batch_end(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def on_train_batch_end(self: Any, trainer: Any, *args: Any, **kwargs: Any) -> None:
-        if not _is_to_wait(self, trainer, namespace):
+        if not _is_to_wait(self, trainer):
             original(self, trainer, *args, **kwargs)
         else:
             setattr(self, _WAITS, True)
@@ -37,13 +36,11 @@ def _on_validation_end(original: Callable[..., None], namespace: str) -> Callabl
     return on_validation_end
 
 
-def _is_to_wait(callback: Any, trainer: Any, namespace: str) -> bool:
+def _is_to_wait(callback: Any, trainer: Any) -> bool:
     """Whether a checkpoint is due, and a validation is to come before there is a metric for it."""
-    model_checkpoint = upstream_module(namespace, "pytorch.callbacks.model_checkpoint").ModelCheckpoint
     steps = callback._every_n_train_steps
     return (
-        type(callback) is model_checkpoint  # a subclass may count on the file, or not save when a validation ends
-        and callback.monitor is not None
+        callback.monitor is not None
         and steps >= 1
         and trainer.global_step % steps == 0
         and not callback._should_skip_saving_checkpoint(trainer)
@@ -74,7 +71,8 @@ PATCH = Patch(
     changes_results=Effect("files", "which checkpoints are saved, when, and what they hold"),
     affected=(">=2.0.0,<2.5.5",),
     targets=(
-        Target(f"{_CALLBACK}.on_train_batch_end", _on_train_batch_end),
+        # A subclass may count on the file, or not save when a validation ends.
+        Target(f"{_CALLBACK}.on_train_batch_end", _on_train_batch_end, stock=("self",)),
         Target(f"{_CALLBACK}.on_validation_end", _on_validation_end),
     ),
     upstream=Upstream(

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import inspect
 from typing import Any, Callable
 
-from lightning_patches.engine.looks import home_of
 from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 _CALLBACK = "pytorch.callbacks.model_checkpoint:ModelCheckpoint"
@@ -16,22 +14,11 @@ _WAYS = ("broadcast", "reduce_boolean_decision", "reduce", "root_device", "is_gl
 
 def _file_exists(original: Callable[..., bool], namespace: str) -> Callable[..., bool]:
     def file_exists(self: Any, filepath: Any, trainer: Any) -> bool:
-        strategy: Any = trainer.strategy if _are_lightnings(namespace, trainer, "strategy") else None
-        if not _are_lightnings(namespace, strategy, *_WAYS):
-            return original(self, filepath, trainer)
+        strategy = trainer.strategy
         exists = strategy.is_global_zero and self._fs.exists(filepath)
         return bool(strategy.reduce_boolean_decision(exists, all=False))
 
     return file_exists
-
-
-def _are_lightnings(namespace: str, owner: Any, *names: str) -> bool:
-    """Whether nobody but Lightning says what they do."""
-    for name in names:
-        found = inspect.getattr_static(owner, name, None)  # what stands in for one may answer by __getattr__
-        if not home_of(getattr(found, "fget", found)).startswith(f"{namespace}."):
-            return False
-    return True
 
 
 PATCH = Patch(
@@ -39,7 +26,9 @@ PATCH = Patch(
     title="Only rank zero asks the storage whether a checkpoint exists; no object is broadcast",
     group="crash",
     affected=(">=2.0.0,<2.6.0",),
-    targets=(Target(f"{_CALLBACK}.file_exists", _file_exists),),
+    targets=(
+        Target(f"{_CALLBACK}.file_exists", _file_exists, stock=tuple(f"trainer.strategy.{way}" for way in _WAYS)),
+    ),
     upstream=Upstream(
         issues=(19674,),
         pull_requests=(21380,),

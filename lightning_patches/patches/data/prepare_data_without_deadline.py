@@ -57,7 +57,8 @@ def _prepare_data(original: Callable[..., None], namespace: str) -> Callable[...
 def _join_process_group(trainer: Any) -> None:
     """Before 2.2.0 the group is made only after prepare_data(), and the others' wait for rank zero has the deadline.
 
-    The strategy is set up again where it always was: its own code allows for that, the user's need not.
+    The strategy is set up again where it always was: its own code allows for that, the user's need not. Not by
+    `Target.stock`: the rest of the patch is for the user's, too.
     """
     import torch.distributed as dist
 

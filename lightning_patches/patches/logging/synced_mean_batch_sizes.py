@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from types import MethodType
 from typing import Any, Callable
 
-from lightning_patches.engine.looks import home_of
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 _RESULT = "pytorch.trainer.connectors.logger_connector.result"
@@ -14,7 +12,7 @@ _RESULT = "pytorch.trainer.connectors.logger_connector.result"
 def _compute(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
     def compute(self: Any) -> Any:
         sync = self.meta.sync
-        if not (sync.should and self.is_tensor and self.meta.is_mean_reduction and _is_lightnings(sync.fn, namespace)):
+        if not (sync.should and self.is_tensor and self.meta.is_mean_reduction):
             return original(self)
         if self.cumulated_batch_size.is_floating_point():
             return original(self)
@@ -26,18 +24,14 @@ def _compute(original: Callable[..., Any], namespace: str) -> Callable[..., Any]
     return compute
 
 
-def _is_lightnings(reduce: Any, namespace: str) -> bool:
-    """Whether it is no strategy of the program's own that is about to get the sizes: it would get other ones."""
-    return home_of(reduce.__func__ if type(reduce) is MethodType else reduce).startswith(f"{namespace}.")
-
-
 PATCH = Patch(
     name="synced-mean-batch-sizes",
     title="The mean that sync_dist logs is right where ranks have unequal numbers of samples",
     group="correctness",
     changes_results=Effect("numbers", "logged means over ranks with unequal numbers of samples"),
     affected=(">=2.0.7,<=2.6.6",),
-    targets=(Target(f"{_RESULT}:_ResultMetric.compute", _compute),),
+    # A strategy of the program's own would get other sizes.
+    targets=(Target(f"{_RESULT}:_ResultMetric.compute", _compute, stock=("self.meta.sync.fn",)),),
     upstream=Upstream(issues=(21838, 12354), pull_requests=(21839,)),
     impact=Impact(
         "With self.log(..., on_epoch=True, sync_dist=True) and ranks that saw unequal numbers of samples, the mean "

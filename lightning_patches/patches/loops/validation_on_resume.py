@@ -14,7 +14,8 @@ def _on_advance_end(original: Callable[..., None], namespace: str) -> Callable[.
         validation = self.val_loop
         progress = validation.batch_progress
         ended = progress.is_last_batch and progress.current.completed == progress.current.ready
-        # The validation is still restarting only where no batch was trained before it.
+        # The validation is still restarting only where no batch was trained before it. Not by `Target.stock`, which
+        # would leave out the loops of a class of the program's own.
         if not (self._restarting and validation._restarting and ended) or "_should_check_val_fx" in vars(self):
             original(self, *args)
             return
