@@ -94,7 +94,7 @@ def make(environment: Path) -> None:
     site = next(environment.glob("lib/python*/site-packages"))
     ignored = shutil.ignore_patterns("__pycache__")
     shutil.copytree(ROOT / "lightning_patches", site / "lightning_patches", ignore=ignored)
-    outside = ROOT / "lightning_patches" / "activation" / "canary" / "_lightning_patches"
+    outside = ROOT / "lightning_patches" / "activation" / "entry_points" / "_lightning_patches"
     shutil.copytree(outside, site / "_lightning_patches", ignore=ignored)
     outer = sorted({sysconfig.get_path("purelib"), sysconfig.get_path("platlib")})
     (site / "1_outer.pth").write_text("".join(f"{path}\n" for path in outer))

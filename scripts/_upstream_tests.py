@@ -157,7 +157,7 @@ def _outcomes(
 ) -> dict[str, str]:
     package = directory / "shim"  # ours and no more: beside it may lie metadata of an installation
     package.mkdir(exist_ok=True)
-    for name in ("lightning_patches", "lightning_patches/activation/canary/_lightning_patches"):
+    for name in ("lightning_patches", "lightning_patches/activation/entry_points/_lightning_patches"):
         link = package / Path(name).name
         if not link.is_symlink():
             link.symlink_to(ROOT / name)

@@ -1,1 +1,1 @@
-"""The ways in: the import, the launcher's ``sitecustomize``, the ``autostart`` line, and the canary in each rank."""
+"""The ways in: the import, the launcher's ``sitecustomize``, the ``autostart`` line, and Lightning's entry points."""

@@ -65,7 +65,7 @@ def activate(spec: Optional[str]) -> None:
     if spec is not None and not isinstance(spec, str):
         raise TypeError(f"activate() takes a text such as 'default,-19813', not {spec!r}")
     _told_to_stop = False
-    text = os.environ.get(VARIABLE) if spec is None else spec
+    text = _toggle(spec)
     try:
         if text is not None and not are_plain(text):
             selection = _selection(text)  # an unknown item is reported now, not when Lightning is imported
@@ -92,6 +92,11 @@ def _say_what_is_lost(spec: str, selection: Selection) -> None:
             f"activate({spec!r}) replaces the selection; patches that are off now: {len(lost)}. "
             f"activate({'default,' + spec!r}) keeps them.",
         )
+
+
+def _toggle(spec: Optional[str]) -> Optional[str]:
+    """What was given, or what the environment says now."""
+    return os.environ.get(VARIABLE) if spec is None else spec
 
 
 def _arm(armed: _Armed) -> None:
@@ -126,7 +131,7 @@ def outlook() -> Optional[Selection]:
     armed = hooks.installed()
     if not isinstance(armed, _Armed) or not hooks.in_force():
         return Selection(frozenset(), spec="this process, in which nothing is activated")
-    text = os.environ.get(VARIABLE) if armed.spec is None else armed.spec
+    text = _toggle(armed.spec)
     try:
         return _selection(text)
     except ToggleError:
@@ -148,7 +153,7 @@ def _catalogue() -> tuple[Patch, ...]:
 
 
 def _fire(spec: Optional[str], armed: Optional[_Armed] = None) -> None:
-    selection = _selection(os.environ.get(VARIABLE) if spec is None else spec)
+    selection = _selection(_toggle(spec))
     patcher().activate(selection, on_behalf_of=armed)
     if not selection.names:
         return
@@ -202,7 +207,7 @@ class _Armed:
 
     def concerns(self, name: str, spec: Optional[ModuleSpec] = None) -> bool:
         """Every module does, until we are active; none if the environment asks for nothing."""
-        text = os.environ.get(VARIABLE) if self.spec is None else self.spec
+        text = _toggle(self.spec)
         if asks_for_patches(text) or not split(text or ""):
             return True
         if "." in name:
@@ -219,7 +224,7 @@ class _Armed:
             _fire(self.spec, self)
             return patcher()
         except ImportError as error:
-            _go_without(error, os.environ.get(VARIABLE) if self.spec is None else self.spec)
+            _go_without(error, _toggle(self.spec))
             return None
         except Exception as error:
             if not self.tolerant or isinstance(error, PatchError):

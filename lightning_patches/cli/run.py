@@ -123,8 +123,7 @@ def child_environment(base: Mapping[str, str], directory: Path, patches: Optiona
     environment = dict(base)
     environment.pop(startup.LOOKS_ONLY, None)
     wanted = patches if patches is not None else environment.get(VARIABLE, "")
-    environment[VARIABLE] = wanted.strip() or "1"
-    parse(environment[VARIABLE], all_patches())
+    environment[VARIABLE] = (parse(wanted, all_patches()).spec or "1").strip()
     major, minor = sys.version_info[:2]
     environment[startup.LAUNCHED_FOR] = f"{major}.{minor} {os.path.realpath(sys.prefix)}"
     # What the user has stays as it is. An empty PYTHONPATH counts as none, and must not become an empty item, which is

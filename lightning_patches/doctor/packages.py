@@ -98,7 +98,7 @@ def _mended_here(facts: Facts) -> str:
         return ""
     if PKG_RESOURCES_PATCH not in selected:
         return ""
-    if facts.autostart and spec:
+    if facts.autostart and asks_for_patches(spec):
         return f"The patches mend it: autostart is enabled, and {toggle.VARIABLE}={spec}"
     line = next((line for kind, line, _ in facts.script if kind == script.PATCHED), None)
     return f"The patches mend it: the script imports lightning_patches in line {line}" if line else ""

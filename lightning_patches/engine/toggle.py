@@ -68,11 +68,12 @@ def parse(spec: Optional[str], patches: Iterable[Patch]) -> Selection:
     """
     catalogue = tuple(patches)
     default = frozenset(patch.name for patch in catalogue if patch.default)
-    if spec is None or not spec.strip():
+    items = split(spec or "")
+    if not items:
         return Selection(default, spec=None)
     names: Optional[frozenset[str]] = None
     flags: set[str] = set()
-    for item in split(spec):
+    for item in items:
         if item in FLAG_WORDS:
             flags.add(item)
         elif item in DEFAULT_WORDS:

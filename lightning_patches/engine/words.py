@@ -27,4 +27,4 @@ def asks_for_patches(text: "str | None") -> bool:
 
 def are_plain(text: str) -> bool:
     """Whether no item needs the catalogue to be understood."""
-    return DEFAULT_WORDS | NOTHING_WORDS | FLAG_WORDS | {ALL_WORD} >= set(split(text))
+    return DEFAULT_WORDS | NOTHING_WORDS | FLAG_WORDS | {ALL_WORD, SAME_RESULTS_WORD} >= set(split(text))

@@ -19,8 +19,8 @@ import pytest
 from tests.support import groups
 from tests.support.arms import ROOT, Arm, environment_of, execute
 
-CANARY = ROOT / "lightning_patches" / "activation" / "canary"
-sys.path.append(str(CANARY))
+ENTRY_POINTS = ROOT / "lightning_patches" / "activation" / "entry_points"
+sys.path.append(str(ENTRY_POINTS))
 
 PROGRAMS = Path(__file__).parent / "programs"
 TRAIN = str(PROGRAMS / "train.py")
@@ -100,7 +100,7 @@ def make_environment(directory: Path) -> Environment:
     environment = Environment(directory)
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(directory)], check=True)
     outer = [path for path in sys.path if path.endswith(("site-packages", "dist-packages"))]
-    (environment.site / "0_checkout.pth").write_text(f"{ROOT}\n{CANARY}\n")
+    (environment.site / "0_checkout.pth").write_text(f"{ROOT}\n{ENTRY_POINTS}\n")
     (environment.site / "1_outer.pth").write_text("".join(f"{path}\n" for path in outer))
     settings = configparser.ConfigParser()
     settings.read(ROOT / "setup.cfg")
@@ -177,7 +177,7 @@ class World:
 
     def check_output(self, status: int, output: str) -> None:
         assert status == 0, output
-        assert "is not patched" not in output  # the canary sees what we see
+        assert "is not patched" not in output  # Lightning's entry point sees what we see
 
     def variables(self, **more: str) -> dict[str, str]:
         variables = self.environment.variables(PROBE_WAY=self.way, PROBE_OUT=str(self.out), **more)

@@ -75,5 +75,5 @@ def test_checkout_within_reach(checkout: Path, variables: dict[str, str], how: s
 def test_metadata_lies_beside_the_module_that_it_names(checkout: Path) -> None:
     """Whoever finds the one finds the other."""
     found = [path.relative_to(checkout) for path in checkout.rglob("entry_points.txt")]
-    assert found == [Path("lightning_patches/activation/canary/lightning_patches.egg-info/entry_points.txt")]
-    assert (checkout / "lightning_patches" / "activation" / "canary" / "_lightning_patches").is_dir()
+    assert found == [Path("lightning_patches/activation/entry_points/lightning_patches.egg-info/entry_points.txt")]
+    assert (checkout / "lightning_patches" / "activation" / "entry_points" / "_lightning_patches").is_dir()

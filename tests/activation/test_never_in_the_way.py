@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.activation.conftest import CANARY, HEAVY, PROGRAMS, Environment
+from tests.activation.conftest import ENTRY_POINTS, HEAVY, PROGRAMS, Environment
 from tests.support.arms import ROOT
 
 PLAIN = str(PROGRAMS / "plain.py")
@@ -147,7 +147,7 @@ class TestHalfRemovedInstall:
         (fresh_environment.site / "0_checkout.pth").unlink()
         copy = fresh_environment.site / "lightning_patches"
         shutil.copytree(ROOT / "lightning_patches", copy)
-        shutil.copytree(CANARY / "_lightning_patches", fresh_environment.site / "_lightning_patches")
+        shutil.copytree(ENTRY_POINTS / "_lightning_patches", fresh_environment.site / "_lightning_patches")
         status, output = fresh_environment.run("python", "-m", "lightning_patches", "autostart", "enable")
         assert status == 0, output
         return copy

@@ -77,6 +77,7 @@ def test_command_of_this_environment_is_found_without_it_on_path(environment: En
     [
         (None, None, "1", True),
         ("", None, "1", True),
+        (",", None, "1", True),
         ("crash,strict", None, "crash,strict", True),
         ("crash", "all", "all", True),
         ("off", None, "off", False),

@@ -50,7 +50,7 @@ def clone(tmp_path):
     git(tmp_path, "clone", "-q", str(source), str(clone))
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(clone / ".venv")], check=True)
     (site,) = (clone / ".venv" / "lib").glob("python*/site-packages")
-    own = [clone, clone / "lightning_patches" / "activation" / "canary"]  # as an editable installation has them
+    own = [clone, clone / "lightning_patches" / "activation" / "entry_points"]  # as an editable installation has them
     shared = [path for path in sys.path if path.endswith("site-packages")]
     (site / "shared.pth").write_text("\n".join(map(str, [*own, *shared])))
     (clone / ".venv" / "lightning-patches").write_text(_environment.recipe(clone))

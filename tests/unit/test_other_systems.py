@@ -24,7 +24,7 @@ EVERY_MODULE = """
 def every_module():
     import importlib, pkgutil, lightning_patches
     for module in pkgutil.walk_packages(lightning_patches.__path__, "lightning_patches."):
-        if not module.name.endswith(("__main__", "sitecustomize", "canary")):
+        if not module.name.endswith(("__main__", "sitecustomize", "entry_points")):
             importlib.import_module(module.name)
 """
 FIT = """

@@ -84,7 +84,7 @@ def test_silent_when_told_to_stop(environment: Environment) -> None:
     assert lines == [*NO_CALLBACKS, *NO_CALLBACKS]
 
 
-def test_broken_toggle_is_named_and_then_told_by_the_canary(autostarted: Environment) -> None:
+def test_broken_toggle_is_named_and_then_told_by_the_entry_point(autostarted: Environment) -> None:
     named, told, *rest = launch(autostarted, "lightning", LIGHTNING_PATCHES="logged-metric-device")
     assert "Did you mean 'logged-metrics-device'" in named
     assert "Nothing is patched." in named
@@ -167,7 +167,7 @@ def test_all_groups_of_all_releases_are_served() -> None:
 def test_all_agree_on_whether_patches_are_asked_for(
     value: str, monkeypatch: pytest.MonkeyPatch, environment: Environment
 ) -> None:
-    """The canary, what Python starts by itself, and `status`: a blank is as good as nothing."""
+    """The entry point, what Python starts by itself, and `status`: a blank is as good as nothing."""
     monkeypatch.setenv("LIGHTNING_PATCHES", value)
     asked = _lightning_patches._wanted()
     assert words.asks_for_patches(value) is asked
