@@ -7,7 +7,6 @@ nothing says so, and each rank trains a model of its own. :class:`GradientSyncCh
 
 from __future__ import annotations
 
-import gc
 import hashlib
 import sys
 import weakref
@@ -17,15 +16,25 @@ from typing import Any, Callable, Iterable, List, Optional, Tuple, Union
 
 from lightning_patches import notices
 from lightning_patches.errors import LightningPatchesError
+from lightning_patches.ranks._checksums import NONE_SUM, UNCOMPARED, checksum
+from lightning_patches.ranks._parameters import (
+    buffers,
+    device_of,
+    forward_of,
+    group_of,
+    holds_shards,
+    is_sharded,
+    named_parameters,
+    parameters_of,
+    roots,
+    state_of,
+    unwrapped,
+    world_size,
+)
 
 NAMED_AT_MOST = 8
 """Parameters that a message lists."""
-_COLUMNS = 4096
-_MASK = (1 << 62) - 1
-_UNCOMPARED: Any = object()
-_UNCOMPARED_SUM, _NONE_SUM = 0, 1  # what stands for a tensor that is not compared, and for a gradient that is None
 _CALLBACKS = ("lightning.pytorch.callbacks.callback", "pytorch_lightning.callbacks.callback")
-_INNER = {"_FabricModule": "_original_module", "DistributedDataParallel": "module", "OptimizedModule": "_orig_mod"}
 _SHARDING = ("FSDPStrategy", "XLAFSDPStrategy", "DeepSpeedStrategy", "ModelParallelStrategy")
 _NAMELESS = "parameter "  # how the label of a parameter begins that only its optimizer is known of
 _COMPARABLE, _SHARDED, _NOTHING = 0, 1, 2
@@ -33,7 +42,6 @@ _REASONS = {
     _SHARDED: "the module is sharded: each rank has its own part of the parameters",
     _NOTHING: "there are no parameters that every rank has as a whole",
 }
-_SHARDED_MODULES = ("FullyShardedDataParallel", "XlaFullyShardedDataParallel", "DeepSpeedEngine")
 
 
 class GradientSyncError(LightningPatchesError, RuntimeError):
@@ -189,7 +197,9 @@ class GradientSyncCheck:
         """Trainer: gradients are complete, and not clipped yet."""
         if self._is_due(optimizer) and not self._refuses(trainer.strategy):
             wrapped = getattr(trainer, "model", pl_module)
-            self._compare(_named(pl_module), optimizer, trainer.global_step, [wrapped], _group_of(wrapped), [pl_module])
+            self._compare(
+                named_parameters(pl_module), optimizer, trainer.global_step, [wrapped], group_of(wrapped), [pl_module]
+            )
 
     def on_after_setup(self, fabric: Any, module: Any) -> None:
         """Fabric: a module was set up."""
@@ -202,7 +212,7 @@ class GradientSyncCheck:
             named, step = self._watched(modules, optimizer), self._steps[self._order[optimizer]]
             # The strategy's group: which modules are still alive is up to each rank's garbage collector.
             group = getattr(strategy, "_ddp_kwargs", {}).get("process_group")
-            wrapped = [_forward_of(module) for module in modules]
+            wrapped = [forward_of(module) for module in modules]
             self._compare(named, optimizer, step, wrapped, group, modules, self._nameless(optimizer))
 
     # ---------------------------------------------------------------- by hand
@@ -232,15 +242,15 @@ class GradientSyncCheck:
         Raises:
             GradientSyncError: with ``action="raise"``.
         """
-        if _ranks() < 2:
+        if world_size() < 2:
             return Comparison((), "not comparable")
-        wrapped = _forward_of(module)
-        return self._compare(_named(module), optimizer, step, [wrapped], _group_of(wrapped), [module])
+        wrapped = forward_of(module)
+        return self._compare(named_parameters(module), optimizer, step, [wrapped], group_of(wrapped), [module])
 
     # ---------------------------------------------------------------- the comparison
 
     def _is_due(self, optimizer: Any) -> bool:
-        if self._off or _ranks() < 2:
+        if self._off or world_size() < 2:
             return False
         key = self._order.get(optimizer)
         if key is None:
@@ -263,7 +273,7 @@ class GradientSyncCheck:
         """Parameters of the modules, and those of the optimizer, which have no name yet; no label twice."""
         named: dict[int, tuple[str, Any]] = {}
         for number, module in enumerate(modules, 1):
-            for name, parameter in _named(module):
+            for name, parameter in named_parameters(module):
                 label = name if number == 1 else f"{name} (module {number})"
                 named.setdefault(id(parameter), (label, parameter))
         for label, parameter in self._nameless(optimizer):
@@ -273,7 +283,7 @@ class GradientSyncCheck:
     def _nameless(self, optimizer: Any) -> list[tuple[str, Any]]:
         """The parameters of an optimizer that has stepped, called by their order in it."""
         owner = f"{type(optimizer).__name__} {self._order[optimizer] + 1}"
-        return [(f"{_NAMELESS}{number} of {owner}", p) for number, p in enumerate(_parameters_of(optimizer))]
+        return [(f"{_NAMELESS}{number} of {owner}", p) for number, p in enumerate(parameters_of(optimizer))]
 
     def _compare(
         self,
@@ -291,15 +301,15 @@ class GradientSyncCheck:
             least: what is compared where ``named`` is not the same in all ranks, since it depends on which modules a
                 rank's garbage collector has left; ``None`` if that means that the ranks' models differ.
         """
-        ignored = {name for m in wrapped for name in getattr(_unwrapped(m), "_ddp_params_and_buffers_to_ignore", ())}
-        device = _device_of(named, group)
-        named = [(name, p) for name, p in named if name not in ignored and not _is_sharded(p)]
-        least = [(name, p) for name, p in least or [] if not _is_sharded(p)] if least is not None else named
+        ignored = {name for m in wrapped for name in getattr(unwrapped(m), "_ddp_params_and_buffers_to_ignore", ())}
+        device = device_of(named, group)
+        named = [(name, p) for name, p in named if name not in ignored and not is_sharded(p)]
+        least = [(name, p) for name, p in least or [] if not is_sharded(p)] if least is not None else named
         tensors = self._tensors(named, optimizer)
         if self.buffers:
-            tensors += [("buffer", name, b) for m in modules for name, b in _buffers(m) if name not in ignored]
+            tensors += [("buffer", name, b) for m in modules for name, b in buffers(m) if name not in ignored]
         forms = [_form(named, tensors), _form(least, self._tensors(least, optimizer))]
-        reason = _SHARDED if _holds_shards(wrapped) else _COMPARABLE if named else _NOTHING
+        reason = _SHARDED if holds_shards(wrapped) else _COMPARABLE if named else _NOTHING
         worst, (all_alike, alike) = self._agree(reason, forms, group, device)
         if worst != _COMPARABLE:
             self._turn_off(_REASONS[worst])
@@ -318,23 +328,23 @@ class GradientSyncCheck:
         self._frozen_compared = True
         found = self._differing(tensors, named, group, device, step)
         self._equal_at.update(
-            {(kind, label): step for kind, label, t in tensors if t is not _UNCOMPARED and (kind, label) not in found}
+            {(kind, label): step for kind, label, t in tensors if t is not UNCOMPARED and (kind, label) not in found}
         )
         return self._found(found)
 
     def _tensors(self, named: list[tuple[str, Any]], optimizer: Any) -> list[tuple[str, str, Any]]:
         """What is compared: kind, label, tensor. As long in every rank as the ranks' models are of the same form."""
-        stepped = None if optimizer is None else {id(parameter) for parameter in _parameters_of(optimizer)}
+        stepped = None if optimizer is None else {id(parameter) for parameter in parameters_of(optimizer)}
         tensors: list[tuple[str, str, Any]] = []
         for name, parameter in named:
             if self.parameters:
                 wanted = parameter.requires_grad or not self._frozen_compared
-                tensors.append(("parameter", name, parameter.detach() if wanted else _UNCOMPARED))
+                tensors.append(("parameter", name, parameter.detach() if wanted else UNCOMPARED))
             if self.gradients:
                 wanted = parameter.requires_grad and (stepped is None or id(parameter) in stepped)
-                tensors.append(("gradient", name, parameter.grad if wanted else _UNCOMPARED))
+                tensors.append(("gradient", name, parameter.grad if wanted else UNCOMPARED))
             if self.optimizer_state and optimizer is not None:
-                tensors += [("optimizer state", f"{key} of {name}", t) for key, t in _state_of(optimizer, parameter)]
+                tensors += [("optimizer state", f"{key} of {name}", t) for key, t in state_of(optimizer, parameter)]
         return tensors
 
     def _found(self, found: dict[tuple[str, str], Difference]) -> Comparison:
@@ -379,7 +389,7 @@ class GradientSyncCheck:
         import torch
 
         with torch.no_grad():
-            sums = torch.stack([_checksum(tensor, device) for _, _, tensor in tensors])
+            sums = torch.stack([checksum(tensor, device) for _, _, tensor in tensors])
             extremes = torch.cat([sums, -sums])
             torch.distributed.all_reduce(extremes, op=torch.distributed.ReduceOp.MAX, group=group)
             suspects = (extremes[: len(sums)] != -extremes[len(sums) :]).nonzero().flatten().tolist()
@@ -391,7 +401,7 @@ class GradientSyncCheck:
         """One more collective, for what seems to differ: which ranks agree. NaN is NaN here, whatever its bits."""
         import torch
 
-        sums = torch.stack([_checksum(tensor, device, exact=False) for _, _, tensor in suspects])
+        sums = torch.stack([checksum(tensor, device, exact=False) for _, _, tensor in suspects])
         gathered = [torch.empty_like(sums) for _ in range(torch.distributed.get_world_size(group))]
         torch.distributed.all_gather(gathered, sums, group=group)
         by_rank = [of_rank.tolist() for of_rank in gathered]
@@ -404,7 +414,7 @@ class GradientSyncCheck:
             if len(ranks) > 1:
                 name, key = self._names.get(label, label), (kind, label)
                 groups = tuple(sorted(tuple(group) for group in ranks.values()))
-                missing = tuple(ranks.get(_NONE_SUM, ()))
+                missing = tuple(ranks.get(NONE_SUM, ()))
                 found[key] = Difference(kind, name, step, self._equal_at.get(key), groups, missing)
         return found
 
@@ -412,7 +422,7 @@ class GradientSyncCheck:
         """Look for the modules that these parameters belong to: only when there is something to name."""
         if not nameless:
             return
-        names = {id(parameter): name for module in _roots() for name, parameter in _named(module)}
+        names = {id(parameter): name for module in roots() for name, parameter in named_parameters(module)}
         self._names.update({label: names[id(p)] for label, p in nameless if id(p) in names})
 
     def _tell(self, new: tuple[Difference, ...]) -> None:
@@ -423,10 +433,6 @@ class GradientSyncCheck:
         if self.action == "raise":
             raise GradientSyncError(message, new)
         notices.warn_once(f"gradient-sync-check:{id(self)}:{message}", message, stacklevel=6)
-
-
-def _holds_shards(wrapped: list[Any]) -> bool:
-    return any(type(part).__name__ in _SHARDED_MODULES for module in wrapped for part in module.modules())
 
 
 def _form(named: list[tuple[str, Any]], tensors: list[tuple[str, str, Any]]) -> Form:
@@ -465,141 +471,6 @@ def _message(new: tuple[Difference, ...]) -> str:
 
 def _span(ranks: tuple[int, ...]) -> str:
     return ", ".join(map(str, ranks[:8])) + (", ..." if len(ranks) > 8 else "")
-
-
-# -------------------------------------------------------------------- checksums
-
-
-def _checksum(tensor: Any, device: Any, exact: bool = True) -> Any:
-    """64 bits, on ``device``, of what a tensor holds and where; with ``exact=False`` all NaN are one, and 0 is -0."""
-    import torch
-
-    if tensor is _UNCOMPARED or tensor is None or tensor.device.type == "meta":
-        return torch.tensor(_NONE_SUM if tensor is None else _UNCOMPARED_SUM, dtype=torch.int64, device=device)
-    total = torch.zeros((), dtype=torch.int64, device=tensor.device)
-    for piece in _pieces(tensor):
-        if not exact and piece.is_floating_point() and piece.element_size() > 1:
-            piece = torch.nan_to_num(piece, nan=0.12345, posinf=float("inf"), neginf=float("-inf")) + 0.0
-        total = total * 1_000_003 + _hash(piece)
-    return ((total & _MASK) % (_MASK - 1) + 2).to(device)
-
-
-def _pieces(tensor: Any) -> Iterable[Any]:
-    """The dense tensors that a tensor consists of."""
-    import torch
-
-    if tensor.is_sparse:
-        tensor = tensor.coalesce()
-        return tensor.indices(), tensor.values()
-    if tensor.layout is not torch.strided:
-        return (tensor.to_dense(),)
-    return (torch.view_as_real(tensor.resolve_conj()) if tensor.is_complex() else tensor,)
-
-
-def _hash(tensor: Any) -> Any:
-    """The bits of a dense tensor, as integers: sums over rows and columns, weighed at random.
-
-    A plain sum would not see values that changed places, as the rows of an embedding's gradient do.
-    """
-    import torch
-
-    kinds = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
-    flat = tensor.contiguous().reshape(-1)
-    bits = flat.view(kinds[flat.element_size()])
-    whole = len(bits) // _COLUMNS * _COLUMNS
-    tail = bits[whole:].to(torch.int64)
-    total = (tail * _weights(_COLUMNS, bits.device)[: len(tail)]).sum() + len(bits)
-    if whole:
-        rows = bits[:whole].view(-1, _COLUMNS)
-        for dimension in (0, 1):
-            sums = rows.sum(dim=dimension, dtype=torch.int64)
-            size = 1 << max(12, (len(sums) - 1).bit_length() + 1)
-            total = total * 1_000_003 + (sums * _weights(size, bits.device)[: len(sums)]).sum()
-    return total
-
-
-@lru_cache(maxsize=None)
-def _weights(size: int, device: Any) -> Any:
-    """The same numbers in every rank."""
-    import torch
-
-    generator = torch.Generator().manual_seed(size)
-    numbers = torch.randint(-(1 << 62), 1 << 62, (size,), generator=generator, device="cpu", dtype=torch.int64)
-    return numbers.to(device)
-
-
-# -------------------------------------------------------------------- modules and parameters
-
-
-def _ranks() -> int:
-    distributed = getattr(sys.modules.get("torch"), "distributed", None)
-    if distributed is None or not distributed.is_available() or not distributed.is_initialized():
-        return 1
-    return int(distributed.get_world_size())
-
-
-def _named(module: Any) -> list[tuple[str, Any]]:
-    return [(name.replace("_orig_mod.", ""), parameter) for name, parameter in _unwrapped(module).named_parameters()]
-
-
-def _unwrapped(module: Any) -> Any:
-    """The user's module inside of what Fabric, DDP and torch.compile put around it."""
-    while type(module).__name__ in _INNER:
-        inner = module._modules.get(_INNER[type(module).__name__])
-        if inner is None:
-            break
-        module = inner
-    return module
-
-
-def _parameters_of(optimizer: Any) -> list[Any]:
-    return [parameter for group in optimizer.param_groups for parameter in group["params"]]
-
-
-def _buffers(module: Any) -> list[tuple[str, Any]]:
-    return [(name.replace("_orig_mod.", ""), buffer) for name, buffer in _unwrapped(module).named_buffers()]
-
-
-def _state_of(optimizer: Any, parameter: Any) -> list[tuple[str, Any]]:
-    """The tensors that an optimizer keeps for a parameter, by name."""
-    state = optimizer.state.get(parameter, {})
-    return [(str(key), value) for key, value in sorted(state.items(), key=str) if hasattr(value, "element_size")]
-
-
-def _is_sharded(parameter: Any) -> bool:
-    """A part of a parameter: torch's DTensor, or DeepSpeed's."""
-    kinds = ("placements", "ds_id")
-    return any(hasattr(parameter, name) for name in kinds) or type(parameter).__name__ == "FlatParameter"
-
-
-def _forward_of(module: Any) -> Any:
-    """What a strategy made of the module, in Fabric's wrapper."""
-    return getattr(module, "_forward_module", module)
-
-
-def _group_of(wrapped: Any) -> Any:
-    """The process group of DDP, ``None`` for the default one."""
-    return getattr(wrapped, "process_group", None)
-
-
-def _device_of(named: list[tuple[str, Any]], group: Any) -> Any:
-    """Where the collective takes place: where the parameters are, which is what the process group is for."""
-    import torch
-
-    devices = [parameter.device for _, parameter in named if parameter.device.type != "meta"]
-    if not devices and torch.distributed.get_backend(group) == "nccl":
-        return torch.device("cuda", torch.cuda.current_device())
-    return next((device for device in devices if device.type != "cpu"), torch.device("cpu"))
-
-
-def _roots() -> list[Any]:
-    """The modules of this process that are not part of another."""
-    import torch
-
-    # type(), not isinstance(): a lazy object of another package must not be woken.
-    modules = [found for found in gc.get_objects() if issubclass(type(found), torch.nn.Module)]
-    inner = {id(child) for module in modules for child in vars(module).get("_modules", {}).values()}
-    return [module for module in modules if id(module) not in inner and "_parameters" in vars(module)]
 
 
 # -------------------------------------------------------------------- callbacks of the Lightnings that are there
