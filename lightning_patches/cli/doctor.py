@@ -23,7 +23,8 @@ from typing import Any
 
 from lightning_patches import doctor as checks
 from lightning_patches.cli import NOT_APPLIED, OK, UsageError, _files, _output, autostart
-from lightning_patches.doctor import Finding, facts, script
+from lightning_patches.doctor import Finding, devices, machine, script
+from lightning_patches.doctor.facts import Facts
 
 HELP = "look for what makes training fail or hang in this environment"
 
@@ -43,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--timeout",
         type=float,
-        default=facts.TORCH_TIMEOUT,
+        default=devices.TORCH_TIMEOUT,
         metavar="SECONDS",
         help="how long torch may take to answer (default: %(default).0f)",
     )
@@ -59,7 +60,7 @@ def run(args: argparse.Namespace) -> int:
         source = _files.read(args.script, _files.MAX_SCRIPT)
         with _files.parsing(args.script):
             looked = tuple(script.look_through(source))
-    found = facts.gather(
+    found = machine.gather(
         ask_torch=not args.no_torch,
         script=looked,
         torch_timeout=args.timeout,
@@ -83,7 +84,7 @@ def run(args: argparse.Namespace) -> int:
     return ended
 
 
-def _shown(found: facts.Facts) -> dict[str, Any]:
+def _shown(found: Facts) -> dict[str, Any]:
     data = dataclasses.asdict(found)
     data["environment"] = {
         name: value for name, value in sorted(found.environment.items()) if name.startswith(_SHOWN_VARIABLES)
@@ -92,7 +93,7 @@ def _shown(found: facts.Facts) -> dict[str, Any]:
     return data
 
 
-def _write(found: facts.Facts, findings: list[Finding]) -> None:
+def _write(found: Facts, findings: list[Finding]) -> None:
     torch = found.torch
     if torch is not None:
         build = f"CUDA {torch.cuda}" if torch.cuda else "no CUDA"

@@ -1,7 +1,7 @@
 """Checks of the environment in which a training is started, for ``lightning-patches doctor``.
 
 A check is a function of :class:`~lightning_patches.doctor.facts.Facts` that yields findings. It looks at nothing but
-the facts it is given; :func:`~lightning_patches.doctor.facts.gather` looks at the machine. Neither imports torch or
+the facts it is given; :func:`~lightning_patches.doctor.machine.gather` looks at the machine. Neither imports torch or
 Lightning into this process.
 """
 

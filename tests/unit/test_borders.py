@@ -15,7 +15,7 @@ import pytest
 
 from lightning_patches import cli, doctor
 from lightning_patches.cli import _files, _output, _projects, list_
-from lightning_patches.doctor import facts, script
+from lightning_patches.doctor import machine, script
 from lightning_patches.doctor.facts import Facts
 
 CONTROL = re.compile(r"[^\S\n\t ]|[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069]")
@@ -156,7 +156,7 @@ def test_twice_the_script_takes_no_more_than_twice_the_time(
     kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = SCRIPTS[kind]
-    monkeypatch.setattr(facts, "gather", lambda **options: Facts(script=options["script"]))
+    monkeypatch.setattr(machine, "gather", lambda **options: Facts(script=options["script"]))
     path = write(tmp_path, "train.py", made(50_000))
     for command in (["doctor", "--no-torch", path], ["status", "--script", path]):
         is_understood_or_refused(command, "train.py", capsys)
@@ -377,7 +377,7 @@ def test_no_command_ends_in_a_traceback_or_writes_what_a_terminal_obeys(
 ) -> None:
     """Several hundred inputs that are made of pieces, the same ones in each run."""
     chance = random.Random(0)
-    monkeypatch.setattr(facts, "gather", lambda **options: Facts(script=options["script"]))
+    monkeypatch.setattr(machine, "gather", lambda **options: Facts(script=options["script"]))
     monkeypatch.setattr(doctor, "run", lambda found: [])
     monkeypatch.setattr(sys, "stdin", None)
     monkeypatch.chdir(tmp_path)

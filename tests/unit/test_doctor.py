@@ -16,9 +16,9 @@ import pytest
 from lightning_patches import cli
 from lightning_patches import doctor as checks
 from lightning_patches.cli import autostart
-from lightning_patches.doctor import facts as facts_module
-from lightning_patches.doctor import script
-from lightning_patches.doctor.facts import Facts, Gpu, Lightning, Torch, Unknown, gather
+from lightning_patches.doctor import devices, machine, script
+from lightning_patches.doctor.facts import Facts, Gpu, Lightning, Torch, Unknown
+from lightning_patches.doctor.machine import gather
 from lightning_patches.ranks.hang import _files as hang_files
 from lightning_patches.ranks.hang._identity import Identity
 from tests.support.arms import ROOT
@@ -339,9 +339,9 @@ class TestMachine:
             "HOME": "/dev/null",
             hang_files.VARIABLE: str(tmp_path / "a" / "b"),
         }
-        assert facts_module._unwritable(directories) == {"TMPDIR": str(tmp_path / "gone"), "HOME": "/dev/null"}
+        assert machine._unwritable(directories) == {"TMPDIR": str(tmp_path / "gone"), "HOME": "/dev/null"}
         broken = {"TMPDIR": str(tmp_path), hang_files.VARIABLE: str(tmp_path / "file" / "b")}
-        assert facts_module._unwritable(broken) == {hang_files.VARIABLE: str(tmp_path / "file" / "b")}
+        assert machine._unwritable(broken) == {hang_files.VARIABLE: str(tmp_path / "file" / "b")}
 
     @pytest.mark.parametrize("node", ["0", "1"])
     def test_the_port_of_the_hang_watch(self, node: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -356,9 +356,9 @@ class TestMachine:
             for name, value in given.items():
                 monkeypatch.setenv(name, value)
             monkeypatch.setattr(socket, "gethostname", lambda: "elsewhere")
-            found = facts_module._hang_ports(dict(os.environ))
+            found = machine._hang_ports(dict(os.environ))
             assert [*found.values()] == (["is in use on this machine"] if node == "0" else []), found
-        assert facts_module._hang_ports(dict(os.environ)) == {}
+        assert machine._hang_ports(dict(os.environ)) == {}
 
     def test_a_port_behind_a_firewall(self, monkeypatch: pytest.MonkeyPatch) -> None:
         def nobody(*args: Any, **kwargs: Any) -> None:
@@ -366,10 +366,10 @@ class TestMachine:
 
         environment = {"LIGHTNING_PATCHES_HANG_TIMEOUT": "300"}
         identity = Identity(1, 0, 1, 2, "10.0.0.1", False, "29500")
-        monkeypatch.setattr(facts_module._identity, "find", lambda frames: identity)
+        monkeypatch.setattr(machine._identity, "find", lambda frames: identity)
         monkeypatch.setenv("LIGHTNING_PATCHES_HANG_PORT", "12345")
         monkeypatch.setattr(socket, "create_connection", nobody)
-        found = facts_module._hang_ports(environment)
+        found = machine._hang_ports(environment)
         assert found == {"10.0.0.1:12345": "can't be reached from this node: no answer"}
 
     def test_nvidia_smi(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -382,7 +382,7 @@ class TestMachine:
         )
         program.chmod(0o755)
         monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
-        gpus, driver, driver_cuda = facts_module._ask_smi() or ((), "", None)
+        gpus, driver, driver_cuda = devices._ask_smi() or ((), "", None)
         assert (driver, driver_cuda) == ("550.54.15", (12, 4))
         assert gpus[0] == Gpu(0, "NVIDIA H100", 81559, 4, (9, 0))
         assert gpus[1] == Gpu(1, "NVIDIA A100", 40960, 7, None, exclusive=True)
@@ -391,14 +391,14 @@ class TestMachine:
         (tmp_path / "nvidia-smi").write_text("#!/bin/sh\necho 'no devices were found'; exit 6\n")
         (tmp_path / "nvidia-smi").chmod(0o755)
         monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
-        monkeypatch.setattr(facts_module, "_ask_nvml", lambda: None)
+        monkeypatch.setattr(devices, "_ask_nvml", lambda: None)
         unknown: list[Unknown] = []
-        facts_module._gpus(unknown)
+        devices.ask_driver(unknown)
         assert unknown == [("GPUs (smi)", "no devices were found")]
 
     def test_torch_that_takes_too_long(self) -> None:
         unknown: list[Unknown] = []
-        assert facts_module._torch(unknown, 0.01) is None
+        assert devices.ask_torch(unknown, 0.01) is None
         assert unknown == [("torch", "did not answer within 0 s")]
 
     def test_nothing_of_the_current_directory_is_run(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -415,7 +415,7 @@ class TestMachine:
         monkeypatch.chdir(here)
         monkeypatch.setenv("PYTHONPATH", str(installed))
         unknown: list[Unknown] = []
-        found = facts_module._torch(unknown, 90)
+        found = devices.ask_torch(unknown, 90)
         assert sorted(path.name for path in tmp_path.iterdir()) == ["here", "installed"]
         assert (found, unknown) == (Torch("9.9"), [])
 
@@ -435,7 +435,7 @@ class TestCommand:
         self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:
         for given, plain, strict in (({}, 0, 0), ({"open_files": 10}, 0, 1), ({"shm_bytes": None}, 1, 1)):
-            monkeypatch.setattr(facts_module, "gather", lambda given=given, **_: Facts(**given))
+            monkeypatch.setattr(machine, "gather", lambda given=given, **_: Facts(**given))
             assert cli.main(["doctor"]) == plain
             assert cli.main(["doctor", "--strict"]) == strict
         assert "WARNING shared-memory: there is no /dev/shm" in capsys.readouterr().out

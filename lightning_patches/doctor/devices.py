@@ -1,0 +1,157 @@
+"""Asks torch and the driver what they have: in processes of their own, and without a context on a GPU."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from typing import Any, Optional
+
+from lightning_patches.doctor.facts import Gpu, Torch, Unknown
+from lightning_patches.ranks import nvml
+
+TORCH_TIMEOUT = 90.0
+"""Seconds that torch may take to be imported and to say what it is."""
+_TOOL_TIMEOUT = 20.0
+
+
+_QUESTIONS = """
+import sys
+sys.path[:] = filter(None, sys.path)  # -c puts the current directory there
+import json, warnings
+import torch
+facts = {"version": torch.__version__, "cuda": torch.version.cuda, "initialized_by_import": False}
+facts["initialized_by_import"] = bool(torch.cuda.is_initialized())
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    try:
+        facts["cuda_available"] = torch.cuda.is_available()
+        if torch.version.cuda and not facts["cuda_available"]:
+            torch.cuda.init()
+    except Exception as error:
+        facts["cuda_error"] = str(error).splitlines()[0] if str(error) else type(error).__name__
+if not facts.get("cuda_error") and caught:
+    facts["cuda_error"] = str(caught[-1].message).splitlines()[0]
+if facts.get("cuda_available"):
+    facts["devices"] = count = torch.cuda.device_count()
+    facts["architectures"] = torch.cuda.get_arch_list()
+    try:
+        facts["nccl"] = ".".join(map(str, torch.cuda.nccl.version()))
+        facts["no_peer_access"] = [
+            [a, b] for a in range(count) for b in range(a + 1, count)
+            if not torch.cuda.can_device_access_peer(a, b)
+        ]
+    except Exception as error:
+        facts["cuda_error"] = str(error).splitlines()[0]
+print("\\nLIGHTNING-PATCHES " + json.dumps(facts))
+"""
+
+
+def ask_torch(unknown: list[Unknown], timeout: float) -> Optional[Torch]:
+    """Ask a separate Python. It runs without the launcher's variables: it is not a rank of anything."""
+    launcher = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
+    variables = {name: value for name, value in os.environ.items() if name not in launcher}
+    variables["LIGHTNING_PATCHES"] = "off"
+    # A file, not a pipe: a process that torch's import may leave behind would keep a pipe open past the time limit.
+    with tempfile.TemporaryFile(mode="w+", errors="replace") as output:
+        try:
+            done = subprocess.run(
+                [sys.executable, "-c", _QUESTIONS],
+                env=variables,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                timeout=timeout,
+            )
+        except subprocess.TimeoutExpired:
+            unknown.append(Unknown("torch", f"did not answer within {timeout:.0f} s"))
+            return None
+        except OSError as error:
+            unknown.append(Unknown("torch", str(error)))
+            return None
+        output.seek(0)
+        text = output.read()
+    answers = [line for line in text.splitlines() if line.startswith("LIGHTNING-PATCHES ")]
+    if not answers:
+        last = text.strip().splitlines()[-1:] or ["nothing"]
+        unknown.append(Unknown("torch", f"import ended with status {done.returncode}, and said {last[0]!r}"))
+        return None
+    answer: dict[str, Any] = json.loads(answers[-1].partition(" ")[2])
+    answer["architectures"] = tuple(answer.get("architectures", ()))
+    answer["no_peer_access"] = tuple((first, second) for first, second in answer.get("no_peer_access", ()))
+    return Torch(**answer)
+
+
+def ask_driver(unknown: list[Unknown]) -> tuple[tuple[Gpu, ...], str, Optional[tuple[int, int]]]:
+    """From NVML where its library is, from ``nvidia-smi`` elsewhere. Neither creates a context on a GPU."""
+    for ask in (_ask_nvml, _ask_smi):
+        try:
+            found = ask()
+        except Exception as error:
+            unknown.append(Unknown(f"GPUs ({ask.__name__.rpartition('_')[2]})", str(error)))
+            continue
+        if found is not None:
+            return found
+    return (), "", None
+
+
+def _ask_nvml() -> Optional[tuple[tuple[Gpu, ...], str, Optional[tuple[int, int]]]]:
+    try:
+        library = nvml.Library()
+    except OSError:
+        return None
+    with library:
+        driver, driver_cuda = library.versions()
+        gpus = []
+        for device in library.devices():
+            if device.error is not None:
+                raise device.error
+            total, used = device.total or 0, device.used or 0
+            gpus.append(
+                Gpu(
+                    device.index,
+                    device.name,
+                    total >> 20,
+                    used >> 20,
+                    device.capability,
+                    exclusive=bool(device.compute_mode),
+                )
+            )
+        return tuple(gpus), driver, driver_cuda
+
+
+def _ask_smi() -> Optional[tuple[tuple[Gpu, ...], str, Optional[tuple[int, int]]]]:
+    program = shutil.which("nvidia-smi")
+    if program is None:
+        return None
+    query = "--query-gpu=index,name,memory.total,memory.used,compute_cap,compute_mode,driver_version"
+    lines = _output_of([program, query, "--format=csv,noheader,nounits"]).splitlines()
+    gpus, driver = [], ""
+    for line in filter(str.strip, lines):
+        index, name, total, used, capability, mode, driver = (cell.strip() for cell in line.split(","))
+        parsed = re.fullmatch(r"(\d+)\.(\d+)", capability)
+        gpus.append(
+            Gpu(
+                int(index),
+                name,
+                int(total) if total.isdigit() else 0,
+                int(used) if used.isdigit() else 0,
+                (int(parsed[1]), int(parsed[2])) if parsed else None,
+                exclusive=mode != "Default",
+            )
+        )
+    cuda = re.search(r"CUDA Version:\s*(\d+)\.(\d+)", _output_of([program]))
+    return tuple(gpus), driver, (int(cuda[1]), int(cuda[2])) if cuda else None
+
+
+def _output_of(command: list[str]) -> str:
+    done = subprocess.run(
+        command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=_TOOL_TIMEOUT, check=False
+    )
+    if done.returncode:
+        raise OSError((done.stdout + done.stderr).strip() or f"ended with status {done.returncode}")
+    return done.stdout

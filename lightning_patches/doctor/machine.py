@@ -1,0 +1,236 @@
+"""Finds out about this machine what the checks want to know."""
+
+from __future__ import annotations
+
+import errno
+import importlib.machinery
+import importlib.metadata
+import os
+import re
+import shutil
+import socket
+import sys
+import tempfile
+from typing import Optional
+
+from lightning_patches.doctor import devices
+from lightning_patches.doctor.facts import PACKAGES, Facts, Lightning, Unknown, rendezvous_file
+from lightning_patches.ranks.hang import _files as hang_files
+from lightning_patches.ranks.hang import _identity, _secret
+from lightning_patches.ranks.hang import _settings as hang_settings
+
+_PORT_TIMEOUT = 3.0
+
+
+def gather(
+    ask_torch: bool = True,
+    script: tuple[tuple[str, int, str], ...] = (),
+    torch_timeout: float = devices.TORCH_TIMEOUT,
+    autostart: bool = False,
+) -> Facts:
+    """Find out about this machine. Never raises: what cannot be found out is named in ``unknown``.
+
+    Args:
+        ask_torch: start a Python that imports torch, which takes some seconds.
+        script: what :func:`lightning_patches.doctor.script.look_through` has found.
+        torch_timeout: seconds that this Python may take.
+        autostart: programs of this environment look at ``LIGHTNING_PATCHES`` when they start.
+    """
+    unknown: list[Unknown] = []
+    environment = dict(os.environ)
+    gpus, driver, driver_cuda = devices.ask_driver(unknown)
+    packages = {name: version for name in PACKAGES if (version := _version(name))}
+    pinned = _pinned()
+    shm = _shm()
+    limits = _limits()
+    return Facts(
+        environment=environment,
+        lightnings=_lightnings(),
+        packages=packages,
+        torch=devices.ask_torch(unknown, torch_timeout) if ask_torch and "torch" in packages else None,
+        pinned=pinned,
+        pinned_installed={name: version for name in pinned if (version := _version(name))},
+        has_pkg_resources=importlib.machinery.PathFinder.find_spec("pkg_resources") is not None,
+        autostart=autostart,
+        gpus=gpus,
+        driver=driver,
+        driver_cuda=driver_cuda,
+        iommu=_iommu(),
+        infiniband=bool(_listed("/sys/class/infiniband")),
+        foreign_nccl=_foreign_nccl(environment),
+        shm_bytes=shm[0],
+        shm_free_bytes=shm[1],
+        open_files=limits[0],
+        locked_memory_bytes=limits[1],
+        interfaces=_listed("/sys/class/net"),
+        addresses=_addresses(environment),
+        busy_port=_is_busy(environment.get("MASTER_PORT", "")),
+        network_paths=_network_paths(environment),
+        unwritable=_unwritable(environment),
+        hang_ports=_hang_ports(environment),
+        script=script,
+        unknown=tuple(unknown),
+    )
+
+
+def _version(distribution: str) -> str:
+    try:
+        return importlib.metadata.version(distribution) or ""
+    except importlib.metadata.PackageNotFoundError:
+        return ""
+
+
+def _lightnings() -> tuple[Lightning, ...]:
+    from lightning_patches.engine.installed import find_installed
+
+    return tuple(Lightning(one.distribution, one.version, one.forbidden, one.note) for one in find_installed())
+
+
+def _pinned() -> dict[str, str]:
+    """The NVIDIA packages that torch's wheel asks for in one version."""
+    try:
+        required = importlib.metadata.requires("torch") or []
+    except importlib.metadata.PackageNotFoundError:
+        return {}
+    found = (re.match(r"(nvidia-[\w-]+)(?:\[[^\]]*\])?\s*\(?==\s*([\w.]+)", line) for line in required)
+    return {match[1]: match[2] for match in found if match is not None}
+
+
+def _iommu() -> bool:
+    try:
+        with open("/proc/cmdline", encoding="utf-8") as file:
+            words = file.read().split()
+    except OSError:
+        return False
+    passes_through = "iommu=pt" in words or "iommu=off" in words
+    return not passes_through and bool(_listed("/sys/class/iommu"))
+
+
+def _foreign_nccl(environment: dict[str, str]) -> tuple[str, ...]:
+    found = [path for path in re.split(r"[:\s]+", environment.get("LD_PRELOAD", "")) if "libnccl.so" in path]
+    for directory in environment.get("LD_LIBRARY_PATH", "").split(":"):
+        if directory:
+            found += [os.path.join(directory, name) for name in _listed(directory) if name.startswith("libnccl.so")]
+    return tuple(found)
+
+
+def _shm() -> tuple[Optional[int], int]:
+    if not sys.platform.startswith("linux"):
+        return Facts.shm_bytes, Facts.shm_free_bytes  # only Linux has it
+    try:
+        usage = shutil.disk_usage("/dev/shm")
+    except OSError:
+        return None, 0
+    return usage.total, usage.free
+
+
+def _limits() -> tuple[int, int]:
+    try:
+        import resource
+    except ImportError:  # Windows, which has no such limits
+        return Facts.open_files, Facts.locked_memory_bytes
+    files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    locked = resource.getrlimit(resource.RLIMIT_MEMLOCK)[0]
+    unlimited = resource.RLIM_INFINITY
+    return (1 << 30 if files == unlimited else files), (-1 if locked == unlimited else locked)
+
+
+def _listed(directory: str) -> tuple[str, ...]:
+    try:
+        return tuple(sorted(os.listdir(directory)))
+    except OSError:
+        return ()
+
+
+def _addresses(environment: dict[str, str]) -> dict[str, bool]:
+    hosts = [socket.gethostname(), environment.get("MASTER_ADDR", "")]
+    found = {}
+    for host in filter(None, hosts):
+        try:
+            socket.getaddrinfo(host, None)
+        except (OSError, UnicodeError):
+            found[host] = False
+        else:
+            found[host] = True
+    return found
+
+
+def _is_busy(port: str) -> bool:
+    if not port.isdigit() or not 0 < int(port) < 65536:
+        return False
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as torch's store does
+        try:
+            probe.bind(("", int(port)))
+            probe.listen(1)
+        except OSError as error:
+            return error.errno == errno.EADDRINUSE
+    return False
+
+
+def _unwritable(environment: dict[str, str]) -> dict[str, str]:
+    """Directories that variables name and in which no file can be made. The watch's may be missing: it makes it."""
+    found = {}
+    for variable in ("TMPDIR", "HOME", hang_files.VARIABLE):
+        path = environment.get(variable, "")
+        there = os.path.abspath(path)
+        while variable == hang_files.VARIABLE and not os.path.lexists(there):  # the watch makes it
+            there = os.path.dirname(there)
+        if path and not (os.path.isdir(there) and os.access(there, os.W_OK | os.X_OK)):
+            found[variable] = path
+    return found
+
+
+def _hang_ports(environment: dict[str, str]) -> dict[str, str]:
+    """What is wrong with the port that rank zero's watch listens on, if it is known and there are several nodes.
+
+    A port that nobody listens on yet refuses at once: one that does not answer at all is blocked by a firewall.
+    """
+    identity = _identity.find([])
+    secret = _secret.of_user()
+    if not environment.get(hang_settings.VARIABLE) or identity is None or identity.one_node:
+        return {}
+    ports = [_secret.port_of_user()] if secret is None else _secret.ports(secret, identity)
+    found = {}
+    for port in filter(None, ports):
+        if identity.node == 0:
+            if _is_busy(str(port)):
+                found[f"{identity.address}:{port}"] = "is in use on this machine"
+        elif identity.address:
+            try:
+                socket.create_connection((identity.address, port), timeout=_PORT_TIMEOUT).close()
+            except ConnectionRefusedError:
+                pass
+            except (OSError, UnicodeError) as error:
+                said = (
+                    "no answer" if isinstance(error, TimeoutError) else getattr(error, "strerror", None) or str(error)
+                )
+                found[f"{identity.address}:{port}"] = f"can't be reached from this node: {said}"
+    return found if len(found) == len(ports) else {}  # one is enough
+
+
+_NETWORK = re.compile(
+    r"nfs\d?|cifs|smb\w*|lustre|gpfs|beegfs\w*|ceph|afs|9p|glusterfs|fuse\.(?!overlay|lxcfs).*|wekafs"
+)
+
+
+def file_system(path: str) -> str:
+    """Type of the file system that ``path`` is on, ``"ext4"``; "" if it cannot be told."""
+    real = os.path.realpath(path)
+    best, kind = "", ""
+    try:
+        with open("/proc/mounts", encoding="utf-8", errors="replace") as file:
+            for line in file:
+                _, mount, this_kind, *_rest = line.split()
+                mount = mount.replace("\\040", " ")
+                if (real + "/").startswith(mount.rstrip("/") + "/") and len(mount) >= len(best):
+                    best, kind = mount, this_kind
+    except (OSError, ValueError):
+        return ""
+    return kind
+
+
+def _network_paths(environment: dict[str, str]) -> dict[str, str]:
+    paths = [tempfile.gettempdir(), rendezvous_file(environment)]
+    kinds = {path: file_system(path) for path in paths if path}
+    return {path: kind for path, kind in kinds.items() if _NETWORK.fullmatch(kind)}
