@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 
 from lightning_patches.ranks import _node
-from lightning_patches.ranks.hang import _hub, _messages, _registry, _secret, _watch, _wire
+from lightning_patches.ranks.hang import _hub, _messages, _registry, _secret, _server, _watch, _wire
 from lightning_patches.ranks.hang._identity import Identity
 from tests.distributed.processes import ROOT, run_ranks
 from tests.support.nodes import two_nodes
@@ -90,7 +90,7 @@ class Target:
         self.timeout, self.abort, self.ended = timeout, False, False
         self.hub = _hub.Hub(self.job, self)
         self.port = free_port()
-        assert self.hub.listen_on_port([self.port], SECRET)
+        assert self.hub.server.listen_on_port([self.port], SECRET)
 
     def end(self) -> None:
         self.ended = True
@@ -113,10 +113,10 @@ class Target:
     def check(self) -> None:
         """It lives, and takes a rank as if nothing had been."""
         assert self.hub._thread.is_alive() and not self.ended
-        for peer in list(self.hub._ranks.values()):
+        for peer in list(self.hub.server.ranks.values()):
             peer.connection.close()
         deadline = time.monotonic() + 60  # a hub may be writing reports, and asking for them, until then
-        while any(peer.alive for peer in self.hub._ranks.values()) and time.monotonic() < deadline:
+        while any(peer.alive for peer in self.hub.server.ranks.values()) and time.monotonic() < deadline:
             time.sleep(0.05)
         friend = self.friend(rank=3, local_rank=3)
         friend.send(BEAT)
@@ -149,7 +149,7 @@ def is_closed(sock: socket.socket, seconds: float = 60) -> bool:
 def target() -> Iterator[Target]:
     made = Target()
     yield made
-    made.hub.close()
+    made.hub.server.close()
 
 
 def sign(session: bytes, number: int, text: bytes) -> bytes:
@@ -206,7 +206,7 @@ def test_many_connections_cost_the_process_a_few_descriptors(target: Target) -> 
     assert len(strangers) > 1000
     time.sleep(1)
     on_hubs_side = len(os.listdir("/proc/self/fd")) - before - len(strangers)
-    assert on_hubs_side <= _hub._MOST_STRANGERS + WORLD, on_hubs_side
+    assert on_hubs_side <= _server.MOST_STRANGERS + WORLD, on_hubs_side
     friend.send(BEAT)
     assert kinds(friend, 1) == ["pulse"]  # meanwhile the ranks are served
     for stranger in strangers:
@@ -279,7 +279,7 @@ def test_nobody_between_can_add_or_change_a_line(how: str, target: Target) -> No
         line = friend._sign(True, 1, text) + b" " + text + b"\n"
     friend._socket.sendall(line)
     assert kinds(friend, 1) == [] and not friend.open
-    assert not target.hub._ranks["n", 1].finished
+    assert not target.hub.server.ranks["n", 1].finished
     target.check()
 
 
@@ -646,7 +646,7 @@ def test_fuzz_of_a_hub_that_believes_its_peers() -> None:
     assert said > 100  # a hub that writes reports all the time answers slowly
     target.timeout = 60.0
     target.check()
-    target.hub.close()
+    target.hub.server.close()
 
 
 # ---------------------------------------------------------------- errors of our own
@@ -658,7 +658,7 @@ def test_a_hub_that_gives_up_says_what_is_lost(
     target = Target(timeout=1.0)
     monkeypatch.setattr(target.hub, "_check", lambda hurries: {}["no such rank"])
     target.hub._thread.join(60)
-    target.hub.close()
+    target.hub.server.close()
     assert not target.hub._thread.is_alive() and not target.ended
     assert (
         "lightning_patches: the hang watch of this job gave up in rank 0, which hears all ranks: a hang is no longer "

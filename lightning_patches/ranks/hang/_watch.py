@@ -251,9 +251,9 @@ class Watch:
     def _open_port(self, identity: Identity) -> None:
         """In rank zero: listen to ranks of other nodes, and containers of this one, that have asked for the secret."""
         hub = self._hub
-        if hub is None or hub.listens_on_port or self._port_is_taken:
+        if hub is None or hub.server.listens_on_port or self._port_is_taken:
             return
-        if identity.one_node and (hub.is_complete or not self._is_late):
+        if identity.one_node and (hub.server.is_complete or not self._is_late):
             self._need_no_secret()
             return
         self._exchange = self._exchange or _secret.Exchange(identity)
@@ -261,7 +261,7 @@ class Watch:
         if secret is None:
             return
         ports = _secret.ports(secret, identity)
-        self._port_is_taken = not hub.listen_on_port(ports, secret)
+        self._port_is_taken = not hub.server.listen_on_port(ports, secret)
         if self._port_is_taken:
             _report.say(
                 f"ranks of other nodes and containers are not watched: ports {', '.join(map(str, ports))} are in use. "
@@ -478,7 +478,7 @@ class Watch:
         if watch._connection is not None:
             watch._connection.close()
         if watch._hub is not None:
-            watch._hub.close()
+            watch._hub.server.close()
         frame: Any = sys._getframe()
         while frame is not None:
             code = frame.f_code

@@ -1,0 +1,126 @@
+"""A rank as rank zero knows it: who it is, what it told last, how it has ended."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import Optional
+
+from lightning_patches.ranks.hang._messages import Message
+from lightning_patches.ranks.hang._registry import Outside
+from lightning_patches.ranks.hang._report import Call
+from lightning_patches.ranks.hang._wire import Connection
+
+LOST = "lost"
+UNASKED = Outside("its node can't be asked", seen=False)
+_LONGEST_ABSENCE = 30.0
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How a rank has ended.
+
+    Args:
+        kind: what it has said itself, or ``LOST`` if nothing.
+        detail: the error that it ended with.
+    """
+
+    kind: str
+    detail: str = ""
+
+    @property
+    def cause(self) -> str:
+        """The error in one line."""
+        return self.detail.rstrip().rpartition("\n")[2]
+
+
+@dataclass
+class Peer:
+    """A process that has connected; a rank once it has said hello.
+
+    Args:
+        connection: to it.
+        descriptor: of its socket.
+        address: from which it has come.
+        hello: who it is.
+        beat: what it told last.
+        heard_at: when that was.
+        answer: its report, while one is collected.
+        finished: its program has come to its end, and it may still hang in what runs then.
+        ending: how it has ended; ``None`` while it is there.
+        ended_at: when that was.
+        outside: what its node found out about it.
+    """
+
+    connection: Connection
+    descriptor: int
+    address: str = ""
+    hello: Message = field(default_factory=dict)
+    beat: Message = field(default_factory=dict)
+    heard_at: float = 0.0
+    answer: Optional[Message] = None
+    finished: bool = False
+    ending: Optional[Ending] = None
+    ended_at: float = 0.0
+    outside: Optional[Outside] = None
+
+    @property
+    def alive(self) -> bool:
+        return self.ending is None and bool(self.hello)
+
+    @property
+    def waits(self) -> float:
+        return float(self.beat["waits"]) if self.alive and self.beat else 0.0
+
+    @property
+    def stands_still(self) -> float:
+        return max(self.waits, float(self.beat["idle"])) if self.beat else 0.0
+
+    def end(self, kind: str, detail: str = "") -> None:
+        self.ending, self.ended_at = Ending(kind, detail), time.monotonic()
+
+    @property
+    def is_lost(self) -> bool:
+        return self.ending is not None and self.ending.kind == LOST
+
+    @property
+    def has_gone(self) -> bool:
+        """Whether its process has hung up and not come back, as one that lives does within ten seconds."""
+        return self.connection.hung_up and time.monotonic() - self.ended_at > _LONGEST_ABSENCE
+
+    @property
+    def key(self) -> tuple[str, int]:
+        return str(self.hello["node_id"]), int(self.hello["local_rank"])
+
+    @property
+    def name(self) -> str:
+        rank = self.hello["rank"]
+        return f"rank {rank}" if rank is not None else f"local rank {self.key[1]} of node {self.hello['node']}"
+
+    @property
+    def where(self) -> str:
+        return f"host {self.hello['host']}, pid {self.hello['pid']}"
+
+    @property
+    def call(self) -> Call:
+        beat = self.beat
+        pending = beat["pending"]
+        if pending:
+            return Call(beat["what"], pending["number"], pending["group"])
+        return Call(beat["what"], max(beat["numbers"].values(), default=-1))
+
+    def is_in_the_call_of(self, point: Peer) -> bool:
+        """Whether this rank waits where ``point`` does."""
+        if not self.alive or not self.waits:
+            return False
+        mine, its = self.beat["pending"], point.beat["pending"]
+        if mine and its:
+            return bool([mine[n] for n in ("group", "number", "name")] == [its[n] for n in ("group", "number", "name")])
+        numbers, others = self.beat["numbers"], point.beat["numbers"]
+        same = all(numbers[group] == others[group] for group in numbers.keys() & others.keys())
+        return bool(self.beat["what"] == point.beat["what"] and same and bool(numbers) == bool(others))
+
+    def has_no_part_in(self, point: Peer) -> bool:
+        """Whether this rank is not in the process group that ``point`` waits in."""
+        pending = point.beat["pending"]
+        return bool(pending and self.beat and self.beat["numbers"] and pending["group"] not in self.beat["numbers"])

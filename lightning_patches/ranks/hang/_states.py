@@ -1,0 +1,117 @@
+"""What a report says of each rank."""
+
+from __future__ import annotations
+
+import os
+import socket
+from typing import Collection, Optional
+
+from lightning_patches.ranks import _processes
+from lightning_patches.ranks.hang import _messages, _report
+from lightning_patches.ranks.hang._identity import Identity
+from lightning_patches.ranks.hang._messages import FINISHED, STOPPED, Message
+from lightning_patches.ranks.hang._peers import UNASKED, Peer
+from lightning_patches.ranks.hang._report import State
+
+_NO_BEAT: Message = {"place": "", "works": False, "unclear": False, "still": 0.0, "waits": 0.0, "idle": 0.0}
+
+
+def states(peers: Collection[Peer], point: Optional[Peer], identity: Identity, timeout: float) -> list[State]:
+    """What is said of each rank.
+
+    Args:
+        peers: those that have said hello.
+        point: the one that has waited longest for others; ``None`` if none waits.
+        identity: rank zero's.
+        timeout: after how many seconds without progress that is said.
+    """
+    known = {peer.hello["rank"]: peer for peer in peers}
+    ranks = range(identity.world_size)
+    absent = [rank for rank in ranks if rank not in known]
+    unnamed = [peer for peer in peers if peer.hello["rank"] is None]
+    found = [_state(known[rank], point, timeout) for rank in ranks if rank in known]
+    found += [_state(peer, point, timeout) for peer in unnamed]
+    found += _absent(absent[: len(absent) - len(unnamed)], peers, identity.sees_all) if absent else []
+    return found
+
+
+def _absent(ranks: list[int], peers: Collection[Peer], sees_all: bool) -> list[State]:
+    """Ranks that have not said hello."""
+    started: dict[int, tuple[int, int]] = {}
+    for rank, pid, began in _processes.ranks_by_environment(os.environ.get("MASTER_PORT", "")):
+        started.setdefault(rank, (pid, began))
+    states = []
+    host = socket.gethostname()
+    for rank in ranks:
+        if rank in started:
+            pid, began = started[rank]
+            found = _processes.works(pid)
+            works = bool(found)
+            text = f"has not said hello to rank zero: {_processes.condition(pid, began)}"
+            text += ", and works." if works else "."
+            where = f"host {host}, pid {pid}"
+            kind = _report.WORKS if works else _report.UNWATCHED
+            state = State(f"rank {rank}", rank, where, kind, text=text, place="start-up", works=works)
+            state.unseen = found is None
+            states.append(state)
+        elif any(peer.beat and peer.beat["numbers"] for peer in peers):
+            text = "is not watched: it is in the process group, and has not said hello to rank zero."
+            states.append(State(f"rank {rank}", rank, "", _report.UNWATCHED, text=text, unseen=True))
+        else:
+            text = f"has not said hello to rank zero, and no process of host {host} was started for it"
+            text += "." if sees_all else " (what is not watched on other hosts or in containers can't be seen)."
+            kind = _report.ABSENT if sees_all else _report.UNWATCHED
+            states.append(State(f"rank {rank}", rank, "", kind, text=text, unseen=not sees_all))
+    return states
+
+
+def _state(peer: Peer, point: Optional[Peer], timeout: float) -> State:
+    """What is said of a rank that has been here."""
+    beat, answer = peer.beat or _NO_BEAT, peer.answer or {}
+    state = State(peer.name, peer.hello["rank"], peer.where, _report.STILL, place=beat["place"])
+    state.detail, state.collective = answer.get("stack", ""), answer.get("collective", "")
+    state.frames, outside = answer.get("frames", []), peer.outside or UNASKED
+    state.children, state.recorder = answer.get("children", []), answer.get("recorder", [])
+    last = f" Last seen at {state.place}." if state.place else ""
+    if peer.is_lost:
+        state.cause = outside.cause
+        died = _report.OUT_OF_MEMORY if outside.for_memory else _report.DIED
+        state.kind, state.works = died if outside.gone else _report.SILENT, outside.works
+        state.unseen = (outside.unclear or not outside.seen) and not peer.has_gone
+        state.text = f"{'has ended' if outside.gone else 'was lost'} without a word: {outside.condition}.{last}"
+    elif peer.ending is not None and peer.ending.kind == FINISHED:
+        state.kind, state.text = _report.LEFT, f"has left: its program has ended.{last}"
+    elif peer.ending is not None and peer.ending.kind == STOPPED:
+        state.kind, state.text, state.unseen = _report.UNWATCHED, f"is not watched any more.{last}", True
+    elif peer.ending is not None:
+        state.kind, state.text = _report.FAILED, "has ended with an error:"
+        state.cause, state.detail = peer.ending.cause, peer.ending.detail
+        state.frames = state.detail.rstrip().split("\n")[-_messages.MOST_FRAMES :]
+    elif not answer:
+        state.cause, state.frames = outside.cause, outside.frames
+        state.kind, state.works, state.detail = _report.SILENT, outside.works, outside.stack
+        state.unseen, state.children = outside.unclear or not outside.seen, outside.children
+        state.text = f"does not answer: {outside.condition}{', and works' if outside.works else ''}.{last}"
+        if outside.stack:
+            state.text += " It is in code that lets no other Python thread run:"
+    elif peer.waits and point is not None and peer.is_in_the_call_of(point):
+        state.kind, state.call, state.seconds = _report.WAITS, peer.call, peer.waits
+    elif peer.waits:
+        state.kind, state.call, state.seconds = _report.ELSEWHERE, peer.call, peer.waits
+        state.text = f"waits in another call: {peer.call}, for {peer.waits:.0f} s, at {state.place}."
+        if point is not None and peer.has_no_part_in(point):
+            state.text += " It is not in the group that the others wait in."
+    elif point is None and beat["idle"] >= timeout:
+        state.seconds, state.works, state.unseen = beat["idle"], beat["works"], beat["unclear"]
+        state.text = f"has made no progress for {beat['idle']:.0f} s."
+    elif beat["works"]:
+        state.kind, state.works = _report.WORKS, True
+        state.text = f"works: it is at {state.place}."
+    else:
+        state.seconds, state.unseen = beat["still"], beat["unclear"]
+        state.text = f"is not there; its main thread has not moved for {beat['still']:.0f} s."
+        if state.unseen:
+            state.text += (
+                " Whether it works can't be told: it is woken, and has sockets that don't show what they carry."
+            )
+    return state
