@@ -92,6 +92,7 @@ class Slot:
                 if not isinstance(replacement, FunctionType) or replacement is function:
                     raise TypeError(f"{patch.name} built no function of its own for {target.location}")
                 if target.stock:
+                    looks.skip_frames(replacement)
                     replacement = looks.if_stock(replacement, function, target.stock)
                 function = looks.dress(replacement, self.original, self.owner, self.attribute, names)
                 looks.skip_frames(function)
