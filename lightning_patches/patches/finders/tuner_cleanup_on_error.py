@@ -124,7 +124,7 @@ class _Before:
         loads = ("load_checkpoint", "load_model_state_dict", "load_optimizer_state_dict")
         as_base = all(getattr(type(strategy), name) is getattr(base, name) for name in loads)
         if path is None or not (as_base or trainer.world_size == 1):
-            return  # a sharded model comes back only if all ranks take part
+            return  # a sharded model, Lightning's own or not, comes back only if all ranks take part
         io = upstream_module(self.namespace, "fabric.plugins.io.torch_io").TorchCheckpointIO
         try:
             if as_base and type(strategy.checkpoint_io) is io:

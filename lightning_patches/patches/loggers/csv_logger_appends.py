@@ -22,7 +22,7 @@ class _Written(NamedTuple):
 
 def _save(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def save(self: Any) -> None:
-        if type(self._fs).__module__ != "fsspec.implementations.local":
+        if type(self._fs).__module__ != "fsspec.implementations.local":  # not by `Target.stock`: it is fsspec's
             return original(self)
         path, rows, written = self.metrics_file_path, self.metrics, getattr(self, _WRITTEN, None)
         new = rows[written.length :] if written and written.rows is rows and written.size == _size(path) else None
