@@ -185,6 +185,7 @@ for patch in all_patches():
         for namespace in ("lightning", "pytorch_lightning"):
             built = target.build(None if target.adds else original, namespace)
             assert type(built).__name__ == "function" and built is not original, target.location
+            assert {path.partition(".")[0] for path in target.stock} <= {*built.__code__.co_varnames}, target.location
     imported[patch.name] = sorted({name.partition(".")[0] for name in set(sys.modules) - before})
 print(json.dumps(imported))
 """
