@@ -1060,21 +1060,37 @@ def test_a_symptom_that_two_patches_share_is_certain_of_neither_without_a_frame(
     assert not [match for match in matches if match["name"] in (one.name, other.name) and match["certain"]]
 
 
-@pytest.mark.parametrize("consequence", candidates.CONSEQUENCES, ids=lambda one: f"{one.name}, {one.says}")
+@pytest.mark.parametrize(
+    ("patch", "consequence", "says"),
+    [(patch, one, says) for patch, one in known.consequences() for says in one.says],
+    ids=lambda value: getattr(value, "name", value if isinstance(value, str) else ""),
+)
 def test_an_error_that_comes_of_a_silent_bug_is_told_with_what_the_log_shows_alone(
-    consequence: candidates.Consequence,
+    patch: Any, consequence: Any, says: str
 ) -> None:
     shown = {
-        "lr-finder-train-loader": "Learning rate set to 0.001",
-        "validation-after-short-epoch": "Your `IterableDataset` has `__len__` defined.",
-        "last-checkpoint-link-to-itself": "runs/last.ckpt",
         "batch-size-finder-tried-size": "Finished batch size finder, will continue with full run using batch size 64",
+        "checkpoint-after-validation": "`ModelCheckpoint(monitor='v')` could not find the monitored key in the "
+        + "returned metrics",
+        "checkpoint-kept-on-resume": "Restored all states from the checkpoint at a/x.ckpt",
+        "checkpoint-overwritten": "`Trainer.fit` stopped: `max_epochs=2` reached.",
+        "checkpoint-permission-error": "`Trainer.fit` stopped: `max_epochs=2` reached.",
         "default-dtype-restored": "Trainer(precision='64-true')",
-    }[consequence.name]
-    error = f"{frames(SITE + 'pytorch/trainer/trainer.py')}RuntimeError: {consequence.says.replace('...', 'x')}\n"
-    assert consequence.name in names(f"{shown}\n{error}")
-    if "last.ckpt" not in shown:
-        assert consequence.name not in names(error)
+        "fit-resets-should-stop": "Checkpoint directory /home/me/checkpoints exists and is not empty.",
+        "interrupt-ends-all-ranks": "Detected KeyboardInterrupt, attempting graceful shutdown ...",
+        "last-checkpoint-at-end": "`Trainer.fit` stopped: `max_epochs=2` reached.",
+        "lr-finder-train-loader": "Learning rate set to 0.001",
+        "remote-checkpoint-kept-on-resume": "Restored all states from the checkpoint at s3://a/x.ckpt",
+        "resume-after-last-batch": "Restored all states from the checkpoint at a/x.ckpt",
+        "swa-infinite-epochs": "`Trainer.fit` stopped: `max_epochs=0` reached.",
+        "validation-after-short-epoch": "Your `IterableDataset` has `__len__` defined.",
+        "warn-empty-loader-in-cycle": "Total length of `DataLoader` across ranks is zero.",
+    }.get(patch.name, "")
+    said = says.replace("...", shown.split()[-1] if "checkpoint at " in shown else "x")
+    error = frames(SITE + ("pytorch/" + (consequence.shows.replace("\\", "") if not shown else "trainer.py")))
+    error += f"RuntimeError: {said}\n"
+    assert patch.name in names(f"{shown}\n{error}")
+    assert not shown or patch.name not in names(error)
 
 
 def test_the_error_that_ended_the_program_outranks_all_above_it(

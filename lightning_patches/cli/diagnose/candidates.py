@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple, Optional
+from typing import Literal, Optional
 
 from lightning_patches.cli import _output, _settings
 from lightning_patches.cli.diagnose import calls, describe, frames, known, script, verdicts
@@ -21,7 +21,7 @@ from lightning_patches.cli.diagnose.lines import Line
 from lightning_patches.cli.diagnose.tracebacks import Raised
 from lightning_patches.cli.diagnose.verdicts import OnRelease
 from lightning_patches.engine import gate
-from lightning_patches.patch import Patch
+from lightning_patches.patch import Consequence, Patch
 from lightning_patches.removed import Removed
 from lightning_patches.unpatched import Feature, Frequent, Unpatched
 
@@ -38,58 +38,6 @@ FOLLOWERS = re.compile(
     r"DistBackendError|CancelledError)\b|.{0,200}(?:closed by peer|reset by peer|Broken pipe)",
 )
 """Errors of launchers and of ranks whose peer is gone: another one has ended the program."""
-
-
-class Consequence(NamedTuple):
-    """A bug that says nothing itself, and the error that comes of it later.
-
-    Args:
-        name: of the patch.
-        says: the error, as a symptom.
-        shows: what else the log has to show.
-        as_words: that, in words.
-        is_sure: nothing else brings the two together.
-    """
-
-    name: str
-    says: str
-    shows: re.Pattern[str]
-    as_words: str
-    is_sure: bool = False
-
-
-_FINDER = re.compile(r"Learning rate set to|\blr_find\b|LearningRateFinder|Finding best initial lr")
-_WITH_LENGTH = re.compile(r"IterableDataset.{0,3} has .{0,3}__len__.{0,3} defined")
-_LINKED = re.compile(r"last(?:-v\d+)?\.ckpt")
-CONSEQUENCES = (
-    *(
-        Consequence(name, says, shows, words, name == "lr-finder-train-loader")
-        for name, shows, words in (
-            ("lr-finder-train-loader", _FINDER, "the learning rate finder ran before, and has cut epoch 0 short"),
-            ("validation-after-short-epoch", _WITH_LENGTH, "an IterableDataset has a length, and yields less than it"),
-        )
-        for says in (
-            "conditioned on metric ... which is not available",
-            "could not find the monitored key in the returned metrics",
-        )
-    ),
-    Consequence(
-        "last-checkpoint-link-to-itself", "No such file or directory: ... last.ckpt", _LINKED, "it is last.ckpt"
-    ),
-    Consequence("last-checkpoint-link-to-itself", "last.ckpt ... not found. Aborting", _LINKED, "it is last.ckpt"),
-    Consequence(
-        "batch-size-finder-tried-size",
-        "CUDA out of memory",
-        re.compile(r"Finished batch size finder, will continue with full run using batch size"),
-        "the batch size finder ran before, and may have doubled the last size that it tried",
-    ),
-    Consequence(
-        "default-dtype-restored",
-        "must have the same dtype, but got ... double",
-        re.compile(r"64-true|precision=.?64"),
-        "a part of the program ran in double precision before",
-    ),
-)
 
 
 @dataclass
@@ -256,11 +204,11 @@ def _in_errors(one: Log) -> Iterator[Match]:
             ground = _ground(what, error, said, one)
             if ground is not None:
                 yield _match(what.record, what.symptom, error, ground, one)
-        for consequence in CONSEQUENCES:
-            if known.place(known.pieces(consequence.says), said) >= 0 and _shows(consequence, one):
-                record = next(record for record in known.records() if record.name == consequence.name)
-                match = _match(record, consequence.says, error, "consequence", one)
-                match.why, match.is_sure = consequence.as_words, consequence.is_sure
+        for record, consequence in known.consequences():
+            told = next((one for one in consequence.says if known.place(known.pieces(one), said) >= 0), "")
+            if told and _shows(consequence, said, one):
+                match = _match(record, told, error, "consequence", one)
+                match.why, match.is_sure = consequence.why, consequence.is_sure
                 yield match
 
 
@@ -273,8 +221,9 @@ def _searched(error: Raised) -> str:
     return known.normalised(" | ".join([*frames_, " ".join(message), joined]))
 
 
-def _shows(consequence: Consequence, one: Log) -> bool:
-    return any(consequence.shows.search(line.text) for line in one.lines)
+def _shows(consequence: Consequence, said: str, one: Log) -> bool:
+    found = (re.search(consequence.shows, line.text) for line in one.lines)
+    return any(match is not None and all(part.lower() in said for part in match.groups()) for match in found)
 
 
 def _match(record: Record, symptom: str, error: Raised, ground: Ground, one: Log) -> Match:
@@ -497,6 +446,7 @@ def _rank(match: Match, chains: list[list[Raised]]) -> tuple[object, ...]:
         match.is_patched and not match.needed,
         not is_outside,
         grounds.index(match.ground),
+        not match.is_sure,
         isinstance(match.record, Frequent),
         isinstance(match.record, Removed) and match.record.kind == "module",
         isinstance(match.record, Patch) and not match.record.default and match.ground != "frame",

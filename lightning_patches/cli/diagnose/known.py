@@ -15,7 +15,7 @@ from typing import Union
 
 from lightning_patches import patches as catalogue
 from lightning_patches import removed
-from lightning_patches.patch import Patch
+from lightning_patches.patch import Consequence, Patch
 from lightning_patches.removed import Removed
 from lightning_patches.unpatched import FEATURES, FREQUENT, UNPATCHED, Feature, Frequent, Unpatched
 
@@ -128,6 +128,11 @@ def _is_whole(text: str, begin: int, end: int, is_open: bool) -> bool:
 @lru_cache(maxsize=None)
 def records() -> tuple[Record, ...]:
     return (*catalogue.all_patches(), *UNPATCHED, *FEATURES, *FREQUENT)
+
+
+@lru_cache(maxsize=None)
+def consequences() -> tuple[tuple[Patch, Consequence], ...]:
+    return tuple((patch, one) for patch in catalogue.all_patches() for one in patch.impact.consequences)
 
 
 @lru_cache(maxsize=None)
