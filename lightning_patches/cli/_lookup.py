@@ -56,7 +56,10 @@ def find(key: str) -> tuple[Entry, ...]:
             found += [patch for patch in catalogue.find(other_name) if patch not in found]
             found += [one for one in others if one.name == other_name and one not in found]
     if not found:
-        found += [fix for fix in _coverage.fixes() if number in fix.numbers and fix.verdict != "patched"]
+        fixes = [fix for fix in _coverage.fixes() if fix.verdict != "patched"]
+        found += [fix for fix in fixes if number in fix.numbers]
+        said = re.compile(rf"(?:#|issue |PR ){number}\b")
+        found += [fix for fix in fixes if not found and said.search(f"{fix.reason} {fix.bug}")]
     if not found:
         found += [report for report in reports() if number in report.numbers]
     return tuple(found)

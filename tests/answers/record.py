@@ -1,7 +1,7 @@
 """Run the programs on their releases and write ``logs.json.gz``: what they say, in the forms in which people have it.
 
 python tests/answers/record.py          # needs IPython and loguru in ANSWERS_SITE, and takes some ten minutes
-python tests/answers/record.py whole    # those of LATER and PLAIN, whole, into whole.json.gz; PYTHON312 names one
+python tests/answers/record.py whole    # those of LATER and PLAIN into whole.json.gz; PYTHON312 names a Python 3.12
 
 Each program runs once on each of its releases, below a path as environments have it, and its error is written in all
 forms by the tools themselves; of these each log takes one, with what launchers, schedulers and terminals do to it.
@@ -36,7 +36,9 @@ EACH = 50
 
 CHILD = """
 import io, json, logging, os, runpy, sys, traceback, warnings
-warnings.simplefilter(os.environ["ANSWERS_WARNINGS"])
+warnings.simplefilter("ignore")
+if "ANSWERS_WARNED" in os.environ:
+    warnings.simplefilter("default", UserWarning)
 logging.getLogger("lightning.pytorch").setLevel(logging.INFO)
 import loguru, torch, IPython.core.ultratb, rich.traceback, _pytest._code.code, _pytest._io
 directories, script = sys.argv[2:], sys.argv[1]
@@ -113,44 +115,193 @@ os._exit(0)
 """
 
 
-PROFILED = """
-import importlib.machinery, os, sys, traceback, types, unittest.mock
-site, root = sys.argv[1:]
-class Standin:
-    "Everything but the profilers themselves, which need none of it to start."
-    def find_spec(self, name, path=None, target=None):
-        if name.split(".")[0] in (root.split(".")[0], "torch", "lightning_fabric") and "profilers." not in name + ".":
-            return importlib.machinery.ModuleSpec(name, self, is_package=True)
-    def create_module(self, spec):
-        module = unittest.mock.MagicMock()
-        module.__path__, module.__spec__ = [os.path.join(site, *spec.name.split("."))], spec
-        return module
-    def exec_module(self, module):
-        pass
-sys.path.insert(0, site)
-sys.meta_path.insert(0, Standin())
-source = f'''
-from {root}.profilers.advanced import AdvancedProfiler
+def packages(requirement: str, kept: Path) -> Path:
+    """Where the packages of a requirement are; of ``lightning_fabric@2.0.9``, that one of pytorch-lightning 2.0.9."""
+    alone = kept / requirement
+    if requirement.startswith("lightning-utilities"):
+        install = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", str(alone), requirement]
+        subprocess.run(install, check=True)
+        return alone
+    name, _, version = requirement.replace("@", "==").partition("==")
+    if "@" not in requirement:
+        return _releases.unpacked(name, version)
+    shutil.rmtree(alone, ignore_errors=True)
+    alone.mkdir(parents=True)
+    (alone / name).symlink_to(_releases.unpacked("pytorch-lightning", version) / name)
+    return alone
+
+
+def environment(requirements: str, kept: Path) -> None:
+    """Links to the packages of the requirements, and to those of this environment, below a path that environments
+    have."""
+    shutil.rmtree(SITE, ignore_errors=True)
+    SITE.mkdir(parents=True)
+    import torch
+
+    asked = [packages(requirement, kept) for requirement in requirements.split("+")]
+    for source in (*asked, Path(torch.__file__).parents[1], Path(os.environ["ANSWERS_SITE"])):
+        for entry in source.iterdir():
+            if "lightning_patches" not in entry.name and not (SITE / entry.name).exists() and entry.suffix != ".pth":
+                (SITE / entry.name).symlink_to(entry)
+
+
+def run(numbers: list[int], requirements: str, kept: Path, programs: tuple[Program, ...]) -> None:
+    """Run programs on a release, one after the other, and keep their errors in all forms."""
+    environment(requirements, kept)
+    root = "pytorch_lightning" if re.search(r"(?:^|[\d+])pytorch-lightning==", requirements) else "lightning.pytorch"
+    root = "lightning.pytorch" if requirements.startswith("lightning==") else root
+    directories = []
+    for number in numbers:
+        program = programs[number]
+        directories.append(kept / f"{number}-{requirements.replace('==', '-')}")
+        shutil.rmtree(directories[-1], ignore_errors=True)
+        directories[-1].mkdir(parents=True)
+        source = HEAD + program.classes + RUN.replace("{BODY}", "    " + (program.body or "pass"))
+        if "no pkg_resources" in program.classes:
+            source = program.classes + HEAD + RUN.replace("{BODY}", "    pass")
+        (directories[-1] / "train.py").write_text(source.replace("{P}", root))
+    if "# python 3.12" in programs[numbers[0]].classes:
+        command = [os.environ["PYTHON312"], str(HERE / "profiled.py"), str(SITE), root]
+        text = plain(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout)
+        row = {"number": numbers[0], "release": requirements, "forms": {"python": text}, "said": ""}
+        Path(f"{directories[0]}.json").write_text(json.dumps(row))
+        return
+    arguments = ["-", str(HOME / "train.py"), *map(str, directories)]
+    code = f"import sys; sys.path[:0] = [{str(SITE)!r}]; sys.argv = {arguments!r}; exec({CHILD!r})"
+    is_warned = programs is not PROGRAMS
+    environ = {**os.environ, **({"ANSWERS_WARNED": "1"} if is_warned else {})}
+    subprocess.run([sys.executable, "-I", "-c", code], cwd="/tmp", timeout=900, env=environ)
+    for number, directory in zip(numbers, directories):
+        said = (directory / "said.txt").read_text() if (directory / "said.txt").exists() else ""
+        found = directory / "out.json"
+        forms = json.loads(found.read_text()) if found.exists() else {}
+        said = "\n".join(line for line in said.splitlines() if is_warned or "warn" not in line.lower())
+        if not forms:
+            print("no error:", programs[number].expected, requirements, said[-500:])
+        forms = {name: plain(text) for name, text in forms.items()}
+        row = {"number": number, "release": requirements, "forms": forms, "said": plain(said)}
+        Path(f"{directory}.json").write_text(json.dumps(row))
+        print(
+            number,
+            programs[number].expected,
+            requirements,
+            forms.get("python", "").strip().splitlines()[-1:],
+            flush=True,
+        )
+
+
+def plain(text: str) -> str:
+    """Without what is of this machine."""
+    text = re.sub(r"/[\w./-]*/\.pyenv/versions/[\d.]+/lib", "/usr/lib", text)
+    text = re.sub(r"/[\w./-]*/\d+-(?:pytorch-)?lightning-[\d.]+(?:post\d)?(?=/)", str(HOME), text)
+    return "\n".join(line.rstrip() for line in text.splitlines())
+
+
+def prefixed(prefix: str) -> Callable[[str], str]:
+    return lambda text: "".join(f"{prefix}{line}\n" for line in text.splitlines())
+
+
+def wrapped(text: str) -> str:
+    """As a terminal of 80 columns breaks it."""
+    return "\n".join(line[at : at + 80] for line in text.splitlines() for at in range(0, len(line) or 1, 80))
+
+
+def two_ranks(text: str) -> str:
+    """Two ranks that end in the same way, line by line."""
+    return "".join(f"[rank{rank}]: {line}\n" for line in text.splitlines() for rank in (0, 1))
+
+
+def docker(text: str) -> str:
+    rows = ({"log": f"{line}\n", "stream": "stderr", "time": "2026-01-02T03:04:05Z"} for line in text.splitlines())
+    return "".join(json.dumps(row) + "\n" for row in rows)
+
+
+def error_file(text: str) -> str:
+    """As torchrun's workers write it for their agent."""
+    message = {"message": text.strip().splitlines()[-1], "extraInfo": {"py_callstack": text, "timestamp": "1760000000"}}
+    return json.dumps({"message": message})
+
+
+BARS = "".join(
+    f"Epoch 0:  {n}%|{'#' * (n // 10):10}| {n}/100 [00:1{n % 10}<00:20, 3.1it/s]\r" for n in range(0, 100, 9)
+)
+WAYS: tuple[tuple[str, str, Callable[[str], str]], ...] = (
+    ("python", "python", str),
+    ("rich", "rich", str),
+    ("torchrun", "python", prefixed("[rank0]: ")),
+    ("ipython", "ipython", str),
+    ("srun", "python", prefixed("0: ")),
+    ("pytest short", "pytest short", str),
+    ("end", "python", lambda text: "\n".join(text.splitlines()[-10:])),
+    ("json", "json", str),
+    ("wrapped", "python", wrapped),
+    ("loguru", "loguru", str),
+    ("time", "python", prefixed("2026-01-02T03:04:05.123456789Z stderr F ")),
+    ("pytest long", "pytest long", str),
+    ("two ranks", "python", two_ranks),
+    ("quoted", "python", prefixed("> ")),
+    ("docker", "python", docker),
+    ("error file", "python", error_file),
+    ("bars", "python", lambda text: BARS + "\n" + text),
+    ("colours", "python", lambda text: re.sub(r"(File|line|Error)", "\x1b[1;31m\\1\x1b[0m", text)),
+)
+"""Name, the form that it begins with, and what becomes of that."""
+
+
+def compose(kept: Path) -> None:
+    """Take the logs: each program on each release in one way, and some in a second one."""
+    rows = [json.loads(path.read_text()) for path in kept.glob("*.json")]
+    rows = sorted((row for row in rows if row["forms"]), key=lambda row: (row["release"], row["number"]))
+    logs = []
+    for seen in (True, False):
+        half = [row for row in rows if (row["release"] in SEEN) is seen]
+        for at in range(EACH):
+            row, (way, form, change) = half[at % len(half)], WAYS[(at + at // len(half) * 5) % len(WAYS)]
+            text = row["forms"].get(form) or row["forms"]["python"]
+            said = "\n".join(
+                line for line in row["said"].splitlines() if "ipython" not in line and "pytest" not in line
+            )
+            before = said[-1500:] + "\n" if form == way == "python" else ""
+            logs.append(
+                {
+                    "expected": PROGRAMS[row["number"]].expected,
+                    "release": row["release"].partition("+")[0],
+                    "way": way,
+                    "seen": seen,
+                    "text": before + change(text),
+                }
+            )
+    data = json.dumps(logs, indent=1).encode()
+    with open(HERE / "logs.json.gz", "wb") as file:
+        file.write(gzip.compress(data, 9, mtime=0))
+    print(f"{len(logs)} logs of {len(rows)} errors, {len(data)} bytes")
+
 
 def compose_whole(kept: Path, programs: tuple[Program, ...]) -> None:
-    """Take the logs of LATER and PLAIN, whole."""
+    """Take the logs of LATER with all that was said before the error, and those of PLAIN without."""
     rows = [json.loads(path.read_text()) for path in kept.glob("*.json")]
     logs = []
     for row in sorted(rows, key=lambda row: (row["number"], row["release"])):
         program = programs[row["number"]]
         text = row["forms"].get("python", "")
         if "# windows" in program.classes:
-            text = re.sub(r'"/[^"]*"', lambda path: path.group().replace("/", "\\").replace('"', '"C:', 1), text)
-        said = "" if program in PLAIN else row["said"][-4000:] + "\n"
-        later = program not in PLAIN
-        logs.append({"expected": program.expected, "release": row["release"], "later": later, "text": said + text})
+            text = re.sub(r'"/([^"]*)"', lambda path: '"C:\\' + path[1].replace("/", "\\") + '"', text)
+        text = text if program in PLAIN else row["said"][-4000:] + "\n" + text
+        logs.append(
+            {
+                "expected": program.expected,
+                "release": row["release"],
+                "has_one_line": program in PLAIN,
+                "text": text,
+            }
+        )
     (HERE / "whole.json.gz").write_bytes(gzip.compress(json.dumps(logs, indent=1).encode(), 9, mtime=0))
     print(f"{len(logs)} whole logs")
 
 
 def main() -> None:
     kept = Path(os.environ.get("ANSWERS_KEPT", "/tmp/answers"))
-    is_whole = "whole" in sys.argv
+    is_whole = sys.argv[1:] == ["whole"]
     programs = (*LATER, *PLAIN) if is_whole else PROGRAMS
     kept = kept / "whole" if is_whole else kept
     groups: dict[tuple[str, str], list[int]] = {}

@@ -8,6 +8,7 @@ import html
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -24,6 +25,7 @@ from lightning_patches.engine import fingerprints
 from lightning_patches.patch import Impact
 from lightning_patches.patches import all_patches
 from lightning_patches.unpatched import FEATURES, FREQUENT, UNPATCHED
+from tests.support.arms import ROOT
 
 DEVICE, UNMASKED = "logged-metrics-device", "dataloader-error-unmasked"
 MESSAGE = "RuntimeError: No backend type associated with device type cpu"
@@ -1150,6 +1152,26 @@ def test_show_and_diagnose_know_each_number(capsys: pytest.CaptureFixture[str], 
     for command in ("show", "diagnose"):
         assert cli.main([command, number]) == 0, command
         assert "Traceback" not in capsys.readouterr().out
+
+
+NUMBERED = ("lightning_patches/cli/coverage.txt", "lightning_patches/cli/duplicates.txt", "upstream/reports.txt")
+
+
+@pytest.mark.parametrize("name", NUMBERED)
+def test_show_and_diagnose_know_each_number_of_the_lists(capsys: pytest.CaptureFixture[str], name: str) -> None:
+    numbers = sorted(set(re.findall(r"(?<![\d.])\d{5}(?![\d.])", (ROOT / name).read_text())))
+    assert numbers
+    unknown = []
+    for number in numbers:
+        for command in (["show", "--no-diff", "--json"], ["diagnose", "--json"]):
+            try:
+                is_known = cli.main([*command, number]) == 0
+            except SystemExit:
+                is_known = False
+            document = json.loads(capsys.readouterr().out or "{}") if is_known else {}
+            if not (document.get("patches") or document.get("others") or document.get("verdict")):
+                unknown.append((command[0], number))
+    assert unknown == []
 
 
 def test_every_number_of_coverage_and_every_name_is_known(capsys: pytest.CaptureFixture[str]) -> None:
