@@ -41,13 +41,20 @@ def number_in(key: str) -> int:
     return int(match[1]) if match else 0
 
 
+def is_advised(record: Union[Patch, Unpatched], name: str) -> bool:
+    """Whether a security advisory of this name is about it."""
+    listed = record.advisories if isinstance(record, Unpatched) else record.impact.symptoms
+    return re.match("cve-|ghsa-|pysec-", name) is not None and name in map(str.lower, listed)
+
+
 def find(key: str) -> tuple[Entry, ...]:
     """What has this name or number; empty if nothing does."""
     number, name = number_in(key), key.strip().lower()
     found: list[Entry] = list(catalogue.find(str(number) if number else name))
     others: tuple[Union[Unpatched, Feature, Frequent], ...] = (*UNPATCHED, *FEATURES, *FREQUENT)
     if not number:
-        advised = [one for one in UNPATCHED if name.upper() in one.advisories]
+        every: list[Union[Patch, Unpatched]] = [*catalogue.all_patches(), *UNPATCHED]
+        advised = [one for one in every if is_advised(one, name)]
         rows = [row for row in removed.rows() if name in (row.name.lower(), row.member.lower())]
         return (*found, *(one for one in others if one.name == name), *advised, *rows)
     found += [one for one in others if number in (*one.upstream.issues, *one.upstream.pull_requests)]

@@ -252,12 +252,24 @@ def _ground(what: Known, error: Raised, said: str, one: Log) -> Optional[Ground]
     if is_weak and not error.frames and not what.is_shared:
         return "weak line"
     if not what.is_distinct and not is_advisory:
-        return None
+        return "weak line" if not error.frames and _is_possible(what, error.words) else None
     if error.is_complete and not runs_through and not is_advisory and "lightning" not in text:
         return None  # it did not come about in Lightning
     if is_weak:
         return "weak line"
     return "line" if not error.frames or not error.is_complete or not what.places or is_advisory else "weak line"
+
+
+_NAME = re.compile(r"\b(?:\w+_\w+|[A-Z]+[a-z]+[A-Z]\w*)\b")
+
+
+def _is_possible(what: Known, line: str) -> bool:
+    """Whether a line that says what other errors say as well, without a traceback, makes a record possible: if these
+    are other patches' bugs alone, or if the line names what else the record names."""
+    if what.is_shared and not known.is_ordinary(" ... ".join(what.pieces)):
+        return True
+    texts = " ".join(known_texts(what.record))
+    return any(name in texts and name not in what.symptom for name in _NAME.findall(line))
 
 
 def _is_of(what: Known, error: Optional[Raised], said: str) -> bool:
@@ -322,7 +334,7 @@ def _outside(one: Log, has_error: bool) -> list[Match]:
             ground: Ground = "line"
         elif what.symptom in getattr(what.record, "advisories", ()) or (what.is_distinct and not is_weak):
             ground = "line"
-        elif is_weak and not what.is_shared:
+        elif (is_weak and not what.is_shared) or (not one.raised and _is_possible(what, one.lines[index].text)):
             ground = "weak line"
         else:
             continue

@@ -192,7 +192,7 @@ def compare(description: str, known: Sequence[tuple[Key, Iterable[str]]]) -> lis
     """
     texts = [(key, [set(words(text)) for text in spoken]) for key, spoken in known]
     spread = Counter(word for _, sets in texts for word in set().union(*sets))
-    asked = set(words(description))
+    asked = {word for word in words(description) if spread[word] or not word[0].isdigit()}
     weight = {word: math.log(1 + len(texts) / spread[word]) if spread[word] else UNKNOWN_WEIGHT for word in asked}
     total = sum(weight.values())
     subjects = {name.lower() for name in _SUBJECTS.findall(description)}

@@ -38,7 +38,7 @@ ORDINARY = (
     "expected all tensors", "element 0 of tensors", "invalid load key", "no module named 'pkg_resources'",
     "contains fields not in fieldnames", "'module' object is not callable", "cannot schedule new futures",
     "out of memory", "invalid literal for int()", "dictionary update sequence element", "timed out waiting",
-    "does not support len()", "contains no parameters", "weights only load failed", "unsupported global",
+    "does not support len()", "weights only load failed", "unsupported global",
     "weights_only", "too many levels of symbolic links", "dataloader worker", "expected scalar type",
     "expected a 'cuda' device type", "libmpi.so", "error(s) in loading state_dict", "_orig_mod",
     "may follow ']' in format", "another profiling tool", "nvidia driver", "duplicate gpu",
@@ -146,9 +146,7 @@ def all_known() -> tuple[Known, ...]:
     for one in found:
         text = " ... ".join(one.pieces)
         others = any(other.record is not one.record and text in " ... ".join(other.pieces) for other in found)
-        is_ordinary = len(text) < 14 or any(words in text or text in words for words in ORDINARY)
-        is_ordinary = is_ordinary and not any(word in text for word in UNLIKE)
-        distinct = not others and not is_ordinary
+        distinct = not others and not is_ordinary(text)
         if isinstance(one.record, Frequent):
             distinct = one.record.is_distinct
         shared = any(
@@ -161,8 +159,14 @@ def all_known() -> tuple[Known, ...]:
     return tuple(plain)
 
 
+def is_ordinary(text: str) -> bool:
+    """Whether other programs say this, in normalised text, as well."""
+    common = len(text) < 14 or any(words in text or text in words for words in ORDINARY)
+    return common and not any(word in text for word in UNLIKE)
+
+
 def symptoms(record: Record) -> tuple[str, ...]:
-    """What is said of it; the first line of its error as well, where it is that error's own."""
+    """What is said of it."""
     return tuple(dict.fromkeys((*record.impact.symptoms, *getattr(record, "advisories", ()))))
 
 

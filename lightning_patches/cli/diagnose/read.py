@@ -37,7 +37,7 @@ MAX_SHAPES = 400_000
 MAX_PROSE = 600
 """Characters up to which a text without an error may be somebody's description of what happened."""
 
-_LOGGED = re.compile(r"\w(?:error|exception):|\w: \d")
+_LOGGED = re.compile(r"\w(?:error|exception):|\w: \d|^\w+: (?:error|fatal|warning):")
 """What a log has, and a description has not."""
 _SHAPE = bytes.maketrans(b"123456789\r", b"000000000\n")
 _ERROR = re.compile(rb"Traceback \(most|[A-Za-z](?:Error|Exception)\b")
