@@ -368,9 +368,9 @@ FREQUENT = (
             "was installed last has written over the other. The same happens with lightning-utilities and torchmetrics "
             "that are older or newer than Lightning allows.",
             (
-                "cannot import name '...' from 'lightning_fabric",
-                "cannot import name '...' from 'lightning.fabric",
-                "cannot import name '...' from 'lightning_utilities",
+                "cannot import name '...' from 'lightning_fabric...",
+                "cannot import name '...' from 'lightning.fabric...",
+                "cannot import name '...' from 'lightning_utilities...",
                 "No module named 'lightning_fabric.",
                 "No module named 'lightning.fabric.",
                 "No module named 'lightning_utilities.",

@@ -249,7 +249,7 @@ def _ground(what: Known, error: Raised, said: str, one: Log) -> Optional[Ground]
             return "weak line" if not error.frames or runs_through else None
         return "line"
     is_weak = any(words in text for words in known.WEAK)
-    if is_weak and not error.frames and not what.is_shared:
+    if not error.frames and (isinstance(what.record, Frequent) or (is_weak and not what.is_shared)):
         return "weak line"
     if not what.is_distinct and not is_advisory:
         return "weak line" if not error.frames and _is_possible(what, error.words) else None

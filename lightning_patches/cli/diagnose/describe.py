@@ -88,6 +88,7 @@ _PHRASES = tuple(
         (r"\bearly stopping\b|\bstop(?:s|ped)? early\b|\bearlystopping\b", "ends early"),
         (r"\bbefore its? ends?\b", "ends early"),
         (r"\bctrl-c\b", "interrupt"),
+        (r"\btwo times\b", "twice"),
         # Chinese, the longer words first
         ("学习率查找器?|学习率搜索", "learning rate finder"),
         ("学习率", "learning rate"),

@@ -70,7 +70,7 @@ class Known:
         pieces: of the symptom in normalised text, between which there may be other text.
         places: parts of frames (path and function), through one of which a traceback of it runs.
         is_distinct: nothing else says so.
-        is_shared: another patch's bug says the same.
+        is_shared: another patch's bug says the same, or more.
         owner: of a removed name, what has to be said of the class or function that it was of.
     """
 
@@ -143,17 +143,12 @@ def all_known() -> tuple[Known, ...]:
         for symptom in symptoms(record):
             found.append(Known(record, symptom, pieces(symptom), places(record), True))
     plain = []
-    for one in found:
-        text = " ... ".join(one.pieces)
-        others = any(other.record is not one.record and text in " ... ".join(other.pieces) for other in found)
-        distinct = not others and not is_ordinary(text)
-        if isinstance(one.record, Frequent):
-            distinct = one.record.is_distinct
-        shared = any(
-            other.record is not one.record and isinstance(other.record, Patch) and other.pieces == one.pieces
-            for other in found
-        )
-        plain.append(replace(one, is_distinct=distinct, is_shared=shared and isinstance(one.record, Patch)))
+    texts = [(one, " ... ".join(one.pieces)) for one in found]
+    for one, text in texts:
+        others = [other.record for other, longer in texts if other.record is not one.record and text in longer]
+        distinct = one.record.is_distinct if isinstance(one.record, Frequent) else not others and not is_ordinary(text)
+        shared = isinstance(one.record, Patch) and any(isinstance(other, Patch) for other in others)
+        plain.append(replace(one, is_distinct=distinct, is_shared=shared))
     for row in removed.rows():
         plain += [Known(row, said, pieces(said), (), True, owner) for said, owner in _said_of(row)]
     return tuple(plain)

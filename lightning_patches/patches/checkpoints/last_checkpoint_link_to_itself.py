@@ -42,7 +42,7 @@ PATCH = Patch(
         ("last.ckpt is a link to itself", "OSError: [Errno 40] Too many levels of symbolic links"),
         consequences=(
             Consequence(
-                ("No such file or directory: ... last.ckpt", "last.ckpt ... not found. Aborting"),
+                ("last.ckpt ... not found. Aborting", "Checkpoint file not found: ... last.ckpt"),
                 r"last(?:-v\d+)?\.ckpt",
                 "it is last.ckpt",
             ),
