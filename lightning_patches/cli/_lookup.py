@@ -14,7 +14,7 @@ from lightning_patches.cli import _coverage
 from lightning_patches.cli._coverage import Fix
 from lightning_patches.patch import Patch
 from lightning_patches.removed import Removed
-from lightning_patches.unpatched import FEATURES, FREQUENT, UNPATCHED, Feature, Frequent, Unpatched
+from lightning_patches.unpatched import NO_BUGS, UNPATCHED, Unpatched
 
 
 class Report(NamedTuple):
@@ -29,7 +29,7 @@ class Report(NamedTuple):
     verdict: str
 
 
-Entry = Union[Patch, Unpatched, Feature, Frequent, Removed, Fix, Report]
+Entry = Union[Patch, Unpatched, Removed, Fix, Report]
 
 
 def number_in(key: str) -> int:
@@ -51,7 +51,7 @@ def find(key: str) -> tuple[Entry, ...]:
     """What has this name or number; empty if nothing does."""
     number, name = number_in(key), key.strip().lower()
     found: list[Entry] = list(catalogue.find(str(number) if number else name))
-    others: tuple[Union[Unpatched, Feature, Frequent], ...] = (*UNPATCHED, *FEATURES, *FREQUENT)
+    others = (*UNPATCHED, *NO_BUGS)
     if not number:
         every: list[Union[Patch, Unpatched]] = [*catalogue.all_patches(), *UNPATCHED]
         advised = [one for one in every if is_advised(one, name)]
@@ -99,12 +99,7 @@ def reports() -> tuple[Report, ...]:
 
 def known() -> list[str]:
     """All names and numbers, for a hint at a close one."""
-    every: list[Union[Patch, Unpatched, Feature, Frequent]] = [
-        *catalogue.all_patches(),
-        *UNPATCHED,
-        *FEATURES,
-        *FREQUENT,
-    ]
+    every: list[Union[Patch, Unpatched]] = [*catalogue.all_patches(), *UNPATCHED, *NO_BUGS]
     numbers = {n for one in every for n in (*one.upstream.issues, *one.upstream.pull_requests)}
     numbers |= {n for fix in _coverage.fixes() for n in fix.numbers} | {n for n, _ in duplicates()}
     return [*(one.name for one in every), *map(str, sorted(numbers | {n for one in reports() for n in one.numbers}))]

@@ -21,7 +21,6 @@ from lightning_patches.cli import OK, UsageError, _lookup, _output, _records, _s
 from lightning_patches.cli._coverage import UNRELEASED, Fix
 from lightning_patches.patch import Patch, Target
 from lightning_patches.removed import Removed
-from lightning_patches.unpatched import Feature, Frequent
 
 HELP = "all about one patch, or what is known of a number"
 
@@ -69,10 +68,9 @@ def _other(one: _lookup.Entry) -> dict[str, Any]:
     numbers = [*one.upstream.issues, *one.upstream.pull_requests]
     if isinstance(one, Removed):
         verdict, do = f"Lightning {one.gone} and later do not have it.", f"Use in its place: {one.instead}."
-    elif isinstance(one, Feature):
-        verdict, do = f"No bug: no release does this. {one.impact.summary}", f"Use {one.way_round}."
-    elif isinstance(one, Frequent):
-        verdict, do = f"No bug of Lightning. {one.impact.summary}", f"{one.do}."
+    elif not one.is_bug:
+        what = "No bug: no release does this" if one.group == "feature" else "No bug of Lightning"
+        verdict, do = f"{what}. {one.impact.summary}", f"{one.do}."
     else:
         verdict = f"{one.impact.summary} Affected: {' or '.join(one.affected)}. No patch: {one.why_not}."
         do = f"Move to Lightning {one.move_to}."

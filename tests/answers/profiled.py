@@ -4,6 +4,7 @@ python3.12 tests/answers/profiled.py SITE PACKAGE
 """
 
 import importlib.machinery
+import linecache
 import os
 import sys
 import traceback
@@ -41,6 +42,7 @@ class StandIn:
         pass
 
 
+linecache.cache[SCRIPT] = (len(SOURCE), None, SOURCE.splitlines(True), SCRIPT)
 sys.path.insert(0, SITE)
 sys.meta_path.insert(0, StandIn())
 try:

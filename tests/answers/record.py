@@ -163,6 +163,7 @@ def run(numbers: list[int], requirements: str, kept: Path, programs: tuple[Progr
     if "# python 3.12" in programs[numbers[0]].classes:
         command = [os.environ["PYTHON312"], str(HERE / "profiled.py"), str(SITE), root]
         text = plain(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout)
+        text = text.replace("python3.11", "python3.12")
         row = {"number": numbers[0], "release": requirements, "forms": {"python": text}, "said": ""}
         Path(f"{directories[0]}.json").write_text(json.dumps(row))
         return
@@ -285,6 +286,7 @@ def compose_whole(kept: Path, programs: tuple[Program, ...]) -> None:
         program = programs[row["number"]]
         text = row["forms"].get("python", "")
         if "# windows" in program.classes:
+            text = re.sub(r"  File .*of_a_wheel_for_windows\n.*\n", "", text)  # which is no Python on Windows
             text = re.sub(r'"/([^"]*)"', lambda path: '"C:\\' + path[1].replace("/", "\\") + '"', text)
         text = text if program in PLAIN else row["said"][-4000:] + "\n" + text
         logs.append(

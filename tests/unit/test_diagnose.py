@@ -24,7 +24,7 @@ from lightning_patches.cli.diagnose import frames as frames_index
 from lightning_patches.engine import fingerprints
 from lightning_patches.patch import Impact
 from lightning_patches.patches import all_patches
-from lightning_patches.unpatched import FEATURES, FREQUENT, UNPATCHED
+from lightning_patches.unpatched import NO_BUGS, UNPATCHED
 from tests.support.arms import ROOT
 
 DEVICE, UNMASKED = "logged-metrics-device", "dataloader-error-unmasked"
@@ -179,9 +179,9 @@ def test_what_is_no_bug_is_answered_with_the_way_round(
     assert cli.main(["diagnose", words, "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     match = document["matches"][0]
-    (feature,) = [feature for feature in FEATURES if feature.name == name]
+    (feature,) = [feature for feature in NO_BUGS if feature.name == name]
     assert (match["name"], match["patched"], match["verdicts"], match["would_tell"]) == (name, False, [], "")
-    assert feature.way_round in match["advice"] and feature.way_round in document["closing"]
+    assert feature.do in match["advice"] and feature.do in document["closing"]
 
 
 @pytest.mark.parametrize(
@@ -1177,9 +1177,9 @@ def test_show_and_diagnose_know_each_number_of_the_lists(capsys: pytest.CaptureF
 def test_every_number_of_coverage_and_every_name_is_known(capsys: pytest.CaptureFixture[str]) -> None:
     for key in _lookup.known():
         assert _lookup.find(key), key
-    names_of = {one.name for one in (*all_patches(), *UNPATCHED, *FEATURES, *FREQUENT)}
+    names_of = {one.name for one in (*all_patches(), *UNPATCHED, *NO_BUGS)}
     assert {name for _, name in _lookup.duplicates()} <= names_of
-    assert len(names_of) == len([*all_patches(), *UNPATCHED, *FEATURES, *FREQUENT])
+    assert len(names_of) == len([*all_patches(), *UNPATCHED, *NO_BUGS])
 
 
 SENTENCES = (

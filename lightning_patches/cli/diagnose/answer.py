@@ -13,7 +13,7 @@ import lightning_patches
 from lightning_patches.cli import _output, _records, autostart
 from lightning_patches.cli._coverage import UNRELEASED, Fix
 from lightning_patches.cli._lookup import Report
-from lightning_patches.cli.diagnose import calls, candidates, facts, hangs, start
+from lightning_patches.cli.diagnose import calls, candidates, facts, hangs, known, start
 from lightning_patches.cli.diagnose.candidates import Log, Match
 from lightning_patches.cli.diagnose.facts import Facts, Start
 from lightning_patches.cli.diagnose.hangs import Hang
@@ -23,7 +23,7 @@ from lightning_patches.engine import gate
 from lightning_patches.engine.installed import find_installed
 from lightning_patches.patch import Patch
 from lightning_patches.removed import Removed
-from lightning_patches.unpatched import ADVICE, Feature, Frequent, Unpatched
+from lightning_patches.unpatched import ADVICE, Unpatched
 
 WORKAROUNDS = {
     "rich-progress-bar": '`pip install "rich<14.1"`',
@@ -269,9 +269,9 @@ def _of_match(one: Answer, match: Match) -> None:
     if isinstance(record, Removed):
         one.verdict = f"Lightning {record.gone} and later {_has_not(record)}{_here(match)}."
         what = "It is defined, and Lightning 2.x never calls it." if record.is_silent else ""
-    elif isinstance(record, Feature):
+    elif record.group == "feature":
         one.verdict = f"No bug: no release of Lightning does this. {record.title}."
-    elif isinstance(record, Frequent):
+    elif record.group == "environment":
         certain = "" if match.kind == "found" else "Probably no bug of Lightning: "
         one.verdict = f"{certain or 'No bug of Lightning: '}{record.title}{' (' + name + ')' if certain else ''}."
     elif match.ground == "words":
@@ -371,7 +371,7 @@ def _others(one: Answer) -> None:
 def would_tell(match: Match) -> str:
     """What would make a possible bug a found one, or rule it out."""
     record = match.record
-    if isinstance(record, (Feature, Frequent)):
+    if known.is_no_bug(record):
         return ""
     lacking = [one for one in match.verdicts if one.verdict in gate.ELSEWHERE]
     older = [one for one in lacking if one.verdict == "not-known"]
@@ -410,14 +410,10 @@ def advice(match: Match) -> str:
         if record.instead.startswith("nothing: "):
             return f"Take it out: {record.instead[len('nothing: ') :]}"
         return f"Use in its place: {record.instead}"
-    if isinstance(record, Feature):
-        return f"Use {record.way_round}"
-    if isinstance(record, Frequent):
+    if isinstance(record, Unpatched):
         if match.needed:
             return f"If the file is your own: put {match.needed}; in a torch.load of your own, `weights_only=False`"
-        return record.do
-    if isinstance(record, Unpatched):
-        return f"Move to Lightning {record.move_to}: there is no patch ({record.why_not})"
+        return record.do or f"Move to Lightning {record.move_to}: there is no patch ({record.why_not})"
     older = [one for one in match.verdicts if one.verdict == "not-known"]
     if older and len(older) == len(match.verdicts):
         return f"Move to Lightning 2.x: {older[0].release} is older than the releases that are known here"
@@ -492,7 +488,7 @@ def _known(match: Match, said: str) -> str:
     numbers = record.upstream.issues or record.upstream.pull_requests
     page = "issues" if record.upstream.issues else "pull"
     where = f", {_records.UPSTREAM}/{page}/{numbers[0]}" if numbers else ""
-    if isinstance(record, (Removed, Feature, Frequent)):
+    if known.is_no_bug(record):
         return f"No bug: {record.title}{where} ({said})."
     fixed = f"fixed in {record.fixed_in}" if record.fixed_in else "fixed in no release"
     patch = f"; {said} has a patch for it, {record.name}" if isinstance(record, Patch) else ""

@@ -23,7 +23,7 @@ from lightning_patches.cli.diagnose.verdicts import OnRelease
 from lightning_patches.engine import gate
 from lightning_patches.patch import Consequence, Patch
 from lightning_patches.removed import Removed
-from lightning_patches.unpatched import Feature, Frequent, Unpatched
+from lightning_patches.unpatched import Unpatched
 
 Ground = Literal["frame", "line", "weak line", "consequence", "words", "script", "number"]
 Source = Literal["requirement", "log", "installed", ""]
@@ -128,7 +128,7 @@ class Match:
             return "ruled out"
         if self.follows:
             return "follows"
-        if isinstance(self.record, (Removed, Frequent, Feature)) and self.certain_ground:
+        if known.is_no_bug(self.record) and self.certain_ground:
             return "found"
         has = [one.verdict not in gate.ELSEWHERE for one in self.verdicts]
         is_there = bool(has) and (all(has) if self.source != "installed" else any(has))
@@ -157,7 +157,7 @@ def find(one: Log) -> list[Match]:
 
 def by_name(named: Iterable[object], asked: str) -> list[Match]:
     """What somebody asks for by its name or number."""
-    records = [one for one in named if isinstance(one, (Patch, Unpatched, Feature, Frequent, Removed))]
+    records = [one for one in named if isinstance(one, (Patch, Unpatched, Removed))]
     return [Match(record, "", 1, _output.shown(asked), "number") for record in records]
 
 
@@ -241,15 +241,16 @@ def _ground(what: Known, error: Raised, said: str, one: Log) -> Optional[Ground]
     chain = error.chain
     runs_through = any(is_lightning(frame) for before in chain for frame in before.frames)
     is_advisory = what.symptom in getattr(what.record, "advisories", ())
-    if what.places and own_frames(what.places, error) and (runs_through or isinstance(what.record, Frequent)):
+    is_environment = what.record.group == "environment"
+    if what.places and own_frames(what.places, error) and (runs_through or is_environment):
         return "frame"
     text = " ".join(what.pieces)
-    if isinstance(what.record, Frequent) and what.record.is_distinct:
+    if is_environment and what.is_distinct:
         if text in ("weights only load failed", "weightsunpickler error: unsupported global"):
             return "weak line" if not error.frames or runs_through else None
         return "line"
     is_weak = any(words in text for words in known.WEAK)
-    if not error.frames and (isinstance(what.record, Frequent) or (is_weak and not what.is_shared)):
+    if not error.frames and (is_environment or (is_weak and not what.is_shared)):
         return "weak line"
     if not what.is_distinct and not is_advisory:
         return "weak line" if not error.frames and _is_possible(what, error.words) else None
@@ -338,7 +339,7 @@ def _outside(one: Log, has_error: bool) -> list[Match]:
             ground = "weak line"
         else:
             continue
-        if has_error and (ground != "line" or isinstance(what.record, Feature)):
+        if has_error and (ground != "line" or what.record.group == "feature"):
             continue
         ground = "weak line" if has_error and not isinstance(what.record, Removed) else ground
         line = one.lines[index]
@@ -358,7 +359,7 @@ def _from_words(one: Log) -> list[Match]:
             name for name, record in records.items() if any(STANDS_STILL.search(t.lower()) for t in known_texts(record))
         }
         names = [name for name in names if name in hangs or records[name].group == "hang"]
-    names.sort(key=lambda name: not isinstance(records[name], Feature))
+    names.sort(key=lambda name: records[name].group != "feature")
     return [Match(records[name], "", 1, _output.shown(said), "words") for name in names]
 
 
@@ -448,7 +449,7 @@ def _rank(match: Match, chains: list[list[Raised]]) -> tuple[object, ...]:
     place = (len(chain) - 1 - at if caused else at) if at is not None else 99
     own = own_frames(known.places(match.record), match.error) if match.error is not None else []
     last = len(match.error.frames) - 1 if match.error is not None else 0
-    is_outside = isinstance(match.record, Frequent) and last in own
+    is_environment = match.record.group == "environment"
     return (
         match.kind == "ruled out",
         not is_ending,
@@ -456,10 +457,10 @@ def _rank(match: Match, chains: list[list[Raised]]) -> tuple[object, ...]:
         _KINDS.index(match.kind) if match.ground != "consequence" else 0,
         place,
         match.is_patched and not match.needed,
-        not is_outside,
+        not (is_environment and last in own),
         grounds.index(match.ground),
         not match.is_sure,
-        isinstance(match.record, Frequent),
+        is_environment,
         isinstance(match.record, Removed) and match.record.kind == "module",
         isinstance(match.record, Patch) and not match.record.default and match.ground != "frame",
         own[0] if own else 0,

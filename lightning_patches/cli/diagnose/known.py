@@ -17,9 +17,9 @@ from lightning_patches import patches as catalogue
 from lightning_patches import removed
 from lightning_patches.patch import Consequence, Patch
 from lightning_patches.removed import Removed
-from lightning_patches.unpatched import FEATURES, FREQUENT, UNPATCHED, Feature, Frequent, Unpatched
+from lightning_patches.unpatched import NO_BUGS, UNPATCHED, Unpatched
 
-Record = Union[Patch, Unpatched, Feature, Frequent, Removed]
+Record = Union[Patch, Unpatched, Removed]
 
 MAX_GAP = 300
 """Characters that ``...`` in a symptom may stand for."""
@@ -127,7 +127,7 @@ def _is_whole(text: str, begin: int, end: int, is_open: bool) -> bool:
 
 @lru_cache(maxsize=None)
 def records() -> tuple[Record, ...]:
-    return (*catalogue.all_patches(), *UNPATCHED, *FEATURES, *FREQUENT)
+    return (*catalogue.all_patches(), *UNPATCHED, *NO_BUGS)
 
 
 @lru_cache(maxsize=None)
@@ -146,12 +146,24 @@ def all_known() -> tuple[Known, ...]:
     texts = [(one, " ... ".join(one.pieces)) for one in found]
     for one, text in texts:
         others = [other.record for other, longer in texts if other.record is not one.record and text in longer]
-        distinct = one.record.is_distinct if isinstance(one.record, Frequent) else not others and not is_ordinary(text)
+        distinct = _is_distinct(one.record, text, bool(others))
         shared = isinstance(one.record, Patch) and any(isinstance(other, Patch) for other in others)
         plain.append(replace(one, is_distinct=distinct, is_shared=shared))
     for row in removed.rows():
         plain += [Known(row, said, pieces(said), (), True, owner) for said, owner in _said_of(row)]
     return tuple(plain)
+
+
+def is_no_bug(record: Record) -> bool:
+    """Whether it is what 2.x took away, what no release does, or an error from outside of Lightning."""
+    return isinstance(record, Removed) or record.group in ("feature", "environment")
+
+
+def _is_distinct(record: Record, text: str, is_of_others: bool) -> bool:
+    """Whether nothing else says this."""
+    if isinstance(record, Unpatched) and record.group == "environment":
+        return not record.is_shared
+    return not is_of_others and not is_ordinary(text)
 
 
 def is_ordinary(text: str) -> bool:
@@ -167,9 +179,8 @@ def symptoms(record: Record) -> tuple[str, ...]:
 
 @lru_cache(maxsize=None)
 def places(record: Record) -> tuple[str, ...]:
-    special = record.impact.frames if isinstance(record, Patch) else getattr(record, "frames", ())
-    if special:
-        return tuple(special)
+    if record.impact.frames:
+        return record.impact.frames
     modules = {location.partition(":")[0].replace(".", "/") for location in getattr(record, "locations", ())}
     return tuple(f"{module}{end}" for module in sorted(modules) for end in (".py", "/__init__.py"))
 
