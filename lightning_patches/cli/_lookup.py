@@ -6,12 +6,12 @@ from __future__ import annotations
 import pkgutil
 import re
 from functools import lru_cache
-from typing import NamedTuple, Union
+from typing import Any, NamedTuple, Union
 
 from lightning_patches import patches as catalogue
 from lightning_patches import removed
-from lightning_patches.cli import _coverage
-from lightning_patches.cli._coverage import Fix
+from lightning_patches.cli import _coverage, _records
+from lightning_patches.cli._coverage import UNRELEASED, Fix
 from lightning_patches.patch import Patch
 from lightning_patches.removed import Removed
 from lightning_patches.unpatched import NO_BUGS, UNPATCHED, Unpatched
@@ -70,6 +70,30 @@ def find(key: str) -> tuple[Entry, ...]:
     if not found:
         found += [report for report in reports() if number in report.numbers]
     return tuple(found)
+
+
+def in_words(one: Entry) -> dict[str, Any]:
+    """What is known of something that has no patch."""
+    if isinstance(one, Fix):
+        fixed = "fixed upstream, and in no release yet" if one.release == UNRELEASED else f"fixed in {one.release}"
+        do = "Wait for the next release." if one.release == UNRELEASED else f"Move to Lightning {one.release} or later."
+        verdict = f"{fixed}; {one.verdict}{': ' + one.reason if one.reason else ''}"
+        return {"name": "", "numbers": list(one.numbers), "title": one.bug, "verdict": verdict, "do": do}
+    if isinstance(one, Report):
+        title = "A report that is open upstream, and was looked into."
+        do = f"Read {_records.UPSTREAM}/issues/{one.numbers[0]}; there is no fix and no patch."
+        return {"name": "", "numbers": list(one.numbers), "title": title, "verdict": one.verdict, "do": do}
+    assert not isinstance(one, Patch)
+    numbers = [*one.upstream.issues, *one.upstream.pull_requests]
+    if isinstance(one, Removed):
+        verdict, do = f"Lightning {one.gone} and later do not have it.", f"Use in its place: {one.instead}."
+    elif not one.is_bug:
+        what = "No bug: no release does this" if one.group == "feature" else "No bug of Lightning"
+        verdict, do = f"{what}. {one.impact.summary}", f"{one.do}."
+    else:
+        verdict = f"{one.impact.summary} Affected: {' or '.join(one.affected)}. No patch: {one.why_not}."
+        do = f"Move to Lightning {one.move_to}."
+    return {"name": one.name, "numbers": numbers, "title": one.title, "verdict": verdict, "do": do}
 
 
 @lru_cache(maxsize=None)

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from typing import Optional
 
 import lightning_patches
-from lightning_patches.cli import _output, _records, autostart
-from lightning_patches.cli._coverage import UNRELEASED, Fix
+from lightning_patches.cli import _lookup, _output, _records, autostart
+from lightning_patches.cli._coverage import Fix
 from lightning_patches.cli._lookup import Report
 from lightning_patches.cli.diagnose import calls, candidates, facts, hangs, known, start
 from lightning_patches.cli.diagnose.candidates import Log, Match
@@ -130,8 +130,6 @@ def answer(
         one.why.append(_place(one, one.out_of_sync[0].file, one.out_of_sync[0].line) + one.out_of_sync[0].text)
     elif one.standing is not None:
         _of_start(one, one.standing)
-    elif matches and any(match.cause for match in matches):
-        _of_match(one, next(match for match in matches if match.cause))
     elif last is not None and (last.words or last.frames):
         _of_unknown(one, last, "I don't know this error")
     else:
@@ -153,16 +151,10 @@ def answer(
 def of_numbers(one: Answer, named: Iterable[object]) -> None:
     """What is known of a number of upstream's that no record has."""
     for found in named:
-        if isinstance(found, Fix):
-            release = found.release
-            fixed = "is fixed upstream, in no release yet" if release == UNRELEASED else f"is fixed in {release}"
-            one.verdict = f"#{found.numbers[0]} {fixed}: {found.bug}"
-            one.do = "Wait for the next release." if release == UNRELEASED else f"Move to Lightning {release} or later."
-            one.why = [f"There is no patch ({found.verdict}{': ' + found.reason if found.reason else ''})."]
-        elif isinstance(found, Report):
-            one.verdict = f"#{found.numbers[0]} is open upstream, and was looked into."
-            one.do = f"Read {_records.UPSTREAM}/issues/{found.numbers[0]}; there is no fix and no patch."
-            one.why = [found.verdict]
+        if isinstance(found, (Fix, Report)):
+            said = _lookup.in_words(found)
+            one.verdict, one.do = f"#{found.numbers[0]}: {said['title']}", said["do"]
+            one.why = [f"{said['verdict'][0].upper()}{said['verdict'][1:]}"]
 
 
 def _alert(one: Answer, required: list[str]) -> None:
@@ -343,7 +335,7 @@ def _written(one: Answer, required: list[str]) -> None:
 
 
 def _others(one: Answer) -> None:
-    main = one.main or next((match for match in one.matches if match.cause), None)
+    main = one.main
     same = main.error if main is not None else None
     rest = [match for match in one.matches if match is not main]
     rest = [match for match in rest if match.error is not same or same is None or isinstance(match.record, Patch)]
@@ -463,7 +455,7 @@ def _how(spec: str, begun: Start) -> str:
 def to_paste(one: Answer) -> str:
     """One line for a thread in which others ask the same: our words, and nothing of the log; "" for nothing."""
     said = f"lightning-patches {lightning_patches.__version__}"
-    match = one.main or next((match for match in one.matches if match.cause), None)
+    match = one.main
     if one.alert:
         return f"{re.sub(r' [(].*?[)]', '', one.alert)} See GHSA-w37p-236h-pfx3 ({said})."
     if one.unknown is not None:
