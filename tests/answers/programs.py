@@ -236,7 +236,8 @@ LATER = (
             "class Stream(IterableDataset):\n    def __len__(self):\n        return 20\n"
             "    def __iter__(self):\n        return iter(torch.ones(16, 4))\n"),
     Program("fit-resets-should-stop", "pytorch-lightning==2.2.5",
-            "trainer = pl.Trainer(**QUIET, max_epochs=9, callbacks=EarlyStopping('val_loss', patience=1, min_delta=1e9))\n"
+            "trainer = pl.Trainer(**{**QUIET, 'logger': CSVLogger('logs')}, max_epochs=9, "
+            "callbacks=EarlyStopping('val_loss', patience=1, min_delta=1e9))\n"
             "    trainer.fit(Net())\n    trainer.fit(Net())\n    print(trainer.callback_metrics['val_loss'])"),
     Program("interrupt-ends-all-ranks", "lightning==2.2.5",
             "trainer = pl.Trainer(**QUIET, max_epochs=3, callbacks=ModelCheckpoint(monitor='val_loss'))\n"

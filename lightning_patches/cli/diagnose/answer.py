@@ -271,7 +271,7 @@ def _of_match(one: Answer, match: Match) -> None:
         names = [other.record.name for other in possible]
         one.verdict = f"Perhaps {' or '.join(names)}: {record.title}."
     elif match.ground == "consequence":
-        certain = "Probably" if match.kind != "found" else "Known bug"
+        certain = "Known bug" if match.kind == "found" else "Probably" if match.is_sure else "Perhaps"
         one.verdict = f"{certain} {name}{where}: {match.why}."
     elif match.kind == "found":
         one.verdict = f"Known bug {name}{where}."

@@ -62,8 +62,8 @@ PATCH = Patch(
         consequences=(
             Consequence(
                 ("Checkpoint file not found: ...",),
-                r"Trainer\.fit.? stopped",
-                "fit ended before, and may not have been permitted to write the checkpoint",
+                r"ckpt_path=['\"]best|best_model_path",
+                "Lightning itself names the file, and may not have been permitted to write it",
             ),
         ),
     ),

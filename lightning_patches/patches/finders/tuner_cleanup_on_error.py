@@ -289,7 +289,7 @@ PATCH = Patch(
         ),
         consequences=(
             Consequence(
-                ("lr_finder.py in on_train_batch_start ... IndexError: list index out of range",),
+                ("tuner/lr_finder.py in on_train_batch_start ... IndexError: list index out of range",),
                 r"lr_finder\.py",
                 "the callback of a learning rate search that failed is still there",
             ),

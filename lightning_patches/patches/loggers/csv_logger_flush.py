@@ -39,7 +39,7 @@ PATCH = Patch(
         consequences=(
             Consequence(
                 ("No such file or directory: ... metrics.csv",),
-                r"metrics\.csv",
+                r"version_\d+[/\\]metrics\.csv",
                 "Fabric's CSVLogger may have written nothing yet",
             ),
         ),

@@ -29,8 +29,8 @@ PATCH = Patch(
         consequences=(
             Consequence(
                 ("callback_metrics[ ... KeyError: '...",),
-                "Checkpoint directory .{1,300} exists and is not empty",
-                "the Trainer may have been stopped in an earlier fit, after which the next one trains nothing",
+                r"Checkpoint directory .{1,300}version_\d+.{1,100} exists and is not empty",
+                "the Trainer has run fit before, and after a fit that was stopped the next one trains nothing",
             ),
         ),
     ),
