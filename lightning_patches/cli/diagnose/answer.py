@@ -418,6 +418,8 @@ def advice(match: Match) -> str:
         return f"`lightning-patches status {record.name}` says why the patch is not applied here{leave}"
     if match.ground == "words":
         return f"`lightning-patches show {record.name}` tells whether that is it, and what helps"
+    if record.warns:
+        return f"{_how('1', begun)}, which says when this happens, and mends nothing{leave}"
     if not record.default and "pending" not in kinds and not match.is_patched:
         return f"{_how(f'default,{record.name}', begun)}{leave}"
     if "disabled" in kinds and record.default:
