@@ -100,12 +100,14 @@ class Consequence(NamedTuple):
         shows: what else a line of the log has to show, a pattern. What its groups catch has to be in the error.
         why: that, in words.
         is_sure: nothing else brings the two together.
+        unless: what the error does not say then, a pattern.
     """
 
     says: tuple[str, ...]
     shows: str
     why: str
     is_sure: bool = False
+    unless: str = ""
 
 
 class Impact(NamedTuple):

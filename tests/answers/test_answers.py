@@ -103,3 +103,28 @@ def test_an_error_that_is_not_of_lightning_names_no_patch_for_certain(
     capsys: pytest.CaptureFixture[str], line: str
 ) -> None:
     assert not [one for one in answer(capsys, line)["matches"] if one["patched"] and (one["certain"] or one["cause"])]
+
+
+SHOWN = """\
+Learning rate set to 0.01
+Finished batch size finder, will continue with full run using batch size 64
+Your `IterableDataset` has `__len__` defined.
+Restored all states from the checkpoint at runs/last.ckpt
+`Trainer.fit` stopped: `max_epochs=3` reached.
+Traceback (most recent call last):
+  File "/home/me/train.py", line 30, in <module>
+    trainer.fit(net)
+  File "/env/lib/python3.11/site-packages/lightning/pytorch/trainer/trainer.py", line 544, in fit
+    call._call_and_handle_interrupt(
+  File "/home/me/net.py", line 50, in training_step
+    loss = self.loss(batch)
+"""
+
+
+@pytest.mark.parametrize("line", [line for _, line in OTHER_LINES])
+def test_it_names_none_for_certain_below_what_silent_bugs_show(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, line: str
+) -> None:
+    (tmp_path / "job.log").write_text(SHOWN + line + "\n")
+    matches = answer(capsys, str(tmp_path / "job.log"))["matches"]
+    assert not [one for one in matches if one["patched"] and (one["certain"] or one["cause"])]

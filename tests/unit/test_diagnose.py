@@ -1096,6 +1096,16 @@ def test_an_error_that_comes_of_a_silent_bug_is_told_with_what_the_log_shows_alo
     assert not shown or patch.name not in names(error)
 
 
+def test_a_metric_of_another_name_is_no_consequence_of_a_validation_that_was_left_out() -> None:
+    error = (
+        "RuntimeError: Early stopping conditioned on metric `val_los` which is not available. Pass in or modify your "
+    )
+    error += "`EarlyStopping` callback to use any of the following: "
+    for logged, is_named in (("``", True), ("`train_loss`", True), ("`train_loss`, `val_loss`", False)):
+        log = f"Learning rate set to 0.001\n{frames(SITE + 'pytorch/callbacks/early_stopping.py')}{error}{logged}\n"
+        assert ("lr-finder-train-loader" in names(log)) is is_named
+
+
 def test_the_error_that_ended_the_program_outranks_all_above_it(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

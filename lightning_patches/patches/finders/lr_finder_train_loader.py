@@ -55,6 +55,7 @@ PATCH = Patch(
                 r"Learning rate set to|\blr_find\b|LearningRateFinder|Finding best initial lr",
                 "the learning rate finder ran before, and has cut epoch 0 short",
                 is_sure=True,
+                unless=r"of the following: .{0,1000}\bval|available metrics are: .{0,1000}\bval",
             ),
             Consequence(
                 (

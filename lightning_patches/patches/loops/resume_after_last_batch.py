@@ -48,6 +48,7 @@ PATCH = Patch(
                 ),
                 r"Restored all states from the checkpoint (?:file )?at (?!.*\.lr_find_)",
                 "the run was resumed, and may have begun with an epoch of one batch, which has no validation",
+                unless=r"of the following: .{0,1000}\bval|available metrics are: .{0,1000}\bval",
             ),
         ),
     ),
