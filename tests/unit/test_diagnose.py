@@ -1094,6 +1094,8 @@ def test_an_error_that_comes_of_a_silent_bug_is_told_with_what_the_log_shows_alo
     error += f"RuntimeError: {said}\n"
     assert patch.name in names(f"{shown}\n{error}")
     assert not shown or patch.name not in names(error)
+    if shown and "ckpt_path" not in shown and "/" not in shown[:5]:  # those are in the error itself
+        assert any(needle in shown.encode().translate(read._SHAPE) for needle in read.needles()), "in a large log"
 
 
 def test_a_metric_of_another_name_is_no_consequence_of_a_validation_that_was_left_out() -> None:

@@ -216,7 +216,8 @@ def needles() -> tuple[bytes, ...]:
             b"Initializing distributed", b"initializing ddp", b"All distributed processes registered",
             b"has been removed",
             b"Parsing of ckpt_path", b"batch size finder", b"__len__` defined", b"GHSA-", b"CVE-", b"PYSEC-",
-            b"lightning_patches: ",
+            b"lightning_patches: ", b"Restored all states from", b"Trainer.fit` stopped", b"across ranks is zero",
+            b"could not find the monitored key", b"exists and is not empty", b"64-true",
         )
     )  # fmt: skip
 
