@@ -148,8 +148,8 @@ def environment(requirements: str, kept: Path) -> None:
 def run(numbers: list[int], requirements: str, kept: Path, programs: tuple[Program, ...]) -> None:
     """Run programs on a release, one after the other, and keep their errors in all forms."""
     environment(requirements, kept)
-    root = "pytorch_lightning" if re.search(r"(?:^|[\d+])pytorch-lightning==", requirements) else "lightning.pytorch"
-    root = "lightning.pytorch" if requirements.startswith("lightning==") else root
+    named = next(one for one in requirements.split("+") if one.startswith(("lightning==", "pytorch-lightning==")))
+    root = "lightning.pytorch" if named.startswith("lightning==") else "pytorch_lightning"
     directories = []
     for number in numbers:
         program = programs[number]

@@ -222,9 +222,9 @@ def _searched(error: Raised) -> str:
 
 
 def _shows(consequence: Consequence, said: str, one: Log) -> bool:
-    found = (re.search(consequence.shows, line.text) for line in one.lines)
     if consequence.unless and re.search(consequence.unless, said):
         return False
+    found = (re.search(consequence.shows, line.text) for line in one.lines)
     return any(match is not None and all(part.lower() in said for part in match.groups()) for match in found)
 
 

@@ -75,7 +75,7 @@ PATCH = Patch(
         consequences=(
             Consequence(
                 ("in parse_object ... the following arguments are required: module....",),
-                "in instantiate_module|instantiate_module",
+                "instantiate_module",
                 "LightningCLI has made the module, and its checkpoint lacks an argument",
                 is_sure=True,
             ),
