@@ -311,6 +311,15 @@ LATER = (
             "import resource\n    resource.setrlimit(resource.RLIMIT_NOFILE, (120, 120))\n"
             "    pl.Trainer(**QUIET).validate(Many(), [DataLoader(Numbers(), 4, num_workers=4) for _ in range(10)])",
             "class Many(Net):\n    def validation_step(self, batch, batch_idx, dataloader_idx=0):\n        pass\n"),
+    Program("last-checkpoint-link-to-itself", "lightning==2.3.3",
+            "pl.Trainer(**QUIET, max_epochs=2, callbacks=ModelCheckpoint('a', '{epoch}', save_last='link', "
+            "every_n_epochs=3)).fit(Net())\n    pl.Trainer(**QUIET, max_epochs=4).fit(Net(), ckpt_path='a/last.ckpt')"),
+    Program("default-dtype-restored", "pytorch-lightning==2.0.9",
+            "try:\n        pl.Trainer(**QUIET, max_epochs=1, precision='64-true').fit(Failing())\n"
+            "    except ArithmeticError:\n        traceback.print_exc()\n"
+            "    torch.nn.Linear(4, 2)(torch.from_numpy(numpy.ones((1, 4), 'float32')))",
+            "import numpy, traceback\nnumpy.Inf = numpy.inf\nclass Failing(Net):\n"
+            "    def training_step(self, batch, batch_idx):\n        raise ArithmeticError\n"),
 )  # fmt: skip
 """Bugs that say nothing, and end in another error some lines later: the log is kept whole, warnings and all."""
 

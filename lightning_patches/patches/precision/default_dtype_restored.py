@@ -47,7 +47,7 @@ PATCH = Patch(
         consequences=(
             Consequence(
                 ("must have the same dtype, but got ... double",),
-                "64-true|precision=.?64",
+                r"64-true|precision=.?64|precision[/\\]double\.py",
                 "a part of the program ran in double precision before",
             ),
         ),
