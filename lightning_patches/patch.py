@@ -96,6 +96,24 @@ class Upstream(NamedTuple):
     others: tuple[tuple[int, str], ...] = ()
 
 
+class Consequence(NamedTuple):
+    """Errors that come of a bug some lines later.
+
+    Args:
+        says: the errors, as symptoms, with the frames before the message where these matter.
+        shows: what else a line of the log has to show, a pattern. What its groups catch has to be in the error.
+        why: that, in words.
+        is_sure: nothing else brings the two together.
+        unless: what the error does not say then, a pattern.
+    """
+
+    says: tuple[str, ...]
+    shows: str
+    why: str
+    is_sure: bool = False
+    unless: str = ""
+
+
 class Impact(NamedTuple):
     """What the user suffers.
 
@@ -108,6 +126,7 @@ class Impact(NamedTuple):
             not in the files of the targets.
         would_tell: what would tell whether it is this bug, where a symptom alone does not, or there is no error; a
             sentence's end.
+        consequences: other errors that come of it later.
     """
 
     summary: str
@@ -115,6 +134,7 @@ class Impact(NamedTuple):
     error: str = ""
     frames: tuple[str, ...] = ()
     would_tell: str = ""
+    consequences: tuple[Consequence, ...] = ()
 
 
 class Effect(NamedTuple):

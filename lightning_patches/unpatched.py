@@ -7,39 +7,43 @@ have their cause outside of Lightning, what to do.
 
 from __future__ import annotations
 
-from typing import NamedTuple, Optional
+from typing import Literal, NamedTuple, Optional, Union
 
 from lightning_patches.patch import Group, Impact, Upstream
 
 
 class Unpatched(NamedTuple):
-    """One bug without a patch.
+    """One bug without a patch, or what is no bug.
 
     Args:
         name: kebab-case, says the subject; no patch has the same name.
-        title: the bug in one line.
-        group: the kind of harm.
-        affected: version ranges whose code has it, as specifiers, any of which may match.
+        title: the bug, the error or what is asked for, in one line.
+        group: of a bug the kind of harm; ``"feature"`` for what no release does, or does in another way than many
+            expect; ``"environment"`` for an error that many people meet and that has its cause outside of Lightning.
         upstream: issue, official fix, first fixed release.
         impact: what the user sees.
-        why_not: why it is not patched.
-        move_to: the release to move to, which may be another one where ``upstream.fixed_in`` has a fault of its own.
+        do: what to do about it, a sentence without its full stop.
+        affected: version ranges that have it, as specifiers, any of which may match; empty for all.
+        move_to: of a bug, the release to move to, which may be another one where ``upstream.fixed_in`` has a fault of
+            its own.
+        why_not: of a bug, why it is not patched.
         advisories: identifiers of security advisories.
         distributions: those that have it; empty for all that ship Lightning's Trainer and Fabric.
-        frames: parts of frames (path and function), through one of which a traceback of the bug runs.
+        is_shared: of what is no bug, that others say the same: the line alone is not enough.
     """
 
     name: str
     title: str
-    group: Group
-    affected: tuple[str, ...]
+    group: Union[Group, Literal["feature", "environment"]]
     upstream: Upstream
     impact: Impact
-    why_not: str
-    move_to: str
+    do: str = ""
+    affected: tuple[str, ...] = ()
+    move_to: str = ""
+    why_not: str = ""
     advisories: tuple[str, ...] = ()
     distributions: tuple[str, ...] = ()
-    frames: tuple[str, ...] = ()
+    is_shared: bool = False
 
     @property
     def fixed_in(self) -> Optional[str]:
@@ -50,65 +54,9 @@ class Unpatched(NamedTuple):
         """Issue and pull request numbers."""
         return (*self.upstream.issues, *self.upstream.pull_requests)
 
-
-class Feature(NamedTuple):
-    """Something that no release does, or does in another way than many expect: no bug, and nothing to patch.
-
-    Args:
-        name: kebab-case, says the subject; no patch and no bug has the same name.
-        title: what is asked for, one line.
-        upstream: where it was asked for.
-        impact: what the user sees.
-        way_round: the recommended alternative on every release, without replacing anything; a sentence's end.
-        frames: parts of frames (path and function), through one of which a traceback of the refusal runs.
-    """
-
-    name: str
-    title: str
-    upstream: Upstream
-    impact: Impact
-    way_round: str
-    frames: tuple[str, ...] = ()
-
     @property
-    def group(self) -> str:
-        return "feature"
-
-    @property
-    def fixed_in(self) -> Optional[str]:
-        return None
-
-
-class Frequent(NamedTuple):
-    """An error that many people meet, and that needs no patch.
-
-    Args:
-        name: kebab-case, says the subject; no other record has the same name.
-        title: what is the matter, one line.
-        upstream: where it was reported.
-        impact: what the user sees, and why.
-        do: what to do, a sentence without its full stop.
-        frames: parts of frames (path and function), through one of which a traceback of it runs.
-        is_distinct: nothing else says so; the line alone is enough.
-        affected: releases in which it comes up, as specifiers; empty for all.
-    """
-
-    name: str
-    title: str
-    upstream: Upstream
-    impact: Impact
-    do: str
-    frames: tuple[str, ...] = ()
-    is_distinct: bool = True
-    affected: tuple[str, ...] = ()
-
-    @property
-    def group(self) -> str:
-        return "environment"
-
-    @property
-    def fixed_in(self) -> Optional[str]:
-        return None
+    def is_bug(self) -> bool:
+        return bool(self.move_to)
 
 
 ADVISORY = "GHSA-w37p-236h-pfx3"
@@ -199,11 +147,11 @@ UNPATCHED = (
             "of 1.5 runs; a program with a command line does on 1.6.5.",
             ("cannot import name '_ActionSubCommands' from 'jsonargparse.actions'",),
             error="ImportError: cannot import name '_ActionSubCommands' from 'jsonargparse.actions'",
+            frames=("/pytorch/utilities/cli.py",),
         ),
         why_not="the whole command line of 1.5 is built on what jsonargparse was then",
         move_to="1.6.5",
         distributions=("pytorch-lightning",),
-        frames=("/pytorch/utilities/cli.py",),
     ),
     Unpatched(
         name="metadata-of-1x",
@@ -226,10 +174,11 @@ UNPATCHED = (
     ),
 )
 
-FEATURES = (
-    Feature(
+NO_BUGS = (
+    Unpatched(
         name="validation-by-optimizer-steps",
         title="Validation every so many optimizer steps",
+        group="feature",
         upstream=Upstream(issues=(12205, 17207, 19740)),
         impact=Impact(
             "val_check_interval counts batches, whatever accumulate_grad_batches says; and as the last batch of an "
@@ -242,25 +191,27 @@ FEATURES = (
                 "validate every n optimizer steps with gradient accumulation",
             ),
         ),
-        way_round="Trainer(val_check_interval=steps * accumulate_grad_batches, check_val_every_n_epoch=None), and, "
+        do="Use Trainer(val_check_interval=steps * accumulate_grad_batches, check_val_every_n_epoch=None), and, "
         "where they drift, limit_train_batches at a multiple of accumulate_grad_batches",
     ),
-    Feature(
+    Unpatched(
         name="log-of-a-dict",
         title="self.log of a dict of metrics",
+        group="feature",
         upstream=Upstream(issues=(19620,)),
         impact=Impact(
             "self.log takes one number for one name, and refuses a dict, as self.log_dict refuses dicts within it.",
             ("`self.log(...)` was called, but `dict` values cannot be logged", "nested dictionaries cannot be logged"),
+            frames=("lightning/pytorch/core/module.py",),
         ),
-        way_round='self.log_dict({f"{name}/{key}": value for key, value in metrics.items()}) logs each under a name of '
+        do='Use self.log_dict({f"{name}/{key}": value for key, value in metrics.items()}) logs each under a name of '
         "its own; several lines in one plot are made by the logger itself, such as "
         "self.logger.experiment.add_scalars of TensorBoard",
-        frames=("lightning/pytorch/core/module.py",),
     ),
-    Feature(
+    Unpatched(
         name="mps-in-a-python-for-intel",
         title="Apple's GPU in a Python that runs under Rosetta",
+        group="feature",
         upstream=Upstream(issues=(14634, 16124, 17707)),
         impact=Impact(
             "On a Mac with Apple's chip Lightning does not take the GPU where Python is one for Intel's: "
@@ -270,15 +221,13 @@ FEATURES = (
                 "MPSAccelerator.is_available is replaced by hand, under Rosetta",
             ),
         ),
-        way_round="a Python for arm64 has it, of which platform.machine() says arm64; conda makes such an environment "
+        do="Use a Python for arm64 has it, of which platform.machine() says arm64; conda makes such an environment "
         "with CONDA_SUBDIR=osx-arm64",
     ),
-)
-
-FREQUENT = (
-    Frequent(
+    Unpatched(
         name="two-packages-of-lightning",
         title="A module of pytorch_lightning in a Trainer of lightning, or the other way round",
+        group="environment",
         upstream=Upstream(issues=(17153,)),
         impact=Impact(
             "`lightning` and `pytorch_lightning` are two packages with the same classes. A Trainer of the one takes no "
@@ -294,9 +243,10 @@ FREQUENT = (
         "`grep -rnE 'pytorch_lightning|lightning.pytorch' --include='*.py' .` finds the others. (A plain "
         "torch.nn.Module is refused with the same words: let it inherit from LightningModule)",
     ),
-    Frequent(
+    Unpatched(
         name="plain-state-dict",
         title="The file holds weights alone, and is no checkpoint of Lightning",
+        group="environment",
         upstream=Upstream(),
         impact=Impact(
             "load_from_checkpoint and ckpt_path read what Trainer.save_checkpoint and ModelCheckpoint write. This file "
@@ -307,9 +257,10 @@ FREQUENT = (
         do="Load it with `model.load_state_dict(torch.load(path, map_location='cpu'))`; where the weights are under a "
         "key of their own, as `['state_dict']`, take them out first",
     ),
-    Frequent(
+    Unpatched(
         name="libuv-on-windows",
         title="torch for Windows has no libuv, which its process groups ask for",
+        group="environment",
         upstream=Upstream(issues=(20238,)),
         impact=Impact(
             "From torch 2.4 on the store of a process group uses libuv unless it is told not to, and the wheels for "
@@ -320,9 +271,10 @@ FREQUENT = (
         do="Set USE_LIBUV=0 before the start: `set USE_LIBUV=0` (PowerShell: `$env:USE_LIBUV=0`), or "
         "`os.environ['USE_LIBUV'] = '0'` above the import of torch",
     ),
-    Frequent(
+    Unpatched(
         name="numpy-2-without-inf",
         title="NumPy 2 has no np.Inf, which Lightning below 2.1 uses",
+        group="environment",
         upstream=Upstream(),
         impact=Impact(
             "EarlyStopping and ModelCheckpoint of Lightning below 2.1 ask NumPy for np.Inf, which NumPy 2.0 took away.",
@@ -332,60 +284,64 @@ FREQUENT = (
         do='`pip install "numpy<2"`, or move to Lightning 2.1 or later. Where the line is in a file of your own, write '
         "np.inf there",
     ),
-    Frequent(
+    Unpatched(
         name="advanced-profiler-on-python-3-12",
         title="AdvancedProfiler starts a profile within another, which Python 3.12 and later refuse",
+        group="environment",
         upstream=Upstream(issues=(19983,), pull_requests=(20809,)),
         impact=Impact(
             "Python 3.12 and later allow one cProfile at a time. AdvancedProfiler of Lightning below 2.5.3 starts one "
             "for each action, also for an action within another.",
             ("Another profiling tool is already active",),
             error="ValueError: Another profiling tool is already active",
+            frames=("/profilers/advanced.py", "/profiler/advanced.py"),
         ),
         do='Move to Lightning 2.5.3 or later, or use `Trainer(profiler="simple")` or Python 3.11',
-        frames=("/profilers/advanced.py", "/profiler/advanced.py"),
-        is_distinct=False,
+        is_shared=True,
     ),
-    Frequent(
+    Unpatched(
         name="old-lightning-utilities",
         title="An old lightning-utilities asks for pkg_resources, which setuptools 82 and later do not have",
+        group="environment",
         upstream=Upstream(),
         impact=Impact(
             "lightning-utilities imports pkg_resources in its older releases. Lightning imports lightning-utilities.",
             ("No module named 'pkg_resources'",),
             error="ModuleNotFoundError: No module named 'pkg_resources'",
+            frames=("lightning_utilities/core/imports.py",),
         ),
         do='`pip install -U lightning-utilities`, or `pip install "setuptools<82"`',
-        frames=("lightning_utilities/core/imports.py",),
-        is_distinct=False,
+        is_shared=True,
     ),
-    Frequent(
+    Unpatched(
         name="mixed-releases",
         title="Packages of Lightning from different releases are installed together",
+        group="environment",
         upstream=Upstream(),
         impact=Impact(
             "pytorch-lightning brings lightning_fabric with it, and so does the package lightning-fabric: the one that "
             "was installed last has written over the other. The same happens with lightning-utilities and torchmetrics "
             "that are older or newer than Lightning allows.",
             (
-                "cannot import name '...' from 'lightning_fabric",
-                "cannot import name '...' from 'lightning.fabric",
-                "cannot import name '...' from 'lightning_utilities",
+                "cannot import name '...' from 'lightning_fabric...",
+                "cannot import name '...' from 'lightning.fabric...",
+                "cannot import name '...' from 'lightning_utilities...",
                 "No module named 'lightning_fabric.",
                 "No module named 'lightning.fabric.",
                 "No module named 'lightning_utilities.",
                 "module 'lightning_fabric' has no attribute",
             ),
             error="ImportError: cannot import name '...' from 'lightning_fabric...' (...)",
+            frames=("/pytorch/", "/fabric/", "lightning_utilities/", "torchmetrics/"),
         ),
         do="`pip uninstall -y lightning pytorch-lightning lightning-fabric lightning-utilities`, and then "
         "`pip install` the one that your program imports",
-        frames=("/pytorch/", "/fabric/", "lightning_utilities/", "torchmetrics/"),
-        is_distinct=False,
+        is_shared=True,
     ),
-    Frequent(
+    Unpatched(
         name="monitored-metric-missing",
         title="A callback monitors a metric that was not logged under that name",
+        group="environment",
         upstream=Upstream(),
         impact=Impact(
             "EarlyStopping and ModelCheckpoint look for the name that `monitor` says among what self.log has logged. "
@@ -399,9 +355,10 @@ FREQUENT = (
         do="Log it under that very name, `self.log('val_loss', ...)` in validation_step, and have a validation before "
         "it is asked for (val_dataloaders, limit_val_batches, check_val_every_n_epoch)",
     ),
-    Frequent(
+    Unpatched(
         name="weights-only-load",
         title="torch 2.6 and later load plain values from a checkpoint, and no objects, unless they are told to",
+        group="environment",
         upstream=Upstream(),
         impact=Impact(
             "The checkpoint holds objects, for instance among its hyperparameters. torch.load refuses them with "

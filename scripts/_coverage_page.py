@@ -13,7 +13,7 @@ from pathlib import Path
 
 from lightning_patches import patches as catalogue
 from lightning_patches.cli import _coverage, _records
-from lightning_patches.unpatched import FEATURES, UNPATCHED
+from lightning_patches.unpatched import NO_BUGS, UNPATCHED
 
 NUMBERS = Path(__file__).resolve().parents[1] / "upstream" / "changelog_fixes.txt"
 BY_HAND = {
@@ -153,7 +153,7 @@ def page() -> str:
 def by_hand() -> list[str]:
     """What people replace in Lightning by hand, and what they can do instead."""
     patches = {patch.name: patch for patch in catalogue.all_patches()}
-    features = {feature.name: feature for feature in FEATURES}
+    others = {other.name: other for other in NO_BUGS}
     mended = sum(name in patches for name in BY_HAND.values())
     lines = [
         "## What people replace in Lightning by hand",
@@ -167,7 +167,7 @@ def by_hand() -> list[str]:
     for replaced, name in BY_HAND.items():
         patch = patches.get(name)
         if patch is None:
-            lines.append(f"| {replaced} | no patch: {features[name].way_round} |")
+            lines.append(f"| {replaced} | no patch: {others[name].do} |")
         else:
             lines.append(f"| {replaced} | `{name}`{'' if patch.default else ' (opt-in)'}: {patch.title} |")
     return lines

@@ -6,15 +6,15 @@ from __future__ import annotations
 import pkgutil
 import re
 from functools import lru_cache
-from typing import NamedTuple, Union
+from typing import Any, NamedTuple, Union
 
 from lightning_patches import patches as catalogue
 from lightning_patches import removed
-from lightning_patches.cli import _coverage
-from lightning_patches.cli._coverage import Fix
+from lightning_patches.cli import _coverage, _records
+from lightning_patches.cli._coverage import UNRELEASED, Fix
 from lightning_patches.patch import Patch
 from lightning_patches.removed import Removed
-from lightning_patches.unpatched import FEATURES, FREQUENT, UNPATCHED, Feature, Frequent, Unpatched
+from lightning_patches.unpatched import NO_BUGS, UNPATCHED, Unpatched
 
 
 class Report(NamedTuple):
@@ -29,7 +29,7 @@ class Report(NamedTuple):
     verdict: str
 
 
-Entry = Union[Patch, Unpatched, Feature, Frequent, Removed, Fix, Report]
+Entry = Union[Patch, Unpatched, Removed, Fix, Report]
 
 
 def number_in(key: str) -> int:
@@ -41,13 +41,20 @@ def number_in(key: str) -> int:
     return int(match[1]) if match else 0
 
 
+def is_advised(record: Union[Patch, Unpatched], name: str) -> bool:
+    """Whether a security advisory of this name is about it."""
+    listed = record.advisories if isinstance(record, Unpatched) else record.impact.symptoms
+    return re.match("cve-|ghsa-|pysec-", name) is not None and name in map(str.lower, listed)
+
+
 def find(key: str) -> tuple[Entry, ...]:
     """What has this name or number; empty if nothing does."""
     number, name = number_in(key), key.strip().lower()
     found: list[Entry] = list(catalogue.find(str(number) if number else name))
-    others: tuple[Union[Unpatched, Feature, Frequent], ...] = (*UNPATCHED, *FEATURES, *FREQUENT)
+    others = (*UNPATCHED, *NO_BUGS)
     if not number:
-        advised = [one for one in UNPATCHED if name.upper() in one.advisories]
+        every: list[Union[Patch, Unpatched]] = [*catalogue.all_patches(), *UNPATCHED]
+        advised = [one for one in every if is_advised(one, name)]
         rows = [row for row in removed.rows() if name in (row.name.lower(), row.member.lower())]
         return (*found, *(one for one in others if one.name == name), *advised, *rows)
     found += [one for one in others if number in (*one.upstream.issues, *one.upstream.pull_requests)]
@@ -56,10 +63,37 @@ def find(key: str) -> tuple[Entry, ...]:
             found += [patch for patch in catalogue.find(other_name) if patch not in found]
             found += [one for one in others if one.name == other_name and one not in found]
     if not found:
-        found += [fix for fix in _coverage.fixes() if number in fix.numbers and fix.verdict != "patched"]
+        fixes = [fix for fix in _coverage.fixes() if fix.verdict != "patched"]
+        found += [fix for fix in fixes if number in fix.numbers]
+        said = re.compile(rf"(?:#|issue |PR ){number}\b")
+        found += [fix for fix in fixes if not found and said.search(f"{fix.reason} {fix.bug}")]
     if not found:
         found += [report for report in reports() if number in report.numbers]
     return tuple(found)
+
+
+def in_words(one: Entry) -> dict[str, Any]:
+    """What is known of something that has no patch."""
+    if isinstance(one, Fix):
+        fixed = "fixed upstream, and in no release yet" if one.release == UNRELEASED else f"fixed in {one.release}"
+        do = "Wait for the next release." if one.release == UNRELEASED else f"Move to Lightning {one.release} or later."
+        verdict = f"{fixed}; {one.verdict}{': ' + one.reason if one.reason else ''}"
+        return {"name": "", "numbers": list(one.numbers), "title": one.bug, "verdict": verdict, "do": do}
+    if isinstance(one, Report):
+        title = "A report that is open upstream, and was looked into."
+        do = f"Read {_records.UPSTREAM}/issues/{one.numbers[0]}; there is no fix and no patch."
+        return {"name": "", "numbers": list(one.numbers), "title": title, "verdict": one.verdict, "do": do}
+    assert not isinstance(one, Patch)
+    numbers = [*one.upstream.issues, *one.upstream.pull_requests]
+    if isinstance(one, Removed):
+        verdict, do = f"Lightning {one.gone} and later do not have it.", f"Use in its place: {one.instead}."
+    elif not one.is_bug:
+        what = "No bug: no release does this" if one.group == "feature" else "No bug of Lightning"
+        verdict, do = f"{what}. {one.impact.summary}", f"{one.do}."
+    else:
+        verdict = f"{one.impact.summary} Affected: {' or '.join(one.affected)}. No patch: {one.why_not}."
+        do = f"Move to Lightning {one.move_to}."
+    return {"name": one.name, "numbers": numbers, "title": one.title, "verdict": verdict, "do": do}
 
 
 @lru_cache(maxsize=None)
@@ -89,12 +123,7 @@ def reports() -> tuple[Report, ...]:
 
 def known() -> list[str]:
     """All names and numbers, for a hint at a close one."""
-    every: list[Union[Patch, Unpatched, Feature, Frequent]] = [
-        *catalogue.all_patches(),
-        *UNPATCHED,
-        *FEATURES,
-        *FREQUENT,
-    ]
+    every: list[Union[Patch, Unpatched]] = [*catalogue.all_patches(), *UNPATCHED, *NO_BUGS]
     numbers = {n for one in every for n in (*one.upstream.issues, *one.upstream.pull_requests)}
     numbers |= {n for fix in _coverage.fixes() for n in fix.numbers} | {n for n, _ in duplicates()}
     return [*(one.name for one in every), *map(str, sorted(numbers | {n for one in reports() for n in one.numbers}))]

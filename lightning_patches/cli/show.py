@@ -18,10 +18,7 @@ import difflib
 from typing import Any
 
 from lightning_patches.cli import OK, UsageError, _lookup, _output, _records, _settings
-from lightning_patches.cli._coverage import UNRELEASED, Fix
 from lightning_patches.patch import Patch, Target
-from lightning_patches.removed import Removed
-from lightning_patches.unpatched import Feature, Frequent
 
 HELP = "all about one patch, or what is known of a number"
 
@@ -44,7 +41,7 @@ def run(args: argparse.Namespace) -> int:
             f"{_output.printable(args.key)!r} is no patch, and no issue or pull request that is known. {hint}"
         )
     patches = [one for one in found if isinstance(one, Patch)]
-    others = [_other(one) for one in found if not isinstance(one, Patch)]
+    others = [_lookup.in_words(one) for one in found if not isinstance(one, Patch)]
     if args.json:
         records = [{**_records.as_dict(patch), "diffs": _diffs(patch, args.no_diff)} for patch in patches]
         _output.write_json({"patches": records, "others": others})
@@ -53,30 +50,6 @@ def run(args: argparse.Namespace) -> int:
     for index, page in enumerate(pages):
         _output.write(("\n" if index else "") + page)
     return OK
-
-
-def _other(one: _lookup.Entry) -> dict[str, Any]:
-    """What is known of something that has no patch."""
-    if isinstance(one, Fix):
-        fixed = "fixed upstream, and in no release yet" if one.release == UNRELEASED else f"fixed in {one.release}"
-        do = "Wait for the next release." if one.release == UNRELEASED else f"Move to Lightning {one.release} or later."
-        verdict = f"{fixed}; {one.verdict}{': ' + one.reason if one.reason else ''}"
-        return {"name": "", "numbers": list(one.numbers), "title": one.bug, "verdict": verdict, "do": do}
-    if isinstance(one, _lookup.Report):
-        title = "A report that is open upstream, and was looked into."
-        return {"name": "", "numbers": list(one.numbers), "title": title, "verdict": one.verdict, "do": ""}
-    assert not isinstance(one, Patch)
-    numbers = [*one.upstream.issues, *one.upstream.pull_requests]
-    if isinstance(one, Removed):
-        verdict, do = f"Lightning {one.gone} and later do not have it.", f"Use in its place: {one.instead}."
-    elif isinstance(one, Feature):
-        verdict, do = f"No bug: no release does this. {one.impact.summary}", f"Use {one.way_round}."
-    elif isinstance(one, Frequent):
-        verdict, do = f"No bug of Lightning. {one.impact.summary}", f"{one.do}."
-    else:
-        verdict = f"{one.impact.summary} Affected: {' or '.join(one.affected)}. No patch: {one.why_not}."
-        do = f"Move to Lightning {one.move_to}."
-    return {"name": one.name, "numbers": numbers, "title": one.title, "verdict": verdict, "do": do}
 
 
 def _short_page(one: dict[str, Any]) -> str:

@@ -213,3 +213,138 @@ PROGRAMS = (
     Program("-", "pytorch-lightning==2.6.1", "pl.Trainer(**QUIET, max_epochs=1).fit(Typed())",
             "class Typed(Net):\n    def training_step(self, batch, batch_idx):\n        return self(batch.double()).mean()\n"),
 )  # fmt: skip
+
+LATER = (
+    Program("lr-finder-train-loader", "lightning==2.4.0",
+            "trainer = pl.Trainer(**QUIET, max_epochs=1, enable_checkpointing=False, "
+            "callbacks=LearningRateFinder(num_training_steps=3))\n    trainer.fit(Net())\n"
+            "    print(trainer.callback_metrics['val_loss'])"),
+    Program("lr-finder-train-loader", "pytorch-lightning==2.2.5",
+            "trainer = pl.Trainer(**QUIET, max_epochs=1, callbacks=[LearningRateFinder(num_training_steps=3), "
+            "ModelCheckpoint(monitor='val_loss')])\n    trainer.fit(Net())\n    trainer.test(ckpt_path='best')"),
+    Program("lr-finder-train-loader", "lightning==2.5.2",
+            "pl.Trainer(**QUIET, max_epochs=2, callbacks=[LearningRateFinder(num_training_steps=3), "
+            "EarlyStopping('val_loss')]).fit(Net())"),
+    Program("validation-after-short-epoch", "lightning==2.6.6",
+            "trainer = pl.Trainer(**QUIET, max_epochs=1, callbacks=ModelCheckpoint(monitor='val_loss'))\n"
+            "    trainer.fit(Net(), DataLoader(Stream(), 4))\n    trainer.test(ckpt_path='best')",
+            "class Stream(IterableDataset):\n    def __len__(self):\n        return 20\n"
+            "    def __iter__(self):\n        return iter(torch.ones(16, 4))\n"),
+    Program("validation-after-short-epoch", "pytorch-lightning==2.1.3",
+            "trainer = pl.Trainer(**QUIET, max_epochs=1)\n    trainer.fit(Net(), DataLoader(Stream(), 4))\n"
+            "    print(trainer.callback_metrics['val_loss'])",
+            "class Stream(IterableDataset):\n    def __len__(self):\n        return 20\n"
+            "    def __iter__(self):\n        return iter(torch.ones(16, 4))\n"),
+    Program("fit-resets-should-stop", "pytorch-lightning==2.2.5",
+            "trainer = pl.Trainer(**{**QUIET, 'logger': CSVLogger('logs')}, max_epochs=9, "
+            "callbacks=EarlyStopping('val_loss', patience=1, min_delta=1e9))\n"
+            "    trainer.fit(Net())\n    trainer.fit(Net())\n    print(trainer.callback_metrics['val_loss'])"),
+    Program("interrupt-ends-all-ranks", "lightning==2.2.5",
+            "trainer = pl.Trainer(**QUIET, max_epochs=3, callbacks=ModelCheckpoint(monitor='val_loss'))\n"
+            "    trainer.fit(Interrupted())\n    trainer.test(ckpt_path='best')",
+            "class Interrupted(Net):\n    def on_train_batch_end(self, *args):\n        raise KeyboardInterrupt\n"),
+    Program("last-checkpoint-at-end", "pytorch-lightning==2.2.5",
+            "pl.Trainer(**QUIET, max_epochs=2, check_val_every_n_epoch=10, callbacks=ModelCheckpoint('a', save_last=True))"
+            ".fit(Net())\n    Net.load_from_checkpoint('a/last.ckpt')"),
+    Program("checkpoint-after-validation", "lightning==2.3.3",
+            "trainer = pl.Trainer(**QUIET, max_steps=4, val_check_interval=4, num_sanity_val_steps=0, "
+            "callbacks=ModelCheckpoint(monitor='val_loss', every_n_train_steps=4))\n    trainer.fit(Net())\n"
+            "    trainer.test(ckpt_path='best')"),
+    Program("swa-infinite-epochs", "pytorch-lightning==2.4.0",
+            "trainer = pl.Trainer(**QUIET, max_epochs=-1, max_steps=20, callbacks=[StochasticWeightAveraging(0.1), "
+            "ModelCheckpoint(monitor='val_loss')])\n    trainer.fit(Normed())\n    trainer.test(ckpt_path='best')",
+            "class Normed(Net):\n    def __init__(self):\n        super().__init__()\n"
+            "        self.norm = torch.nn.BatchNorm1d(4)\n    def forward(self, x):\n"
+            "        return self.layer(self.norm(x))\n"),
+    Program("checkpoint-kept-on-resume", "pytorch-lightning==2.0.9 lightning==2.1.0",
+            "pl.Trainer(**QUIET, max_epochs=1, callbacks=ModelCheckpoint('a', 'first')).fit(Net())\n"
+            "    trainer = pl.Trainer(**QUIET, max_epochs=3, callbacks=ModelCheckpoint('a', '{epoch}'))\n"
+            "    trainer.fit(Net(), ckpt_path='a/first.ckpt')\n    trainer.test(Net(), ckpt_path='a/first.ckpt')",
+            "import numpy\nnumpy.Inf = numpy.inf\n"),
+    Program("remote-checkpoint-kept-on-resume", "lightning==2.6.6",
+            "pl.Trainer(**QUIET, max_epochs=1, callbacks=ModelCheckpoint('memory://runs/a', 'first')).fit(Net())\n"
+            "    trainer = pl.Trainer(**QUIET, max_epochs=3, callbacks=ModelCheckpoint('memory://runs/b', '{epoch}'))\n"
+            "    trainer.fit(Net(), ckpt_path='memory://runs/a/first.ckpt')\n"
+            "    trainer.test(Net(), ckpt_path='memory://runs/a/first.ckpt')"),
+    Program("checkpoint-overwritten", "pytorch-lightning==2.0.9",
+            "pl.Trainer(**QUIET, max_epochs=2, callbacks=ModelCheckpoint('a', 'best')).fit(Net())\n"
+            "    Net.load_from_checkpoint('a/best.ckpt')",
+            "import numpy\nnumpy.Inf = numpy.inf\n"),
+    Program("csv-logger-flush", "pytorch-lightning==2.0.2",
+            "logger = Logger('logs')\n    for step in range(150):\n        logger.log_metrics({'loss': step})\n"
+            "    open(os.path.join(logger.log_dir, 'metrics.csv'))",
+            "from lightning_fabric.loggers import CSVLogger as Logger\n"),
+    Program("warn-empty-loader-in-cycle", "lightning==2.2.5",
+            "loaders = CombinedLoader({'a': DataLoader(Numbers(), 4), 'b': DataLoader([], 4)}, 'max_size_cycle')\n"
+            "    pl.Trainer(**QUIET, max_epochs=2, callbacks=EarlyStopping('loss'), limit_val_batches=0).fit(Pair(), loaders)",
+            "from {P}.utilities import CombinedLoader\nclass Pair(Net):\n    def training_step(self, batch, batch_idx):\n"
+            "        self.log('loss', 1.0)\n        return self(batch['a']).mean()\n"),
+    Program("resume-after-last-batch", "lightning==2.6.6",
+            "pl.Trainer(**QUIET, max_steps=4, callbacks=ModelCheckpoint('a', 'x', save_last=True)).fit(Net())\n"
+            "    pl.Trainer(**QUIET, max_steps=12, callbacks=EarlyStopping('val_loss', check_on_train_epoch_end=True))"
+            ".fit(Net(), ckpt_path='a/last.ckpt')"),
+    Program("checkpoint-permission-error", "lightning==2.6.6 lightning==2.5.2",
+            "trainer = pl.Trainer(**QUIET, max_epochs=1, callbacks=ModelCheckpoint('guarded://run', 'x', "
+            "monitor='val_loss'))\n    trainer.fit(Net())\n    trainer.test(ckpt_path='best')",
+            "import fsspec\nfrom fsspec.implementations.memory import MemoryFileSystem\n"
+            "class Guarded(MemoryFileSystem):\n    protocol, store, pseudo_dirs = 'guarded', {}, ['']\n"
+            "    def _open(self, path, mode='rb', **options):\n        if 'w' in mode:\n"
+            "            raise PermissionError(13, 'Access Denied', path)\n"
+            "        return super()._open(path, mode, **options)\n"
+            "fsspec.register_implementation('guarded', Guarded, clobber=True)\n"),
+    Program("cli-linked-arguments", "lightning==2.5.0",
+            "cli = Linking(Wide, Data, args=['fit', '--trainer.accelerator=cpu', '--trainer.max_epochs=1', "
+            "'--trainer.logger=false'])\n    Wide.load_from_checkpoint(cli.trainer.checkpoint_callback.best_model_path)",
+            "from {P}.cli import LightningCLI\nclass Wide(Net):\n    def __init__(self, classes: int):\n"
+            "        super().__init__()\n        self.save_hyperparameters()\n"
+            "        self.head = torch.nn.Linear(2, classes)\nclass Data(pl.LightningDataModule):\n"
+            "    def __init__(self):\n        super().__init__()\n        self.classes = 7\n"
+            "    def train_dataloader(self):\n        return DataLoader(Numbers(), 4)\n"
+            "    val_dataloader = train_dataloader\nclass Linking(LightningCLI):\n"
+            "    def add_arguments_to_parser(self, parser):\n"
+            "        parser.link_arguments('data.classes', 'model.classes', apply_on='instantiate')\n"),
+    Program("tuner-cleanup-on-error", "lightning==2.6.6 pytorch-lightning==2.4.0",
+            "from {P}.tuner import Tuner\n    trainer = pl.Trainer(**QUIET, max_epochs=1)\n    try:\n"
+            "        Tuner(trainer).lr_find(Failing())\n    except ArithmeticError:\n        trainer.fit(Net())",
+            "class Failing(Net):\n    def training_step(self, batch, batch_idx):\n        raise ArithmeticError\n"),
+    Program("sequential-loader-workers", "pytorch-lightning==2.0.1",
+            "import resource\n    resource.setrlimit(resource.RLIMIT_NOFILE, (120, 120))\n"
+            "    pl.Trainer(**QUIET).validate(Many(), [DataLoader(Numbers(), 4, num_workers=4) for _ in range(10)])",
+            "class Many(Net):\n    def validation_step(self, batch, batch_idx, dataloader_idx=0):\n        pass\n"),
+    Program("last-checkpoint-link-to-itself", "lightning==2.3.3",
+            "pl.Trainer(**QUIET, max_epochs=2, callbacks=ModelCheckpoint('a', '{epoch}', save_last='link', "
+            "every_n_epochs=3)).fit(Net())\n    pl.Trainer(**QUIET, max_epochs=4).fit(Net(), ckpt_path='a/last.ckpt')"),
+    Program("default-dtype-restored", "pytorch-lightning==2.0.9",
+            "try:\n        pl.Trainer(**QUIET, max_epochs=1, precision='64-true').fit(Failing())\n"
+            "    except ArithmeticError:\n        traceback.print_exc()\n"
+            "    torch.nn.Linear(4, 2)(torch.from_numpy(numpy.ones((1, 4), 'float32')))",
+            "import numpy, traceback\nnumpy.Inf = numpy.inf\nclass Failing(Net):\n"
+            "    def training_step(self, batch, batch_idx):\n        raise ArithmeticError\n"),
+)  # fmt: skip
+"""Bugs that say nothing, and end in another error some lines later: the log is kept whole, warnings and all."""
+
+PLAIN = (
+    Program("numpy-2-without-inf", "pytorch-lightning==2.0.9", "EarlyStopping('val_loss')",
+            "import numpy\ndel numpy.Inf  # which torchmetrics of today puts back\n"),
+    Program("numpy-2-without-inf", "pytorch-lightning==1.9.5", "ModelCheckpoint(monitor='val_loss')",
+            "import numpy\ndel numpy.Inf  # which torchmetrics of today puts back\n"),
+    Program("advanced-profiler-on-python-3-12", "lightning==2.5.2 pytorch-lightning==2.2.5", "", "# python 3.12\n"),
+    Program("libuv-on-windows", "lightning==2.5.5 pytorch-lightning==2.4.0",
+            "import sys\n    sys.modules['torch.distributed.rendezvous'].TCPStore = of_a_wheel_for_windows\n"
+            "    os.environ.update(MASTER_PORT='29511', LOCAL_RANK='0')\n    pl.Trainer(**{**QUIET, 'devices': 2}, strategy='ddp', max_epochs=1).fit(Net())",
+            "# windows\ndef of_a_wheel_for_windows(*args, **kwargs):\n"
+            "    raise RuntimeError('use_libuv was requested but PyTorch was build without libuv support')\n"),
+    Program("mixed-releases", "lightning_fabric@2.0.9+pytorch-lightning==2.5.5", "", "# fresh\n"),
+    Program("mixed-releases", "lightning_fabric@2.5.2+pytorch-lightning==1.9.5", "", "# fresh\n"),
+    Program("plain-state-dict", "lightning==2.4.0 pytorch-lightning==2.0.9",
+            "torch.save(Net().state_dict(), 'model.ckpt')\n    Net.load_from_checkpoint('model.ckpt')"),
+    Program("old-lightning-utilities", "lightning-utilities==0.8.0+lightning==2.2.5", "", "# no pkg_resources\n"),
+    Program("old-lightning-utilities", "lightning-utilities==0.8.0+pytorch-lightning==2.0.9", "", "# no pkg_resources\n"),
+    Program("two-packages-of-lightning", "lightning==2.5.2+pytorch-lightning==2.5.2",
+            "import lightning.pytorch as L\n    L.Trainer(**QUIET, max_epochs=1).fit(Other())",
+            "import pytorch_lightning\nclass Other(pytorch_lightning.LightningModule):\n    pass\n"),
+    Program("two-packages-of-lightning", "pytorch-lightning==2.3.3+lightning==2.3.3",
+            "import lightning.pytorch as L\n    pl.Trainer(**QUIET, max_epochs=1).fit(Other())",
+            "import lightning.pytorch\nclass Other(lightning.pytorch.LightningModule):\n    pass\n"),
+)  # fmt: skip
+"""The errors that people meet most and that need no patch: each is asked about with its traceback and with its line."""

@@ -1,6 +1,7 @@
 """Run the programs on their releases and write ``logs.json.gz``: what they say, in the forms in which people have it.
 
-python tests/answers/record.py    # needs IPython and loguru in ANSWERS_SITE, and takes some ten minutes
+python tests/answers/record.py          # needs IPython and loguru in ANSWERS_SITE, and takes some ten minutes
+python tests/answers/record.py whole    # those of LATER and PLAIN into whole.json.gz; PYTHON312 names a Python 3.12
 
 Each program runs once on each of its releases, below a path as environments have it, and its error is written in all
 forms by the tools themselves; of these each log takes one, with what launchers, schedulers and terminals do to it.
@@ -23,7 +24,7 @@ ROOT = HERE.parents[1]
 sys.path[:0] = [str(ROOT / "scripts"), str(ROOT)]
 import _releases
 
-from tests.answers.programs import HEAD, PROGRAMS, RUN
+from tests.answers.programs import HEAD, LATER, PLAIN, PROGRAMS, RUN, Program
 
 SITE = Path(os.environ.get("ANSWERS_ENV", "/opt/env")) / "lib" / "python3.11" / "site-packages"
 HOME = Path("/home/me/project")
@@ -36,6 +37,8 @@ EACH = 50
 CHILD = """
 import io, json, logging, os, runpy, sys, traceback, warnings
 warnings.simplefilter("ignore")
+if "ANSWERS_WARNED" in os.environ:
+    warnings.simplefilter("default", UserWarning)
 logging.getLogger("lightning.pytorch").setLevel(logging.INFO)
 import loguru, torch, IPython.core.ultratb, rich.traceback, _pytest._code.code, _pytest._io
 directories, script = sys.argv[2:], sys.argv[1]
@@ -45,7 +48,7 @@ class Without:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 if "no pkg_resources" in open(directories[0] + "/train.py").read():
     sys.meta_path.insert(0, Without())
-else:
+elif "# fresh" not in open(directories[0] + "/train.py").read():
     exec(open(directories[0] + "/train.py").read().partition("class Numbers")[0])
 for directory in directories:
     if os.fork() == 0:
@@ -112,53 +115,76 @@ os._exit(0)
 """
 
 
-def environment(requirements: str) -> None:
-    """Links to the packages of this environment, and to the release's, below a path that environments have."""
+def packages(requirement: str, kept: Path) -> Path:
+    """Where the packages of a requirement are; of ``lightning_fabric@2.0.9``, that one of pytorch-lightning 2.0.9."""
+    alone = kept / requirement
+    if requirement.startswith("lightning-utilities"):
+        install = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", str(alone), requirement]
+        subprocess.run(install, check=True)
+        return alone
+    name, _, version = requirement.replace("@", "==").partition("==")
+    if "@" not in requirement:
+        return _releases.unpacked(name, version)
+    shutil.rmtree(alone, ignore_errors=True)
+    alone.mkdir(parents=True)
+    (alone / name).symlink_to(_releases.unpacked("pytorch-lightning", version) / name)
+    return alone
+
+
+def environment(requirements: str, kept: Path) -> None:
+    """Links to the packages of the requirements, and to those of this environment, below a path that environments
+    have."""
     shutil.rmtree(SITE, ignore_errors=True)
     SITE.mkdir(parents=True)
     import torch
 
-    for source in (Path(torch.__file__).parents[1], Path(os.environ["ANSWERS_SITE"])):
+    asked = [packages(requirement, kept) for requirement in requirements.split("+")]
+    for source in (*asked, Path(torch.__file__).parents[1], Path(os.environ["ANSWERS_SITE"])):
         for entry in source.iterdir():
             if "lightning_patches" not in entry.name and not (SITE / entry.name).exists() and entry.suffix != ".pth":
                 (SITE / entry.name).symlink_to(entry)
-    for requirement in requirements.split("+"):
-        distribution, _, version = requirement.partition("==")
-        for entry in _releases.unpacked(distribution, version).iterdir():
-            if not (SITE / entry.name).exists():
-                (SITE / entry.name).symlink_to(entry)
 
 
-def run(numbers: list[int], requirements: str, kept: Path) -> None:
+def run(numbers: list[int], requirements: str, kept: Path, programs: tuple[Program, ...]) -> None:
     """Run programs on a release, one after the other, and keep their errors in all forms."""
-    environment(requirements)
-    package = "lightning.pytorch" if requirements.startswith("lightning") else "pytorch_lightning"
+    environment(requirements, kept)
+    named = next(one for one in requirements.split("+") if one.startswith(("lightning==", "pytorch-lightning==")))
+    root = "lightning.pytorch" if named.startswith("lightning==") else "pytorch_lightning"
     directories = []
     for number in numbers:
-        program = PROGRAMS[number]
+        program = programs[number]
         directories.append(kept / f"{number}-{requirements.replace('==', '-')}")
         shutil.rmtree(directories[-1], ignore_errors=True)
         directories[-1].mkdir(parents=True)
         source = HEAD + program.classes + RUN.replace("{BODY}", "    " + (program.body or "pass"))
         if "no pkg_resources" in program.classes:
             source = program.classes + HEAD + RUN.replace("{BODY}", "    pass")
-        (directories[-1] / "train.py").write_text(source.replace("{P}", package))
+        (directories[-1] / "train.py").write_text(source.replace("{P}", root))
+    if "# python 3.12" in programs[numbers[0]].classes:
+        command = [os.environ["PYTHON312"], str(HERE / "profiled.py"), str(SITE), root]
+        text = plain(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout)
+        text = text.replace("python3.11", "python3.12")
+        row = {"number": numbers[0], "release": requirements, "forms": {"python": text}, "said": ""}
+        Path(f"{directories[0]}.json").write_text(json.dumps(row))
+        return
     arguments = ["-", str(HOME / "train.py"), *map(str, directories)]
     code = f"import sys; sys.path[:0] = [{str(SITE)!r}]; sys.argv = {arguments!r}; exec({CHILD!r})"
-    subprocess.run([sys.executable, "-I", "-c", code], cwd="/tmp", timeout=900)
+    is_warned = programs is not PROGRAMS
+    environ = {**os.environ, **({"ANSWERS_WARNED": "1"} if is_warned else {})}
+    subprocess.run([sys.executable, "-I", "-c", code], cwd="/tmp", timeout=900, env=environ)
     for number, directory in zip(numbers, directories):
         said = (directory / "said.txt").read_text() if (directory / "said.txt").exists() else ""
         found = directory / "out.json"
         forms = json.loads(found.read_text()) if found.exists() else {}
-        said = "\n".join(line for line in said.splitlines() if "warn" not in line.lower())
+        said = "\n".join(line for line in said.splitlines() if is_warned or "warn" not in line.lower())
         if not forms:
-            print("no error:", PROGRAMS[number].expected, requirements, said[-500:])
+            print("no error:", programs[number].expected, requirements, said[-500:])
         forms = {name: plain(text) for name, text in forms.items()}
         row = {"number": number, "release": requirements, "forms": forms, "said": plain(said)}
         Path(f"{directory}.json").write_text(json.dumps(row))
         print(
             number,
-            PROGRAMS[number].expected,
+            programs[number].expected,
             requirements,
             forms.get("python", "").strip().splitlines()[-1:],
             flush=True,
@@ -252,17 +278,46 @@ def compose(kept: Path) -> None:
     print(f"{len(logs)} logs of {len(rows)} errors, {len(data)} bytes")
 
 
+def compose_whole(kept: Path, programs: tuple[Program, ...]) -> None:
+    """Take the logs of LATER with all that was said before the error, and those of PLAIN without."""
+    rows = [json.loads(path.read_text()) for path in kept.glob("*.json")]
+    logs = []
+    for row in sorted(rows, key=lambda row: (row["number"], row["release"])):
+        program = programs[row["number"]]
+        text = row["forms"].get("python", "")
+        if "# windows" in program.classes:
+            text = re.sub(r"  File .*of_a_wheel_for_windows\n.*\n", "", text)  # which is no Python on Windows
+            text = re.sub(r'"/([^"]*)"', lambda path: '"C:\\' + path[1].replace("/", "\\") + '"', text)
+        text = text if program in PLAIN else row["said"][-4000:] + "\n" + text
+        logs.append(
+            {
+                "expected": program.expected,
+                "release": row["release"],
+                "has_one_line": program in PLAIN,
+                "text": text,
+            }
+        )
+    (HERE / "whole.json.gz").write_bytes(gzip.compress(json.dumps(logs, indent=1).encode(), 9, mtime=0))
+    print(f"{len(logs)} whole logs")
+
+
 def main() -> None:
     kept = Path(os.environ.get("ANSWERS_KEPT", "/tmp/answers"))
+    is_whole = sys.argv[1:] == ["whole"]
+    programs = (*LATER, *PLAIN) if is_whole else PROGRAMS
+    kept = kept / "whole" if is_whole else kept
     groups: dict[tuple[str, str], list[int]] = {}
-    for number, program in enumerate(PROGRAMS):
+    for number, program in enumerate(programs):
         for requirements in program.releases.split():
             if not (kept / f"{number}-{requirements.replace('==', '-')}.json").exists():
-                alone = "alone" if "no pkg_resources" in program.classes else ""
+                alone = program.classes.partition("\n")[0] if program.classes.startswith("# ") else ""
                 groups.setdefault((requirements, alone), []).append(number)
     for (requirements, _), numbers in groups.items():
-        run(numbers, requirements, kept)
-    compose(kept)
+        run(numbers, requirements, kept, programs)
+    if is_whole:
+        compose_whole(kept, programs)
+    else:
+        compose(kept)
 
 
 if __name__ == "__main__":

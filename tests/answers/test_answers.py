@@ -1,13 +1,15 @@
-"""What `diagnose` answers to 100 logs, and to lines and words in the users' manner.
+"""What `diagnose` answers to 100 logs, to whole logs of silent bugs and of frequent errors, and to lines and words in
+the users' manner.
 
 One half of each was held back while it was made; of the held-back logs 48 were right when they were first asked. The
-figures of both halves are asserted and printed.
+figures of the halves are asserted and printed.
 """
 
 from __future__ import annotations
 
 import gzip
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +19,10 @@ from lightning_patches import cli
 
 HERE = Path(__file__).parent
 LOGS = json.loads(gzip.decompress((HERE / "logs.json.gz").read_bytes()))
-SEEN_LINES, HELD_BACK_LINES = (
-    [line.split(" | ", 1) for line in part.splitlines() if line and not line.startswith("#")]
-    for part in (HERE / "lines.txt").read_text(encoding="utf-8").split("# held back")
+WHOLE = json.loads(gzip.decompress((HERE / "whole.json.gz").read_bytes()))
+SEEN_LINES, HELD_BACK_LINES, DRAWN_LINES, OTHER_LINES = (
+    [line.split(" | ", 1) for line in part.splitlines()[1:] if line and not line.startswith("#")]
+    for part in re.split("^# (?:held back|drawn|not Lightning's)", (HERE / "lines.txt").read_text("utf-8"), flags=re.M)
 )
 
 
@@ -61,7 +64,29 @@ def test_logs(
     assert is_right >= right and is_certain >= certain and is_told >= releases, wrong
 
 
-@pytest.mark.parametrize(("lines", "right"), [(SEEN_LINES, 22), (HELD_BACK_LINES, 23)], ids=["seen", "held back"])
+@pytest.mark.parametrize("log", WHOLE, ids=lambda log: f"{log['expected']}, {log['release']}")
+def test_whole_logs(capsys: pytest.CaptureFixture[str], tmp_path: Path, log: dict[str, Any]) -> None:
+    """A silent bug that ends in another error some lines later, and the errors that need no patch."""
+    (tmp_path / "job.log").write_text(log["text"])
+    document = answer(capsys, str(tmp_path / "job.log"))
+    assert named(document) == log["expected"], document["verdict"]
+    if log["has_one_line"]:
+        assert document["matches"][0]["certain"]
+
+
+@pytest.mark.parametrize(
+    "log", [one for one in WHOLE if one["has_one_line"]], ids=lambda log: f"{log['expected']}, {log['release']}"
+)
+def test_the_last_line_alone(capsys: pytest.CaptureFixture[str], log: dict[str, Any]) -> None:
+    line = log["text"].rstrip().splitlines()[-1]
+    assert log["expected"] in [match["name"] for match in answer(capsys, line)["matches"]], line
+
+
+@pytest.mark.parametrize(
+    ("lines", "right"),
+    [(SEEN_LINES, 22), (HELD_BACK_LINES, 23), (DRAWN_LINES, 62)],
+    ids=["seen", "held back", "drawn"],
+)
 def test_lines(capsys: pytest.CaptureFixture[str], lines: list[list[str]], right: int) -> None:
     wrong = []
     for expected, line in lines:
@@ -71,3 +96,35 @@ def test_lines(capsys: pytest.CaptureFixture[str], lines: list[list[str]], right
     with capsys.disabled():
         print(f"\n{len(lines) - len(wrong)} of {len(lines)} lines right")
     assert len(lines) - len(wrong) >= right, wrong
+
+
+@pytest.mark.parametrize("line", [line for _, line in OTHER_LINES])
+def test_an_error_that_is_not_of_lightning_names_no_patch_for_certain(
+    capsys: pytest.CaptureFixture[str], line: str
+) -> None:
+    assert not [one for one in answer(capsys, line)["matches"] if one["patched"] and (one["certain"] or one["cause"])]
+
+
+SHOWN = """\
+Learning rate set to 0.01
+Finished batch size finder, will continue with full run using batch size 64
+Your `IterableDataset` has `__len__` defined.
+Restored all states from the checkpoint at runs/last.ckpt
+`Trainer.fit` stopped: `max_epochs=3` reached.
+Traceback (most recent call last):
+  File "/home/me/train.py", line 30, in <module>
+    trainer.fit(net)
+  File "/env/lib/python3.11/site-packages/lightning/pytorch/trainer/trainer.py", line 544, in fit
+    call._call_and_handle_interrupt(
+  File "/home/me/net.py", line 50, in training_step
+    loss = self.loss(batch)
+"""
+
+
+@pytest.mark.parametrize("line", [line for _, line in OTHER_LINES])
+def test_it_names_none_for_certain_below_what_silent_bugs_show(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, line: str
+) -> None:
+    (tmp_path / "job.log").write_text(SHOWN + line + "\n")
+    matches = answer(capsys, str(tmp_path / "job.log"))["matches"]
+    assert not [one for one in matches if one["patched"] and (one["certain"] or one["cause"])]

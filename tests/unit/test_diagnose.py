@@ -8,6 +8,7 @@ import html
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -23,7 +24,8 @@ from lightning_patches.cli.diagnose import frames as frames_index
 from lightning_patches.engine import fingerprints
 from lightning_patches.patch import Impact
 from lightning_patches.patches import all_patches
-from lightning_patches.unpatched import FEATURES, FREQUENT, UNPATCHED
+from lightning_patches.unpatched import NO_BUGS, UNPATCHED
+from tests.support.arms import ROOT
 
 DEVICE, UNMASKED = "logged-metrics-device", "dataloader-error-unmasked"
 MESSAGE = "RuntimeError: No backend type associated with device type cpu"
@@ -177,9 +179,9 @@ def test_what_is_no_bug_is_answered_with_the_way_round(
     assert cli.main(["diagnose", words, "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     match = document["matches"][0]
-    (feature,) = [feature for feature in FEATURES if feature.name == name]
+    (feature,) = [feature for feature in NO_BUGS if feature.name == name]
     assert (match["name"], match["patched"], match["verdicts"], match["would_tell"]) == (name, False, [], "")
-    assert feature.way_round in match["advice"] and feature.way_round in document["closing"]
+    assert feature.do in match["advice"] and feature.do in document["closing"]
 
 
 @pytest.mark.parametrize(
@@ -1060,21 +1062,50 @@ def test_a_symptom_that_two_patches_share_is_certain_of_neither_without_a_frame(
     assert not [match for match in matches if match["name"] in (one.name, other.name) and match["certain"]]
 
 
-@pytest.mark.parametrize("consequence", candidates.CONSEQUENCES, ids=lambda one: f"{one.name}, {one.says}")
+@pytest.mark.parametrize(
+    ("patch", "consequence", "says"),
+    [(patch, one, says) for patch, one in known.consequences() for says in one.says],
+    ids=lambda value: getattr(value, "name", value if isinstance(value, str) else ""),
+)
 def test_an_error_that_comes_of_a_silent_bug_is_told_with_what_the_log_shows_alone(
-    consequence: candidates.Consequence,
+    patch: Any, consequence: Any, says: str
 ) -> None:
     shown = {
-        "lr-finder-train-loader": "Learning rate set to 0.001",
-        "validation-after-short-epoch": "Your `IterableDataset` has `__len__` defined.",
-        "last-checkpoint-link-to-itself": "runs/last.ckpt",
         "batch-size-finder-tried-size": "Finished batch size finder, will continue with full run using batch size 64",
+        "checkpoint-after-validation": "`ModelCheckpoint(monitor='v')` could not find the monitored key in the "
+        + "returned metrics",
+        "checkpoint-kept-on-resume": "Restored all states from the checkpoint at a/x.ckpt",
+        "checkpoint-overwritten": "`Trainer.fit` stopped: `max_epochs=2` reached.",
+        "checkpoint-permission-error": "trainer.test(ckpt_path='best')",
+        "csv-logger-flush": "logs/lightning_logs/version_0/metrics.csv",
         "default-dtype-restored": "Trainer(precision='64-true')",
-    }[consequence.name]
-    error = f"{frames(SITE + 'pytorch/trainer/trainer.py')}RuntimeError: {consequence.says.replace('...', 'x')}\n"
-    assert consequence.name in names(f"{shown}\n{error}")
-    if "last.ckpt" not in shown:
-        assert consequence.name not in names(error)
+        "fit-resets-should-stop": "Checkpoint directory /home/me/logs/version_0/checkpoints exists and is not empty.",
+        "interrupt-ends-all-ranks": "Detected KeyboardInterrupt, attempting graceful shutdown ...",
+        "last-checkpoint-at-end": "`Trainer.fit` stopped: `max_epochs=2` reached.",
+        "lr-finder-train-loader": "Learning rate set to 0.001",
+        "remote-checkpoint-kept-on-resume": "Restored all states from the checkpoint at s3://a/x.ckpt",
+        "resume-after-last-batch": "Restored all states from the checkpoint at a/x.ckpt",
+        "swa-infinite-epochs": "`Trainer.fit` stopped: `max_epochs=0` reached.",
+        "validation-after-short-epoch": "Your `IterableDataset` has `__len__` defined.",
+        "warn-empty-loader-in-cycle": "Total length of `DataLoader` across ranks is zero.",
+    }.get(patch.name, "")
+    said = says.replace("...", shown.split()[-1] if "checkpoint at " in shown else "x")
+    error = frames(SITE + ("pytorch/" + (consequence.shows.replace("\\", "") if not shown else "trainer.py")))
+    error += f"RuntimeError: {said}\n"
+    assert patch.name in names(f"{shown}\n{error}")
+    assert not shown or patch.name not in names(error)
+    if shown and "ckpt_path" not in shown and "/" not in shown[:5]:  # those are in the error itself
+        assert any(needle in shown.encode().translate(read._SHAPE) for needle in read.needles()), "in a large log"
+
+
+def test_a_metric_of_another_name_is_no_consequence_of_a_validation_that_was_left_out() -> None:
+    error = (
+        "RuntimeError: Early stopping conditioned on metric `val_los` which is not available. Pass in or modify your "
+    )
+    error += "`EarlyStopping` callback to use any of the following: "
+    for logged, is_named in (("``", True), ("`train_loss`", True), ("`train_loss`, `val_loss`", False)):
+        log = f"Learning rate set to 0.001\n{frames(SITE + 'pytorch/callbacks/early_stopping.py')}{error}{logged}\n"
+        assert ("lr-finder-train-loader" in names(log)) is is_named
 
 
 def test_the_error_that_ended_the_program_outranks_all_above_it(
@@ -1136,12 +1167,32 @@ def test_show_and_diagnose_know_each_number(capsys: pytest.CaptureFixture[str], 
         assert "Traceback" not in capsys.readouterr().out
 
 
+NUMBERED = ("lightning_patches/cli/coverage.txt", "lightning_patches/cli/duplicates.txt", "upstream/reports.txt")
+
+
+@pytest.mark.parametrize("name", NUMBERED)
+def test_show_and_diagnose_know_each_number_of_the_lists(capsys: pytest.CaptureFixture[str], name: str) -> None:
+    numbers = sorted(set(re.findall(r"(?<![\d.])\d{5}(?![\d.])", (ROOT / name).read_text())))
+    assert numbers
+    unknown = []
+    for number in numbers:
+        for command in (["show", "--no-diff", "--json"], ["diagnose", "--json"]):
+            try:
+                is_known = cli.main([*command, number]) == 0
+            except SystemExit:
+                is_known = False
+            document = json.loads(capsys.readouterr().out or "{}") if is_known else {}
+            if not (document.get("patches") or document.get("others") or document.get("verdict")):
+                unknown.append((command[0], number))
+    assert unknown == []
+
+
 def test_every_number_of_coverage_and_every_name_is_known(capsys: pytest.CaptureFixture[str]) -> None:
     for key in _lookup.known():
         assert _lookup.find(key), key
-    names_of = {one.name for one in (*all_patches(), *UNPATCHED, *FEATURES, *FREQUENT)}
+    names_of = {one.name for one in (*all_patches(), *UNPATCHED, *NO_BUGS)}
     assert {name for _, name in _lookup.duplicates()} <= names_of
-    assert len(names_of) == len([*all_patches(), *UNPATCHED, *FEATURES, *FREQUENT])
+    assert len(names_of) == len([*all_patches(), *UNPATCHED, *NO_BUGS])
 
 
 SENTENCES = (

@@ -27,7 +27,8 @@ ALLOWED: dict[str, set[str]] = {
     "ranks": {"notices", "errors", "system", "ranks"},
     "doctor": {*ENGINE, "patches", "ranks", "doctor"},
     "activation": {*ENGINE, "patches", "ranks", "activation", ""},
-    "cli": {*ENGINE, "permissions", "patches", "ranks", "doctor", "activation", "cli", ""},
+    "fork": {*ENGINE, "patches", "fork", ""},
+    "cli": {*ENGINE, "permissions", "patches", "ranks", "doctor", "activation", "fork", "cli", ""},
     "__init__": {*ENGINE, "ranks", "activation"},
     "__main__": {"cli"},
 }

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from typing import Optional
 
 import lightning_patches
-from lightning_patches.cli import _output, _records, autostart
-from lightning_patches.cli._coverage import UNRELEASED, Fix
+from lightning_patches.cli import _lookup, _output, _records, autostart
+from lightning_patches.cli._coverage import Fix
 from lightning_patches.cli._lookup import Report
-from lightning_patches.cli.diagnose import calls, candidates, facts, hangs, start
+from lightning_patches.cli.diagnose import calls, candidates, facts, hangs, known, start
 from lightning_patches.cli.diagnose.candidates import Log, Match
 from lightning_patches.cli.diagnose.facts import Facts, Start
 from lightning_patches.cli.diagnose.hangs import Hang
@@ -23,7 +23,7 @@ from lightning_patches.engine import gate
 from lightning_patches.engine.installed import find_installed
 from lightning_patches.patch import Patch
 from lightning_patches.removed import Removed
-from lightning_patches.unpatched import ADVICE, Feature, Frequent, Unpatched
+from lightning_patches.unpatched import ADVICE, Unpatched
 
 WORKAROUNDS = {
     "rich-progress-bar": '`pip install "rich<14.1"`',
@@ -130,8 +130,6 @@ def answer(
         one.why.append(_place(one, one.out_of_sync[0].file, one.out_of_sync[0].line) + one.out_of_sync[0].text)
     elif one.standing is not None:
         _of_start(one, one.standing)
-    elif matches and any(match.cause for match in matches):
-        _of_match(one, next(match for match in matches if match.cause))
     elif last is not None and (last.words or last.frames):
         _of_unknown(one, last, "I don't know this error")
     else:
@@ -153,16 +151,10 @@ def answer(
 def of_numbers(one: Answer, named: Iterable[object]) -> None:
     """What is known of a number of upstream's that no record has."""
     for found in named:
-        if isinstance(found, Fix):
-            release = found.release
-            fixed = "is fixed upstream, in no release yet" if release == UNRELEASED else f"is fixed in {release}"
-            one.verdict = f"#{found.numbers[0]} {fixed}: {found.bug}"
-            one.do = "Wait for the next release." if release == UNRELEASED else f"Move to Lightning {release} or later."
-            one.why = [f"There is no patch ({found.verdict}{': ' + found.reason if found.reason else ''})."]
-        elif isinstance(found, Report):
-            one.verdict = f"#{found.numbers[0]} is open upstream, and was looked into."
-            one.do = f"Read {_records.UPSTREAM}/issues/{found.numbers[0]}; there is no fix and no patch."
-            one.why = [found.verdict]
+        if isinstance(found, (Fix, Report)):
+            said = _lookup.in_words(found)
+            one.verdict, one.do = f"#{found.numbers[0]}: {said['title']}", said["do"]
+            one.why = [f"{said['verdict'][0].upper()}{said['verdict'][1:]}"]
 
 
 def _alert(one: Answer, required: list[str]) -> None:
@@ -269,9 +261,9 @@ def _of_match(one: Answer, match: Match) -> None:
     if isinstance(record, Removed):
         one.verdict = f"Lightning {record.gone} and later {_has_not(record)}{_here(match)}."
         what = "It is defined, and Lightning 2.x never calls it." if record.is_silent else ""
-    elif isinstance(record, Feature):
+    elif record.group == "feature":
         one.verdict = f"No bug: no release of Lightning does this. {record.title}."
-    elif isinstance(record, Frequent):
+    elif record.group == "environment":
         certain = "" if match.kind == "found" else "Probably no bug of Lightning: "
         one.verdict = f"{certain or 'No bug of Lightning: '}{record.title}{' (' + name + ')' if certain else ''}."
     elif match.ground == "words":
@@ -279,7 +271,7 @@ def _of_match(one: Answer, match: Match) -> None:
         names = [other.record.name for other in possible]
         one.verdict = f"Perhaps {' or '.join(names)}: {record.title}."
     elif match.ground == "consequence":
-        certain = "Probably" if match.kind != "found" else "Known bug"
+        certain = "Known bug" if match.kind == "found" else "Probably" if match.is_sure else "Perhaps"
         one.verdict = f"{certain} {name}{where}: {match.why}."
     elif match.kind == "found":
         one.verdict = f"Known bug {name}{where}."
@@ -343,7 +335,7 @@ def _written(one: Answer, required: list[str]) -> None:
 
 
 def _others(one: Answer) -> None:
-    main = one.main or next((match for match in one.matches if match.cause), None)
+    main = one.main
     same = main.error if main is not None else None
     rest = [match for match in one.matches if match is not main]
     rest = [match for match in rest if match.error is not same or same is None or isinstance(match.record, Patch)]
@@ -371,7 +363,7 @@ def _others(one: Answer) -> None:
 def would_tell(match: Match) -> str:
     """What would make a possible bug a found one, or rule it out."""
     record = match.record
-    if isinstance(record, (Feature, Frequent)):
+    if known.is_no_bug(record):
         return ""
     lacking = [one for one in match.verdicts if one.verdict in gate.ELSEWHERE]
     older = [one for one in lacking if one.verdict == "not-known"]
@@ -410,14 +402,10 @@ def advice(match: Match) -> str:
         if record.instead.startswith("nothing: "):
             return f"Take it out: {record.instead[len('nothing: ') :]}"
         return f"Use in its place: {record.instead}"
-    if isinstance(record, Feature):
-        return f"Use {record.way_round}"
-    if isinstance(record, Frequent):
+    if isinstance(record, Unpatched):
         if match.needed:
             return f"If the file is your own: put {match.needed}; in a torch.load of your own, `weights_only=False`"
-        return record.do
-    if isinstance(record, Unpatched):
-        return f"Move to Lightning {record.move_to}: there is no patch ({record.why_not})"
+        return record.do or f"Move to Lightning {record.move_to}: there is no patch ({record.why_not})"
     older = [one for one in match.verdicts if one.verdict == "not-known"]
     if older and len(older) == len(match.verdicts):
         return f"Move to Lightning 2.x: {older[0].release} is older than the releases that are known here"
@@ -430,6 +418,8 @@ def advice(match: Match) -> str:
         return f"`lightning-patches status {record.name}` says why the patch is not applied here{leave}"
     if match.ground == "words":
         return f"`lightning-patches show {record.name}` tells whether that is it, and what helps"
+    if record.warns:
+        return f"{_how('1', begun)}, which says when this happens, and mends nothing{leave}"
     if not record.default and "pending" not in kinds and not match.is_patched:
         return f"{_how(f'default,{record.name}', begun)}{leave}"
     if "disabled" in kinds and record.default:
@@ -467,7 +457,7 @@ def _how(spec: str, begun: Start) -> str:
 def to_paste(one: Answer) -> str:
     """One line for a thread in which others ask the same: our words, and nothing of the log; "" for nothing."""
     said = f"lightning-patches {lightning_patches.__version__}"
-    match = one.main or next((match for match in one.matches if match.cause), None)
+    match = one.main
     if one.alert:
         return f"{re.sub(r' [(].*?[)]', '', one.alert)} See GHSA-w37p-236h-pfx3 ({said})."
     if one.unknown is not None:
@@ -492,7 +482,7 @@ def _known(match: Match, said: str) -> str:
     numbers = record.upstream.issues or record.upstream.pull_requests
     page = "issues" if record.upstream.issues else "pull"
     where = f", {_records.UPSTREAM}/{page}/{numbers[0]}" if numbers else ""
-    if isinstance(record, (Removed, Feature, Frequent)):
+    if known.is_no_bug(record):
         return f"No bug: {record.title}{where} ({said})."
     fixed = f"fixed in {record.fixed_in}" if record.fixed_in else "fixed in no release"
     patch = f"; {said} has a patch for it, {record.name}" if isinstance(record, Patch) else ""

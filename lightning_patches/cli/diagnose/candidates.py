@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple, Optional
+from typing import Literal, Optional
 
 from lightning_patches.cli import _output, _settings
 from lightning_patches.cli.diagnose import calls, describe, frames, known, script, verdicts
@@ -21,9 +21,9 @@ from lightning_patches.cli.diagnose.lines import Line
 from lightning_patches.cli.diagnose.tracebacks import Raised
 from lightning_patches.cli.diagnose.verdicts import OnRelease
 from lightning_patches.engine import gate
-from lightning_patches.patch import Patch
+from lightning_patches.patch import Consequence, Patch
 from lightning_patches.removed import Removed
-from lightning_patches.unpatched import Feature, Frequent, Unpatched
+from lightning_patches.unpatched import Unpatched
 
 Ground = Literal["frame", "line", "weak line", "consequence", "words", "script", "number"]
 Source = Literal["requirement", "log", "installed", ""]
@@ -38,58 +38,6 @@ FOLLOWERS = re.compile(
     r"DistBackendError|CancelledError)\b|.{0,200}(?:closed by peer|reset by peer|Broken pipe)",
 )
 """Errors of launchers and of ranks whose peer is gone: another one has ended the program."""
-
-
-class Consequence(NamedTuple):
-    """A bug that says nothing itself, and the error that comes of it later.
-
-    Args:
-        name: of the patch.
-        says: the error, as a symptom.
-        shows: what else the log has to show.
-        as_words: that, in words.
-        is_sure: nothing else brings the two together.
-    """
-
-    name: str
-    says: str
-    shows: re.Pattern[str]
-    as_words: str
-    is_sure: bool = False
-
-
-_FINDER = re.compile(r"Learning rate set to|\blr_find\b|LearningRateFinder|Finding best initial lr")
-_WITH_LENGTH = re.compile(r"IterableDataset.{0,3} has .{0,3}__len__.{0,3} defined")
-_LINKED = re.compile(r"last(?:-v\d+)?\.ckpt")
-CONSEQUENCES = (
-    *(
-        Consequence(name, says, shows, words, name == "lr-finder-train-loader")
-        for name, shows, words in (
-            ("lr-finder-train-loader", _FINDER, "the learning rate finder ran before, and has cut epoch 0 short"),
-            ("validation-after-short-epoch", _WITH_LENGTH, "an IterableDataset has a length, and yields less than it"),
-        )
-        for says in (
-            "conditioned on metric ... which is not available",
-            "could not find the monitored key in the returned metrics",
-        )
-    ),
-    Consequence(
-        "last-checkpoint-link-to-itself", "No such file or directory: ... last.ckpt", _LINKED, "it is last.ckpt"
-    ),
-    Consequence("last-checkpoint-link-to-itself", "last.ckpt ... not found. Aborting", _LINKED, "it is last.ckpt"),
-    Consequence(
-        "batch-size-finder-tried-size",
-        "CUDA out of memory",
-        re.compile(r"Finished batch size finder, will continue with full run using batch size"),
-        "the batch size finder ran before, and may have doubled the last size that it tried",
-    ),
-    Consequence(
-        "default-dtype-restored",
-        "must have the same dtype, but got ... double",
-        re.compile(r"64-true|precision=.?64"),
-        "a part of the program ran in double precision before",
-    ),
-)
 
 
 @dataclass
@@ -180,7 +128,7 @@ class Match:
             return "ruled out"
         if self.follows:
             return "follows"
-        if isinstance(self.record, (Removed, Frequent, Feature)) and self.certain_ground:
+        if known.is_no_bug(self.record) and self.certain_ground:
             return "found"
         has = [one.verdict not in gate.ELSEWHERE for one in self.verdicts]
         is_there = bool(has) and (all(has) if self.source != "installed" else any(has))
@@ -209,7 +157,7 @@ def find(one: Log) -> list[Match]:
 
 def by_name(named: Iterable[object], asked: str) -> list[Match]:
     """What somebody asks for by its name or number."""
-    records = [one for one in named if isinstance(one, (Patch, Unpatched, Feature, Frequent, Removed))]
+    records = [one for one in named if isinstance(one, (Patch, Unpatched, Removed))]
     return [Match(record, "", 1, _output.shown(asked), "number") for record in records]
 
 
@@ -256,11 +204,11 @@ def _in_errors(one: Log) -> Iterator[Match]:
             ground = _ground(what, error, said, one)
             if ground is not None:
                 yield _match(what.record, what.symptom, error, ground, one)
-        for consequence in CONSEQUENCES:
-            if known.place(known.pieces(consequence.says), said) >= 0 and _shows(consequence, one):
-                record = next(record for record in known.records() if record.name == consequence.name)
-                match = _match(record, consequence.says, error, "consequence", one)
-                match.why, match.is_sure = consequence.as_words, consequence.is_sure
+        for record, consequence in known.consequences():
+            told = next((one for one in consequence.says if known.place(known.pieces(one), said) >= 0), "")
+            if told and _shows(consequence, said, one):
+                match = _match(record, told, error, "consequence", one)
+                match.why, match.is_sure = consequence.why, consequence.is_sure
                 yield match
 
 
@@ -273,8 +221,11 @@ def _searched(error: Raised) -> str:
     return known.normalised(" | ".join([*frames_, " ".join(message), joined]))
 
 
-def _shows(consequence: Consequence, one: Log) -> bool:
-    return any(consequence.shows.search(line.text) for line in one.lines)
+def _shows(consequence: Consequence, said: str, one: Log) -> bool:
+    if consequence.unless and re.search(consequence.unless, said):
+        return False
+    found = (re.search(consequence.shows, line.text) for line in one.lines)
+    return any(match is not None and all(part.lower() in said for part in match.groups()) for match in found)
 
 
 def _match(record: Record, symptom: str, error: Raised, ground: Ground, one: Log) -> Match:
@@ -292,23 +243,36 @@ def _ground(what: Known, error: Raised, said: str, one: Log) -> Optional[Ground]
     chain = error.chain
     runs_through = any(is_lightning(frame) for before in chain for frame in before.frames)
     is_advisory = what.symptom in getattr(what.record, "advisories", ())
-    if what.places and own_frames(what.places, error) and (runs_through or isinstance(what.record, Frequent)):
+    is_environment = what.record.group == "environment"
+    if what.places and own_frames(what.places, error) and (runs_through or is_environment):
         return "frame"
     text = " ".join(what.pieces)
-    if isinstance(what.record, Frequent) and what.record.is_distinct:
+    if is_environment and what.is_distinct:
         if text in ("weights only load failed", "weightsunpickler error: unsupported global"):
             return "weak line" if not error.frames or runs_through else None
         return "line"
     is_weak = any(words in text for words in known.WEAK)
-    if is_weak and not error.frames and not what.is_shared:
+    if not error.frames and (is_environment or (is_weak and not what.is_shared)):
         return "weak line"
     if not what.is_distinct and not is_advisory:
-        return None
+        return "weak line" if not error.frames and _is_possible(what, error.words) else None
     if error.is_complete and not runs_through and not is_advisory and "lightning" not in text:
         return None  # it did not come about in Lightning
     if is_weak:
         return "weak line"
     return "line" if not error.frames or not error.is_complete or not what.places or is_advisory else "weak line"
+
+
+_NAME = re.compile(r"\b(?:\w+_\w+|[A-Z]+[a-z]+[A-Z]\w*)\b")
+
+
+def _is_possible(what: Known, line: str) -> bool:
+    """Whether a line that says what other errors say as well, without a traceback, makes a record possible: if these
+    are other patches' bugs alone, or if the line names what else the record names."""
+    if what.is_shared and not known.is_ordinary(" ... ".join(what.pieces)):
+        return True
+    texts = " ".join(known_texts(what.record))
+    return any(name in texts and name not in what.symptom for name in _NAME.findall(line))
 
 
 def _is_of(what: Known, error: Optional[Raised], said: str) -> bool:
@@ -373,11 +337,11 @@ def _outside(one: Log, has_error: bool) -> list[Match]:
             ground: Ground = "line"
         elif what.symptom in getattr(what.record, "advisories", ()) or (what.is_distinct and not is_weak):
             ground = "line"
-        elif is_weak and not what.is_shared:
+        elif (is_weak and not what.is_shared) or (not one.raised and _is_possible(what, one.lines[index].text)):
             ground = "weak line"
         else:
             continue
-        if has_error and (ground != "line" or isinstance(what.record, Feature)):
+        if has_error and (ground != "line" or what.record.group == "feature"):
             continue
         ground = "weak line" if has_error and not isinstance(what.record, Removed) else ground
         line = one.lines[index]
@@ -397,7 +361,7 @@ def _from_words(one: Log) -> list[Match]:
             name for name, record in records.items() if any(STANDS_STILL.search(t.lower()) for t in known_texts(record))
         }
         names = [name for name in names if name in hangs or records[name].group == "hang"]
-    names.sort(key=lambda name: not isinstance(records[name], Feature))
+    names.sort(key=lambda name: records[name].group != "feature")
     return [Match(records[name], "", 1, _output.shown(said), "words") for name in names]
 
 
@@ -487,7 +451,7 @@ def _rank(match: Match, chains: list[list[Raised]]) -> tuple[object, ...]:
     place = (len(chain) - 1 - at if caused else at) if at is not None else 99
     own = own_frames(known.places(match.record), match.error) if match.error is not None else []
     last = len(match.error.frames) - 1 if match.error is not None else 0
-    is_outside = isinstance(match.record, Frequent) and last in own
+    is_environment = match.record.group == "environment"
     return (
         match.kind == "ruled out",
         not is_ending,
@@ -495,9 +459,10 @@ def _rank(match: Match, chains: list[list[Raised]]) -> tuple[object, ...]:
         _KINDS.index(match.kind) if match.ground != "consequence" else 0,
         place,
         match.is_patched and not match.needed,
-        not is_outside,
+        not (is_environment and last in own),
         grounds.index(match.ground),
-        isinstance(match.record, Frequent),
+        not match.is_sure,
+        is_environment,
         isinstance(match.record, Removed) and match.record.kind == "module",
         isinstance(match.record, Patch) and not match.record.default and match.ground != "frame",
         own[0] if own else 0,

@@ -88,6 +88,7 @@ _PHRASES = tuple(
         (r"\bearly stopping\b|\bstop(?:s|ped)? early\b|\bearlystopping\b", "ends early"),
         (r"\bbefore its? ends?\b", "ends early"),
         (r"\bctrl-c\b", "interrupt"),
+        (r"\btwo times\b", "twice"),
         # Chinese, the longer words first
         ("学习率查找器?|学习率搜索", "learning rate finder"),
         ("学习率", "learning rate"),
@@ -192,7 +193,7 @@ def compare(description: str, known: Sequence[tuple[Key, Iterable[str]]]) -> lis
     """
     texts = [(key, [set(words(text)) for text in spoken]) for key, spoken in known]
     spread = Counter(word for _, sets in texts for word in set().union(*sets))
-    asked = set(words(description))
+    asked = {word for word in words(description) if spread[word] or not word[0].isdigit()}
     weight = {word: math.log(1 + len(texts) / spread[word]) if spread[word] else UNKNOWN_WEIGHT for word in asked}
     total = sum(weight.values())
     subjects = {name.lower() for name in _SUBJECTS.findall(description)}

@@ -19,7 +19,6 @@ from lightning_patches.cli.diagnose.lines import Line
 from lightning_patches.cli.diagnose.tracebacks import CELL, Raised
 from lightning_patches.engine import distributions, fingerprints
 
-AT_TOP = "`import lightning_patches` at the top of the script"
 MOST_RELEASES = 6
 """Releases that are named one by one."""
 

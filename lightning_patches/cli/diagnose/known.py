@@ -15,11 +15,11 @@ from typing import Union
 
 from lightning_patches import patches as catalogue
 from lightning_patches import removed
-from lightning_patches.patch import Patch
+from lightning_patches.patch import Consequence, Patch
 from lightning_patches.removed import Removed
-from lightning_patches.unpatched import FEATURES, FREQUENT, UNPATCHED, Feature, Frequent, Unpatched
+from lightning_patches.unpatched import NO_BUGS, UNPATCHED, Unpatched
 
-Record = Union[Patch, Unpatched, Feature, Frequent, Removed]
+Record = Union[Patch, Unpatched, Removed]
 
 MAX_GAP = 300
 """Characters that ``...`` in a symptom may stand for."""
@@ -38,7 +38,7 @@ ORDINARY = (
     "expected all tensors", "element 0 of tensors", "invalid load key", "no module named 'pkg_resources'",
     "contains fields not in fieldnames", "'module' object is not callable", "cannot schedule new futures",
     "out of memory", "invalid literal for int()", "dictionary update sequence element", "timed out waiting",
-    "does not support len()", "contains no parameters", "weights only load failed", "unsupported global",
+    "does not support len()", "weights only load failed", "unsupported global",
     "weights_only", "too many levels of symbolic links", "dataloader worker", "expected scalar type",
     "expected a 'cuda' device type", "libmpi.so", "error(s) in loading state_dict", "_orig_mod",
     "may follow ']' in format", "another profiling tool", "nvidia driver", "duplicate gpu",
@@ -70,7 +70,7 @@ class Known:
         pieces: of the symptom in normalised text, between which there may be other text.
         places: parts of frames (path and function), through one of which a traceback of it runs.
         is_distinct: nothing else says so.
-        is_shared: another patch's bug says the same.
+        is_shared: another patch's bug says the same, or more.
         owner: of a removed name, what has to be said of the class or function that it was of.
     """
 
@@ -127,7 +127,12 @@ def _is_whole(text: str, begin: int, end: int, is_open: bool) -> bool:
 
 @lru_cache(maxsize=None)
 def records() -> tuple[Record, ...]:
-    return (*catalogue.all_patches(), *UNPATCHED, *FEATURES, *FREQUENT)
+    return (*catalogue.all_patches(), *UNPATCHED, *NO_BUGS)
+
+
+@lru_cache(maxsize=None)
+def consequences() -> tuple[tuple[Patch, Consequence], ...]:
+    return tuple((patch, one) for patch in catalogue.all_patches() for one in patch.impact.consequences)
 
 
 @lru_cache(maxsize=None)
@@ -138,34 +143,44 @@ def all_known() -> tuple[Known, ...]:
         for symptom in symptoms(record):
             found.append(Known(record, symptom, pieces(symptom), places(record), True))
     plain = []
-    for one in found:
-        text = " ... ".join(one.pieces)
-        others = any(other.record is not one.record and text in " ... ".join(other.pieces) for other in found)
-        is_ordinary = len(text) < 14 or any(words in text or text in words for words in ORDINARY)
-        is_ordinary = is_ordinary and not any(word in text for word in UNLIKE)
-        distinct = not others and not is_ordinary
-        if isinstance(one.record, Frequent):
-            distinct = one.record.is_distinct
-        shared = any(
-            other.record is not one.record and isinstance(other.record, Patch) and other.pieces == one.pieces
-            for other in found
-        )
-        plain.append(replace(one, is_distinct=distinct, is_shared=shared and isinstance(one.record, Patch)))
+    texts = [(one, " ... ".join(one.pieces)) for one in found]
+    for one, text in texts:
+        others = [other.record for other, longer in texts if other.record is not one.record and text in longer]
+        distinct = _is_distinct(one.record, text, bool(others))
+        shared = isinstance(one.record, Patch) and any(isinstance(other, Patch) for other in others)
+        plain.append(replace(one, is_distinct=distinct, is_shared=shared))
     for row in removed.rows():
         plain += [Known(row, said, pieces(said), (), True, owner) for said, owner in _said_of(row)]
     return tuple(plain)
 
 
+def is_no_bug(record: Record) -> bool:
+    """Whether it is what 2.x took away, what no release does, or an error from outside of Lightning."""
+    return isinstance(record, Removed) or record.group in ("feature", "environment")
+
+
+def _is_distinct(record: Record, text: str, is_of_others: bool) -> bool:
+    """Whether nothing else says this."""
+    if isinstance(record, Unpatched) and record.group == "environment":
+        return not record.is_shared
+    return not is_of_others and not is_ordinary(text)
+
+
+def is_ordinary(text: str) -> bool:
+    """Whether other programs say this, in normalised text, as well."""
+    common = len(text) < 14 or any(words in text or text in words for words in ORDINARY)
+    return common and not any(word in text for word in UNLIKE)
+
+
 def symptoms(record: Record) -> tuple[str, ...]:
-    """What is said of it; the first line of its error as well, where it is that error's own."""
+    """What is said of it."""
     return tuple(dict.fromkeys((*record.impact.symptoms, *getattr(record, "advisories", ()))))
 
 
 @lru_cache(maxsize=None)
 def places(record: Record) -> tuple[str, ...]:
-    special = record.impact.frames if isinstance(record, Patch) else getattr(record, "frames", ())
-    if special:
-        return tuple(special)
+    if record.impact.frames:
+        return record.impact.frames
     modules = {location.partition(":")[0].replace(".", "/") for location in getattr(record, "locations", ())}
     return tuple(f"{module}{end}" for module in sorted(modules) for end in (".py", "/__init__.py"))
 

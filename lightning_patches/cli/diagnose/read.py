@@ -37,7 +37,7 @@ MAX_SHAPES = 400_000
 MAX_PROSE = 600
 """Characters up to which a text without an error may be somebody's description of what happened."""
 
-_LOGGED = re.compile(r"\w(?:error|exception):|\w: \d")
+_LOGGED = re.compile(r"\w(?:error|exception):|\w: \d|^\w+: (?:error|fatal|warning):")
 """What a log has, and a description has not."""
 _SHAPE = bytes.maketrans(b"123456789\r", b"000000000\n")
 _ERROR = re.compile(rb"Traceback \(most|[A-Za-z](?:Error|Exception)\b")
@@ -216,7 +216,8 @@ def needles() -> tuple[bytes, ...]:
             b"Initializing distributed", b"initializing ddp", b"All distributed processes registered",
             b"has been removed",
             b"Parsing of ckpt_path", b"batch size finder", b"__len__` defined", b"GHSA-", b"CVE-", b"PYSEC-",
-            b"lightning_patches: ",
+            b"lightning_patches: ", b"Restored all states from", b"Trainer.fit` stopped", b"across ranks is zero",
+            b"could not find the monitored key", b"exists and is not empty", b"64-true",
         )
     )  # fmt: skip
 

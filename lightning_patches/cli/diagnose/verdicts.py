@@ -12,7 +12,7 @@ from lightning_patches.engine.toggle import Selection
 from lightning_patches.engine.verdicts import Entry
 from lightning_patches.patch import Patch
 from lightning_patches.removed import Removed
-from lightning_patches.unpatched import Feature, Frequent, Unpatched
+from lightning_patches.unpatched import Unpatched
 
 WITHOUT = ("not-affected", "fixed-upstream")
 
@@ -40,7 +40,7 @@ class OnRelease(NamedTuple):
 
 def by_number(record: Record, distribution: str, version: str, selection: Selection) -> list[OnRelease]:
     """On a release that is not looked at, by its number; nothing on what is no bug of a release."""
-    if isinstance(record, Feature) or (isinstance(record, Frequent) and not record.affected):
+    if not record.affected:
         return []
     ranges = record.affected
     try:
@@ -56,8 +56,7 @@ def by_number(record: Record, distribution: str, version: str, selection: Select
     if isinstance(record, Removed):
         return [OnRelease(distribution, version, "removed")]
     if not isinstance(record, Patch):
-        why = record.why_not if isinstance(record, Unpatched) else ""
-        return [OnRelease(distribution, version, "unpatched", why, why)]
+        return [OnRelease(distribution, version, "unpatched", record.why_not, record.why_not)]
     if record.name in selection.names:
         return [OnRelease(distribution, version, "pending")]
     why = f"LIGHTNING_PATCHES={selection.spec} leaves it out"

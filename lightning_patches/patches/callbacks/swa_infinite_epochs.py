@@ -6,7 +6,7 @@ import sys
 from typing import Any, Callable
 
 from lightning_patches import notices
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, Upstream
 
 _CALLBACK = "pytorch.callbacks.stochastic_weight_avg:StochasticWeightAveraging"
 
@@ -72,6 +72,16 @@ PATCH = Patch(
         "With max_epochs=-1, which is also what max_steps or max_time alone stand for, "
         "StochasticWeightAveraging does nothing, and a model with batch norm is not trained at all.",
         ("weights are not averaged", "SWA has no effect with max_steps", "fit ends at once, after 0 steps"),
+        consequences=(
+            Consequence(
+                (
+                    "(ckpt_path='best')` is set but `ModelCheckpoint` is not configured to save the best model",
+                    "callback_metrics[ ... KeyError: '...",
+                ),
+                r"Trainer\.fit.? stopped: .?max_epochs=0.? reached",
+                "fit ended after 0 epochs, as it does with StochasticWeightAveraging and max_epochs=-1",
+            ),
+        ),
     ),
     note="Statistics of batch norm layers stay those of the last epoch, as in the official fix: there is no epoch "
     "left to update them in. Goes further than the official fix: a run that ends before swa_epoch_start keeps "

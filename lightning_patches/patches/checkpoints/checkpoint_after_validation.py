@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from typing import Any, Callable
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, Upstream
 
 _CALLBACK = "pytorch.callbacks.model_checkpoint:ModelCheckpoint"
 
@@ -90,6 +90,13 @@ PATCH = Patch(
         "to the step: the file is named and ranked by the previous validation, the best one is the wrong one, "
         "and the first one is not saved.",
         ("best_model_path is not the best checkpoint", "checkpoint has the val_loss of the previous validation"),
+        consequences=(
+            Consequence(
+                ("(ckpt_path='best')` is set but `ModelCheckpoint` is not configured to save the best model",),
+                "could not find the monitored key in the returned metrics",
+                "ModelCheckpoint was asked to save before the validation that gives its metric",
+            ),
+        ),
     ),
     opt_in="whoever saves every so many steps, and chooses the best checkpoint by a metric of the validation",
     signs=("every_n_train_steps monitor",),

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Any, Callable
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, Upstream
 from lightning_patches.patches.checkpoints._places import ckpt_path_of, directory_of, protocol_of
 
 _CALLBACK = "pytorch.callbacks.model_checkpoint:ModelCheckpoint"
@@ -54,6 +54,14 @@ PATCH = Patch(
         "After a resumed run the checkpoint that was passed as ckpt_path is gone, and so may be files of an "
         "earlier run in another directory.",
         ("the checkpoint I resumed from was deleted", "best_model_path of the first run does not exist"),
+        consequences=(
+            Consequence(
+                ("Checkpoint file not found: ...", "Checkpoint at ... not found. Aborting"),
+                r"Restored all states from the checkpoint (?:file )?at (?!\w+://)(\S+)",
+                "a resumed run before has deleted the checkpoint that it was given",
+                is_sure=True,
+            ),
+        ),
     ),
     note="2.1.0 to 2.1.2 have the official fix, but it takes local files for remote ones with fsspec 2023.10 and "
     "later. Files that are not on a local disk are removed as before, as in the official fix.",

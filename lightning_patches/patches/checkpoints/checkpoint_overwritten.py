@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Optional
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, Upstream
 from lightning_patches.patches.checkpoints._places import ckpt_path_of, place_of
 
 _CALLBACK = "pytorch.callbacks.model_checkpoint:ModelCheckpoint"
@@ -42,6 +42,13 @@ PATCH = Patch(
         "ModelCheckpoint(filename='best') without a monitor writes best.ckpt and best-v1.ckpt in turn, and "
         "deletes the other one: after every second save, best.ckpt is not there.",
         ("best.ckpt is missing and best-v1.ckpt is there", "checkpoint alternates between best and best-v1"),
+        consequences=(
+            Consequence(
+                ("No such file or directory: ... best.ckpt",),
+                r"Trainer\.fit.? stopped",
+                "ModelCheckpoint may have saved best-v1.ckpt last, and deleted best.ckpt",
+            ),
+        ),
     ),
     note="Only with save_top_k=1, the default: where all files are kept (save_top_k=-1), the official fix "
     "overwrites them, too, and here each save remains. So does a file that the training was resumed from.",

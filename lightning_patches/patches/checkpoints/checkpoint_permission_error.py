@@ -8,7 +8,7 @@ import io
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, Upstream
 
 _CLOUD_IO = "fabric.utilities.cloud_io"
 
@@ -59,6 +59,13 @@ PATCH = Patch(
         "Where a checkpoint may not be written (a read-only directory, storage that refuses it), nothing "
         "says so: training goes on, there is no file, and the result is lost.",
         ("no checkpoint is saved and there is no error", "PermissionError is swallowed in _atomic_save"),
+        consequences=(
+            Consequence(
+                ("Checkpoint file not found: ...",),
+                r"ckpt_path=['\"]best|best_model_path",
+                "Lightning itself names the file, and may not have been permitted to write it",
+            ),
+        ),
     ),
     note="A program that goes on training where it may not write its checkpoints fails at the first of them, as "
     "with 2.5.1 and before. Equivalent to the PermissionError that the file system raises when the same file "

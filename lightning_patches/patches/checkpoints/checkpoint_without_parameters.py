@@ -35,7 +35,7 @@ PATCH = Patch(
     impact=Impact(
         "load_from_checkpoint fails for a LightningModule that has hyperparameters and neither parameters nor "
         "buffers, as a baseline that computes something fixed.",
-        ("contains no parameters",),
+        ("The state dict in ... contains no parameters",),
         error="ValueError: The state dict in ... contains no parameters.",
     ),
     note="With strict=False such a file is refused as before, where the official fix warns: it may have lost them.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, Upstream
 
 
 def _on_train_end(original: None, namespace: str) -> Callable[..., None]:
@@ -38,6 +38,13 @@ PATCH = Patch(
         "A run with ModelCheckpoint(save_last=True) that ends before its first validation, as with "
         "check_val_every_n_epoch=10 and nine epochs, leaves no checkpoint at all.",
         ("no last.ckpt at the end of training",),
+        consequences=(
+            Consequence(
+                ("No such file or directory: ... last.ckpt",),
+                r"Trainer\.fit.? stopped",
+                "fit ended, and may have had no validation after which last.ckpt is saved",
+            ),
+        ),
     ),
     opt_in="whoever relies on save_last=True in runs that may end before their first validation",
     signs=("save_last",),

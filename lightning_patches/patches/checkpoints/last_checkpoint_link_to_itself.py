@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, Upstream
 
 
 def _save_last_checkpoint(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -40,6 +40,13 @@ PATCH = Patch(
         "With save_last='link' (2.1: save_last=True), and every_n_epochs of three or more, last.ckpt is deleted and "
         "replaced by a link to itself: until the first other checkpoint, the run has none, and cannot be resumed.",
         ("last.ckpt is a link to itself", "OSError: [Errno 40] Too many levels of symbolic links"),
+        consequences=(
+            Consequence(
+                ("last.ckpt ... not found. Aborting", "Checkpoint file not found: ... last.ckpt"),
+                r"last(?:-v\d+)?\.ckpt",
+                "it is last.ckpt",
+            ),
+        ),
     ),
     note="Goes further than the official fix: the official fix leaves last.ckpt as it was. Here it is saved again, "
     "with the newest state. Who could rely on the old behaviour: Where last.ckpt is linked to another "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, Upstream
 from lightning_patches.patches.checkpoints._places import ckpt_path_of, directory_of, place_of, protocol_of
 
 _CALLBACK = "pytorch.callbacks.model_checkpoint:ModelCheckpoint"
@@ -42,6 +42,14 @@ PATCH = Patch(
         "After a resumed run with checkpoints on s3, gs or another remote file system, the checkpoint that was "
         "passed as ckpt_path is gone, even where it belongs to another run.",
         ("the checkpoint I resumed from was deleted from the bucket", "previous run's checkpoint is deleted"),
+        consequences=(
+            Consequence(
+                ("Checkpoint file not found: ...", "Checkpoint at ... not found. Aborting"),
+                r"Restored all states from the checkpoint (?:file )?at (\w+://\S+)",
+                "a resumed run before has deleted the checkpoint that it was given",
+                is_sure=True,
+            ),
+        ),
     ),
     note="Files of the run itself are removed as before, so that save_top_k keeps its meaning. A class derived from "
     "ModelCheckpoint, which may have a place of its own for them, keeps only what it was resumed from. "

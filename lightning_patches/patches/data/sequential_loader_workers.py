@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, Upstream
 
 
 def _iter_first(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
@@ -48,6 +48,13 @@ PATCH = Patch(
         "With several DataLoaders for validation, test or prediction, the workers of all of them are started at "
         "once and stay until the last one is done: out of memory, or out of shared memory, with many of them.",
         ("DataLoader worker is killed by signal: Killed", "too many workers with several val_dataloaders"),
+        consequences=(
+            Consequence(
+                ("Too many open files",),
+                r"combined_loader\.py",
+                "the workers of all DataLoaders are started at once",
+            ),
+        ),
     ),
     note="The workers of a DataLoader start when its turn comes, as from 2.0.3 on, and not all at the beginning.",
 )

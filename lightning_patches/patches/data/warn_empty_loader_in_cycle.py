@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from lightning_patches import notices
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Consequence, Impact, Patch, Target, Upstream
 
 
 def _next(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
@@ -41,6 +41,13 @@ PATCH = Patch(
         "A CombinedLoader in mode max_size_cycle ends at once, and without a word, if one of its loaders is empty: "
         "nothing is trained.",
         ("fit trains nothing with CombinedLoader max_size_cycle", "max_size_cycle yields no batches"),
+        consequences=(
+            Consequence(
+                ("conditioned on metric ... which is not available. ... of the following: ``",),
+                "Total length of .{1,30} across ranks is zero",
+                "a DataLoader was empty, and nothing at all was logged",
+            ),
+        ),
     ),
     added="0.2.0",
     after=("init-module-data",),

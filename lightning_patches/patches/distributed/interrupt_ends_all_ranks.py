@@ -6,7 +6,7 @@ import signal
 import sys
 from typing import Any, Callable
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, Upstream
 
 
 def _call_and_handle_interrupt(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
@@ -44,6 +44,13 @@ PATCH = Patch(
         "After Ctrl+C, the program goes on behind fit in the rank that was interrupted, as if training were done, "
         "while others stay in the middle of theirs and hold their GPUs.",
         ("Detected KeyboardInterrupt, attempting graceful shutdown", "Ctrl+C leaves processes on the GPU"),
+        consequences=(
+            Consequence(
+                ("(ckpt_path='best')` is set but `ModelCheckpoint` is not configured to save the best model",),
+                "attempting graceful shutdown",
+                "fit was interrupted with Ctrl+C, and the program went on behind it",
+            ),
+        ),
     ),
     opt_in="whoever stops runs with several ranks by Ctrl+C",
     signs=("devices strategy",),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, Upstream
 
 _SCALING = "pytorch.tuner.batch_size_scaling"
 
@@ -58,6 +58,13 @@ PATCH = Patch(
         "When the batch size finder stops after max_trials in its default mode, it sets twice the batch size of "
         "its last trial; the training may then run out of memory.",
         ("CUDA out of memory after scale_batch_size", "the batch size found was never tried"),
+        consequences=(
+            Consequence(
+                ("CUDA out of memory",),
+                "Finished batch size finder, will continue with full run using batch size",
+                "the batch size finder ran before, and may have doubled the last size that it tried",
+            ),
+        ),
     ),
     note="The new arguments margin and max_val of 2.6.0, which give smaller sizes, are not backported. With mode "
     "'binsearch' the affected releases return a size that they have tried, and nothing is changed.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, Upstream
 
 _LR_FINDER = "pytorch.tuner.lr_finder"
 
@@ -46,6 +46,26 @@ PATCH = Patch(
         ),
         would_tell="how many batches each epoch has. It is this bug if the LearningRateFinder callback is used, and "
         "epoch 0 lacks as many as its `num_training_steps`",
+        consequences=(
+            Consequence(
+                (
+                    "conditioned on metric ... which is not available",
+                    "could not find the monitored key in the returned metrics",
+                ),
+                r"Learning rate set to|\blr_find\b|LearningRateFinder|Finding best initial lr",
+                "the learning rate finder ran before, and has cut epoch 0 short",
+                is_sure=True,
+                unless=r"of the following: .{0,1000}\bval|available metrics are: .{0,1000}\bval",
+            ),
+            Consequence(
+                (
+                    "(ckpt_path='best')` is set but `ModelCheckpoint` is not configured to save the best model",
+                    "callback_metrics[ ... KeyError: '...",
+                ),
+                r"Learning rate set to|\blr_find\b|LearningRateFinder|Finding best initial lr",
+                "the learning rate finder ran before, and epoch 0 ended without a validation",
+            ),
+        ),
     ),
     after=("lr-finder-val-loader",),
 )

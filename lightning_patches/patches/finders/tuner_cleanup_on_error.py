@@ -10,7 +10,7 @@ from typing import Any, Callable, Iterator, Optional
 
 from lightning_patches import notices
 from lightning_patches.engine.distributions import module_name, upstream_module
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, Upstream
 from lightning_patches.patches.finders import _tuned
 from lightning_patches.patches.finders._own_checkpoint import finder_above, is_finder
 
@@ -286,6 +286,13 @@ PATCH = Patch(
             "a .scale_batch_size_*.ckpt file is left behind",
             "Trainer is already configured with a `LearningRateFinder` callback",
             "Trainer is already configured with a `BatchSizeFinder` callback",
+        ),
+        consequences=(
+            Consequence(
+                ("tuner/lr_finder.py in on_train_batch_start ... IndexError: list index out of range",),
+                r"lr_finder\.py",
+                "the callback of a learning rate search that failed is still there",
+            ),
         ),
     ),
     note="Sharded strategies (FSDP, DeepSpeed, model parallel) on several devices do not get their weights back, "

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any, Callable
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, Upstream
 
 
 def _call(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
@@ -72,6 +72,14 @@ PATCH = Patch(
         "Arguments that link_arguments(..., apply_on='instantiate') sets are missing in the hyperparameters of the "
         "checkpoint: load_from_checkpoint makes the model with the default, or fails.",
         ("linked argument missing in hparams with LightningCLI", "hyper_parameters without linked arguments"),
+        consequences=(
+            Consequence(
+                ("in parse_object ... the following arguments are required: module....",),
+                "instantiate_module",
+                "LightningCLI has made the module, and its checkpoint lacks an argument",
+                is_sure=True,
+            ),
+        ),
     ),
     added="0.2.0",
     note="The official fix saves whatever was linked, objects as well. Here numbers, texts, lists and dicts are "

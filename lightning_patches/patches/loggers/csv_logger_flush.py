@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Optional
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, Upstream
 
 _MODULE = "fabric.loggers.csv_logs"
 
@@ -36,5 +36,12 @@ PATCH = Patch(
         "Fabric's CSVLogger without step= writes nothing until finalize() is called: a run that is killed, or "
         "that does not call it, has logged nothing.",
         ("metrics.csv is missing", "CSVLogger does not flush without step"),
+        consequences=(
+            Consequence(
+                ("No such file or directory: ... metrics.csv",),
+                r"version_\d+[/\\]metrics\.csv",
+                "Fabric's CSVLogger may have written nothing yet",
+            ),
+        ),
     ),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, Upstream
 
 
 def _fit(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -24,5 +24,14 @@ PATCH = Patch(
     affected=(">=2.0.0,<2.5.1",),
     targets=(Target("pytorch.trainer.trainer:Trainer.fit", _fit),),
     upstream=Upstream(pull_requests=(19177,), commit="40c682e930", fixed_in="2.5.1"),
-    impact=Impact("After a fit that was stopped early, the next fit of the same Trainer trains nothing."),
+    impact=Impact(
+        "After a fit that was stopped early, the next fit of the same Trainer trains nothing.",
+        consequences=(
+            Consequence(
+                ("callback_metrics[ ... KeyError: '...",),
+                r"Checkpoint directory .{1,300}version_\d+.{1,100} exists and is not empty",
+                "the Trainer has run fit before, and after a fit that was stopped the next one trains nothing",
+            ),
+        ),
+    ),
 )

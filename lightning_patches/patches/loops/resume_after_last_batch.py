@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, Upstream
 
 
 def _restore_loops(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -40,6 +40,17 @@ PATCH = Patch(
         "With max_steps, a run that is resumed from the end of an epoch begins with an epoch of a single batch, whose "
         "number is that of no batch, and calls the epoch's hooks for it.",
         ("resumed training runs an epoch of one batch", "batch_idx is the number of batches after resuming"),
+        consequences=(
+            Consequence(
+                (
+                    "in on_train_epoch_end ... in _run_early_stopping_check ... in _validate_condition_metric ... "
+                    "conditioned on metric ... which is not available",
+                ),
+                r"Restored all states from the checkpoint (?:file )?at (?!.*\.lr_find_)",
+                "the run was resumed, and may have begun with an epoch of one batch, which has no validation",
+                unless=r"of the following: .{0,1000}\bval|available metrics are: .{0,1000}\bval",
+            ),
+        ),
     ),
     added="0.2.0",
     note="Equivalent to the same with max_epochs, and without max_steps. A run that is resumed within an epoch, or"

@@ -6,7 +6,7 @@ import inspect
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, Upstream
 
 _EPOCH_LOOP = "pytorch.loops.training_epoch_loop:_TrainingEpochLoop"
 
@@ -80,6 +80,19 @@ PATCH = Patch(
             "validation never runs with an IterableDataset",
             "IterableDataset with __len__ skips validation",
             "validation is not run on the last batch of the epoch",
+        ),
+        consequences=(
+            Consequence(
+                (
+                    "conditioned on metric ... which is not available",
+                    "could not find the monitored key in the returned metrics",
+                    "(ckpt_path='best')` is set but `ModelCheckpoint` is not configured to save the best model",
+                    "callback_metrics[ ... KeyError: '...",
+                ),
+                "IterableDataset.{0,3} has .{0,3}__len__.{0,3} defined",
+                "an IterableDataset has a length, and yields less than it",
+                unless=r"of the following: .{0,1000}\bval|available metrics are: .{0,1000}\bval",
+            ),
         ),
     ),
     note="The last batch of such an epoch counts as the last: a checkpoint has is_last_batch, as with a right "

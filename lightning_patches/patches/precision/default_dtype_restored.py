@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import Any, Callable, ContextManager, Iterator
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, Upstream
 
 
 @contextmanager
@@ -44,5 +44,12 @@ PATCH = Patch(
         "program makes afterwards, such as the next trial of a search, is in double precision.",
         ("default dtype is float64 after an exception", "expected scalar type Float but found Double"),
         error="RuntimeError: expected scalar type Float but found Double",
+        consequences=(
+            Consequence(
+                ("must have the same dtype, but got ... double",),
+                r"64-true|precision=.?64|precision[/\\]double\.py",
+                "a part of the program ran in double precision before",
+            ),
+        ),
     ),
 )
