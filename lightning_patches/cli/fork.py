@@ -43,11 +43,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    asked = {key.strip(): _records.find(key) for key in (args.only or "").split(",") if key.strip()}
-    names: Optional[list[str]] = None if args.all else wheel.default_set()
-    if asked:
-        names = [patch.name for patches in asked.values() for patch in patches]
+    keys = args.only.split(",") if args.only is not None else []
+    asked = {key.strip(): _records.find(key) for key in keys}
     try:
+        names: Optional[list[str]] = None if args.all else wheel.default_set()
+        if asked:
+            names = [patch.name for patches in asked.values() for patch in patches]
         with tempfile.TemporaryDirectory() as temporary:
             fork = wheel.make(_official(args.release, Path(temporary)), names)
             carried = {diff.name for diff in fork.diffs}

@@ -105,8 +105,10 @@ def series(directory: Path = DIFFS) -> list[Diff]:
     ranges of releases by release.
 
     Raises:
-        DiffError: a file is malformed, or there is no patch of its name.
+        DiffError: a file is malformed, there is no patch of its name, or no directory of diffs.
     """
+    if not directory.is_dir():
+        raise DiffError(f"use the lightning-patches that is installed: this copy has no diffs ({directory})")
     order = {patch.name: number for number, patch in enumerate(catalogue.all_patches())}
     files = sorted(directory.glob("*.patch"))
     strange = [path.name for path in files if path.name.partition(".")[0] not in order]

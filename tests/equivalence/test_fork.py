@@ -99,6 +99,7 @@ def test_a_selection_has_a_version_of_its_own(tmp_path):
         (["1.9.0"], "is no 2.x release that this version of lightning-patches knows"),
         (["2.4.0", "--only", "logged-metrics-device"], "2.4.0 does not have the bug of logged-metrics-device"),
         (["2.2.5", "--only", "no-such-patch"], "there is no patch, issue or pull request"),
+        (["2.2.5", "--only", ""], "there is no patch, issue or pull request"),
         (["2.2.5.whl"], "2.2.5.whl is no wheel of lightning or pytorch-lightning as PyPI has it"),
         (["missing/lightning-2.2.5-py3-none-any.whl"], "No such file"),
     ],
@@ -118,6 +119,11 @@ def test_unless_all_are_wanted_it_holds_the_default_set():
         opt_in = {diff.name for diff in everything.diffs} - {diff.name for diff in fork.diffs}
         assert opt_in == {diff.name for diff in everything.diffs if not _diffs.record(diff.name).default} != set()
         assert fork.version == f"{version}+patches.{_diffs.NUMBER}"
+
+
+def test_a_copy_of_the_package_without_diffs_says_so(tmp_path):
+    with pytest.raises(_diffs.DiffError, match="use the lightning-patches that is installed"):
+        _diffs.series(tmp_path / "diffs")
 
 
 def test_a_wheel_that_is_not_the_official_one_is_refused(tmp_path):

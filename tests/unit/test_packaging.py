@@ -2,8 +2,6 @@
 
 import configparser
 import hashlib
-import importlib.machinery
-import importlib.util
 import os
 import re
 import shutil
@@ -12,28 +10,18 @@ import sys
 import tarfile
 from email import message_from_bytes
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
 import lightning_patches
 from lightning_patches.fork import diffs, wheel
 from tests.support.arms import ROOT
+from tests.support.scripts import load
 
 import _releases  # isort: skip
 
 pytest.importorskip("setuptools")
 PLACEHOLDER = "URL-OF-THIS-REPOSITORY"
-
-
-def build_release() -> ModuleType:
-    """The script, as a module."""
-    loader = importlib.machinery.SourceFileLoader("build_release", str(ROOT / "scripts" / "build_release"))
-    spec = importlib.util.spec_from_loader("build_release", loader)
-    assert spec is not None
-    module = importlib.util.module_from_spec(spec)
-    loader.exec_module(module)
-    return module
 
 
 @pytest.fixture(scope="module")
@@ -116,7 +104,7 @@ def test_what_is_published_says_where_it_comes_from(copy: Path, tmp_path: Path) 
         pytest.skip("this is a source archive, in which the address stands already")
     url = "https://example.org/somebody/some-name"
     tree = Path(shutil.copytree(copy, tmp_path / "tree", ignore=shutil.ignore_patterns("dist")))
-    build_release().fill_in(tree, url)
+    load("build_release").fill_in(tree, url)
     for path in tree.rglob("*"):
         if path.suffix in (".md", ".cfg", ".yaml", ".txt") and "tests" not in path.parts:
             assert PLACEHOLDER not in path.read_text(encoding="utf-8"), path
@@ -134,10 +122,11 @@ def test_what_is_published_says_where_it_comes_from(copy: Path, tmp_path: Path) 
     assert [path for path in named if not (ROOT / path).exists()] == []
     assert re.findall(r"\]\((?!https://|#)", page) == []
     assert f"pip install git+{url}" in page
+    assert f"]({url}/raw/v{lightning_patches.__version__}/upstream/terminal.svg)" in page
 
 
 def test_address_of_the_repository() -> None:
-    address = build_release().address
+    address = load("build_release").address
     for remote in (
         "https://u:p@a.org/me/it.git",
         "git@a.org:me/it.git",
@@ -168,7 +157,7 @@ def test_conda_recipe_of_a_release_takes_its_archive(tmp_path: Path) -> None:
     sdist = tmp_path / "lightning_patches-1.2.3.tar.gz"
     sdist.write_bytes(b"archive")
     recipe = (ROOT / "upstream" / "conda" / "meta.yaml").read_text()
-    assert yaml.safe_load(build_release().published(recipe, sdist, "https://a.org/b"))["source"] == {
+    assert yaml.safe_load(load("build_release").published(recipe, sdist, "https://a.org/b"))["source"] == {
         "url": "https://a.org/b/releases/download/v1.2.3/lightning_patches-1.2.3.tar.gz",
         "sha256": hashlib.sha256(b"archive").hexdigest(),
     }

@@ -4,12 +4,14 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
 from lightning_patches import patches as catalogue
 from lightning_patches.cli import _records
 from tests.support.arms import ROOT, Arm, environment_of
+from tests.support.scripts import load
 
 README = (ROOT / "README.md").read_text()
 PATCHES = ROOT / "upstream" / "PATCHES.md"
@@ -41,6 +43,17 @@ def test_links_lead_somewhere() -> None:
             assert not title or title in _titles(found.read_text()), f"{page.name}: {target}"
     for named in re.findall(r"`((?:upstream|tests|scripts)/[\w/.]+)`", README):
         assert (ROOT / named).exists(), named
+
+
+def test_the_picture_shows_what_the_commands_say_now() -> None:
+    """Or else: `scripts/picture`."""
+    picture = load("picture")
+    texts = [
+        element.text or "" for element in ElementTree.parse(picture.PICTURE).iter() if element.tag.endswith("}text")
+    ]
+    assert picture.words("".join(texts)) == picture.words(picture.screen())
+    assert picture.PICTURE.stat().st_size < 8000
+    assert picture.PICTURE.name in README
 
 
 def test_every_patch_has_a_page() -> None:

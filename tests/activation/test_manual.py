@@ -1,0 +1,130 @@
+"""The manual's examples for clusters, images and notebooks do what the manual says."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+from tests.activation.conftest import PATCHES, PROGRAMS, RELEASE, ROOT, Environment, environment_of, write_script
+
+MANUAL = (ROOT / "upstream" / "MANUAL.md").read_text()
+(COLLECT, EXPORT, JOB), (DOCKERFILE,), (CELL,) = (
+    re.findall(rf"^```{language}\n(.*?)^```$", MANUAL, re.M | re.S) for language in ("sh", "dockerfile", "python")
+)
+TRAIN = """
+import json, os
+import lightning.pytorch
+from lightning.pytorch.loops.fetchers import _DataFetcher
+from lightning.pytorch.trainer.connectors.logger_connector.result import _ResultCollection
+live = [getattr(f, "__lightning_patches__", []) for f in (_ResultCollection.update_metrics, _DataFetcher.reset)]
+rank = os.environ.get("SLURM_PROCID", "0")
+with open(f"told-{rank}.json", "w") as file:
+    json.dump(sorted({name for names in live for name in names}), file)
+"""
+NO_NETWORK = {"PIP_INDEX_URL": "http://127.0.0.1:9/", "PIP_CONFIG_FILE": os.devnull, "PIP_RETRIES": "0"}
+
+
+def told(directory: Path) -> dict[str, list[str]]:
+    return {path.stem: json.loads(path.read_text()) for path in directory.glob("told-*.json")}
+
+
+@pytest.fixture(scope="module")
+def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where ``wheels`` is, once the first snippet was run, with the address of this checkout."""
+    home = tmp_path_factory.mktemp("with network")
+    ignored = shutil.ignore_patterns(".*", "__pycache__", "*.egg-info", "build", "dist")
+    shutil.copytree(ROOT, home / "checkout", ignore=ignored)
+    (word,) = re.findall(r"git\+\S+", COLLECT)
+    pip = f"{shlex.quote(sys.executable)} -m pip"
+    script = COLLECT.replace(word, "./checkout").replace("pip ", f"{pip} ", 1)
+    done = subprocess.run(["sh", "-ec", script], cwd=home, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    names = {path.name.partition("-")[0] for path in (home / "wheels").iterdir()}
+    assert {"lightning_patches", "wrapt", "packaging", "rich"} <= names
+    return home
+
+
+@pytest.fixture
+def bare(fresh_environment: Environment) -> Environment:
+    """An environment with torch and what Lightning needs, without this package, wrapt and rich."""
+    for path in fresh_environment.site.glob("*.pth"):
+        path.unlink()
+    ours = ("wrapt", "rich", "lightning_patches", "_lightning_patches", "__editable__", "__pycache__")
+    for path in Path(sysconfig.get_path("purelib")).iterdir():
+        if not path.name.startswith(ours) and path.suffix != ".pth":
+            (fresh_environment.site / path.name).symlink_to(path)
+    for name in ("lightning-patches", "torchrun"):
+        (fresh_environment.directory / "bin" / name).unlink()
+    return fresh_environment
+
+
+@pytest.mark.slow
+def test_slurm_job_without_a_network(wheels: Path, bare: Environment, tmp_path: Path) -> None:
+    (tmp_path / "wheels").symlink_to(wheels / "wheels")
+    (tmp_path / "train.py").write_text(TRAIN)
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "srun").symlink_to(PROGRAMS / "srun")
+    once = bare.variables(lightning=False, HOME=str(tmp_path), **NO_NETWORK)
+    done = subprocess.run(["sh", "-ec", EXPORT], cwd=tmp_path, env=once, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done
+    assert JOB.count("export ") == done.stdout.count("export ") == 2
+    before = {path.name for path in bare.site.iterdir()}
+
+    (tmp_path / "job.sh").write_text(JOB)
+    variables = bare.variables(HOME=str(tmp_path))
+    variables["PATH"] = f"{tmp_path / 'bin'}{os.pathsep}{variables['PATH']}"
+    done = subprocess.run(["sh", "job.sh"], cwd=tmp_path, env=variables, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done
+    assert told(tmp_path) == {"told-0": sorted(PATCHES), "told-1": sorted(PATCHES)}, done
+    assert {path.name for path in bare.site.iterdir()} - {"__pycache__"} == before
+
+
+@pytest.mark.slow
+def test_dockerfile(wheels: Path, bare: Environment, tmp_path: Path) -> None:
+    """Its lines, in an environment that stands for the image."""
+    for name in ("pip", "pip3"):
+        write_script(bare, name, "pip._internal.cli.main:main")
+    (tmp_path / "train.py").write_text(TRAIN)
+    variables = bare.variables(**NO_NETWORK)
+    copied: dict[str, str] = {}
+    for line in DOCKERFILE.splitlines():
+        word, _, rest = line.partition(" ")
+        if word == "COPY":
+            source, target = rest.split()
+            copied[target] = str(wheels / source)
+        elif word == "ENV":
+            name, _, value = rest.partition("=")
+            variables[name] = value
+        elif word in ("RUN", "CMD"):
+            for target, source in copied.items():
+                rest = rest.replace(target, shlex.quote(source))
+            command = ["sh", "-ec", rest] if word == "RUN" else json.loads(rest)
+            done = subprocess.run(command, cwd=tmp_path, env=variables, capture_output=True, text=True, timeout=300)
+            assert done.returncode == 0, f"{line}\n{done.stdout}\n{done.stderr}"
+        else:
+            assert word == "FROM", line
+    assert told(tmp_path) == {"told-0": sorted(PATCHES)}
+    off = {**variables, "LIGHTNING_PATCHES": "off"}
+    subprocess.run([bare.python, "train.py"], cwd=tmp_path, env=off, check=True, timeout=300)
+    assert told(tmp_path) == {"told-0": []}
+
+
+def test_notebook(tmp_path: Path) -> None:
+    """The cell in an interactive Python, whose last value is drawn."""
+    lines = CELL.strip().splitlines()
+    program = f"exec({chr(10).join(lines[:-1])!r})\nvalue = eval({lines[-1]!r})\n"
+    program += "print({e.verdict for e in value if e.patch == 'logged-metrics-device'}, '<' in value._repr_html_())\n"
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env=environment_of(RELEASE), cwd=tmp_path, capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
+    assert done.stdout == "{'applied'} True\n", done
