@@ -110,18 +110,6 @@ UNPATCHED = (
         move_to="2.2.2",
     ),
     Unpatched(
-        name="fsdp-metrics-device",
-        title="FSDP leaves torchmetrics in the model on the CPU",
-        group="crash",
-        affected=(">=2.0.0,<2.1.2",),
-        upstream=Upstream(pull_requests=(18954,), fixed_in="2.1.2"),
-        impact=Impact(
-            "A model with torchmetrics inside fails under FSDP at the first update of a metric.",
-        ),
-        why_not="no machine of several GPUs has proven a patch for it",
-        move_to="2.1.2",
-    ),
-    Unpatched(
         name="lightning-app",
         title="The App framework in the package has published vulnerabilities",
         group="security",
@@ -283,21 +271,6 @@ NO_BUGS = (
         ),
         do='`pip install "numpy<2"`, or move to Lightning 2.1 or later. Where the line is in a file of your own, write '
         "np.inf there",
-    ),
-    Unpatched(
-        name="advanced-profiler-on-python-3-12",
-        title="AdvancedProfiler starts a profile within another, which Python 3.12 and later refuse",
-        group="environment",
-        upstream=Upstream(issues=(19983,), pull_requests=(20809,)),
-        impact=Impact(
-            "Python 3.12 and later allow one cProfile at a time. AdvancedProfiler of Lightning below 2.5.3 starts one "
-            "for each action, also for an action within another.",
-            ("Another profiling tool is already active",),
-            error="ValueError: Another profiling tool is already active",
-            frames=("/profilers/advanced.py", "/profiler/advanced.py"),
-        ),
-        do='Move to Lightning 2.5.3 or later, or use `Trainer(profiler="simple")` or Python 3.11',
-        is_shared=True,
     ),
     Unpatched(
         name="old-lightning-utilities",

@@ -38,9 +38,10 @@ ONLY: dict[str, str] = {
     "fabric-mark-forward-method": r"saw names \d = ",
     "sigterm-at-batch-boundary": r"call (object of )?LightningEnvironment\.\w+\(",
     "trusted-checkpoint-load": r"warning LightningPatchesWarning \S+ holds objects that torch does not load by default",
+    "warn-clipping-of-scaled-gradients": r"warning LightningPatchesWarning Set LIGHTNING_PATCHES=default,clipping-of-",
     "warn-mid-epoch-resume": r"warning LightningPatchesWarning This training is resumed from a checkpoint",
     "warn-removed-hooks": r"warning LightningPatchesWarning ",
-    "warn-unfrozen-after-ddp": r"warning LightningPatchesWarning Leave parameters that are to train later unfrozen",
+    "warn-unfrozen-after-ddp": r"warning LightningPatchesWarning Set LIGHTNING_PATCHES=default,ddp-with-unfrozen",
 }
 """All lines that differ."""
 

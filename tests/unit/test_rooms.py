@@ -12,7 +12,7 @@ from tests.unit.fakes import ROOT
 PACKAGE = ROOT / "lightning_patches"
 EVERYBODY = {"errors", "patch", "trust"}
 ENGINE = {*EVERYBODY, "system", "notices", "removed", "unpatched", "engine"}
-ABOUT_FUNCTIONS = {f"engine.looks.{name}" for name in ("home_of", "is_traced", "skip_frames", "stock_of")}
+ABOUT_FUNCTIONS = {f"engine.looks.{name}" for name in ("home_of", "is_traced", "names_in", "skip_frames", "stock_of")}
 ALLOWED: dict[str, set[str]] = {
     "errors": set(),
     "system": set(),

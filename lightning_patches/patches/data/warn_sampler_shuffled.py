@@ -6,18 +6,18 @@ from typing import Any, Callable
 
 from lightning_patches import notices
 from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patches.data.sampler_order_kept import is_own
 
 
 def _get_distributed_sampler(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
     def _get_distributed_sampler(dataloader: Any, *args: Any, **kwargs: Any) -> Any:
         made = original(dataloader, *args, **kwargs)
-        kind = type(dataloader.sampler)
-        is_own = kind.__module__.partition(".")[0] != "torch"
-        if is_own and getattr(made, "shuffle", False) and made.num_replicas > 1:
+        if is_own(dataloader.sampler) and getattr(made, "shuffle", False) and made.num_replicas > 1:
             notices.warn_once(
                 "sampler-shuffled",
-                f"The samples that {kind.__name__} chooses are shuffled: so Lightning divides them among the ranks. To "
-                "keep its order, use Trainer(use_distributed_sampler=False) and a sampler that divides them itself.",
+                f"The samples that {type(dataloader.sampler).__name__} chooses are shuffled: so Lightning divides them "
+                "among the ranks. To keep its order, set LIGHTNING_PATCHES=default,sampler-order-kept, or use "
+                "Trainer(use_distributed_sampler=False) and a sampler that divides them itself.",
             )
         return made
 
@@ -37,8 +37,7 @@ PATCH = Patch(
         ("custom sampler order is ignored under DDP", "DistributedSamplerWrapper shuffles my sampler"),
     ),
     added="0.2.0",
-    after=("distributed-sampler-without-seed",),
+    after=("sampler-order-kept",),
     note="This patch mends nothing: it warns, once, also where the order of the sampler is a random one. "
-    "Equivalent to use_distributed_sampler=False, and a sampler that divides the samples among the ranks. "
-    "Nothing but the warning is new.",
+    "The opt-in sampler-order-kept mends it. Nothing but the warning is new.",
 )

@@ -6,6 +6,7 @@ from typing import Any, Callable
 
 from lightning_patches import notices
 from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patches.distributed.ddp_with_unfrozen import frozen_in, trained_among
 
 _FROZEN = "_lightning_patches_frozen_for_ddp"
 
@@ -13,13 +14,7 @@ _FROZEN = "_lightning_patches_frozen_for_ddp"
 def _setup_model(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
     def _setup_model(self: Any, model: Any) -> Any:
         wrapped = original(self, model)
-        ignored = set(getattr(model, "_ddp_params_and_buffers_to_ignore", ()))
-        frozen = [
-            (name, parameter)
-            for name, parameter in model.named_parameters()
-            if not parameter.requires_grad and name not in ignored
-        ]
-        setattr(self, _FROZEN, frozen)
+        setattr(self, _FROZEN, frozen_in(model))
         return wrapped
 
     return _setup_model
@@ -28,20 +23,16 @@ def _setup_model(original: Callable[..., Any], namespace: str) -> Callable[..., 
 def _on_train_batch_start(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def on_train_batch_start(self: Any, batch: Any, batch_idx: int) -> None:
         original(self, batch, batch_idx)
-        frozen = vars(self).get(_FROZEN)
-        if not frozen or not any(parameter.requires_grad for _, parameter in frozen):
-            return
-        groups = (group["params"] for optimizer in self.optimizers for group in optimizer.param_groups)
-        stepped = {id(parameter) for group in groups for parameter in group}
-        names = [name for name, parameter in frozen if parameter.requires_grad and id(parameter) in stepped]
+        names = trained_among(vars(self).get(_FROZEN, []), self.optimizers)
         if not names or self.world_size < 2:
             return
-        setattr(self, _FROZEN, ())
+        setattr(self, _FROZEN, [])
         notices.warn_once(
             "unfrozen-after-ddp",
-            "Leave parameters that are to train later unfrozen when fit begins, in a parameter group of their own with "
-            f"lr=0 until then: {len(names)} of them ({names[0]} is the first) were frozen when DDP wrapped the module, "
-            "so it ignores them, and each rank trains its own copy from now on.",
+            "Set LIGHTNING_PATCHES=default,ddp-with-unfrozen, or leave parameters that are to train later unfrozen "
+            f"when fit begins, in a parameter group of their own with lr=0 until then: {len(names)} of them "
+            f"({names[0]} is the first) were frozen when DDP wrapped the module, so it ignores them, and each rank "
+            "trains its own copy from now on.",
         )
 
     return on_train_batch_start
@@ -63,6 +54,6 @@ PATCH = Patch(
         "synchronized: each rank trains another backbone, without a word.",
         ("BackboneFinetuning under DDP", "weights differ between ranks after unfreezing"),
     ),
-    note="This patch mends nothing: it warns, once, before the first batch for which it is so. Who could rely on the "
-    "old behaviour: nobody: nothing changes but the warning.",
+    note="This patch mends nothing: it warns, once, before the first batch for which it is so. The opt-in "
+    "ddp-with-unfrozen mends it. Who could rely on the old behaviour: nobody: nothing changes but the warning.",
 )

@@ -31,8 +31,8 @@ def _on_run_start(original: Callable[..., None], namespace: str) -> Callable[...
                 "frozen-batch-norm",
                 f"The batch norm layer {switched[0]}{more} is in training mode, though the model had put it into "
                 "evaluation mode: Lightning below 2.2 switches all modules when fit begins and after each validation. "
-                "To keep it frozen, override train() in the LightningModule (super().train(mode), layer.eval(), return "
-                "self), or move to Lightning 2.2.0 or later.",
+                "To keep it frozen, set LIGHTNING_PATCHES=default,eval-mode-kept, or override train() in the "
+                "LightningModule (super().train(mode), layer.eval(), return self), or move to Lightning 2.2.0.",
             )
         original(self, *args, **kwargs)
 
@@ -68,5 +68,5 @@ PATCH = Patch(
     added="0.2.0",
     after=("resume-single-iteration",),
     note="This patch mends nothing: it warns, once. From 2.2.0 on each module keeps its mode. Programs rely on "
-    "either. Nothing but the warning is new.",
+    "either: the opt-in eval-mode-kept does the same below 2.2.0. Nothing but the warning is new.",
 )

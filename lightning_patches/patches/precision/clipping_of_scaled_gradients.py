@@ -9,17 +9,19 @@ from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 _AMP = "pytorch.plugins.precision.amp"
 
 
-def _is_unscaled(scaler: Any, optimizer: Any) -> bool:
-    """Whether the gradients have been unscaled: by Lightning in automatic optimization, or by hand."""
+def are_scaled(scaler: Any, optimizer: Any) -> bool:
+    """Whether the gradients are, and have not been unscaled: by Lightning in automatic optimization, or by hand."""
+    if scaler is None or not scaler.is_enabled():
+        return False
     states = scaler._per_optimizer_states
     both = (optimizer, getattr(optimizer, "optimizer", optimizer))  # what self.optimizers() gives wraps the other
-    return any(id(one) in states and states[id(one)]["stage"].name == "UNSCALED" for one in both)
+    return not any(id(one) in states and states[id(one)]["stage"].name == "UNSCALED" for one in both)
 
 
 def _clip_gradients(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def clip_gradients(self: Any, optimizer: Any, clip_val: Any = 0.0, *args: Any, **kwargs: Any) -> None:
         scaler = self.scaler
-        if scaler is None or not scaler.is_enabled() or clip_val <= 0 or _is_unscaled(scaler, optimizer):
+        if clip_val <= 0 or not are_scaled(scaler, optimizer):
             original(self, optimizer, clip_val, *args, **kwargs)
             return
         # The gradients stay scaled until the step: when optimizers take turns, the scaler forgets their states. What
@@ -50,9 +52,11 @@ PATCH = Patch(
         "by 65536 at first: the steps are that much too small, and the training stands still.",
         ("clip_gradients in manual optimization with 16-mixed", "loss does not decrease with self.clip_gradients"),
     ),
-    note="Equivalent to scaler.unscale_(optimizer), the clipping, scaler.step(optimizer) and scaler.update() by hand. "
-    "Who could rely on the old behaviour: who unscales by scaler.unscale_() is recognized by the scaler's state, and "
-    "clips as before. A script that makes up for the scale by itself, by multiplying the value or dividing the "
-    "gradients, has to leave that out, or to say LIGHTNING_PATCHES=-clipping-of-scaled-gradients.",
-    after=("fused-optimizer-clipping",),
+    opt_in="whoever calls self.clip_gradients in manual optimization with precision='16-mixed'",
+    signs=("automatic_optimization clip_gradients",),
+    note="Opt-in, since scripts make up for the scale by hand: by a value that is multiplied with it or was tuned to "
+    "it, or by gradients that are divided and multiplied again. They train well as it is, and would not be clipped any "
+    "more. Who unscales by scaler.unscale_() is recognized by the scaler's state, and clips as before. Equivalent to "
+    "scaler.unscale_(optimizer), the clipping, scaler.step(optimizer) and scaler.update() by hand.",
+    after=("fused-optimizer-clipping", "warn-clipping-of-scaled-gradients"),
 )

@@ -1,7 +1,8 @@
 """Issue 18089: a model with manual optimization clips its gradients in 16-mixed precision.
 
 Cases: ``norm`` and ``value`` (the algorithm); ``two`` (two optimizers, both clipped before either steps); with
-``-by-hand`` behind it, the model unscales, clips and steps by hand; ``automatic`` (Trainer(gradient_clip_val=...)).
+``-by-hand`` behind it, the model unscales, clips and steps by hand; ``automatic`` (Trainer(gradient_clip_val=...));
+``multiplied`` and ``divided`` (the model makes up for the scale: in the value, or in the gradients).
 """
 
 import _scenario as scenario
@@ -32,7 +33,16 @@ class Model(scenario.pytorch("demos.boring_classes").BoringModel):
             self.manual_backward(loss)
             if BY_HAND:
                 SCALER.unscale_(optimizer.optimizer)
-            self.clip_gradients(optimizer, **CLIPPED)
+            factor = SCALER.get_scale()
+            gradients = [p.grad for p in self.layer.parameters()]
+            if KIND == "multiplied":
+                self.clip_gradients(optimizer, CLIPPED["gradient_clip_val"] * factor, "norm")
+            elif KIND == "divided":
+                torch._foreach_div_(gradients, factor)
+                self.clip_gradients(optimizer, **CLIPPED)
+                torch._foreach_mul_(gradients, factor)
+            else:
+                self.clip_gradients(optimizer, **CLIPPED)
         for optimizer in optimizers:
             if BY_HAND:
                 SCALER.step(optimizer.optimizer)
@@ -63,5 +73,6 @@ if __name__ == "__main__":
     )
     model = Model()
     before = [layer.weight.sum().item() for layer in (model.layer, model.other)]
-    trainer.fit(model)
+    with scenario.observing_warnings():
+        trainer.fit(model)
     scenario.observe(weights=STEPS, moved=abs(STEPS[-1][0] - before[0]) > 1e-3)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.equivalence.proof import Proof, sees
+from tests.equivalence.proof import Proof, only, sees
 from tests.support.arms import Arm, run
 
 NAME = "clipping-of-scaled-gradients"
@@ -21,11 +21,22 @@ def test_gradients_that_are_unscaled_are_clipped_as_before(version, case):
     assert shim.observations == stock.observations
 
 
+@pytest.mark.parametrize("case", ["multiplied", "divided"])
+def test_who_makes_up_for_the_scale_by_hand_trains_as_before(case):
+    """Why it is opt-in: with it these would not be clipped."""
+    stock, shim, opted = (
+        run("clipping_of_scaled_gradients", Arm("pytorch-lightning", "2.6.6", on), case, toggle=toggle).observations[0]
+        for on, toggle in ((False, None), (True, None), (True, NAME))
+    )
+    assert stock["moved"] and stock["weights"] == shim["weights"] != opted["weights"]
+
+
 PROOFS = tuple(
     Proof(
         NAME,
         sees(lambda seen: not seen["moved"]),
         case=case,
+        observed=only("weights", "moved"),
         recommended=f"{case}-by-hand",
         right=sees(lambda seen: seen["moved"]),
     )

@@ -1,0 +1,47 @@
+"""With several devices, training data keeps the order of the program's own sampler."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from lightning_patches.engine.distributions import upstream_module
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
+
+
+def is_own(sampler: Any) -> bool:
+    """Whether the program has written it. Those of torch draw at random or from the first to the last."""
+    return type(sampler).__module__.partition(".")[0] != "torch"
+
+
+def _get_distributed_sampler(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
+    def _get_distributed_sampler(dataloader: Any, *args: Any, **kwargs: Any) -> Any:
+        made = original(dataloader, *args, **kwargs)
+        divides = upstream_module(namespace, "fabric.utilities.distributed").DistributedSamplerWrapper
+        if type(made) is divides and is_own(dataloader.sampler):
+            made.shuffle = False
+        return made
+
+    return _get_distributed_sampler
+
+
+PATCH = Patch(
+    name="sampler-order-kept",
+    added="0.2.0",
+    title="With several devices, training data keeps the order of the program's own sampler",
+    group="correctness",
+    changes_results=Effect("order of data", "with several devices and a sampler of one's own"),
+    affected=(">=2.0.0,<=2.6.6",),
+    targets=(Target("pytorch.trainer.connectors.data_connector:_get_distributed_sampler", _get_distributed_sampler),),
+    upstream=Upstream(issues=(21447,)),
+    impact=Impact(
+        "With several devices, training data comes in a shuffled order, although the DataLoader has a sampler of its "
+        "own, as one for a curriculum.",
+        ("order of my sampler is lost under DDP", "curriculum sampler is shuffled with several GPUs"),
+    ),
+    opt_in="whoever trains on several devices with a sampler of one's own, whose order matters",
+    after=("distributed-sampler-without-seed",),
+    note="Opt-in, as another order gives other results. Rank 0 of 2 gets the first sample, the third and so on: "
+    "all ranks together go through the data in the order of the sampler. All ranks have to get the same order from it, "
+    "as without this patch: one that draws at random needs a seed of its own. Samplers of torch's are left alone. "
+    "Equivalent to use_distributed_sampler=False, and a sampler that divides the samples among the ranks.",
+)

@@ -1,0 +1,55 @@
+"""FSDP moves the metrics of torchmetrics in a model to the GPU."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
+
+
+def _wrap(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
+    def wrap(self: Any, module: Any) -> Any:
+        wrapped = original(self, module)
+        for metric in _metrics(module):
+            metric.to(self.root_device)
+        return wrapped
+
+    return wrap
+
+
+def _metrics(module: Any) -> list[Any]:
+    try:
+        from torchmetrics import Metric
+    except ImportError:  # Fabric does not need it
+        return []
+    return [one for one in module.modules() if isinstance(one, Metric)]
+
+
+PATCH = Patch(
+    name="fsdp-metrics-device",
+    added="0.2.0",
+    title="FSDP moves the metrics of torchmetrics in a model to the GPU",
+    group="crash",
+    changes_results=Effect("how it ends", "under FSDP, where a metric is given tensors of the CPU"),
+    affected=(">=2.0.0,<2.1.2",),
+    targets=(
+        Target("pytorch.strategies.fsdp:FSDPStrategy._setup_model", _wrap),
+        Target("fabric.strategies.fsdp:FSDPStrategy.setup_module", _wrap),
+    ),
+    upstream=Upstream(
+        pull_requests=(18954,),
+        commit="964364b3bb",
+        fixed_in="2.1.2",
+        tests=("tests/tests_pytorch/strategies/test_fsdp.py::test_fsdp_modules_without_parameters",),
+    ),
+    impact=Impact(
+        "Under FSDP, metrics of torchmetrics that are parts of the model stay on the CPU: the first update with "
+        "tensors of the GPU ends the training.",
+        ("Encountered different devices in metric calculation", "torchmetrics stay on the CPU with FSDP"),
+        error="RuntimeError: Encountered different devices in metric calculation ...",
+    ),
+    after=("align-devices",),
+    opt_in="whoever has metrics of torchmetrics in a model under FSDP, on releases below 2.1.2",
+    note="Opt-in, since a program that gives its metrics tensors of the CPU, as update(x.cpu()), works as it is, and "
+    "would end in the same error. Equivalent to metric.to(self.device) in on_fit_start.",
+)

@@ -1,0 +1,80 @@
+"""DDP synchronizes parameters that are unfrozen after it has wrapped the module."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from lightning_patches.engine.distributions import upstream_module
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
+
+_DDP = "pytorch.strategies.ddp"
+_FROZEN = "_lightning_patches_ddp_ignores"
+
+
+def frozen_in(model: Any) -> list[tuple[str, Any]]:
+    """What DDP is about to ignore, though nobody has told it to."""
+    ignored = set(getattr(model, "_ddp_params_and_buffers_to_ignore", ()))
+    return [(name, one) for name, one in model.named_parameters() if not one.requires_grad and name not in ignored]
+
+
+def trained_among(frozen: list[tuple[str, Any]], optimizers: Any) -> list[str]:
+    """Those that have been unfrozen since, and that an optimizer steps."""
+    if not any(parameter.requires_grad for _, parameter in frozen):
+        return []
+    groups = (group["params"] for optimizer in optimizers for group in optimizer.param_groups)
+    stepped = {id(parameter) for group in groups for parameter in group}
+    return [name for name, parameter in frozen if parameter.requires_grad and id(parameter) in stepped]
+
+
+def _setup_model(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
+    def _setup_model(self: Any, model: Any) -> Any:
+        wrapped = original(self, model)
+        setattr(self, _FROZEN, frozen_in(model))
+        return wrapped
+
+    return _setup_model
+
+
+def _on_train_batch_start(original: None, namespace: str) -> Callable[..., None]:
+    def on_train_batch_start(self: Any, batch: Any, batch_idx: int) -> None:
+        import torch
+
+        frozen = vars(self).get(_FROZEN, [])
+        is_wrapped = isinstance(self.model, torch.nn.parallel.DistributedDataParallel)
+        # The state of a communication hook belongs to the buckets of the old wrapper.
+        if is_wrapped and self._ddp_comm_state is None and trained_among(frozen, self.optimizers):
+            module = self.model.module
+            self.model = module  # the old wrapper ends before there is another
+            self.model = self._setup_model(module)
+            self._register_ddp_hooks()
+        super(upstream_module(namespace, _DDP).DDPStrategy, self).on_train_batch_start(batch, batch_idx)
+
+    return on_train_batch_start
+
+
+PATCH = Patch(
+    name="ddp-with-unfrozen",
+    added="0.2.0",
+    title="DDP synchronizes parameters that are unfrozen after it has wrapped the module",
+    group="correctness",
+    changes_results=Effect("numbers", "under DDP, what is unfrozen after the start is trained with all ranks' data"),
+    affected=(">=2.0.0,<=2.6.6",),
+    targets=(
+        Target(f"{_DDP}:DDPStrategy._setup_model", _setup_model),
+        Target(f"{_DDP}:DDPStrategy.on_train_batch_start", _on_train_batch_start, adds=True),
+    ),
+    upstream=Upstream(issues=(20340,)),
+    impact=Impact(
+        "Under DDP, parameters that are unfrozen after the start, by BackboneFinetuning or by hand, are not "
+        "synchronized: each rank trains another backbone, without a word.",
+        ("DDP ignores parameters that were frozen at the start", "unfrozen layers are not synchronized under DDP"),
+    ),
+    opt_in="whoever unfreezes parameters during a training with several devices under DDP",
+    signs=("BackboneFinetuning",),
+    after=("warn-unfrozen-after-ddp",),
+    note="Opt-in: before the first batch for which parameters are unfrozen that an optimizer steps, DDP wraps the "
+    "module anew, which takes collectives. All ranks have to unfreeze the same before the same batch. From then on a "
+    "parameter that is unfrozen and takes no part in the loss needs find_unused_parameters=True. What is unfrozen "
+    "within training_step is synchronized from the next batch on. With a ddp_comm_state nothing is done. Equivalent to "
+    "parameters that are never frozen, and have a parameter group with lr=0 until they are to train.",
+)

@@ -1,0 +1,44 @@
+"""FSDP counts the ranks of all nodes."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
+
+
+def _lazy_init(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def _lazy_init_strategy(self: Any) -> None:
+        if "num_nodes" in vars(self.strategy):  # the original sets _num_nodes, which FSDP does not read
+            self.strategy.num_nodes = self._num_nodes_flag
+        original(self)
+
+    return _lazy_init_strategy
+
+
+PATCH = Patch(
+    name="fsdp-several-nodes",
+    added="0.2.0",
+    title="FSDP counts the ranks of all nodes",
+    group="correctness",
+    changes_results=Effect(
+        "numbers", "under FSDP on several nodes, all train one model, each with its share of the data"
+    ),
+    affected=(">=2.0.0,<2.0.2",),
+    targets=(
+        Target(
+            "pytorch.trainer.connectors.accelerator_connector:_AcceleratorConnector._lazy_init_strategy", _lazy_init
+        ),
+    ),
+    upstream=Upstream(
+        pull_requests=(17438,),
+        commit="2e5a7f9cf5",
+        fixed_in="2.0.2",
+    ),
+    impact=Impact(
+        "With FSDP and Trainer(num_nodes=2), the strategy counts one node: world size, ranks and each rank's share of "
+        "the data are those of a single node.",
+        ("FSDPStrategy.num_nodes is 1 on several nodes", "world_size is that of one node with FSDP"),
+    ),
+    note="Equivalent to trainer.strategy.num_nodes = 2 before fit.",
+)

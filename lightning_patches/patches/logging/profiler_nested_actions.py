@@ -1,0 +1,44 @@
+"""AdvancedProfiler measures actions within others on Python 3.12 and later."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+
+def _start(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def start(self: Any, action_name: str) -> None:
+        try:
+            original(self, action_name)
+        except ValueError:  # Python 3.12 and later has one profiler at a time
+            for profile in self.profiled_actions.values():
+                profile.disable()
+            self.profiled_actions[action_name].enable()
+
+    return start
+
+
+PATCH = Patch(
+    name="profiler-nested-actions",
+    added="0.2.0",
+    title="AdvancedProfiler measures actions within others on Python 3.12 and later",
+    group="crash",
+    affected=(">=2.0.0,<2.5.3",),
+    only_with=("python>=3.12",),
+    targets=(Target("pytorch.profilers.advanced:AdvancedProfiler.start", _start),),
+    upstream=Upstream(
+        issues=(19983,),
+        pull_requests=(20809,),
+        commit="11968ba4d3",
+        fixed_in="2.5.3",
+        tests=("tests/tests_pytorch/profilers/test_profiler.py::test_advanced_profiler_nested",),
+    ),
+    impact=Impact(
+        "On Python 3.12 and later, fit with profiler='advanced' ends as soon as an action begins within another.",
+        ("Another profiling tool is already active", "profiler='advanced' does not work on Python 3.12"),
+        error="ValueError: Another profiling tool is already active",
+    ),
+    note="As in the official fix, what an action does after another has begun within it is not measured for it. A "
+    "profiler of the program's own, or python -m cProfile, around the training still ends in the error.",
+)

@@ -1,0 +1,103 @@
+"""Ranks that log other names with sync_dist=True get means of other metrics: a warning says so."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections import defaultdict
+from typing import Any, Callable, Iterator
+
+from lightning_patches import notices
+from lightning_patches.engine.looks import home_of
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+_CONNECTOR = "pytorch.trainer.connectors.logger_connector"
+
+_rounds: defaultdict[str, Iterator[int]] = defaultdict(itertools.count)
+"""How often this process has compared: ranks that do the same count the same."""
+
+
+def _metrics(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
+    def metrics(self: Any, on_step: bool) -> Any:
+        if not on_step:
+            items = self.valid_items()
+            pending = [(key, one) for key, one in items if one.meta.on_epoch and one._computed is None]
+            _compare("epoch", [_name(one) for _, one in pending if _is_synced(one, namespace)])
+        return original(self, on_step)
+
+    return metrics
+
+
+def _on_epoch_end(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def on_epoch_end(self: Any) -> None:
+        results = (self.trainer._results or {}).values()
+        steps = [one for one in results if one.meta.on_step and one.is_tensor and not one.has_reset]
+        _compare("step", [_name(one) for one in steps if _is_synced(one, namespace)])
+        original(self)
+
+    return on_epoch_end
+
+
+def _name(metric: Any) -> str:
+    index = metric.meta.dataloader_idx
+    return str(metric.meta.name) if index is None else f"{metric.meta.name} of dataloader {index}"
+
+
+def _is_synced(metric: Any, namespace: str) -> bool:
+    """Whether a number of all ranks is made of it: by Lightning, or by torchmetrics."""
+    if not metric.is_tensor:
+        value = metric.value
+        return bool(value._defaults and value._to_sync and value.process_group is None and value._computed is None)
+    sync = metric.meta.sync
+    strategy = getattr(sync.fn, "__self__", None)
+    if not sync.should or sync.rank_zero_only or sync.group is not None or getattr(strategy, "world_size", 1) < 2:
+        return False
+    return home_of(sync.fn.__func__).startswith(f"{namespace}.")  # another one may do without the other ranks
+
+
+def _compare(when: str, names: list[str]) -> None:
+    """With those of the rank that came first, by the process group's store: no rank waits for another."""
+    import torch.distributed as dist
+
+    if not (names and dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1):
+        return
+    key, number = f"lightning_patches/logged/{when}/", next(_rounds[when])
+    try:
+        store = dist.distributed_c10d._get_default_store()
+        first, others = json.loads(store.compare_set(f"{key}{number}", "", json.dumps([dist.get_rank(), names])))
+        if dist.get_rank() == 0:
+            store.delete_key(f"{key}{number - 2}")  # which all have read
+    except Exception:  # a backend without a store, or its rank is gone, which the collectives will say
+        return
+    if others != names:
+        notices.warn_once(
+            "logged-keys-differ",
+            f"Log the same names in the same order in all ranks, or without sync_dist=True: rank {dist.get_rank()} has "
+            f"logged ({', '.join(names)}), rank {first} ({', '.join(others)}). Lightning averages what comes at the "
+            "same place, whatever its name.",
+            all_ranks=True,
+        )
+
+
+PATCH = Patch(
+    name="warn-logged-keys-differ",
+    added="0.2.0",
+    title="Lightning says where ranks log different names with sync_dist=True",
+    group="correctness",
+    affected=(">=2.0.0,<=2.6.6",),
+    targets=(
+        Target(f"{_CONNECTOR}.result:_ResultCollection.metrics", _metrics),
+        Target(f"{_CONNECTOR}.logger_connector:_LoggerConnector.on_epoch_end", _on_epoch_end),
+    ),
+    upstream=Upstream(issues=(21409,)),
+    impact=Impact(
+        "Where ranks log different names with sync_dist=True, or in another order, each gets the mean of different "
+        "metrics, without a word.",
+        ("sync_dist mixes metrics of ranks that log different keys", "callback_metrics differ between ranks"),
+    ),
+    after=("progress-bar-without-wait",),
+    note="This patch mends nothing: it warns, once. The names of an epoch are compared where Lightning is about to "
+    "synchronize them, by one request to the process group's key-value store, for which no other rank is waited for, "
+    "and no collective is added. What is synchronized within a group of its own, or by a strategy with a reduce of its "
+    "own, is left alone. Who could rely on the old behaviour: nobody: nothing changes but the warning.",
+)

@@ -1,0 +1,49 @@
+"""Lightning says where self.clip_gradients clips gradients that are still scaled."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from lightning_patches import notices
+from lightning_patches.engine.looks import names_in
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patches.precision.clipping_of_scaled_gradients import are_scaled
+
+_AMP = "pytorch.plugins.precision.amp"
+_MENDS = "clipping-of-scaled-gradients"
+
+
+def _clip_gradients(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def clip_gradients(self: Any, optimizer: Any, clip_val: Any = 0.0, *args: Any, **kwargs: Any) -> None:
+        if clip_val > 0 and are_scaled(self.scaler, optimizer) and _MENDS not in names_in(type(self).clip_gradients):
+            notices.warn_once(
+                "clipping-of-scaled-gradients",
+                f"Set LIGHTNING_PATCHES=default,{_MENDS}, or unscale, step and update by the scaler by hand "
+                f"(unless you make up for the scale yourself): the gradients that self.clip_gradients clips to "
+                f"{clip_val} are still scaled by {self.scaler.get_scale():g}, and steps are that much too small.",
+            )
+        original(self, optimizer, clip_val, *args, **kwargs)
+
+    return clip_gradients
+
+
+PATCH = Patch(
+    name="warn-clipping-of-scaled-gradients",
+    added="0.2.0",
+    title="Lightning says where self.clip_gradients clips gradients that are still scaled",
+    group="correctness",
+    affected=(">=2.0.0,<=2.6.6",),
+    targets=(
+        Target(f"{_AMP}:MixedPrecisionPlugin.clip_gradients", _clip_gradients, before="2.1.1"),
+        Target(f"{_AMP}:MixedPrecision.clip_gradients", _clip_gradients, since="2.1.1"),
+    ),
+    upstream=Upstream(issues=(18089,)),
+    impact=Impact(
+        "In manual optimization with precision='16-mixed', self.clip_gradients clips gradients that are still scaled, "
+        "by 65536 at first: the steps are that much too small, and the training stands still.",
+        ("gradients are clipped while they are scaled", "training with 16-mixed and clip_gradients stands still"),
+    ),
+    after=("fused-optimizer-clipping",),
+    note="This patch mends nothing: it warns, once. The opt-in clipping-of-scaled-gradients mends it. Nothing but the "
+    "warning is new.",
+)

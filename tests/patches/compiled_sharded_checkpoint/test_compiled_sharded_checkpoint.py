@@ -1,0 +1,26 @@
+"""PR 21384: ModelParallelStrategy cannot save a model with a compiled part in a single file."""
+
+from tests.equivalence.proof import Proof, ends_with, sees
+from tests.support.arms import Arm, run
+
+NAME = "compiled-sharded-checkpoint"
+
+
+def test_a_model_that_is_not_compiled_is_saved_as_before():
+    stock, shim = (
+        run("compiled_sharded_checkpoint", Arm("lightning", "2.6.0", on), "plain", simulated_cuda=True)
+        for on in (False, True)
+    )
+    assert stock.ok and shim.observations == stock.observations, stock
+
+
+PROOFS = (
+    Proof(
+        NAME,
+        ends_with("KeyError: 'layer.weight'"),
+        since="2.3.0",
+        simulated_cuda=True,
+        one_card=True,
+        right=sees(lambda seen: seen["groups"] == [[0, 1]] and len(seen["momentum"]) == 2),
+    ),
+)

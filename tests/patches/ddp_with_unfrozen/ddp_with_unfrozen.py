@@ -1,0 +1,54 @@
+"""Issue 20340: a backbone that is unfrozen after the start, in a job of two ranks under DDP.
+
+Cases: ``hand`` (within an epoch), ``accumulated`` (so, between two batches that make one step), ``normed`` (so, with
+batch norm in the backbone), ``callback`` (BackboneFinetuning); with ``-lr`` after it the backbone is never frozen, and
+has a learning rate of 0 at first.
+"""
+
+import _scenario as scenario
+import torch
+from torch.utils.data import DataLoader
+
+pl = scenario.pytorch()
+CASE, _, LR = scenario.CASE.partition("-")
+
+
+class Model(pl.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.backbone = torch.nn.Sequential(torch.nn.Linear(4, 4))
+        if CASE == "normed":
+            self.backbone.append(torch.nn.BatchNorm1d(4))
+        self.head = torch.nn.Linear(4, 2)
+        self.backbone.requires_grad_(bool(LR) or CASE == "callback")
+
+    def training_step(self, batch, batch_idx):
+        return self.head(self.backbone(batch)).pow(2).mean()
+
+    def on_train_batch_start(self, batch, batch_idx):
+        if CASE != "callback" and (self.current_epoch, batch_idx) == (1, 1):
+            self.backbone.requires_grad_(True)
+            self.optimizers().param_groups[1]["lr"] = 0.1
+
+    def configure_optimizers(self):
+        groups = [{"params": self.head.parameters()}]
+        if CASE != "callback":
+            groups.append({"params": self.backbone.parameters(), "lr": 0.0})
+        return torch.optim.SGD(groups, lr=0.1)
+
+
+if __name__ == "__main__":
+    pl.seed_everything(1)
+    model = Model()
+    callbacks = scenario.pytorch("callbacks")
+    trainer = scenario.trainer(
+        accelerator="cpu",
+        devices=2,
+        strategy="ddp",
+        max_epochs=3,
+        accumulate_grad_batches=2 if CASE == "accumulated" else 1,
+        callbacks=[callbacks.BackboneFinetuning(unfreeze_backbone_at_epoch=1)] if CASE == "callback" else [],
+    )
+    with scenario.observing_warnings():
+        trainer.fit(model, DataLoader(torch.randn(16, 4), batch_size=2))
+    scenario.observe(backbone=[*model.backbone.parameters()], head=model.head.weight)

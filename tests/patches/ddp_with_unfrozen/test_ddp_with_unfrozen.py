@@ -1,0 +1,35 @@
+"""Issue 20340: what is unfrozen after the start is not synchronized by DDP."""
+
+import pytest
+
+from tests.equivalence.proof import Proof, only
+from tests.support.arms import Arm, run
+
+pytestmark = pytest.mark.distributed
+NAME = "ddp-with-unfrozen"
+
+
+def are_alike(ranks):
+    return len(ranks) == 2 and all(ranks[0][name] == ranks[1][name] for name in ("backbone", "head"))
+
+
+@pytest.mark.parametrize(("version", "case"), [("2.0.0", "callback"), ("2.6.6", "callback"), ("2.6.6", "accumulated")])
+def test_ranks_stay_alike_and_nothing_is_warned_of(version, case):
+    stock = run("ddp_with_unfrozen", Arm("pytorch-lightning", version), case)
+    assert stock.ok and not are_alike(stock.observations), stock
+    shim = run("ddp_with_unfrozen", Arm("pytorch-lightning", version, shim=True), case, toggle=f"default,{NAME}")
+    assert are_alike(shim.observations), shim
+    assert [rank["warnings"] for rank in shim.observations] == [[], []]
+
+
+PROOFS = tuple(
+    Proof(
+        NAME,
+        lambda result: result.ok and not are_alike(result.observations),
+        case=case,
+        observed=only("backbone", "head"),
+        recommended=f"{case}-lr",
+        right=lambda result: are_alike(result.observations),
+    )
+    for case in ("hand", "normed")
+)

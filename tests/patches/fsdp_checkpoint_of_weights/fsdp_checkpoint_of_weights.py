@@ -1,0 +1,29 @@
+"""PR 19524: FSDP saves the weights alone in shards. Case: ``whole``, with the states of the optimizers."""
+
+import tempfile
+from pathlib import Path
+
+import _scenario as scenario
+import torch
+
+
+class Model(scenario.pytorch("demos.boring_classes").BoringModel):
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.trainer.model.parameters(), lr=0.1, momentum=0.9)
+
+
+if __name__ == "__main__":
+    strategy = scenario.pytorch("strategies").FSDPStrategy(state_dict_type="sharded")
+    trainer = scenario.trainer(accelerator="gpu", devices=1, strategy=strategy, max_steps=1, limit_val_batches=0)
+    trainer.fit(Model())
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "saved.ckpt")
+        trainer.save_checkpoint(path, weights_only=scenario.CASE != "whole")
+        saved = torch.distributed.checkpoint.FileSystemReader(path).read_metadata().state_dict_metadata
+        rest = torch.load(path / "meta.pt", weights_only=False)
+        scenario.observe(
+            files=sorted(file.name for file in path.iterdir()),
+            model=sorted(name for name in saved if name.startswith("model")),
+            optimizers=sum(name.startswith("optimizer") for name in saved) > 0,
+            rest=sorted(rest),
+        )

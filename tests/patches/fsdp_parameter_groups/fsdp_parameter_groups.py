@@ -1,0 +1,21 @@
+"""PR 17914: FSDP, and an optimizer with a parameter of its own in its first group. Case: ``none``, in no other one."""
+
+import _scenario as scenario
+import torch
+
+CASE = scenario.CASE
+
+
+class Model(scenario.pytorch("demos.boring_classes").BoringModel):
+    def configure_optimizers(self):
+        groups = [{"params": [torch.nn.Parameter(torch.ones(1))]}]
+        if CASE != "none":
+            groups.append({"params": list(self.trainer.model.parameters())})
+        return torch.optim.SGD(groups, lr=0.1)
+
+
+if __name__ == "__main__":
+    trainer = scenario.trainer(accelerator="gpu", devices=1, strategy="fsdp", max_steps=2, limit_val_batches=0)
+    with scenario.observing_errors():
+        trainer.fit(Model())
+    scenario.observe(steps=trainer.global_step)

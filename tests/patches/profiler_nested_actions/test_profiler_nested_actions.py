@@ -1,0 +1,64 @@
+"""PR 20809: on Python 3.12 and later, AdvancedProfiler ends in an error where actions are nested."""
+
+import subprocess
+
+import pytest
+
+from tests.equivalence.proof import Proof, ends_with, sees
+from tests.support import pythons
+from tests.support.arms import ROOT, Arm, directory_of
+
+NAME = "profiler-nested-actions"
+ERROR = "ValueError: Another profiling tool is already active"
+WITHOUT_TORCH = """
+import importlib.util, sys, types
+def stand_in(name, **contents):
+    sys.modules[name] = module = types.ModuleType(name)
+    vars(module).update(contents)
+class Profiler:
+    def __init__(self, dirpath=None, filename=None): pass
+    def teardown(self, stage): pass
+    def _stats_to_str(self, stats): return stats
+stand_in("pytorch_lightning.profilers.profiler", Profiler=Profiler)
+stand_in("pytorch_lightning.utilities.rank_zero", rank_zero_only=None)
+stand_in("lightning_fabric.utilities.cloud_io", get_filesystem=None)
+stand_in("typing_extensions", override=lambda function: function)
+spec = importlib.util.spec_from_file_location("advanced", sys.argv[1])
+module = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(module)
+if sys.argv[2] == "shim":
+    from lightning_patches.patches.logging.profiler_nested_actions import PATCH
+    module.AdvancedProfiler.start = PATCH.targets[0].build(module.AdvancedProfiler.start, "pytorch_lightning")
+def work(): return sum(range(10))
+profiler = module.AdvancedProfiler()
+for action in ("epoch", "batch", "step"):
+    profiler.start(action)
+    work()
+for action in ("step", "batch", "epoch"):
+    profiler.stop(action)
+profiler.start("batch")
+work()
+profiler.stop("batch")
+print({action: "(work)" in text for action, text in profiler.summary().items()})
+profiler.teardown("fit")
+"""
+
+
+@pytest.mark.parametrize("minor", ["3.11", "3.12", "3.13"])
+@pytest.mark.parametrize("version", ["2.0.0", "2.5.2"])
+def test_the_profiler_of_each_python(minor, version):
+    """The release's file by itself, since there is no torch for each Python."""
+    found = pythons.with_packages(minor)
+    if found.python is None:
+        pytest.skip(found.reason)
+    file = directory_of(Arm("pytorch-lightning", version)) / "pytorch_lightning" / "profilers" / "advanced.py"
+    stock, shim = (
+        subprocess.run([found.python, "-c", WITHOUT_TORCH, file, arm], cwd=ROOT, capture_output=True, text=True)
+        for arm in ("stock", "shim")
+    )
+    measured = "{'epoch': True, 'batch': True, 'step': True}"
+    assert (ERROR in stock.stderr) if minor > "3.11" else (stock.stdout.strip() == measured), stock
+    assert shim.stdout.strip() == measured, shim
+
+
+PROOFS = (Proof(NAME, ends_with(ERROR), right=sees(lambda seen: seen == {"steps": 3, "measured": [True, False]})),)

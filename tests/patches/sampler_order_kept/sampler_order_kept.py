@@ -1,0 +1,45 @@
+"""Issue 21447: two ranks, and a sampler of the program's own that goes from the last sample to the first.
+
+Cases: none, ``divides`` (it divides the samples among the ranks, and Lightning leaves it alone), ``torch`` (one of
+torch's, in no order).
+"""
+
+import _scenario as scenario
+import torch
+from torch.utils.data import DataLoader, Sampler, SubsetRandomSampler
+
+DIVIDES = scenario.CASE == "divides"
+
+
+class Backwards(Sampler):
+    def __iter__(self):
+        every = range(15, -1, -1)
+        return iter(every[scenario.rank() :: 2] if DIVIDES else every)
+
+    def __len__(self):
+        return 8 if DIVIDES else 16
+
+
+class Model(scenario.pytorch("demos.boring_classes").BoringModel):
+    seen = []
+
+    def training_step(self, batch, batch_idx):
+        self.seen.extend(int(value) for value in batch[:, 0])
+        return super().training_step(batch, batch_idx)
+
+
+if __name__ == "__main__":
+    scenario.pytorch().seed_everything(1)
+    sampler = SubsetRandomSampler(range(16)) if scenario.CASE == "torch" else Backwards()
+    data = torch.arange(16.0)[:, None].repeat(1, 32)
+    trainer = scenario.trainer(
+        accelerator="cpu",
+        devices=2,
+        strategy="ddp",
+        max_epochs=2,
+        limit_val_batches=0,
+        use_distributed_sampler=not DIVIDES,
+    )
+    with scenario.observing_warnings():
+        trainer.fit(Model(), DataLoader(data, batch_size=4, sampler=sampler))
+    scenario.observe(seen=Model.seen)

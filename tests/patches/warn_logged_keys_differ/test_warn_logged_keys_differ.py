@@ -1,0 +1,41 @@
+"""Issue 21409: ranks that log different names get means of other metrics. The patch only says so."""
+
+import pytest
+
+from tests.support.arms import Arm, run
+
+pytestmark = pytest.mark.distributed
+
+
+def seen(version, case, shim=True):
+    result = run("warn_logged_keys_differ", Arm("pytorch-lightning", version, shim), case)
+    assert result.ok, result
+    return [rank["values"] for rank in result.observations], [rank["warnings"] for rank in result.observations]
+
+
+@pytest.mark.parametrize(
+    ("version", "case", "names"),
+    [
+        ("2.6.6", "epoch", ("even", "odd")),
+        ("2.6.6", "order", ("even, odd", "odd, even")),
+        ("2.6.6", "metric", ("even", "odd")),
+        ("2.0.0", "step", ("even", "odd")),
+        ("2.0.0", "hook", ("even", "odd")),
+    ],
+)
+def test_says_which_names_the_ranks_have_logged(version, case, names):
+    values, warnings = seen(version, case)
+    assert {value for of_rank in values for value in of_rank.values()} == {15}
+    assert warnings != [[], []]
+    for rank, said in enumerate(warnings):
+        logged = f"rank {rank} has logged ({names[rank]}), rank {1 - rank} ({names[1 - rank]})."
+        assert len(said) <= 1 and all(logged in one for one in said)
+
+
+def test_changes_no_value():
+    assert seen("2.6.6", "epoch")[0] == seen("2.6.6", "epoch", shim=False)[0] == [{"even": 15}, {"odd": 15}]
+
+
+@pytest.mark.parametrize("case", ["same", "local", "first", "computed"])
+def test_is_silent_where_nothing_is_mixed(case):
+    assert seen("2.6.6", case)[1] == [[], []]

@@ -1,0 +1,78 @@
+"""Issue 21409: two ranks that log different names.
+
+Cases: ``epoch``, ``step``, ``order`` (the same names in another order), ``hook`` (at the end of the epoch), ``metric``
+(a Metric of torchmetrics); and programs that are right: ``same``, ``local`` (other
+names, not synchronized), ``first`` (rank zero alone, by rank_zero_only), ``computed`` (a Metric that has its value).
+"""
+
+import _scenario as scenario
+import torch
+import torchmetrics
+
+CASE = scenario.CASE
+
+
+class Model(scenario.pytorch("demos.boring_classes").BoringModel):
+    def __init__(self):
+        super().__init__()
+        self.mean = torchmetrics.MeanMetric()
+        self.total = torchmetrics.MeanMetric()
+
+    def put(self, *names, **options):
+        for name in names:
+            self.log(name, {"even": 10.0, "odd": 20.0}[name], batch_size=2, **options)
+
+    def training_step(self, batch, batch_idx):
+        if CASE == "step":
+            self.put("odd" if self.global_rank else "even", sync_dist=True)
+        elif CASE == "same":
+            self.put("even", "odd", sync_dist=True)
+        return super().training_step(batch, batch_idx)
+
+    def validation_step(self, batch, batch_idx):
+        first = self.global_rank == 0
+        own = "even" if first else "odd"
+        if CASE == "epoch":
+            self.put(own, sync_dist=True)
+        elif CASE == "order":
+            self.put(*(("even", "odd") if first else ("odd", "even")), sync_dist=True)
+        elif CASE == "same":
+            self.put("even", "odd", sync_dist=True)
+        elif CASE == "local":
+            self.put(own)
+        elif CASE == "first" and first:
+            self.put("even", rank_zero_only=True, sync_dist=True)
+        elif CASE in ("metric", "computed"):
+            metric = self.mean if first else self.total
+            metric.update(10.0 if first else 20.0)
+            if CASE == "metric":
+                self.log(own, metric)
+
+    def on_validation_epoch_end(self):
+        own = "odd" if self.global_rank else "even"
+        if CASE == "hook":
+            self.put(own, sync_dist=True)
+        if CASE == "computed":
+            self.mean.update(1.0)
+            self.mean.compute()
+            if self.global_rank == 0:
+                self.log("even", self.mean)
+
+
+if __name__ == "__main__":
+    trainer = scenario.trainer(
+        accelerator="cpu",
+        devices=2,
+        strategy="ddp",
+        max_epochs=2,
+        limit_train_batches=2,
+        limit_val_batches=2,
+        num_sanity_val_steps=0,
+    )
+    data = torch.utils.data.DataLoader(torch.ones(8, 32), batch_size=2)
+    with scenario.observing_warnings():
+        trainer.fit(Model(), data, data)
+    values = {
+        name: float(trainer.callback_metrics[name]) for name in ("even", "odd") if name in trainer.callback_metrics
+    }
+    scenario.observe(values={name: round(value) for name, value in values.items()})
