@@ -71,7 +71,9 @@ def test_whole_logs(capsys: pytest.CaptureFixture[str], tmp_path: Path, log: dic
     document = answer(capsys, str(tmp_path / "job.log"))
     assert named(document) == log["expected"], document["verdict"]
     if log["has_one_line"]:
-        assert document["matches"][0]["certain"]
+        # the frames of 2.5.2's profiler are those of fixed releases as well
+        is_sure = (log["expected"], log["release"]) != ("profiler-nested-actions", "lightning==2.5.2")
+        assert document["matches"][0]["certain"] is is_sure
 
 
 @pytest.mark.parametrize(

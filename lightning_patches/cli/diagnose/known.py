@@ -41,7 +41,7 @@ ORDINARY = (
     "does not support len()", "weights only load failed", "unsupported global",
     "weights_only", "too many levels of symbolic links", "dataloader worker", "expected scalar type",
     "expected a 'cuda' device type", "libmpi.so", "error(s) in loading state_dict", "_orig_mod",
-    "may follow ']' in format", "another profiling tool", "nvidia driver", "duplicate gpu",
+    "may follow ']' in format", "nvidia driver", "duplicate gpu",
     "load_state_dict is not called", "stack(): argument", "inconsistent compute device",
     "cannot import name '...' from", "no module named 'lightning_fabric.", "no module named 'lightning.fabric.",
     "no module named 'lightning_utilities.", "module 'lightning_fabric' has no", "internaltorchdynamoerror",
@@ -53,6 +53,7 @@ UNLIKE = ("bad_bachtes", "_fabricmodule", "spikedetection", "mark_forward_method
           "argparse_utils", "cve-")  # fmt: skip
 """Words that make an ordinary error one that nothing else says."""
 WEAK = (
+    "another profiling tool",
     "no backend type associated", "no module named 'pkg_resources'", "weights only load failed", "unsupported global",
     "watchdog caught", "learning rate set to", "barrier(): using", "currently unknown", "attempting graceful shutdown",
     "'srun' command is available", "killed by signal", "ambiguous collection", "parameters that were not used",

@@ -38,6 +38,7 @@ PATCH = Patch(
         "On Python 3.12 and later, fit with profiler='advanced' ends as soon as an action begins within another.",
         ("Another profiling tool is already active", "profiler='advanced' does not work on Python 3.12"),
         error="ValueError: Another profiling tool is already active",
+        frames=("/profilers/advanced.py",),
     ),
     note="As in the official fix, what an action does after another has begun within it is not measured for it. A "
     "profiler of the program's own, or python -m cProfile, around the training still ends in the error.",
