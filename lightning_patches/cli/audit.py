@@ -64,7 +64,7 @@ from lightning_patches.cli import (
     _projects,
     _records,
     _requirements,
-    _settings,
+    _toggle,
     autostart,
 )
 from lightning_patches.engine import distributions, gate, toggle
@@ -197,7 +197,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    setting = _settings.read_toggle()
+    setting = _toggle.read_toggle()
     if setting.selection is None:
         raise UsageError(str(setting.error))
     names = {patch.name for patch in catalogue.all_patches()} | {bug.name for bug in UNPATCHED}
@@ -489,7 +489,7 @@ def _in_ranges(version: str, ranges: tuple[str, ...]) -> bool:
         return False
 
 
-def _write(audited: list[Audited], setting: _settings.Toggle, args: argparse.Namespace, has_trouble: bool) -> None:
+def _write(audited: list[Audited], setting: _toggle.Toggle, args: argparse.Namespace, has_trouble: bool) -> None:
     if not audited:
         in_others = "Some files could not be read, and the others ask for no Lightning."
         _output.write(in_others if has_trouble else "There is no Lightning here: nothing to audit.")

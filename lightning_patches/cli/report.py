@@ -17,7 +17,7 @@ import sys
 from typing import Any
 
 import lightning_patches
-from lightning_patches.cli import OK, _output, _settings
+from lightning_patches.cli import OK, _output, _toggle
 from lightning_patches.engine import gate
 from lightning_patches.engine.installed import find_installed
 from lightning_patches.engine.verdicts import by_release, count_fixes
@@ -46,8 +46,8 @@ def run(args: argparse.Namespace) -> int:
 
 def gather() -> dict[str, Any]:
     """What a maintainer asks first, in the order in which it is shown."""
-    setting = _settings.read_toggle()
-    entries = _settings.verdicts(setting)
+    setting = _toggle.read_toggle()
+    entries = _toggle.verdicts(setting)
     packages = {name: version for name in PACKAGES if (version := _version(name))}
     not_applied = [
         f"{entry.patch} in {entry.distribution} {_plain(entry.version)}: {entry.verdict}, {without_paths(entry.reason)}"

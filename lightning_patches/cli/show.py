@@ -17,7 +17,7 @@ import argparse
 import difflib
 from typing import Any
 
-from lightning_patches.cli import OK, UsageError, _lookup, _output, _records, _settings
+from lightning_patches.cli import OK, UsageError, _lookup, _output, _records, _toggle
 from lightning_patches.patch import Patch, Target
 
 HELP = "all about one patch, or what is known of a number"
@@ -89,7 +89,7 @@ def _page(patch: Patch, with_diff: bool) -> str:
         ),
         ("Good to know", [patch.note]),
         ("What it replaces", [_target(target) for target in patch.targets]),
-        ("How to enable it", [_toggle(patch)]),
+        ("How to enable it", [_selects(patch)]),
         ("Here", _here(patch)),
     ]
     blocks = [f"{patch.name}\n{_output.paragraph(patch.title)}"]
@@ -110,7 +110,7 @@ def _drop(patch: Patch) -> str:
     return f"With Lightning {patch.fixed_in} or newer, which has the official fix; there the patch does nothing."
 
 
-def _toggle(patch: Patch) -> str:
+def _selects(patch: Patch) -> str:
     if patch.default:
         return (
             f"In the default set: `import lightning_patches` applies it; LIGHTNING_PATCHES=-{patch.name} leaves it out."
@@ -120,11 +120,11 @@ def _toggle(patch: Patch) -> str:
 
 def _here(patch: Patch) -> list[str]:
     """What becomes of it in this environment, with the LIGHTNING_PATCHES that is set now."""
-    setting = _settings.read_toggle()
+    setting = _toggle.read_toggle()
     if setting.error is not None:
         return [setting.error]
-    found = [entry for entry in _settings.verdicts(setting) if entry.patch == patch.name]
-    return [f"{e.distribution} {e.version}: {_settings.in_words(e.verdict, e.in_short)}" for e in found] or [
+    found = [entry for entry in _toggle.verdicts(setting) if entry.patch == patch.name]
+    return [f"{e.distribution} {e.version}: {_toggle.in_words(e.verdict, e.in_short)}" for e in found] or [
         "There is no Lightning in this environment."
     ]
 

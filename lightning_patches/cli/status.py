@@ -38,7 +38,7 @@ from typing import Any, Optional
 import lightning_patches
 from lightning_patches import patches as catalogue
 from lightning_patches.cli import NOT_APPLIED, OK, USAGE, _figures, _files, _output, _records, autostart
-from lightning_patches.cli._settings import VERDICTS, Toggle, read_toggle, verdicts
+from lightning_patches.cli._toggle import VERDICTS, Toggle, read_toggle, verdicts
 from lightning_patches.doctor import Finding, packages
 from lightning_patches.doctor.facts import Facts
 from lightning_patches.doctor.script import PATCHED, USED, Place, look_through

@@ -38,7 +38,7 @@ import argparse
 import os
 from typing import Optional
 
-from lightning_patches.cli import NOT_APPLIED, OK, UsageError, _lookup, _output, _settings, audit
+from lightning_patches.cli import NOT_APPLIED, OK, UsageError, _lookup, _output, _toggle, audit
 from lightning_patches.cli.diagnose import answer, candidates, read, render, sync
 
 HELP = "find the known bug in a traceback or a log, and what to do about it"
@@ -64,7 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    setting = _settings.read_toggle()
+    setting = _toggle.read_toggle()
     if setting.selection is None:
         raise UsageError(str(setting.error))
     if args.program and args.file:
@@ -94,7 +94,7 @@ def run(args: argparse.Namespace) -> int:
     return (OK if said.ok or named else NOT_APPLIED) if ended is None else ended
 
 
-def _required(requirement: Optional[str], setting: _settings.Toggle) -> Optional[list[tuple[str, str]]]:
+def _required(requirement: Optional[str], setting: _toggle.Toggle) -> Optional[list[tuple[str, str]]]:
     """The release that the command line names, nothing for one that is not known here; ``None`` if it names none."""
     if requirement is None or setting.selection is None:
         return None

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Literal, Optional
 
-from lightning_patches.cli import _output, _settings
+from lightning_patches.cli import _output, _toggle
 from lightning_patches.cli.diagnose import calls, describe, frames, known, script, verdicts
 from lightning_patches.cli.diagnose.facts import Facts
 from lightning_patches.cli.diagnose.frames import Frame
@@ -396,7 +396,7 @@ def _once(matches: list[Match]) -> list[Match]:
     return [match for match in matches if any(match is one for one in found.values())]
 
 
-def judge(matches: list[Match], setting: _settings.Toggle, required: Optional[list[tuple[str, str]]]) -> None:
+def judge(matches: list[Match], setting: _toggle.Toggle, required: Optional[list[tuple[str, str]]]) -> None:
     """Give each match its verdicts: on what the command line names, or what the log tells, or what is installed."""
     assert setting.selection is not None
     for match in matches:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from lightning_patches.cli import _settings
+from lightning_patches.cli import _toggle
 from lightning_patches.cli.diagnose.known import Record
 from lightning_patches.engine import gate
 from lightning_patches.engine.installed import find_installed
@@ -65,7 +65,7 @@ def by_number(record: Record, distribution: str, version: str, selection: Select
     return [OnRelease(distribution, version, "disabled", why, why)]
 
 
-def installed(record: Record, namespaces: set[str], setting: _settings.Toggle) -> list[OnRelease]:
+def installed(record: Record, namespaces: set[str], setting: _toggle.Toggle) -> list[OnRelease]:
     """On what is installed here, by its code; in the namespaces that the log uses, if it tells."""
     assert setting.selection is not None
     if isinstance(record, Patch):
@@ -85,10 +85,10 @@ def installed(record: Record, namespaces: set[str], setting: _settings.Toggle) -
 _known: dict[tuple[object, ...], list[Entry]] = {}
 
 
-def _entries(setting: _settings.Toggle) -> list[Entry]:
+def _entries(setting: _toggle.Toggle) -> list[Entry]:
     """The verdicts on all patches, which take a while: once for a state of what is installed."""
     key = (setting, *((one.distribution, one.version, *one.packages.values()) for one in find_installed()))
     if key not in _known:
         _known.clear()
-        _known[key] = list(_settings.verdicts(setting))
+        _known[key] = list(_toggle.verdicts(setting))
     return _known[key]
