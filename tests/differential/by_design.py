@@ -3,6 +3,8 @@
 The record of the patch (`changes_results`) says it in words.
 """
 
+from lightning_patches.patches import all_patches
+
 NUMBERS = r"state |logged |saw (?!raised)|call \w+\.(log_metrics|log_dict|log|step|save_checkpoint|training_step)\("
 """Where other numbers show: weights, metrics, arguments."""
 
@@ -38,10 +40,7 @@ ONLY: dict[str, str] = {
     "fabric-mark-forward-method": r"saw names \d = ",
     "sigterm-at-batch-boundary": r"call (object of )?LightningEnvironment\.\w+\(",
     "trusted-checkpoint-load": r"warning LightningPatchesWarning \S+ holds objects that torch does not load by default",
-    "warn-clipping-of-scaled-gradients": r"warning LightningPatchesWarning Set LIGHTNING_PATCHES=default,clipping-of-",
-    "warn-mid-epoch-resume": r"warning LightningPatchesWarning This training is resumed from a checkpoint",
-    "warn-removed-hooks": r"warning LightningPatchesWarning ",
-    "warn-unfrozen-after-ddp": r"warning LightningPatchesWarning Set LIGHTNING_PATCHES=default,ddp-with-unfrozen",
+    **{patch.name: r"warning LightningPatchesWarning " for patch in all_patches() if patch.warns},
 }
 """All lines that differ."""
 
