@@ -20,7 +20,6 @@ PROOFS = (
         ends_with("KeyError: 'layer.weight'"),
         since="2.3.0",
         simulated_cuda=True,
-        one_card=True,
         right=sees(lambda seen: seen["groups"] == [[0, 1]] and len(seen["momentum"]) == 2),
     ),
 )
