@@ -561,7 +561,8 @@ def advice(one: Audited) -> str:
         steps.append(f"move to {one.distribution}=={move_to} or newer, for {names}")
     covered = sum(bug.covered for bug in one.counted)
     if covered and not one.has_patches:
-        steps.append(f"add `import lightning_patches` above every import of Lightning, for {covered} others")
+        which = f"the other {covered}" if unmended else f"{covered} of them"
+        steps.append(f"add `import lightning_patches` above every import of Lightning, for {which}")
     left_out = sum(bug.left_out for bug in one.bugs)
     if left_out:
         steps.append(f"change {toggle.VARIABLE}, which leaves out {left_out} patches that are on by default")
