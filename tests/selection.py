@@ -12,7 +12,13 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 TESTS = ROOT / "tests"
 PATCHES = ROOT / "lightning_patches" / "patches"
-SOON = ("unit/", "conformance/test_records.py", "equivalence/test_boundaries.py", "equivalence/test_diffs.py")
+SOON = (
+    "unit/",
+    "conformance/test_records.py",
+    "equivalence/test_boundaries.py",
+    "equivalence/test_diffs.py",
+    "equivalence/test_scripts.py",
+)
 """Below ``tests``: what every run without arguments has, but for what is marked as slow, and most of the boundaries."""
 
 
