@@ -109,6 +109,11 @@ def warn_once(key: str, message: str, all_ranks: bool = False, stacklevel: int =
             say(message)
 
 
+def was_said(key: str) -> bool:
+    """Whether this process has said what belongs to a key: for a message that takes time to make."""
+    return key in _said
+
+
 def report_misuse(key: str, message: str) -> None:
     """Something is wrong in the user's program that no patch can mend: a warning once, an error under ``strict``.
 

@@ -15,9 +15,10 @@ _MENDS = "clipping-of-scaled-gradients"
 
 def _clip_gradients(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def clip_gradients(self: Any, optimizer: Any, clip_val: Any = 0.0, *args: Any, **kwargs: Any) -> None:
-        if clip_val > 0 and are_scaled(self.scaler, optimizer) and _MENDS not in names_in(type(self).clip_gradients):
-            notices.warn_once(
-                "clipping-of-scaled-gradients",
+        is_known = notices.was_said(_MENDS) or _MENDS in names_in(type(self).clip_gradients)
+        if not is_known and clip_val > 0 and are_scaled(self.scaler, optimizer):
+            notices.warn_once(  # once, since to ask for the scale is to wait for the GPU
+                _MENDS,
                 f"Set LIGHTNING_PATCHES=default,{_MENDS}, or unscale, step and update by the scaler by hand "
                 f"(unless you make up for the scale yourself): the gradients that self.clip_gradients clips to "
                 f"{clip_val} are still scaled by {self.scaler.get_scale():g}, and steps are that much too small.",

@@ -14,7 +14,12 @@ plugins = scenario.pytorch("plugins.precision.amp")
 # optimizer's step, and by hand once a batch: with two optimizers its scale is one that stays.
 SCALER = torch.amp.GradScaler("cpu", init_scale=1024.0 if KIND == "two" else 65536.0, growth_interval=20)
 CLIPPED = {"gradient_clip_val": 0.01, "gradient_clip_algorithm": "value" if KIND == "value" else "norm"}
-STEPS = []
+STEPS, SCALES = [], []
+
+
+def counted(ask=SCALER.get_scale):
+    SCALES.append(ask())
+    return SCALES[-1]
 
 
 class Model(scenario.pytorch("demos.boring_classes").BoringModel):
@@ -71,8 +76,9 @@ if __name__ == "__main__":
         plugins=[plugin("16-mixed", "cpu", scaler=SCALER)],
         **(CLIPPED if KIND == "automatic" else {}),
     )
+    SCALER.get_scale = counted
     model = Model()
     before = [layer.weight.sum().item() for layer in (model.layer, model.other)]
     with scenario.observing_warnings():
         trainer.fit(model)
-    scenario.observe(weights=STEPS, moved=abs(STEPS[-1][0] - before[0]) > 1e-3)
+    scenario.observe(asked=len(SCALES), weights=STEPS, moved=abs(STEPS[-1][0] - before[0]) > 1e-3)

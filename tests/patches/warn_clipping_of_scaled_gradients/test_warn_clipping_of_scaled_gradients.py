@@ -6,24 +6,25 @@ from tests.support.arms import Arm, run
 
 
 def seen(version, case, shim=True, toggle=None):
-    result = run("warn_clipping_of_scaled_gradients", Arm("pytorch-lightning", version, shim), case, toggle=toggle)
+    result = run("clipping_of_scaled_gradients", Arm("pytorch-lightning", version, shim), case, toggle=toggle)
     assert result.ok, result
     found = result.observations[0]
-    return found["weight"], found["warnings"]
+    return found, found["warnings"]
 
 
 @pytest.mark.parametrize("version", ["2.0.0", "2.6.6"])
 def test_says_that_the_gradients_are_scaled_and_changes_nothing(version):
-    stock, _ = seen(version, "", shim=False)
-    weights, (warning,) = seen(version, "")
-    assert weights == stock
+    stock, _ = seen(version, "two", shim=False)
+    shim, (warning,) = seen(version, "two")
+    assert shim["weights"] == stock["weights"]
+    assert shim["asked"] == stock["asked"] + 1, "each time waits for the GPU"
     assert "clips to 0.01 are still scaled by 1024, and" in warning
 
 
-@pytest.mark.parametrize("case", ["unscaled", "automatic"])
+@pytest.mark.parametrize("case", ["two-by-hand", "norm-by-hand", "automatic"])
 def test_is_silent_where_gradients_are_unscaled(case):
     assert seen("2.6.6", case)[1] == []
 
 
 def test_is_silent_with_the_patch_that_mends_it():
-    assert seen("2.6.6", "", toggle="default,clipping-of-scaled-gradients")[1] == []
+    assert seen("2.6.6", "two", toggle="default,clipping-of-scaled-gradients")[1] == []
