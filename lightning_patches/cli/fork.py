@@ -20,11 +20,11 @@ import importlib.util
 import subprocess
 import sys
 import tempfile
-from importlib import metadata
 from pathlib import Path
 from typing import Optional
 
 from lightning_patches.cli import OK, UsageError, _output, _records
+from lightning_patches.engine.installed import find_installed
 from lightning_patches.fork import diffs, wheel
 
 HELP = "build a wheel of Lightning with the patches in it"
@@ -98,10 +98,5 @@ def _official(release: str, directory: Path) -> Path:
 
 def _installed() -> str:
     """The distribution that is installed here; ``lightning`` if both are, or none."""
-    for distribution in wheel.DISTRIBUTIONS:
-        try:
-            metadata.version(distribution)
-            return distribution
-        except metadata.PackageNotFoundError:
-            pass
-    return wheel.DISTRIBUTIONS[0]
+    installed = {one.distribution for one in find_installed()}
+    return next((name for name in wheel.DISTRIBUTIONS if name in installed), wheel.DISTRIBUTIONS[0])
