@@ -4,8 +4,7 @@ A patch is judged by the first case that states it (``PROOFS`` in ``tests/patche
 Without the bug, stock must end well, and observe what the fixed release observes with the same torch (or the
 recommended usage on the same release), as far as that can be run there.
 
-An environment lies below the tests' cache, and is removed when its runs are done: a torch of the registry brings up to
-6 GB of CUDA libraries, which also run on a CPU.
+An environment lies below the tests' cache, and is removed when its runs are done.
 """
 
 from __future__ import annotations
@@ -95,8 +94,12 @@ def directory_of(stack: Stack) -> Path:
     return _releases.cache_dir() / "stacks" / f"torch-{stack.torch}"
 
 
-def made(stack: Stack) -> str:
+def made(stack: Stack, torch_index: str) -> str:
     """The Python of an environment that has been made for it.
+
+    Args:
+        stack: which.
+        torch_index: package index to take torch from.
 
     Raises:
         NoStackError: with the reason.
@@ -113,6 +116,7 @@ def made(stack: Stack) -> str:
     needed = [name for name in NEEDED if name not in pinned]
     for command in (
         [base, "-m", "venv", str(directory)],
+        [*pip, torch, "--index-url", torch_index],
         [*pip, torch, *stack.beside],
         [*pip, torch, *stack.beside, *needed],
         [*pip, "--no-deps", "--no-build-isolation", "--editable", str(ROOT)],

@@ -4,6 +4,7 @@ import argparse
 import os
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -44,36 +45,41 @@ def test_the_demo_shows_five_bugs_and_that_they_are_gone():
     assert done.stdout.splitlines()[-1] == "5 bugs shown, 5 gone", done.stdout
 
 
-def options(**given):
-    return argparse.Namespace(
-        **{"patches": [], "jobs": 1, "upstream": None, "libraries": None, "gpu_results": None, **given}
-    )
-
-
 REPORT = """<testsuites><testsuite><properties><property name="card" value="A card"/></properties>
-<testcase name="test_the_arms_agree[a:x lightning 2.2.5 affected]"><properties>
-<property name="patch" value="align-devices"/></properties></testcase>
-<testcase name="test_the_arms_agree[a:y lightning 2.2.5 affected]"><properties>
-<property name="patch" value="align-devices"/></properties><failure message="stock does not
+<testcase name="test_the_arms_agree[align-devices:x lightning 2.2.5 affected]"/>
+<testcase name="test_the_arms_agree[align-devices:y lightning 2.2.5 affected]"><failure message="stock does not
 show it"/></testcase>
-<testcase name="test_the_default_set_cures_it_too[a]"><properties><property name="patch" value="align-devices"/>
-</properties></testcase>
+<testcase name="test_the_default_set_cures_it_too[align-devices]"/>
 <testcase name="test_old"><skipped message="no Python with an old torch"/></testcase>
 </testsuite></testsuites>"""
+
+
+def proven(prove, name, **given):
+    """What came of a part of ``scripts/prove``."""
+    part, usual = prove.Part(name), {"patches": [], "jobs": 1, "minutes": 1, "until": time.time() + 60}
+    not_asked_for = dict.fromkeys(("upstream", "libraries", "gpu_results", "torch_index"))
+    prove.attempt(part, argparse.Namespace(**{**usual, **not_asked_for, **given}))
+    return part
 
 
 def test_the_proof_of_a_release_has_a_row_a_patch_and_every_exception(monkeypatch, tmp_path):
     prove = load("prove")
     (tmp_path / "report.xml").write_text(REPORT)
-    monkeypatch.setattr(prove, "run_pytest", lambda arguments: prove.read_report(tmp_path / "report.xml"))
-    part = prove.boundaries(options())
-    assert part.total == "2 passed, 1 failed, 1 skipped"
-    page = prove.page("0.2.0", "abc", [part, prove.upstream(options()), prove.Part("gpu", not_run=["no card"])])
+
+    def run_pytest(part, arguments, until):
+        tests, _ = prove.read_report(tmp_path / "report.xml")
+        prove.tell(part, tests, {})
+        return tests
+
+    monkeypatch.setattr(prove, "run_pytest", run_pytest)
+    parts = [proven(prove, name) for name in ("boundaries", "upstream", "stacks")]
+    assert parts[0].total == "2 passed, 1 failed, 1 skipped"
+    page = prove.page("0.2.0", "abc", [*parts, prove.Part("gpu", not_run=["no card"])])
     for line in (
         "| boundaries | 2 passed, 1 failed, 1 skipped | 0 |",
         "| upstream | not run: no repository was given (--upstream) | 0 |",
         "| gpu | not run: no card | 0 |",
-        "- boundaries: test_the_arms_agree[a:y lightning 2.2.5 affected]: stock does not show it",
+        "- boundaries: test_the_arms_agree[align-devices:y lightning 2.2.5 affected]: stock does not show it",
         "- boundaries: 1 tests: no Python with an old torch",
         "| align-devices | 2.0.0 to 2.6.6 | 1 of 2 | 1 of 1 |",
     ):
@@ -92,20 +98,28 @@ def test_the_proof_of_a_release_is_never_longer_than_it_may_be():
 
 
 def test_what_was_seen_on_a_card_is_brought_along(tmp_path):
-    prove = load("prove")
     (tmp_path / "gpu.xml").write_text(REPORT)
-    part = prove.gpu(options(gpu_results=tmp_path / "gpu.xml"))
+    part = proven(load("prove"), "gpu", gpu_results=tmp_path / "gpu.xml")
     assert (part.total, part.notes) == ("2 passed, 1 failed, 1 skipped", ["card A card"])
     assert len(part.wrong) == 1
 
 
-def test_what_the_differential_test_finds_is_told(monkeypatch, tmp_path):
+@pytest.fixture
+def checkout(monkeypatch, tmp_path):
+    """``scripts/prove`` of a checkout in which nothing but a ``tests`` folder is."""
     prove = load("prove")
     monkeypatch.setattr(prove, "ROOT", tmp_path)
-    given = options(seeds=(0, 3))
-    assert prove.differential(given).not_run == ["there is no tests/differential"]
+    monkeypatch.setattr(prove._environment, "enter", lambda: None)
+    monkeypatch.setattr(prove, "commit_of_tree", lambda: ("abc", True))
+    (tmp_path / "upstream").mkdir()
+    (tmp_path / "tests" / "compiled").mkdir(parents=True)
+    (tmp_path / "tests" / "conftest.py").write_text("def pytest_addoption(parser): parser.addoption('--until')\n")
+    return prove
+
+
+def test_what_the_differential_test_finds_is_told(monkeypatch, checkout, tmp_path):
     package = tmp_path / "tests" / "differential"
-    package.mkdir(parents=True)
+    package.mkdir()
     for path in (package.parent / "__init__.py", package / "__init__.py"):
         path.touch()
     (package / "__main__.py").write_text(
@@ -114,10 +128,70 @@ def test_what_the_differential_test_finds_is_told(monkeypatch, tmp_path):
         "open(sys.argv[-1], 'w').write(table + '\\n- `gan`: no patch alone\\n  - stock: `1`\\n')\n"
         "sys.exit(1)"
     )
-    monkeypatch.setattr(prove, "RELEASES", ("2.2.5",))
-    part = prove.differential(given)
+    monkeypatch.setattr(checkout, "RELEASES", ("2.2.5",))
+    part = proven(checkout, "differential", seeds=(0, 3))
     assert part.total == "seeds 0 to 2; release 2.2.5, programs 3, findings 1"
     assert part.wrong == ["2.2.5: `gan`: no patch alone"]
+
+
+def test_a_test_that_fails_is_run_once_more_alone(checkout, tmp_path):
+    (tmp_path / "tests" / "compiled" / "test_some.py").write_text(
+        "from pathlib import Path\n"
+        "def test_right(): pass\n"
+        "def test_wrong(): assert 1 == 2\n"
+        "def test_unsteady():\n"
+        "    before = Path(__file__).with_name('before')\n"
+        "    seen = before.exists()\n"
+        "    before.touch()\n"
+        "    assert seen\n"
+    )
+    part = proven(checkout, "compiled")
+    assert part.total == "2 passed, 1 failed"
+    assert part.notes == ["test_unsteady failed among other tests, and passed alone"]
+    assert [line.partition(":")[0] for line in part.wrong] == ["test_wrong"]
+
+
+def test_a_run_of_tests_that_dies_is_not_right(checkout, tmp_path):
+    test = tmp_path / "tests" / "compiled" / "test_some.py"
+    test.write_text("import os\ndef test_killed(): os._exit(3)\n")
+    assert any("crashed" in line for line in proven(checkout, "compiled").wrong)
+    test.write_text("import os, signal\nos.kill(os.getppid(), signal.SIGKILL)\n")
+    assert proven(checkout, "compiled").wrong == ["pytest ended with status -9 after 0 tests", "no test ran"]
+
+
+@pytest.mark.parametrize("error", [ValueError("no disk"), KeyboardInterrupt()], ids=["error", "interrupt"])
+def test_a_part_that_ends_in_an_error_costs_no_other_its_result(monkeypatch, checkout, tmp_path, error):
+    def dies(part, options):
+        part.notes.append("half of it was right")
+        raise error
+
+    def passes(part, options):
+        part.total = "3 passed"
+
+    monkeypatch.setattr(checkout, "PARTS", {"first": passes, "second": dies, "third": passes})
+    monkeypatch.setattr(checkout.signal, "signal", lambda *_: None)
+    monkeypatch.setattr(sys, "argv", ["prove"])
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    if isinstance(error, Exception):
+        assert checkout.main() == 1
+    else:
+        with pytest.raises(KeyboardInterrupt):
+            checkout.main()
+    (path,) = (tmp_path / "upstream" / "proof").iterdir()
+    page = path.read_text()
+    for line in (
+        "| first | 3 passed | 0 |",
+        "| second | not finished | 0 |",
+        "- second: half of it was right",
+        f"- second: it ended in {type(error).__name__}: {error}".rstrip(),
+        "| third | 3 passed | 0 |" if isinstance(error, Exception) else "| third | not run: the run ended before | 0 |",
+    ):
+        assert line in page.splitlines(), page
+
+
+def test_what_has_no_time_left_is_said_and_not_run(checkout):
+    part = proven(checkout, "compiled", minutes=90, until=time.time() - 1)
+    assert part.summary == "not run: 90 minutes were over (--minutes)"
 
 
 def test_fixes_that_upstream_did_not_call_so_are_found(tmp_path):
