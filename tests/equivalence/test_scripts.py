@@ -50,7 +50,8 @@ REPORT = """<testsuites><testsuite><properties><property name="card" value="A ca
 <testcase name="test_the_arms_agree[align-devices:y lightning 2.2.5 affected]"><failure message="stock does not
 show it"/></testcase>
 <testcase name="test_the_default_set_cures_it_too[align-devices]"/>
-<testcase name="test_the_arms_agree[align-devices:z lightning 2.2.5 affected]"><skipped message="no Python with an old torch"/></testcase>
+<testcase name="test_the_arms_agree[align-devices:z lightning 2.2.5 affected]">
+<skipped message="no Python with an old torch"/></testcase>
 </testsuite></testsuites>"""
 
 
