@@ -118,6 +118,19 @@ def unpacked(distribution: str, version: str) -> Path:
     return target
 
 
+def beside(name: str, *pinned: str) -> Path:
+    """A directory to put on the path that holds these packages, without their dependencies; installed once."""
+    target = cache_dir() / "beside" / name
+    with locked_directory(target.parent):
+        if not target.exists():
+            with tempfile.TemporaryDirectory(dir=target.parent) as temporary:
+                made = Path(temporary, "made")
+                options = ["--quiet", "--disable-pip-version-check", "--no-deps", "--target", str(made)]
+                subprocess.run([sys.executable, "-m", "pip", "install", *options, *pinned], check=True)
+                made.rename(target)
+    return target
+
+
 def unpack(wheel_path: Path, target: Path) -> None:
     """Unzip a pure wheel, all or nothing."""
     temporary = Path(tempfile.mkdtemp(dir=target.parent))

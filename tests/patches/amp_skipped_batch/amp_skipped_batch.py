@@ -5,16 +5,18 @@ Cases: ``first`` (from the first batch on), ``row`` (two in a row), ``none_skipp
 
 import _scenario as scenario
 import torch
+from _model import Linear
 from torch.utils.data import DataLoader
 
 pl = scenario.pytorch()
 SKIPPED = {"first": (0, 1), "row": (1, 2), "none_skipped": ()}[scenario.CASE]
 
 
-class Model(pl.LightningModule):
+class Model(Linear):
+    features = 4
+
     def __init__(self):
         super().__init__()
-        self.layer = torch.nn.Linear(4, 1)
         self.before_step = []
 
     def training_step(self, batch, batch_idx):
@@ -22,9 +24,6 @@ class Model(pl.LightningModule):
 
     def on_before_optimizer_step(self, optimizer):
         self.before_step.append(self.layer.weight.grad is not None)
-
-    def configure_optimizers(self):
-        return torch.optim.SGD(self.parameters(), lr=0.1)
 
 
 if __name__ == "__main__":

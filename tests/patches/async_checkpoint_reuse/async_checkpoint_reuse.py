@@ -7,24 +7,18 @@ import os
 
 import _scenario as scenario
 import torch
+from _model import Linear
 from torch.utils.data import DataLoader, TensorDataset
 
 pl = scenario.pytorch()
 
 
-class Model(pl.LightningModule):
-    def __init__(self):
-        super().__init__()
-        self.layer = torch.nn.Linear(2, 1)
-
+class Model(Linear):
     def training_step(self, batch, batch_idx):
         return self.layer(batch[0]).pow(2).mean()
 
     def validation_step(self, batch, batch_idx):
         self.layer(batch[0])
-
-    def configure_optimizers(self):
-        return torch.optim.SGD(self.parameters(), lr=0.1)
 
 
 if __name__ == "__main__":

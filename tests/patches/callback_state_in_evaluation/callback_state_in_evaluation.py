@@ -9,29 +9,21 @@ from pathlib import Path
 
 import _scenario as scenario
 import torch
+from _model import Linear
 from torch.utils.data import DataLoader
 
-pl = scenario.pytorch()
 callbacks = scenario.pytorch("callbacks")
 OUT = Path(os.environ.get("SCENARIO_OUT", "."))
 CASE = scenario.CASE
 
 
-class Model(pl.LightningModule):
-    def __init__(self):
-        super().__init__()
-        self.layer = torch.nn.Linear(1, 1)
-
-    def training_step(self, batch, batch_idx):
-        return self.layer(batch).sum()
+class Model(Linear):
+    features = 1
 
     def validation_step(self, batch, batch_idx):
         pass
 
     test_step = predict_step = validation_step
-
-    def configure_optimizers(self):
-        return torch.optim.SGD(self.parameters(), lr=0.1)
 
 
 class Calibration(callbacks.Callback):

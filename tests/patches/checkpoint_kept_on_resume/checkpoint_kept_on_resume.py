@@ -10,6 +10,7 @@ from pathlib import Path
 
 import _scenario as scenario
 import torch
+from _model import Linear
 from torch.utils.data import DataLoader
 
 pl = scenario.pytorch()
@@ -17,17 +18,10 @@ ModelCheckpoint = scenario.pytorch("callbacks").ModelCheckpoint
 OUT = Path(os.environ.get("SCENARIO_OUT", "."))
 
 
-class Model(pl.LightningModule):
-    def __init__(self):
-        super().__init__()
-        self.layer = torch.nn.Linear(2, 1)
-
+class Model(Linear):
     def training_step(self, batch, batch_idx):
         self.log("score", float(self.current_epoch))
         return self.layer(batch).sum()
-
-    def configure_optimizers(self):
-        return torch.optim.SGD(self.parameters(), lr=0.1)
 
 
 def fit(directory, epochs, resume=None, monitor=None):

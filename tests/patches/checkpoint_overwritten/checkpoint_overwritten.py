@@ -8,23 +8,19 @@ from pathlib import Path
 
 import _scenario as scenario
 import torch
+from _model import Linear
 from torch.utils.data import DataLoader
 
 pl = scenario.pytorch()
 CASE = scenario.CASE
 
 
-class Model(pl.LightningModule):
-    def __init__(self):
-        super().__init__()
-        self.layer = torch.nn.Linear(1, 1)
+class Model(Linear):
+    features = 1
 
     def training_step(self, batch, batch_idx):
         self.log("falling", -float(self.global_step))
         return self.layer(batch).sum()
-
-    def configure_optimizers(self):
-        return torch.optim.SGD(self.parameters(), lr=0.1)
 
 
 class Names(pl.Callback):

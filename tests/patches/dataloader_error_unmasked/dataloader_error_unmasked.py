@@ -8,6 +8,7 @@ import threading
 
 import _scenario as scenario
 import torch
+from _model import Linear
 from torch.utils.data import DataLoader, Dataset
 
 pl = scenario.pytorch()
@@ -40,19 +41,14 @@ class NoServerSized(NoServer):
         return 4
 
 
-class Model(pl.LightningModule):
-    def __init__(self):
-        super().__init__()
-        self.layer = torch.nn.Linear(1, 1)
+class Model(Linear):
+    features = 1
 
     def training_step(self, batch, batch_idx):
         return self.layer(batch).pow(2).mean()
 
     def validation_step(self, batch, batch_idx):
         return self.layer(batch).pow(2).mean()
-
-    def configure_optimizers(self):
-        return torch.optim.SGD(self.parameters(), lr=0.1)
 
 
 class Fetching(Model):

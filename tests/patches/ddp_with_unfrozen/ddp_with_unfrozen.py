@@ -1,8 +1,8 @@
 """Issue 20340: a backbone that is unfrozen after the start, in a job of two ranks under DDP.
 
 Cases: ``hand`` (within an epoch), ``accumulated`` (so, between two batches that make one step), ``normed`` (so, with
-batch norm in the backbone), ``callback`` (BackboneFinetuning); with ``-lr`` after it the backbone is never frozen, and
-has a learning rate of 0 at first.
+batch norm in the backbone), ``one`` (so, in one rank), ``untrained`` (so, and in no optimizer), ``callback``
+(BackboneFinetuning); with ``-lr`` after it the backbone is never frozen, and has a learning rate of 0 at first.
 """
 
 import _scenario as scenario
@@ -28,11 +28,12 @@ class Model(pl.LightningModule):
     def on_train_batch_start(self, batch, batch_idx):
         if CASE != "callback" and (self.current_epoch, batch_idx) == (1, 1):
             self.backbone.requires_grad_(True)
-            self.optimizers().param_groups[1]["lr"] = 0.1
+            for group in self.optimizers().param_groups:
+                group["lr"] = 0.1
 
     def configure_optimizers(self):
         groups = [{"params": self.head.parameters()}]
-        if CASE != "callback":
+        if CASE not in ("callback", "untrained"):
             groups.append({"params": self.backbone.parameters(), "lr": 0.0})
         return torch.optim.SGD(groups, lr=0.1)
 
@@ -43,7 +44,7 @@ if __name__ == "__main__":
     callbacks = scenario.pytorch("callbacks")
     trainer = scenario.trainer(
         accelerator="cpu",
-        devices=2,
+        devices=1 if CASE == "one" else 2,
         strategy="ddp",
         max_epochs=3,
         accumulate_grad_batches=2 if CASE == "accumulated" else 1,

@@ -10,19 +10,14 @@ from pathlib import Path
 
 import _scenario as scenario
 import torch
+from _model import Linear
 from torch.utils.data import DataLoader
 
-pl = scenario.pytorch()
 CASE = scenario.CASE
 
 
-class Model(pl.LightningModule):
-    def __init__(self):
-        super().__init__()
-        self.layer = torch.nn.Linear(1, 1)
-
-    def training_step(self, batch, batch_idx):
-        return self.layer(batch).sum()
+class Model(Linear):
+    features = 1
 
     def look(self, *_):
         scenario.observe(epoch=self.trainer.current_epoch, step=self.trainer.global_step)
@@ -37,9 +32,6 @@ class Model(pl.LightningModule):
 
     def predict_step(self, batch, batch_idx):
         pass
-
-    def configure_optimizers(self):
-        return torch.optim.SGD(self.parameters(), lr=0.1)
 
 
 def new_trainer():

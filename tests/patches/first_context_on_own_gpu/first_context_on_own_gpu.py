@@ -5,6 +5,7 @@ Cases: ``trainer``, ``fabric``.
 
 import _scenario as scenario
 import torch
+from _model import Linear
 from torch.utils.data import DataLoader, TensorDataset
 
 LightningEnvironment = scenario.fabric("plugins.environments").LightningEnvironment
@@ -23,18 +24,9 @@ class Observing(LightningEnvironment):
 
 
 def with_trainer():
-    pl = scenario.pytorch()
-
-    class Model(pl.LightningModule):
-        def __init__(self):
-            super().__init__()
-            self.layer = torch.nn.Linear(2, 1)
-
+    class Model(Linear):
         def training_step(self, batch, batch_idx):
             return self.layer(batch[0]).sum()
-
-        def configure_optimizers(self):
-            return torch.optim.SGD(self.parameters(), lr=0.1)
 
     trainer = scenario.trainer(accelerator="gpu", devices=2, strategy="ddp", max_epochs=1, plugins=[Observing()])
     trainer.fit(Model(), DataLoader(TensorDataset(torch.ones(8, 2))))

@@ -6,6 +6,7 @@ Cases: ``cpu``, ``gpu`` (needs a CUDA device, simulated or real).
 import _scenario as scenario
 import torch
 import torchmetrics
+from _model import Linear
 from torch.overrides import TorchFunctionMode
 from torch.utils.data import DataLoader, TensorDataset
 
@@ -22,10 +23,11 @@ class CountMoves(TorchFunctionMode):
         return func(*args, **(kwargs or {}))
 
 
-class Model(pl.LightningModule):
+class Model(Linear):
+    features = 1
+
     def __init__(self):
         super().__init__()
-        self.layer = torch.nn.Linear(1, 1)
         self.average = torchmetrics.MeanMetric()
         self.moves = []
 
@@ -40,9 +42,6 @@ class Model(pl.LightningModule):
         if batch_idx > 0:  # the first step of an epoch registers, resets or fetches the metrics
             self.moves.append(count.moves)
         return loss
-
-    def configure_optimizers(self):
-        return torch.optim.SGD(self.parameters(), lr=0.1)
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ import warnings
 import _scenario as scenario
 import torch
 import torchmetrics
+from _model import Linear
 from torch.utils.data import DataLoader, TensorDataset
 
 pl = scenario.pytorch()
@@ -25,10 +26,9 @@ class Tensor(torch.Tensor):
     pass
 
 
-class Model(pl.LightningModule):
+class Model(Linear):
     def __init__(self):
         super().__init__()
-        self.layer = torch.nn.Linear(2, 1)
         self.metric = torchmetrics.MeanMetric()
 
     def training_step(self, batch, batch_idx):
@@ -62,9 +62,6 @@ class Model(pl.LightningModule):
     def on_fit_start(self):
         if case == "hook":
             self.log("loss", torch.ones(()))
-
-    def configure_optimizers(self):
-        return torch.optim.SGD(self.parameters(), lr=0.1)
 
 
 class Iterator(Model):

@@ -6,15 +6,14 @@ Cases: ``default`` (torch.set_default_dtype), ``precision`` (precision="bf16-tru
 
 import _scenario as scenario
 import torch
+from _model import Linear
 from torch.utils.data import DataLoader
 
 pl = scenario.pytorch()
 
 
-class Model(pl.LightningModule):
-    def __init__(self):
-        super().__init__()
-        self.layer = torch.nn.Linear(1, 1)
+class Model(Linear):
+    features = 1
 
     def training_step(self, batch, batch_idx):
         self.log("float", 0.123456, batch_size=1)
@@ -22,9 +21,6 @@ class Model(pl.LightningModule):
         self.log(value=True, name="flag", batch_size=1)
         self.log_dict({"in_dict": 3.14159}, on_step=False, on_epoch=True, batch_size=1)
         return self.layer(batch).mean()
-
-    def configure_optimizers(self):
-        return torch.optim.SGD(self.parameters(), lr=0.1)
 
 
 class Logger(scenario.fabric().loggers.Logger):

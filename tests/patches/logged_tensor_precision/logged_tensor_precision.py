@@ -5,15 +5,14 @@ Cases: ``tensor`` (a bfloat16 tensor is logged), ``default`` (bfloat16 is torch'
 
 import _scenario as scenario
 import torch
+from _model import Linear
 from torch.utils.data import DataLoader
 
 pl = scenario.pytorch()
 
 
-class Model(pl.LightningModule):
-    def __init__(self):
-        super().__init__()
-        self.layer = torch.nn.Linear(1, 1)
+class Model(Linear):
+    features = 1
 
     def training_step(self, batch, batch_idx):
         for _ in range(128):
@@ -24,9 +23,6 @@ class Model(pl.LightningModule):
         if scenario.CASE == "default":
             self.log("integer", torch.tensor(1001), on_epoch=True, batch_size=1)
         return self.layer(batch).mean()
-
-    def configure_optimizers(self):
-        return torch.optim.SGD(self.parameters(), lr=0.1)
 
 
 if __name__ == "__main__":

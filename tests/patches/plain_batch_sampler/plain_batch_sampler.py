@@ -9,6 +9,7 @@ and the batch size.
 
 import _scenario as scenario
 import torch
+from _model import Linear
 from torch.utils.data import BatchSampler, DataLoader, DistributedSampler, SequentialSampler, WeightedRandomSampler
 
 KIND, _, REST = scenario.CASE.partition(", ")
@@ -32,18 +33,16 @@ def loader():
 def fit():
     pl = scenario.pytorch()
 
-    class Model(pl.LightningModule):
+    class Model(Linear):
+        features = 1
+
         def __init__(self):
             super().__init__()
-            self.layer = torch.nn.Linear(1, 1)
             self.seen = []
 
         def training_step(self, batch, batch_idx):
             self.seen.append([int(item) for item in batch.flatten()])
             return self.layer(batch).sum()
-
-        def configure_optimizers(self):
-            return torch.optim.SGD(self.parameters(), lr=0.1)
 
     class ModelWithLoader(Model):
         def train_dataloader(self):

@@ -16,6 +16,7 @@ from datetime import timedelta
 
 import _scenario as scenario
 import torch
+from _model import Linear
 from torch.utils.data import DataLoader, TensorDataset
 
 TIMEOUT, WORK = 4, 14  # torch waits up to 2.7 times the timeout for the rank that opens the store
@@ -32,16 +33,9 @@ def with_trainer():
         time.sleep(seconds)
         work_done.append(owner)
 
-    class Model(pl.LightningModule):
-        def __init__(self):
-            super().__init__()
-            self.layer = torch.nn.Linear(2, 1)
-
+    class Model(Linear):
         def training_step(self, batch, batch_idx):
             return self.layer(batch[0]).sum()
-
-        def configure_optimizers(self):
-            return torch.optim.SGD(self.parameters(), lr=0.1)
 
     class Working(Model):
         def prepare_data(self):

@@ -5,6 +5,7 @@ Cases: ``trainer``, ``fabric``, ``swapped`` (a Trainer whose first rank has the 
 
 import _scenario as scenario
 import torch
+from _model import Linear
 from torch.utils.data import DataLoader, TensorDataset
 
 
@@ -14,18 +15,9 @@ def bound_device():
 
 
 def with_trainer():
-    pl = scenario.pytorch()
-
-    class Model(pl.LightningModule):
-        def __init__(self):
-            super().__init__()
-            self.layer = torch.nn.Linear(2, 1)
-
+    class Model(Linear):
         def training_step(self, batch, batch_idx):
             return self.layer(batch[0]).sum()
-
-        def configure_optimizers(self):
-            return torch.optim.SGD(self.parameters(), lr=0.1)
 
     options = {"accelerator": "gpu", "devices": [1, 0] if scenario.CASE == "swapped" else 2}
     if scenario.CASE == "cpu":

@@ -7,9 +7,9 @@ only the program's CheckpointIO knows. The file system is fsspec's in memory.
 import _scenario as scenario
 import fsspec
 import torch
+from _model import Linear
 from torch.utils.data import DataLoader
 
-pl = scenario.pytorch()
 ModelCheckpoint = scenario.pytorch("callbacks").ModelCheckpoint
 
 
@@ -18,17 +18,10 @@ class Registry(scenario.fabric("plugins").TorchCheckpointIO):
         return super().load_checkpoint(str(path).replace("models://", "memory://"), *args, **kwargs)
 
 
-class Model(pl.LightningModule):
-    def __init__(self):
-        super().__init__()
-        self.layer = torch.nn.Linear(2, 1)
-
+class Model(Linear):
     def training_step(self, batch, batch_idx):
         self.log("score", float(self.current_epoch))
         return self.layer(batch).sum()
-
-    def configure_optimizers(self):
-        return torch.optim.SGD(self.parameters(), lr=0.1)
 
 
 def fit(directory, epochs, resume=None, monitor=None):

@@ -7,6 +7,7 @@ import os
 
 import _scenario as scenario
 import torch
+from _model import Linear
 from torch.utils.data import DataLoader, IterableDataset
 
 pl = scenario.pytorch()
@@ -17,10 +18,11 @@ class Stream(IterableDataset):
         return iter(torch.ones(3, 1))
 
 
-class Model(pl.LightningModule):
+class Model(Linear):
+    features = 1
+
     def __init__(self):
         super().__init__()
-        self.layer = torch.nn.Linear(1, 1)
         self.events = []
 
     def training_step(self, batch, batch_idx):
@@ -29,9 +31,6 @@ class Model(pl.LightningModule):
 
     def validation_step(self, batch, batch_idx):
         self.events.append(f"validate {self.current_epoch} {batch_idx}")
-
-    def configure_optimizers(self):
-        return torch.optim.SGD(self.parameters(), lr=0.1)
 
 
 def fit(epochs, ckpt_path=None):

@@ -9,6 +9,7 @@ import sys
 
 import _scenario as scenario
 import torch
+from _model import Linear
 from torch.utils.data import DataLoader, TensorDataset
 
 pl = scenario.pytorch()
@@ -30,11 +31,7 @@ class Watch(pl.Callback):
         return super().__getattribute__(name)
 
 
-class Model(pl.LightningModule):
-    def __init__(self):
-        super().__init__()
-        self.layer = torch.nn.Linear(2, 1)
-
+class Model(Linear):
     def training_step(self, batch, batch_idx):
         loss = self.layer(batch[0]).mean()
         self.log("loss", loss)
@@ -47,9 +44,6 @@ class Model(pl.LightningModule):
 
     def predict_step(self, batch, batch_idx):
         return self.layer(batch[0])
-
-    def configure_optimizers(self):
-        return torch.optim.SGD(self.parameters(), lr=0.1)
 
 
 def profile(frame, event, arg):

@@ -5,22 +5,16 @@ CASE "without": the same run without the callback.
 
 import _scenario as scenario
 import torch
+from _model import Linear
 from torch.utils.data import DataLoader
 
 pl = scenario.pytorch()
 SWA = scenario.pytorch("callbacks").StochasticWeightAveraging
 
 
-class Model(pl.LightningModule):
-    def __init__(self):
-        super().__init__()
-        self.layer = torch.nn.Linear(2, 1)
-
+class Model(Linear):
     def training_step(self, batch, batch_idx):
         return self.layer(batch).pow(2).mean()
-
-    def configure_optimizers(self):
-        return torch.optim.SGD(self.parameters(), lr=0.1)
 
 
 if __name__ == "__main__":

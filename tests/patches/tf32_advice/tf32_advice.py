@@ -9,6 +9,7 @@ import os
 
 import _scenario as scenario
 import torch
+from _model import Linear
 from torch.utils.data import DataLoader, TensorDataset
 
 KIND, _, SETTING = scenario.CASE.partition("-")
@@ -22,19 +23,13 @@ class Advice(logging.Handler):
 
 
 def with_trainer(**options):
-    pl = scenario.pytorch()
-
-    class Model(pl.LightningModule):
+    class Model(Linear):
         def __init__(self):
             super().__init__()
-            self.layer = torch.nn.Linear(2, 1)
             torch.nn.init.ones_(self.layer.weight)
 
         def training_step(self, batch, batch_idx):
             return self.layer(batch[0]).sum()
-
-        def configure_optimizers(self):
-            return torch.optim.SGD(self.parameters(), lr=0.1)
 
     model = Model()
     for _ in range(2):

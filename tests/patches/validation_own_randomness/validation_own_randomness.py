@@ -6,16 +6,18 @@ shuffled), ``validate`` (trainer.validate, and no training).
 
 import _scenario as scenario
 import torch
+from _model import Linear
 from torch.utils.data import DataLoader
 
 pl = scenario.pytorch()
 CASE = scenario.CASE
 
 
-class Model(pl.LightningModule):
+class Model(Linear):
+    features = 1
+
     def __init__(self):
         super().__init__()
-        self.layer = torch.nn.Linear(1, 1)
         self.trained, self.validated = [], []
 
     def training_step(self, batch, batch_idx):
@@ -25,9 +27,6 @@ class Model(pl.LightningModule):
     def validation_step(self, batch, batch_idx):
         if not self.trainer.sanity_checking:
             self.validated.append(int(batch))
-
-    def configure_optimizers(self):
-        return torch.optim.SGD(self.parameters(), lr=0.1)
 
 
 def fit(validation):

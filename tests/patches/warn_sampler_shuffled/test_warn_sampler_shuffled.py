@@ -8,18 +8,18 @@ pytestmark = pytest.mark.distributed
 
 
 def seen(version, case, shim=True):
-    result = run("warn_sampler_shuffled", Arm("pytorch-lightning", version, shim), case)
+    result = run("sampler_order_kept", Arm("pytorch-lightning", version, shim), case)
     assert result.ok, result
     return result.observations
 
 
 @pytest.mark.parametrize("version", ["2.0.0", "2.6.6"])
 def test_says_that_the_order_of_an_own_sampler_is_lost(version):
-    assert [rank["in_order"] for rank in seen(version, "", shim=False)] == [False, False]
-    first, second = seen(version, "")
+    stock, (first, second) = seen(version, "", shim=False), seen(version, "")
     (warning,) = first["warnings"]
-    assert warning.startswith("The samples that Curriculum chooses are shuffled")
-    assert not first["in_order"] and not second["in_order"] and not second["warnings"]
+    assert warning.startswith("The samples that Backwards chooses are shuffled")
+    assert [first["seen"], second["seen"]] == [rank["seen"] for rank in stock] and not second["warnings"]
+    assert all(rank["seen"] != sorted(rank["seen"], reverse=True) for rank in stock)
 
 
 @pytest.mark.parametrize("case", ["torch", "divides"])

@@ -7,7 +7,7 @@ from tests.support.arms import Arm, run
 
 def observed(version, case, shim):
     arm = Arm("pytorch-lightning", version, shim)
-    result = run("warn_unfrozen_after_ddp", arm, case, toggle="warn-unfrozen-after-ddp" if shim else None)
+    result = run("ddp_with_unfrozen", arm, case, toggle="warn-unfrozen-after-ddp" if shim else None)
     assert result.ok, result
     return result.observations, [rank.pop("warnings") for rank in result.observations]
 
@@ -26,14 +26,14 @@ def test_warns_once_where_the_ranks_part(version, case):
     assert "with lr=0 until then: 2 of them (" in warning
     assert (
         "ddp-with-unfrozen, or leave" in warning
-        and "backbone.weight is the first) were frozen when DDP wrapped the module" in warning
+        and "backbone.0.weight is the first) were frozen when DDP wrapped the module" in warning
     )
     assert second == []
 
 
-@pytest.mark.parametrize("case", ["untrained", "lr"])
+@pytest.mark.parametrize("case", ["untrained", "hand-lr"])
 def test_is_silent_where_the_ranks_stay_alike(case):
-    """``lr`` is what the warning advises."""
+    """``hand-lr`` is what the warning advises."""
     ranks, warnings = observed("2.6.6", case, shim=True)
     assert are_alike(ranks)
     assert warnings == [[], []]

@@ -12,6 +12,7 @@ import time
 
 import _scenario as scenario
 import torch
+from _model import Linear
 from torch.utils.data import DataLoader, TensorDataset
 
 pl = scenario.pytorch()
@@ -23,16 +24,9 @@ def die_at_exit(worker_id):
     multiprocessing.util.Finalize(None, last, args=(argument,), exitpriority=0)
 
 
-class Model(pl.LightningModule):
-    def __init__(self):
-        super().__init__()
-        self.layer = torch.nn.Linear(2, 1)
-
+class Model(Linear):
     def training_step(self, batch, batch_idx):
         return self.layer(batch[0]).sum()
-
-    def configure_optimizers(self):
-        return torch.optim.SGD(self.parameters(), lr=0.1)
 
 
 class LastHook(pl.Callback):
