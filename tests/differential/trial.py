@@ -253,7 +253,8 @@ NEAR = 8
 
 def first_differences(before: Trace, after: Trace) -> list[tuple[str, str]]:
     """The lines with which each rank begins to do something else, in the first process in which one does: what stock
-    does, and what comes instead; "" where lines have only come or gone."""
+    does, and what comes instead; "" where lines have only come or gone. An error that has gone is told in the place of
+    what only came before it."""
     found: dict[str, tuple[str, str]] = {}
     for name in sorted({*before.lines, *after.lines}):
         if not name.endswith("status"):
@@ -262,7 +263,8 @@ def first_differences(before: Trace, after: Trace) -> list[tuple[str, str]]:
             if at is not None:
                 old, new = before.lines.get(name, [])[at:], after.lines.get(name, [])[at:]
                 gone, come = bool(new) and new[0] in old[1:NEAR], bool(old) and old[0] in new[1:NEAR]
-                found[name] = "" if come or not old else old[0], "" if gone or not new else new[0]
+                lost = next((line for line in old if line not in new), "") if come else (old or [""])[0]
+                found[name] = "" if come and not ERROR.match(lost) else lost, "" if gone or not new else new[0]
     first = min((name.partition(".")[0] for name in found), default="")
     return [pair for name, pair in found.items() if name.startswith(first)] or [("exit status", "")]
 
