@@ -90,10 +90,8 @@ def test_an_error_of_stock_that_is_gone_is_no_harm_but_another_error_is() -> Non
         )
     )
     assert trial.why("some-patch", died, lives) == "no longer dies of an error"
-    restored, goes_on = (
-        trial.Trace({"1.rank.0": lines})
-        for lines in (["restored", "end raises TypeError: no"], ["step", "restored", "end returns"])
-    )
+    restored = trial.Trace({"1.rank.0": ["restored", "end raises TypeError: no"]})
+    goes_on = trial.Trace({"1.rank.0": ["step", "restored", "end returns"]})
     assert trial.why("some-patch", restored, goes_on) == "no longer dies of an error"
     assert trial.why("some-patch", died, other) == trial.why("some-patch", meant, lives) == ""
 

@@ -253,8 +253,7 @@ NEAR = 8
 
 def first_differences(before: Trace, after: Trace) -> list[tuple[str, str]]:
     """The lines with which each rank begins to do something else, in the first process in which one does: what stock
-    does, and what comes instead; "" where lines have only come or gone. An error that has gone is told in the place of
-    what only came before it."""
+    does, and what comes instead; "" where lines have only come (but before an error that is gone) or gone."""
     found: dict[str, tuple[str, str]] = {}
     for name in sorted({*before.lines, *after.lines}):
         if not name.endswith("status"):
