@@ -26,8 +26,7 @@ def marked(one, name):
 @pytest.mark.parametrize(
     "boundary", [marked(one, str(one)) for proof in boundaries.proofs() for one in boundaries.boundaries(proof)]
 )
-def test_the_arms_agree(boundary, record_property):
-    record_property("patch", boundary.proof.patch)
+def test_the_arms_agree(boundary):
     assert boundaries.problems(boundary) == []
 
 
@@ -42,9 +41,8 @@ def by_default():
 @pytest.mark.equivalence
 @pytest.mark.distributed
 @pytest.mark.parametrize("boundary", list(by_default()))
-def test_the_default_set_cures_it_too(boundary, record_property):
+def test_the_default_set_cures_it_too(boundary):
     """Above, the shim has the patches that the reference has."""
-    record_property("patch", boundary.proof.patch)
     result = boundaries.run(boundary.proof, Arm(boundary.distribution, boundary.version, shim=True))
     assert result.ok and not boundary.proof.shows_bug(result), result
 
