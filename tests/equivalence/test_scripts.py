@@ -152,6 +152,21 @@ def test_a_test_that_fails_is_run_once_more_alone(checkout, tmp_path):
     assert [line.partition(":")[0] for line in part.wrong] == ["test_wrong"]
 
 
+def test_a_second_run_that_dies_makes_nothing_right(checkout, tmp_path):
+    (tmp_path / "tests" / "compiled" / "test_some.py").write_text(
+        "import os, signal\n"
+        "from pathlib import Path\n"
+        "def test_right(): pass\n"
+        "def test_wrong():\n"
+        "    before = Path(__file__).with_name('before')\n"
+        "    if before.exists(): os.kill(os.getppid(), signal.SIGKILL)\n"
+        "    before.touch()\n"
+        "    assert 1 == 2\n"
+    )
+    part = proven(checkout, "compiled")
+    assert (part.total, part.notes) == ("1 passed, 1 failed", [])
+
+
 def test_a_run_of_tests_that_dies_is_not_right(checkout, tmp_path):
     test = tmp_path / "tests" / "compiled" / "test_some.py"
     test.write_text("import os\ndef test_killed(): os._exit(3)\n")
