@@ -41,9 +41,11 @@ def look_through(source: bytes) -> Iterator[Place]:
     ``REMOVABLE`` if linters delete it or formatters move it.
 
     Raises:
-        SyntaxError: it is not Python, or ``ValueError``.
+        SyntaxError: it is not Python, or ``ValueError``; a notebook is not, although Python takes its JSON.
         RecursionError: its expressions are too deep for Python itself, or ``MemoryError``.
     """
+    if source.lstrip().startswith(b"{"):
+        raise ValueError("a notebook is no script: give what `jupyter nbconvert --to script` makes of it")
     tree = ast.parse(source)
     lines = source.splitlines()
     yield from _about_our_import(tree, lines)
