@@ -107,7 +107,7 @@ def test_commands_of_the_front_page(page: str, wheels: Path, bare: Environment, 
     (tmp_path / "train.py").write_text(LOOK)
     (tmp_path / "train.log").write_text("RuntimeError: No backend type associated with device type cpu\n")
     found = [each for each in commands_of((ROOT / page).read_text()) if not each.startswith("scripts/")]
-    (install,) = (each for each in found if each.startswith("pip install git+URL-OF-THIS-REPOSITORY"))
+    (install,) = (each for each in found if each.startswith("pip install git+"))
     found.remove(install)
     (tmp_path / "wheels").symlink_to(wheels / "wheels")
     for command in (INSTALL, *found):
