@@ -59,6 +59,7 @@ from typing import Optional
 from lightning_patches import permissions
 from lightning_patches.activation import startup
 from lightning_patches.cli import NOT_APPLIED, OK, UsageError, _output
+from lightning_patches.engine.installed import find_installed
 
 HELP = "turn the patches on in every program of this environment that runs with LIGHTNING_PATCHES set"
 STEM = "lightning_patches_autostart"
@@ -204,6 +205,13 @@ def _enable(site: Site) -> int:
     _output.write(
         _output.paragraph("Programs of this environment that run with LIGHTNING_PATCHES set are patched from now on.")
     )
+    if not find_installed():
+        _output.write(
+            _output.paragraph(
+                f"There is no Lightning in this environment, {sys.prefix}. If yours is in another, do this with the "
+                "`lightning-patches` of that one."
+            )
+        )
     if not os.environ.get(startup.VARIABLE):
         _output.write("It is not set now: `export LIGHTNING_PATCHES=1`.")
     return OK
@@ -238,6 +246,7 @@ def _export(name: str) -> int:
     _output.write(f"# For the job script: Lightning is patched in every Python {version} that it starts.")
     _output.write(f"export PYTHONPATH={shlex.quote(str(directory))}${{PYTHONPATH:+:$PYTHONPATH}}")
     _output.write(f"export {startup.VARIABLE}=1")
+    _output.write("# There, `python -m lightning_patches status` says what is patched.")
     return OK
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import Iterable, Iterator, Tuple
+from typing import Iterable, Iterator, List, NamedTuple, Tuple
 
 Place = Tuple[str, int, str]
 """Kind, line and text."""
@@ -41,9 +41,11 @@ def look_through(source: bytes) -> Iterator[Place]:
     ``REMOVABLE`` if linters delete it or formatters move it.
 
     Raises:
-        SyntaxError: it is not Python, or ``ValueError``.
+        SyntaxError: it is not Python, or ``ValueError``; a notebook is not, although Python takes its JSON.
         RecursionError: its expressions are too deep for Python itself, or ``MemoryError``.
     """
+    if source.lstrip().startswith(b"{"):
+        raise ValueError("a notebook is no script: give what `jupyter nbconvert --to script` makes of it")
     tree = ast.parse(source)
     lines = source.splitlines()
     yield from _about_our_import(tree, lines)
@@ -71,25 +73,28 @@ def _about_our_import(tree: ast.Module, lines: list[bytes]) -> Iterator[Place]:
     theirs = min(_imports(_outside(tree), _LIGHTNINGS), default=None)
     if ours is None:
         if theirs is not None and not any(_imports(ast.walk(tree), _OURS)):
-            yield UNPATCHED, theirs[0], f"imports Lightning in line {theirs[0]}, and lightning_patches nowhere"
+            yield UNPATCHED, theirs.line, f"imports Lightning in line {theirs.line}, and lightning_patches nowhere"
         return
     if theirs is None or ours < theirs:
-        yield PATCHED, ours[0], _OURS[0]
-    text, _, comment = lines[ours[0] - 1].decode("utf-8", "replace").partition("#")
-    is_used = any(isinstance(node, ast.Name) and node.id == _OURS[0] for node in ast.walk(tree))
+        yield PATCHED, ours.line, _OURS[0]
     if theirs is None:
         return
-    if is_used or text.split() != ["import", *_OURS]:
+    if any(isinstance(node, ast.Name) and node.id in ours.names for node in ast.walk(tree)):
         if ours > theirs:
-            yield USED, ours[0], _OURS[0]
+            yield USED, ours.line, _OURS[0]
         return
-    what = f"imports lightning_patches in line {ours[0]}"
+    what = f"imports lightning_patches in line {ours.line}"
     if ours > theirs:
-        yield LATE, ours[0], f"{what}, below Lightning in line {theirs[0]}"
-    missing = [] if re.search(r"\bnoqa\b", comment, re.I) else ["`# noqa: F401`"]
-    missing += [] if re.search(rb"isort:\s*(skip|off)", b"\n".join(lines)) else ["`# isort: skip`"]
+        yield LATE, ours.line, f"{what}, below Lightning in line {theirs.line}"
+    comments = b"\n".join(lines[ours.line - 1 : ours.last]).decode("utf-8", "replace")
+    missing = [] if re.search(r"#.*\bnoqa\b(?!:)|#.*\bnoqa:.*\bF401\b", comments, re.I) else ["`# noqa: F401`"]
+    is_skipped = re.search(r"isort:\s*skip\b", comments) or re.search(
+        rb"isort:\s*(off|split|skip_file)\b", b"\n".join(lines)
+    )
+    if not is_skipped and any(node.lineno == ours.line for node in tree.body):
+        missing.append("`# isort: skip`")
     if missing:
-        yield REMOVABLE, ours[0], f"{what} without {' and '.join(missing)}"
+        yield REMOVABLE, ours.line, f"{what} without {' and '.join(missing)}"
 
 
 def _text(lines: list[bytes], node: ast.expr) -> str:
@@ -123,18 +128,27 @@ def _always(tree: ast.Module) -> Iterator[ast.AST]:
             yield from node.body
 
 
-def _imports(nodes: Iterable[ast.AST], packages: tuple[str, ...]) -> Iterator[tuple[int, int]]:
-    """Line and column of each import of one of these packages, or of something in them."""
+class _Import(NamedTuple):
+    """Where one stands, and the names that it binds."""
+
+    line: int
+    column: int
+    last: int
+    names: List[str]
+
+
+def _imports(nodes: Iterable[ast.AST], packages: tuple[str, ...]) -> Iterator[_Import]:
+    """Each import of one of these packages, or of something in them."""
     for node in nodes:
         if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
+            found = [(alias.name, [alias.asname or alias.name.partition(".")[0]]) for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            names = [node.module]
+            found = [(node.module, [alias.asname or alias.name for alias in node.names])]
         else:
             continue
-        for place, name in enumerate(names):
+        for place, (name, bound) in enumerate(found):
             if name.partition(".")[0] in packages:
-                yield node.lineno, node.col_offset + place
+                yield _Import(node.lineno, node.col_offset + place, node.end_lineno or node.lineno, bound)
 
 
 def _starts(call: ast.Call) -> bool:

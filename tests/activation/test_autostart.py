@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -70,6 +71,16 @@ def test_enable_status_disable(fresh_environment: Environment) -> None:
     assert status == 0, output
     assert contents(fresh_environment) == before
     assert command(fresh_environment, "disable") == (0, "It was not enabled.\n")
+
+
+@pytest.mark.parametrize("lightning", [False, True])
+def test_enable_says_if_no_lightning_is_there(fresh_environment: Environment, lightning: bool) -> None:
+    """As in the environment that `uv tool` or pipx makes for the command alone."""
+    program = fresh_environment.command("lightning-patches")
+    status, output = fresh_environment.run(program, "autostart", "enable", lightning=lightning)
+    assert status == 0, output
+    said = f"There is no Lightning in this environment, {fresh_environment.directory}" in " ".join(output.split())
+    assert said is not lightning, output
 
 
 def test_status_as_json(fresh_environment: Environment) -> None:
@@ -423,6 +434,14 @@ class TestExport:
         asleep = json.loads(self.job(bare, f"{exported[1]}unset LIGHTNING_PATCHES", bare.python, PLAIN)[1])
         assert (asleep["armed"], asleep["loaded"]) == (False, False)
         assert [entry for entry in asleep["path"] if entry.startswith(str(exported[0]))] == [str(exported[0])]
+
+    def test_what_it_says_to_look_with_works_in_the_job(
+        self, fresh_environment: Environment, exported: tuple[Path, str]
+    ) -> None:
+        (look,) = re.findall(r"^# .*`(python -m .*)`", exported[1], re.M)
+        (fresh_environment.site / "0_checkout.pth").unlink()
+        status, output = self.job(fresh_environment, exported[1], *look.split(), lightning=True)
+        assert status == 0 and output.startswith("Do: nothing: programs of this environment are patched."), output
 
     def test_status_in_the_job_says_that_programs_are_patched(
         self, fresh_environment: Environment, exported: tuple[Path, str]

@@ -1,4 +1,4 @@
-"""The manual's examples for clusters, images and notebooks do what the manual says."""
+"""The commands of the front pages, and the manual's examples for clusters, images and notebooks, do what they say."""
 
 from __future__ import annotations
 
@@ -30,6 +30,28 @@ rank = os.environ.get("SLURM_PROCID", "0")
 with open(f"told-{rank}.json", "w") as file:
     json.dump(sorted({name for names in live for name in names}), file)
 """
+PATCHED = "patched by: logged-metrics-device"
+LOOK = """
+import sys
+from lightning.pytorch.trainer.connectors.logger_connector.result import _ResultCollection
+print(*sys.argv[1:], "patched by:", *getattr(_ResultCollection.update_metrics, "__lightning_patches__", ["none"]))
+"""
+INSTALL = "pip install --no-index --find-links wheels lightning-patches"
+SAYS = {
+    INSTALL: "Successfully installed lightning-patches",
+    "python train.py": "patched by: none",
+    "lightning-patches run train.py": PATCHED,
+    "lightning-patches run train.py --my-flag": f"--my-flag {PATCHED}",
+    "lightning-patches autostart enable": "are patched from now on",
+    "LIGHTNING_PATCHES=1 python train.py": PATCHED,
+    "import lightning_patches": PATCHED,
+    "lightning-patches diagnose train.log": "logged-metrics-device",
+    "lightning-patches audit lightning==2.2.5": "lightning 2.2.5 has",
+    "lightning-patches status": "lightning 2.3.3: ",
+    "lightning-patches doctor": " checks: ",
+    "lightning-patches autostart disable && pip uninstall lightning-patches": "uninstalled lightning-patches",
+}
+"""The commands of the front pages, in an environment with Lightning 2.3.3, and what each says."""
 NO_NETWORK = {"PIP_INDEX_URL": "http://127.0.0.1:9/", "PIP_CONFIG_FILE": os.devnull, "PIP_RETRIES": "0"}
 
 
@@ -65,6 +87,38 @@ def bare(fresh_environment: Environment) -> Environment:
     for name in ("lightning-patches", "torchrun"):
         (fresh_environment.directory / "bin" / name).unlink()
     return fresh_environment
+
+
+def commands_of(page: str) -> list[str]:
+    """What stands in its indented blocks, without remarks, and without what a command after a ``$`` prints."""
+    found = []
+    for block in re.findall(r"(?:^    \S.*\n|(?<=\n)\n(?=    \S))+", page, re.M):
+        lines = [re.split(r"  +#", line.strip())[0] for line in block.splitlines() if line.strip()]
+        prompted = [line[2:] for line in lines if line.startswith("$ ")]
+        found += prompted or lines
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", ["README.md", "upstream/README.zh.md"])
+def test_commands_of_the_front_page(page: str, wheels: Path, bare: Environment, tmp_path: Path) -> None:
+    """They are typed in the order of the page, the installation first. scripts/demo and scripts/test install torch."""
+    write_script(bare, "pip", "pip._internal.cli.main:main")
+    (tmp_path / "train.py").write_text(LOOK)
+    (tmp_path / "train.log").write_text("RuntimeError: No backend type associated with device type cpu\n")
+    found = [each for each in commands_of((ROOT / page).read_text()) if not each.startswith("scripts/")]
+    (install,) = (each for each in found if each.startswith("pip install git+"))
+    found.remove(install)
+    (tmp_path / "wheels").symlink_to(wheels / "wheels")
+    for command in (INSTALL, *found):
+        assert command in SAYS, f"{page}: this test does not know what {command!r} says"
+        if command.startswith("import "):
+            (tmp_path / "own.py").write_text(f"{command}\n{LOOK}")
+        done = subprocess.run(
+            ["sh", "-c", "python own.py" if command.startswith("import ") else command],
+            cwd=tmp_path, env=bare.variables(), input="y\n", capture_output=True, text=True, timeout=300,
+        )  # fmt: skip
+        assert SAYS[command] in " ".join(done.stdout.split()), f"{command}\n{done.stdout}\n{done.stderr}"
 
 
 @pytest.mark.slow

@@ -170,11 +170,14 @@ def test_installed_fork_is_recognized_and_nothing_is_applied_twice(tmp_path):
     assert facts["file"].startswith(str(site))
     verdicts = {entry["patch"]: entry["verdict"] for entry in facts["entries"]}
     with_diff = {diff.name for diff in _diffs.selected("2.2.5")}
+    changed = {path[: -len(".py")].replace("/", ".") for diff in _diffs.selected("2.2.5") for path, _ in diff.changes}
     for patch in catalogue.all_patches():
         if patch.name in with_diff:
             assert verdicts[patch.name] == "fixed-upstream", facts
         elif "2.2.5" not in gate.affected_releases(patch):
             assert verdicts[patch.name] in ("not-affected", "fixed-upstream"), facts
+        elif not changed & {target.location.partition(":")[0] for target in patch.targets}:
+            assert verdicts[patch.name] == ("applied" if patch.default else "disabled"), patch.name
     assert "fix" not in output.replace("fixed-upstream", "").partition("{")[0], output
 
     done = subprocess.run([*pip, "uninstall", "--yes", "pytorch-lightning"], capture_output=True, text=True)

@@ -203,9 +203,11 @@ class TestStatus:
 
     def test_a_script_that_cannot_be_read(self, tmp_path):
         (tmp_path / "train.py").write_text("def")
-        for name in ("train.py", "none.py"):
+        (tmp_path / "train.ipynb").write_text('{"cells": [{"source": ["import lightning"]}]}')
+        for name in ("train.py", "none.py", "train.ipynb"):
             done = call("status", "--script", str(tmp_path / name), env=environment())
             assert done.returncode == 2 and f"{name} cannot be " in done.stderr, done
+        assert "a notebook is no script" in done.stderr
 
     def test_imports_neither_torch_nor_lightning(self):
         program = (

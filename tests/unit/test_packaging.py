@@ -104,6 +104,8 @@ def test_what_is_published_says_where_it_comes_from(copy: Path, tmp_path: Path) 
         pytest.skip("this is a source archive, in which the address stands already")
     url = "https://example.org/somebody/some-name"
     tree = Path(shutil.copytree(copy, tmp_path / "tree", ignore=shutil.ignore_patterns("dist")))
+    for name in load("build_release").TEXTS:
+        assert PLACEHOLDER in (tree / name).read_text(encoding="utf-8"), name
     load("build_release").fill_in(tree, url)
     for path in tree.rglob("*"):
         if path.suffix in (".md", ".cfg", ".yaml", ".txt") and "tests" not in path.parts:

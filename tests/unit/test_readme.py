@@ -29,7 +29,7 @@ def _titles(page: str) -> set[str]:
 
 
 def test_it_is_of_a_length_that_is_read() -> None:
-    assert len(README.splitlines()) <= 130
+    assert len(README.splitlines()) <= 120
 
 
 def test_links_lead_somewhere() -> None:
