@@ -999,6 +999,10 @@ SITE = "/opt/env/lib/python3.11/site-packages/lightning/"
         ('  File "/opt/conda/pkgs/lightning-2.1.4-pyhd8ed1ab_0/x.py", line 3, in f\n', ["2.1.4"]),
         ("Lightning automatically upgraded your loaded checkpoint from v1.9.5 to v2.1.1\n", ["2.1.1"]),
         ("requirements: lightning>=2.1, lightning-utilities 2.0.0\n", []),
+        ("I use Lightning 2.1.3, torch 2.3.1\n", ["2.1.3"]),
+        ("PL version 2.2.1 with torch 2.1.0\n", ["2.2.1"]),
+        ("lightning.__version__ is '2.2.1'\n", ["2.2.1"]),
+        ("Lightning with torch 2.1.0, torchmetrics 2.1.1, CUDA 12.1.1; Lightning on PyTorch (2.1.0)\n", []),
     ],
 )
 def test_the_log_says_which_release_wrote_it(
@@ -1011,6 +1015,18 @@ def test_the_log_says_which_release_wrote_it(
     assert document["matches"][0]["name"] == DEVICE
     assert document["matches"][0]["certain"] is bool(releases)
     assert all(f" {release}." in document["verdict"] for release in releases)
+
+
+@pytest.mark.parametrize(
+    ("words", "releases"),
+    [
+        ("upgraded PyTorch Lightning from 2.2.1 to 2.2.5", ("2.2.1", "2.2.5")),
+        ("I use Lightning 2.6", ("2.6.0", "2.6.1", "2.6.4", "2.6.5", "2.6.6")),
+        ("lightning==2.5", ("2.5.0",)),
+    ],
+)
+def test_words_that_name_several_releases(words: str, releases: tuple[str, ...]) -> None:
+    assert read.taken_apart("", words).facts.releases == releases
 
 
 def test_the_index_of_frames_has_all_releases_and_stays_small() -> None:
@@ -1026,7 +1042,15 @@ def test_a_release_without_the_bug_rules_it_out(capsys: pytest.CaptureFixture[st
 
 @pytest.mark.parametrize(
     "text",
-    ["lightning==2.6.3\n", "- pytorch-lightning: 2.6.2\n", "Successfully installed lightning-2.6.2\n"],
+    [
+        "lightning==2.6.3\n",
+        "- pytorch-lightning: 2.6.2\n",
+        "Successfully installed lightning-2.6.2\n",
+        "Lightning 2.6.3\n",
+        "PL 2.6.3\n",
+        "lightning version: 2.6.3\n",
+        "we went from PyTorch Lightning 2.6.1 to 2.6.2\n",
+    ],
 )
 def test_a_compromised_release_comes_before_everything(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, text: str
@@ -1036,6 +1060,21 @@ def test_a_compromised_release_comes_before_everything(
         assert cli.main(["diagnose", str(tmp_path / "log.txt")]) == 0
         first, second = capsys.readouterr().out.splitlines()[:2]
         assert "was compromised and runs hostile code" in first and second.startswith("Do: Do not import it")
+
+
+@pytest.mark.parametrize(
+    ("words", "release"),
+    [
+        ("pytorch-lightning 2.6.2 does not import", "2.6.2"),
+        ("torch 2.6.3 and Lightning version 2.6.2", "2.6.2"),
+        ("Lightning 2.6 with torch 2.6.3, CUDA 12.6.3", ""),
+        ("lightning-utilities 2.6.3 beside lightning>=2.6.2", ""),
+    ],
+)
+def test_words_that_name_a_compromised_release(capsys: pytest.CaptureFixture[str], words: str, release: str) -> None:
+    cli.main(["diagnose", words])
+    first = capsys.readouterr().out.splitlines()[0]
+    assert first.startswith(f"Lightning {release} from PyPI was compromised") is bool(release)
 
 
 def _sharing() -> list[tuple[Any, Any, str]]:

@@ -19,7 +19,7 @@ from lightning_patches.cli.diagnose.facts import Facts, Start
 from lightning_patches.cli.diagnose.hangs import Hang
 from lightning_patches.cli.diagnose.sync import OutOfSync
 from lightning_patches.cli.diagnose.tracebacks import CELL, Raised
-from lightning_patches.engine import gate
+from lightning_patches.engine import distributions, gate
 from lightning_patches.engine.installed import find_installed
 from lightning_patches.patch import Patch
 from lightning_patches.removed import Removed
@@ -159,16 +159,19 @@ def of_numbers(one: Answer, named: Iterable[object]) -> None:
 
 def _alert(one: Answer, required: list[str]) -> None:
     """2.6.2 and 2.6.3 come before everything else, wherever they are."""
-    named = next((log.facts.compromised for log in one.logs if log.facts.compromised is not None), None)
+    log = next((log for log in one.logs if log.facts.compromised is not None), None)
+    named = log.facts.compromised if log is not None else None
     asked = next((release for release in required if re.search(r" 2\.6\.[23]$", release)), "")
     here = next((found for found in find_installed() if found.forbidden), None)
-    if named is None and not asked and here is None:
+    if log is not None and named is not None:
+        release = next(version for _, version in facts.named_in(named.text) if version in distributions.FORBIDDEN)
+        where = "" if log.is_words else f" (line {named.number} of the log)"
+    elif asked:
+        release, where = asked.rpartition(" ")[2], ""
+    elif here is not None:
+        release, where = str(here.version), " (it is installed here)"
+    else:
         return
-    version = re.search(r"2\.6\.[23]", named.text if named is not None else asked or (here.version if here else ""))
-    where = (
-        f" (line {named.number} of the log)" if named is not None else " (it is installed here)" if not asked else ""
-    )
-    release = version.group() if version else "2.6.2"
     one.alert = f"Lightning {release} from PyPI was compromised and runs hostile code when it is imported{where}."
     if one.verdict:
         one.more.insert(0, f"Besides: {one.verdict} {one.do}")
