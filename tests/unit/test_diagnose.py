@@ -19,7 +19,7 @@ import pytest
 
 from lightning_patches import cli
 from lightning_patches.cli import _lookup
-from lightning_patches.cli.diagnose import candidates, known, read
+from lightning_patches.cli.diagnose import candidates, known, read, verdicts
 from lightning_patches.cli.diagnose import frames as frames_index
 from lightning_patches.engine import fingerprints
 from lightning_patches.patch import Impact
@@ -1075,6 +1075,29 @@ def test_words_that_name_a_compromised_release(capsys: pytest.CaptureFixture[str
     cli.main(["diagnose", words])
     first = capsys.readouterr().out.splitlines()[0]
     assert first.startswith(f"Lightning {release} from PyPI was compromised") is bool(release)
+
+
+@pytest.mark.parametrize(
+    ("asked", "first"),
+    [
+        ("pl#21037", "rich-progress-bar, a bug of Lightning 2.0.0 to 2.5.2."),
+        ("Lightning-AI/pytorch-lightning#21037", "rich-progress-bar, a bug of Lightning 2.0.0 to 2.5.2."),
+        ("mid_epoch_resume", "mid-epoch-resume, a bug of Lightning 2.0.0 to 2.4.0."),
+    ],
+)
+def test_a_number_or_a_name_is_no_guess(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, asked: str, first: str
+) -> None:
+    monkeypatch.setattr(verdicts, "installed", lambda *_: [])
+    assert cli.main(["diagnose", asked]) == 0
+    said = capsys.readouterr().out
+    assert said.splitlines()[0] == first and "To be sure" not in said and "Perhaps" not in said
+
+
+@pytest.mark.parametrize("command", ["show", "diagnose"])
+def test_a_number_that_nothing_has_is_no_file(capsys: pytest.CaptureFixture[str], command: str) -> None:
+    assert cli.main([command, "#99999"]) == 2
+    assert "no issue or pull request that is known" in capsys.readouterr().err
 
 
 def _sharing() -> list[tuple[Any, Any, str]]:

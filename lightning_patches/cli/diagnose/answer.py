@@ -278,6 +278,8 @@ def _of_match(one: Answer, match: Match) -> None:
         one.verdict = f"{certain} {name}{where}: {match.why}."
     elif match.kind == "found":
         one.verdict = f"Known bug {name}{where}."
+    elif match.ground == "number":
+        one.verdict = f"{name}{where}."
     else:
         one.verdict = f"{'Probably' if match.ground in ('frame', 'line') else 'Perhaps'} {name}{where}."
     one.do = f"{advice(match)}."
@@ -311,7 +313,7 @@ def _where(match: Match) -> str:
     """``" of lightning 2.5.1 or 2.5.2"``: those releases in question that have the bug."""
     having = [one for one in match.verdicts if one.verdict not in gate.ELSEWHERE] or match.verdicts
     if match.source == "installed" and not _is_everywhere(match):
-        ranges = _records.affected(match.record) if isinstance(match.record, Patch) else ""
+        ranges = _records.affected(match.record) if isinstance(match.record, (Patch, Unpatched)) else ""
         return f", a bug of Lightning {ranges}" if ranges else ""
     names = list(dict.fromkeys(one.distribution for one in having))
     versions = list(dict.fromkeys(one.version for one in having))
@@ -366,7 +368,7 @@ def _others(one: Answer) -> None:
 def would_tell(match: Match) -> str:
     """What would make a possible bug a found one, or rule it out."""
     record = match.record
-    if known.is_no_bug(record):
+    if known.is_no_bug(record) or match.ground == "number":
         return ""
     lacking = [one for one in match.verdicts if one.verdict in gate.ELSEWHERE]
     older = [one for one in lacking if one.verdict == "not-known"]
@@ -465,7 +467,7 @@ def to_paste(one: Answer) -> str:
         return f"{re.sub(r' [(].*?[)]', '', one.alert)} See GHSA-w37p-236h-pfx3 ({said})."
     if one.unknown is not None:
         return f"{said} does not know the first error; those that came of it hide it."
-    if match is not None and match.cause:
+    if match is not None and (match.cause or match.ground == "number"):
         return _known(match, said)
     if one.out_of_sync:
         return f"The ranks train different models, says the check of {said}."
