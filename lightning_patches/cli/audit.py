@@ -364,9 +364,12 @@ def audit_requirements(
     """
     audited, requirements = [], []
     for spec in specs:
-        requirement = _requirements.parse(spec)
+        requirement = _requirements.parse(spec) or _requirements.parse(_requirements.conda_spec(spec))
         if requirement is None:
-            raise UsageError(_no_requirement(spec))
+            missing = f"There is no file {spec!r}, and it" if _is_bare(spec) else repr(spec)
+            raise UsageError(f"{missing} is not a requirement such as lightning==2.2.5.")
+        if _requirements.canonical(requirement) in _requirements.NAMES and not _requirements.applies(requirement):
+            raise UsageError(f"{spec!r} asks for nothing here: its marker is that of another Python or system.")
         if _requirements.distribution(requirement) is None:
             raise UsageError(_not_lightning(spec))
         requirements.append(_requirements.Found(requirement))
@@ -397,15 +400,6 @@ def _with_notes(audited: list[Audited], requirements: list[_requirements.Found])
                 "installing lightning also installs pytorch-lightning, in its newest release unless something pins it"
             )
     return audited
-
-
-def _no_requirement(spec: str) -> str:
-    meant = _requirements.conda_spec(spec)
-    requirement = _requirements.parse(meant)
-    if requirement is not None and _requirements.distribution(requirement) is not None:
-        return f"{spec!r} is not a requirement. Did you mean {meant}?"
-    missing = f"There is no file {spec!r}, and it" if _is_bare(spec) else repr(spec)
-    return f"{missing} is not a requirement such as lightning==2.2.5."
 
 
 def _not_lightning(spec: str) -> str:
