@@ -239,7 +239,7 @@ def run(args: argparse.Namespace) -> int:
         return ended
     accept = " ".join(f"--ignore {name}" for name in failing)
     if args.format == "text":
-        _write(audited, setting, args, bool(trouble))
+        _write(audited, setting, args, bool(trouble or unclear))
         for said in (*trouble, *unclear):
             _output.write(_output.paragraph(f"not known: {said}."))
         if failing:
@@ -282,6 +282,7 @@ def _audit_directory(
         has_patches |= asked.has_patches
         found += [(one, asked) for one in asked.found]
         unclear += _few(asked.unclear) if not asked.found else []
+    unclear += _few(_projects.not_read(directory))
     locks = {(os.path.dirname(one.file), _requirements.canonical(one.requirement)) for one, _ in found if one.locked}
     audited: dict[tuple[str, int, str], Audited] = {}
     for one, asked in found:
@@ -483,10 +484,10 @@ def _in_ranges(version: str, ranges: tuple[str, ...]) -> bool:
         return False
 
 
-def _write(audited: list[Audited], setting: _toggle.Toggle, args: argparse.Namespace, has_trouble: bool) -> None:
+def _write(audited: list[Audited], setting: _toggle.Toggle, args: argparse.Namespace, is_unclear: bool) -> None:
     if not audited:
-        in_others = "Some files could not be read, and the others ask for no Lightning."
-        _output.write(in_others if has_trouble else "There is no Lightning here: nothing to audit.")
+        in_others = "Some files do not tell whether they ask for Lightning, and the others ask for none."
+        _output.write(in_others if is_unclear else "There is no Lightning here: nothing to audit.")
         _output.write("Do: give the file that asks for it, or a release: `lightning-patches audit lightning==2.2.5`.")
         return
     alike: dict[tuple[str, ...], list[Audited]] = {}

@@ -533,7 +533,7 @@ def test_a_file_of_a_directory_that_cannot_be_read_is_told(capsys: pytest.Captur
     (tmp_path / "requirements.txt").write_text("torch\n")
     assert cli.main(["audit", str(tmp_path)]) == 2
     done = capsys.readouterr().out
-    assert done.startswith("Some files could not be read") and "uv.lock cannot be understood" in done
+    assert done.startswith("Some files do not tell") and "uv.lock cannot be understood" in done
     assert cli.main(["audit", str(tmp_path), "--format", "sarif"]) == 2
     (run,) = json.loads(capsys.readouterr().out)["runs"]
     assert run["invocations"][0]["executionSuccessful"] is False
@@ -758,6 +758,17 @@ def test_a_requirement_as_conda_and_poetry_write_it(
 ) -> None:
     _, (one,) = audit(capsys, spec)
     assert f"{one['distribution']} {one['version']}" == release
+
+
+def test_a_directory_whose_setup_names_lightning_is_not_without(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("requirements.txt").write_text("torch\n")
+    Path("setup.py").write_text("from setuptools import setup\nsetup(install_requires=['lightning==2.2.5'])\n")
+    cli.main(["audit", "."])
+    said = capsys.readouterr().out
+    assert "There is no Lightning" not in said and "setup.py, line 2, names lightning, and is not read." in said
 
 
 def test_files_that_hold_no_text(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
