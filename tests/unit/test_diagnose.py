@@ -13,7 +13,7 @@ import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Callable
 
 import pytest
 
@@ -984,6 +984,47 @@ ImportError: cannot import name '_ActionSubCommands' from 'jsonargparse.actions'
 
 
 SITE = "/opt/env/lib/python3.11/site-packages/lightning/"
+PYTEST = """\
+=================================== FAILURES ===================================
+    def test_it():
+>       fit()
+
+test_it.py:4:
+_ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _
+/opt/environment/lib/python3.11/site-packages/lightning/pytorch/trainer/connectors/logger_connector/result.py:241: in x
+    value = self.meta.sync(self.value)
+E   RuntimeError: No backend type associated with device type cpu
+=========================== short test summary info ============================
+FAILED test_it.py::test_it - RuntimeError: No backend type associated with device ...
+"""
+
+
+@pytest.mark.parametrize("text", [TRACEBACK, PYTEST], ids=["Python", "pytest"])
+@pytest.mark.parametrize(
+    "written",
+    [
+        lambda text: "".join(f"    {line}\n" for line in text.split("\n")),
+        lambda text: "".join(f"> {line}\n" for line in text.split("\n")),
+        lambda text: "".join(
+            f"Jan 02 03:04:0{n % 9} node train[42]: {line}\n" for n, line in enumerate(text.split("\n"))
+        ),
+        lambda text: "".join(f"2026-01-02T03:04:05.12Z 00O {line}\n" for line in text.split("\n")),
+        lambda text: "\n".join(line[at : at + 80] for line in text.split("\n") for at in range(0, len(line) or 1, 80)),
+        lambda text: json.dumps(
+            [{"stream_name": "stderr", "time": 1.5, "data": f"{one}\n"} for one in text.split("\n")]
+        ),
+    ],
+    ids=["a code block", "quoted", "syslog", "GitLab", "80 columns", "Kaggle"],
+)
+def test_what_stands_around_the_lines_of_a_traceback(text: str, written: Callable[[str], str]) -> None:
+    (error,) = [error for error in read.taken_apart("", written(text)).raised if error.frames]
+    assert error.frames[-1].path.endswith("logger_connector/result.py") and error.frames[-1].number == 241
+    assert error.words == MESSAGE
+
+
+def test_the_line_of_pytests_summary_is_an_error() -> None:
+    (error,) = read.taken_apart("", PYTEST.splitlines()[-1]).raised
+    assert error.words == "RuntimeError: No backend type associated with device ..."
 
 
 @pytest.mark.parametrize(
