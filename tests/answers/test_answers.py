@@ -88,7 +88,7 @@ def test_the_last_line_alone(capsys: pytest.CaptureFixture[str], log: dict[str, 
 
 @pytest.mark.parametrize(
     ("lines", "right"),
-    [(SEEN_LINES, 22), (HELD_BACK_LINES, 23), (DRAWN_LINES, 62), (SEEN_WORDS, 38), (HELD_BACK_WORDS, 36)],
+    [(SEEN_LINES, 23), (HELD_BACK_LINES, 23), (DRAWN_LINES, 62), (SEEN_WORDS, 39), (HELD_BACK_WORDS, 36)],
     ids=["seen", "held back", "drawn", "words", "words held back"],
 )
 def test_lines(capsys: pytest.CaptureFixture[str], lines: list[list[str]], right: int) -> None:

@@ -1022,6 +1022,15 @@ def test_what_stands_around_the_lines_of_a_traceback(text: str, written: Callabl
     assert error.words == MESSAGE
 
 
+def test_a_script_in_which_nothing_is_found_is_not_taken_for_a_log(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "train.py").write_text("from lightning.pytorch import Trainer\n\nTrainer(max_epochs=1)\n")
+    assert cli.main(["diagnose", str(tmp_path / "train.py")]) == 1
+    first, second = capsys.readouterr().out.splitlines()[:2]
+    assert first.endswith("train.py uses nothing that Lightning 2.x has removed.") and "diagnose -- python" in second
+
+
 def test_the_line_of_pytests_summary_is_an_error() -> None:
     (error,) = read.taken_apart("", PYTEST.splitlines()[-1]).raised
     assert error.words == "RuntimeError: No backend type associated with device ..."

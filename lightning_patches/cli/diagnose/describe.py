@@ -185,7 +185,7 @@ _EVERYDAY = """
     cpu device worker work memory usage time minute hour slow fast long low high small big huge large bad good best last
     first next two three new old previous save load checkpoint log logger show shown plot graph print line progress bar
     message warn fail wrong start begin end early finish stop exit none empty missing null nan differ same change
-    increase decrease grow improve converge overfit update upgrade install version lightning torch pytorch python
+    increase decrease drop grow improve converge overfit update upgrade install version lightning torch pytorch python
     problem issue create open read call set all own check sanity mode between callback mix precision custom state
 """
 """What is said of any training."""
