@@ -234,13 +234,13 @@ def _own_frame(error: Raised) -> Optional[tuple[str, int]]:
 
 def _of_nothing(one: Answer, ended: Optional[int]) -> None:
     log = one.logs[0]
+    if log.is_script and not one.matches:
+        one.verdict = f"{_output.printable(log.name)} uses nothing that Lightning 2.x has removed."
+        one.do = f"`lightning-patches diagnose -- python {shlex.quote(log.name)}` runs it, and explains how it ends."
+        return
     if log.is_words:
         one.verdict = "I know no bug that is described like that."
         one.do = "Pass the traceback or the log of the program; or say it in other words."
-        return
-    if log.is_script:
-        one.verdict = f"{_output.printable(log.name)} uses nothing that Lightning 2.x has removed."
-        one.do = f"`lightning-patches diagnose -- python {shlex.quote(log.name)}` runs it, and explains how it ends."
         return
     one.verdict = "I see no error in it."
     one.do = f"Have the errors written to it as well (`2>&1`), and pass it again. {_IN_WORDS}"
