@@ -1022,6 +1022,22 @@ def test_what_stands_around_the_lines_of_a_traceback(text: str, written: Callabl
     assert error.words == MESSAGE
 
 
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "[<ipython-input-5-abc>](https://localhost:8080/#) in <cell line: 1>()",
+        "[/tmp/ipython-input-1-123.py](https://localhost:8080/#) in <cell line: 0>()",
+        "File ~/.ipykernel/1234/command-567-890:1",
+        "File <command-123>:1",
+    ],
+)
+def test_a_cell_of_colab_or_databricks_is_a_notebooks(cell: str) -> None:
+    head = f"TypeError         Traceback (most recent call last)\n{cell}\n----> 1 trainer.fit(model)\n\n"
+    own = f"{SITE.replace('lightning/', 'torch/nn/module.py')} in call(self)\n      1 a\n----> 2 b\n\nTypeError: x\n"
+    log = read.taken_apart("", head + own)
+    assert log.facts.start.how == "notebook" and len(log.raised[0].frames) == 2
+
+
 def test_a_script_in_which_nothing_is_found_is_not_taken_for_a_log(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

@@ -43,6 +43,7 @@ _OURS = re.compile(r"lightning_patches: .{0,200}\d fix(?:es)? \('lightning-patch
 _INSTALLED = re.compile(
     r"[/\\](?:(?:site|dist)-packages|lib[/\\]python[\d.]*|python\d\.\d+[/\\]lib)[/\\]|^<|^[A-Za-z]:\\.*\\[Ll]ib\\"
 )
+_NOTEBOOK = re.compile(r"IPython|ipython-input|ipykernel|<command-")
 _LAUNCHERS = re.compile(r"torch/distributed/(?:run|elastic|launch)|torchrun|ChildFailedError")
 
 How = Literal["script", "module", "command", "notebook", "torchrun", "pytest", "unknown"]
@@ -164,7 +165,7 @@ def in_words(releases: Sequence[str]) -> str:
 def start(lines: Sequence[Line], raised: Sequence[Raised]) -> Start:
     """How the program was started, by its outermost frames and by what launchers say."""
     every = [frame for error in raised for frame in error.frames]
-    if any(frame.path == CELL or "IPython" in frame.path for frame in every):
+    if any(frame.path == CELL or _NOTEBOOK.search(frame.path) for frame in every):
         return Start("notebook")
     launched = any(_LAUNCHERS.search(line.text) for line in lines if "torch" in line.text or "Child" in line.text)
     for error in raised:
