@@ -1038,6 +1038,14 @@ def test_a_cell_of_colab_or_databricks_is_a_notebooks(cell: str) -> None:
     assert log.facts.start.how == "notebook" and len(log.raised[0].frames) == 2
 
 
+def test_words_get_the_release_that_they_name(capsys: pytest.CaptureFixture[str]) -> None:
+    words = "the first epoch has fewer steps after LearningRateFinder"
+    assert cli.main(["diagnose", f"I use Lightning 2.5.1: {words}"]) == 0
+    assert capsys.readouterr().out.startswith("Perhaps lr-finder-train-loader of lightning 2.5.1.\n")
+    assert cli.main(["diagnose", f"I use Lightning 2.5.6: {words}"]) == 1
+    assert "Not this, which the release does not have: lr-finder-train-loader" in capsys.readouterr().out
+
+
 def test_a_script_in_which_nothing_is_found_is_not_taken_for_a_log(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

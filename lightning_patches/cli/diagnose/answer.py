@@ -276,7 +276,7 @@ def _of_match(one: Answer, match: Match) -> None:
     elif match.ground == "words":
         possible = [other for other in one.matches if other.ground == "words"]
         names = [other.record.name for other in possible]
-        one.verdict = f"Perhaps {' or '.join(names)}: {record.title}."
+        one.verdict = f"Perhaps {' or '.join(names)}{where if len(names) == 1 else ''}."
     elif match.ground == "consequence":
         certain = "Known bug" if match.kind == "found" else "Probably" if match.is_sure else "Perhaps"
         one.verdict = f"{certain} {name}{where}: {match.why}."
@@ -349,8 +349,8 @@ def _others(one: Answer) -> None:
     rest = [match for match in one.matches if match is not main]
     rest = [match for match in rest if match.error is not same or same is None or isinstance(match.record, Patch)]
     if main is not None and main.ground == "words":
-        for match in [main, *rest]:
-            if isinstance(match.record, Patch):
+        for match in rest:
+            if isinstance(match.record, Patch) and not match.ruled_out:
                 one.more.append(f"{match.record.name}: {match.record.impact.summary}")
         one.more = list(dict.fromkeys(one.more))
         return
