@@ -274,7 +274,7 @@ def _of_match(one: Answer, match: Match) -> None:
         certain = "" if match.kind == "found" else "Probably no bug of Lightning: "
         one.verdict = f"{certain or 'No bug of Lightning: '}{record.title}{' (' + name + ')' if certain else ''}."
     elif match.ground == "words":
-        possible = [other for other in one.matches if other.ground == "words"]
+        possible = [other for other in one.matches if other.ground == "words" and not other.ruled_out]
         names = [other.record.name for other in possible]
         one.verdict = f"Perhaps {' or '.join(names)}{where if len(names) == 1 else ''}."
     elif match.ground == "consequence":

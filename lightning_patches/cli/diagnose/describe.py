@@ -189,7 +189,7 @@ _EVERYDAY = """
     problem issue create open read call set all own check sanity mode between callback mix precision custom state
 """
 """What is said of any training."""
-ASKS_HOW = re.compile(r"(?:how(?! come)|which|where|is it possible|can (?:i|one|we))\b|如何|怎么", re.IGNORECASE)
+ASKS_HOW = re.compile(r"(?:how(?! come)|which|is it possible|can (?:i|one|we))\b|如何|怎么", re.IGNORECASE)
 """Somebody's question how something is done, which tells of no bug."""
 CHINESE = re.compile(r"[\u4e00-\u9fff]")
 _SUBJECTS = re.compile(
