@@ -266,7 +266,7 @@ NO_BUGS = (
         upstream=Upstream(),
         impact=Impact(
             "EarlyStopping and ModelCheckpoint of Lightning below 2.1 ask NumPy for np.Inf, which NumPy 2.0 took away.",
-            ("`np.Inf` was removed in the NumPy 2.0 release. Use `np.inf` instead.",),
+            ("`np.Inf` was removed in the NumPy 2.0 release",),
             error="AttributeError: `np.Inf` was removed in the NumPy 2.0 release. Use `np.inf` instead.",
         ),
         do='`pip install "numpy<2"`, or move to Lightning 2.1 or later. Where the line is in a file of your own, write '

@@ -3,6 +3,7 @@ no patch carries, open reports that were looked into, and reports that are about
 
 from __future__ import annotations
 
+import difflib
 import pkgutil
 import re
 from functools import lru_cache
@@ -10,7 +11,7 @@ from typing import Any, NamedTuple, Union
 
 from lightning_patches import patches as catalogue
 from lightning_patches import removed
-from lightning_patches.cli import _coverage, _records
+from lightning_patches.cli import _coverage, _output, _records
 from lightning_patches.cli._coverage import UNRELEASED, Fix
 from lightning_patches.patch import Patch
 from lightning_patches.removed import Removed
@@ -33,9 +34,10 @@ Entry = Union[Patch, Unpatched, Removed, Fix, Report]
 
 
 def number_in(key: str) -> int:
-    """The number that somebody writes as ``"PR 21056"``, ``"#19813"``, ``"issue 19813"`` or an address; 0 for none."""
+    """The number that somebody writes as ``"PR 21056"``, ``"#19813"``, ``"owner/name#19813"``, ``"issue 19813"`` or an
+    address; 0 for none."""
     match = re.fullmatch(
-        r"(?:\S{1,200}/(?:issues|pull)/|(?:pr|pull|issue|gh)?[\s#-]{0,3})(\d{1,7})(?:[#/?].{0,200})?",
+        r"(?:\S{1,200}/(?:issues|pull)/|[\w./-]{1,100}#|(?:pr|pull|issue|gh)?[\s#-]{0,3})(\d{1,7})(?:[#/?].{0,200})?",
         key.strip().lower(),
     )
     return int(match[1]) if match else 0
@@ -56,7 +58,8 @@ def find(key: str) -> tuple[Entry, ...]:
         every: list[Union[Patch, Unpatched]] = [*catalogue.all_patches(), *UNPATCHED]
         advised = [one for one in every if is_advised(one, name)]
         rows = [row for row in removed.rows() if name in (row.name.lower(), row.member.lower())]
-        return (*found, *(one for one in others if one.name == name), *advised, *rows)
+        named = (*found, *(one for one in others if one.name == name), *advised, *rows)
+        return named if named or "_" not in name else find(name.replace("_", "-"))
     found += [one for one in others if number in (*one.upstream.issues, *one.upstream.pull_requests)]
     for same, other_name in duplicates():
         if same == number:
@@ -70,6 +73,13 @@ def find(key: str) -> tuple[Entry, ...]:
     if not found:
         found += [report for report in reports() if number in report.numbers]
     return tuple(found)
+
+
+def unknown(key: str) -> str:
+    """What is said of a name or number that nothing has."""
+    close = difflib.get_close_matches(key.lower().lstrip("#"), known(), n=3, cutoff=0.6)
+    hint = f"Did you mean {' or '.join(close)}?" if close else "`lightning-patches list` shows what there is."
+    return f"{_output.printable(key)!r} is no patch, and no issue or pull request that is known. {hint}"
 
 
 def in_words(one: Entry) -> dict[str, Any]:

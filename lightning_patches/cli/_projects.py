@@ -22,7 +22,7 @@ from lightning_patches.cli._installs import (
     read_dockerfile,
     read_pip,
 )
-from lightning_patches.cli._requirements import Asked, conda_spec, specifier
+from lightning_patches.cli._requirements import Asked, conda_spec, lines_of, specifier
 
 READ = (
     "requirements files of pip, pyproject.toml, uv.lock, poetry.lock, pdm.lock, pylock.toml, Pipfile, Pipfile.lock, "
@@ -322,6 +322,19 @@ def files_in(directory: str) -> list[str]:
         and path.endswith((".yml", ".yaml"))
     ]
     return sorted(found, key=lambda path: (path.count(os.sep), path))[:_MOST_FILES]
+
+
+def not_read(directory: str) -> list[str]:
+    """What is to be said of the files below a directory that name Lightning and that only a build can read."""
+    found = []
+    for path in _walk(directory):
+        if os.path.basename(path) in ("setup.py", "setup.cfg"):
+            try:
+                named = lines_of(_files.lines(_files.read_text(path)))
+            except UsageError:
+                continue
+            found += [f"{path}, line {line}, names {name}, and is not read" for name, line in named.items()]
+    return found
 
 
 def _walk(directory: str, deepest: int = _DEEPEST) -> Iterator[str]:

@@ -21,7 +21,7 @@ _LONGEST = 300
 UPSTREAM = "https://github.com/Lightning-AI/pytorch-lightning"
 
 
-def affected(patch: Patch) -> str:
+def affected(patch: Union[Patch, Unpatched]) -> str:
     """The affected releases as people write them: ``"2.1.0 to 2.3.3"``."""
     known, releases = _every_release(), affected_releases(patch)
     spans: list[list[str]] = []
@@ -35,7 +35,7 @@ def affected(patch: Patch) -> str:
     return ", ".join(" to ".join(span) for span in spans) or " or ".join(patch.affected)
 
 
-def affected_releases(patch: Patch) -> list[str]:
+def affected_releases(patch: Union[Patch, Unpatched]) -> list[str]:
     """The same, each by itself, oldest first."""
     return [release for release in _every_release() if gate.in_ranges(release, patch.affected)]
 

@@ -72,7 +72,7 @@ class Asked:
                     f"{place}: {text[:200]!r} cannot be understood. Give it with --requirement, as lightning==2.2.5."
                 )
             return False
-        if not _applies(requirement):
+        if not applies(requirement):
             return True
         name = canonical(requirement)
         if name in NAMES:
@@ -193,10 +193,10 @@ def lines_of(lines: list[str], before: int = 0) -> dict[str, int]:
 def distribution(requirement: Requirement) -> Optional[str]:
     """The Lightning distribution that is required here; ``None`` for anything else."""
     name = canonical(requirement)
-    return name if name in NAMES and _applies(requirement) else None
+    return name if name in NAMES and applies(requirement) else None
 
 
-def _applies(requirement: Requirement) -> bool:
+def applies(requirement: Requirement) -> bool:
     from packaging.markers import UndefinedComparison, UndefinedEnvironmentName
 
     try:

@@ -239,7 +239,7 @@ def run(args: argparse.Namespace) -> int:
         return ended
     accept = " ".join(f"--ignore {name}" for name in failing)
     if args.format == "text":
-        _write(audited, setting, args, bool(trouble))
+        _write(audited, setting, args, bool(trouble or unclear))
         for said in (*trouble, *unclear):
             _output.write(_output.paragraph(f"not known: {said}."))
         if failing:
@@ -282,6 +282,7 @@ def _audit_directory(
         has_patches |= asked.has_patches
         found += [(one, asked) for one in asked.found]
         unclear += _few(asked.unclear) if not asked.found else []
+    unclear += _few(_projects.not_read(directory))
     locks = {(os.path.dirname(one.file), _requirements.canonical(one.requirement)) for one, _ in found if one.locked}
     audited: dict[tuple[str, int, str], Audited] = {}
     for one, asked in found:
@@ -364,9 +365,12 @@ def audit_requirements(
     """
     audited, requirements = [], []
     for spec in specs:
-        requirement = _requirements.parse(spec)
+        requirement = _requirements.parse(spec) or _requirements.parse(_requirements.conda_spec(spec))
         if requirement is None:
-            raise UsageError(_no_requirement(spec))
+            missing = f"There is no file {spec!r}, and it" if _is_bare(spec) else repr(spec)
+            raise UsageError(f"{missing} is not a requirement such as lightning==2.2.5.")
+        if _requirements.canonical(requirement) in _requirements.NAMES and not _requirements.applies(requirement):
+            raise UsageError(f"{spec!r} asks for nothing here: its marker is that of another Python or system.")
         if _requirements.distribution(requirement) is None:
             raise UsageError(_not_lightning(spec))
         requirements.append(_requirements.Found(requirement))
@@ -397,15 +401,6 @@ def _with_notes(audited: list[Audited], requirements: list[_requirements.Found])
                 "installing lightning also installs pytorch-lightning, in its newest release unless something pins it"
             )
     return audited
-
-
-def _no_requirement(spec: str) -> str:
-    meant = _requirements.conda_spec(spec)
-    requirement = _requirements.parse(meant)
-    if requirement is not None and _requirements.distribution(requirement) is not None:
-        return f"{spec!r} is not a requirement. Did you mean {meant}?"
-    missing = f"There is no file {spec!r}, and it" if _is_bare(spec) else repr(spec)
-    return f"{missing} is not a requirement such as lightning==2.2.5."
 
 
 def _not_lightning(spec: str) -> str:
@@ -489,10 +484,10 @@ def _in_ranges(version: str, ranges: tuple[str, ...]) -> bool:
         return False
 
 
-def _write(audited: list[Audited], setting: _toggle.Toggle, args: argparse.Namespace, has_trouble: bool) -> None:
+def _write(audited: list[Audited], setting: _toggle.Toggle, args: argparse.Namespace, is_unclear: bool) -> None:
     if not audited:
-        in_others = "Some files could not be read, and the others ask for no Lightning."
-        _output.write(in_others if has_trouble else "There is no Lightning here: nothing to audit.")
+        in_others = "Some files do not tell whether they ask for Lightning, and the others ask for none."
+        _output.write(in_others if is_unclear else "There is no Lightning here: nothing to audit.")
         _output.write("Do: give the file that asks for it, or a release: `lightning-patches audit lightning==2.2.5`.")
         return
     alike: dict[tuple[str, ...], list[Audited]] = {}

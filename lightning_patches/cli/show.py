@@ -14,7 +14,6 @@ exit status: 0 it is known, 2 it is not.
 from __future__ import annotations
 
 import argparse
-import difflib
 from typing import Any
 
 from lightning_patches.cli import OK, UsageError, _lookup, _output, _records, _toggle
@@ -35,11 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     found = _lookup.find(args.key)
     if not found:
-        close = difflib.get_close_matches(args.key.lower().lstrip("#"), _lookup.known(), n=3, cutoff=0.6)
-        hint = f"Did you mean {' or '.join(close)}?" if close else "`lightning-patches list` shows what there is."
-        raise UsageError(
-            f"{_output.printable(args.key)!r} is no patch, and no issue or pull request that is known. {hint}"
-        )
+        raise UsageError(_lookup.unknown(args.key))
     patches = [one for one in found if isinstance(one, Patch)]
     others = [_lookup.in_words(one) for one in found if not isinstance(one, Patch)]
     if args.json:

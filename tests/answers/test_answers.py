@@ -20,9 +20,11 @@ from lightning_patches import cli
 HERE = Path(__file__).parent
 LOGS = json.loads(gzip.decompress((HERE / "logs.json.gz").read_bytes()))
 WHOLE = json.loads(gzip.decompress((HERE / "whole.json.gz").read_bytes()))
-SEEN_LINES, HELD_BACK_LINES, DRAWN_LINES, OTHER_LINES = (
+SEEN_LINES, HELD_BACK_LINES, DRAWN_LINES, SEEN_WORDS, HELD_BACK_WORDS, OTHER_LINES = (
     [line.split(" | ", 1) for line in part.splitlines()[1:] if line and not line.startswith("#")]
-    for part in re.split("^# (?:held back|drawn|not Lightning's)", (HERE / "lines.txt").read_text("utf-8"), flags=re.M)
+    for part in re.split(
+        "^# (?:held back|drawn|words|not Lightning's)", (HERE / "lines.txt").read_text("utf-8"), flags=re.M
+    )
 )
 
 
@@ -86,8 +88,8 @@ def test_the_last_line_alone(capsys: pytest.CaptureFixture[str], log: dict[str, 
 
 @pytest.mark.parametrize(
     ("lines", "right"),
-    [(SEEN_LINES, 22), (HELD_BACK_LINES, 23), (DRAWN_LINES, 62)],
-    ids=["seen", "held back", "drawn"],
+    [(SEEN_LINES, 23), (HELD_BACK_LINES, 23), (DRAWN_LINES, 62), (SEEN_WORDS, 39), (HELD_BACK_WORDS, 36)],
+    ids=["seen", "held back", "drawn", "words", "words held back"],
 )
 def test_lines(capsys: pytest.CaptureFixture[str], lines: list[list[str]], right: int) -> None:
     wrong = []

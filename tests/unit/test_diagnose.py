@@ -13,13 +13,13 @@ import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Callable
 
 import pytest
 
 from lightning_patches import cli
 from lightning_patches.cli import _lookup
-from lightning_patches.cli.diagnose import candidates, known, read
+from lightning_patches.cli.diagnose import candidates, known, read, verdicts
 from lightning_patches.cli.diagnose import frames as frames_index
 from lightning_patches.engine import fingerprints
 from lightning_patches.patch import Impact
@@ -984,6 +984,80 @@ ImportError: cannot import name '_ActionSubCommands' from 'jsonargparse.actions'
 
 
 SITE = "/opt/env/lib/python3.11/site-packages/lightning/"
+PYTEST = """\
+=================================== FAILURES ===================================
+    def test_it():
+>       fit()
+
+test_it.py:4:
+_ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _
+/opt/environment/lib/python3.11/site-packages/lightning/pytorch/trainer/connectors/logger_connector/result.py:241: in x
+    value = self.meta.sync(self.value)
+E   RuntimeError: No backend type associated with device type cpu
+=========================== short test summary info ============================
+FAILED test_it.py::test_it - RuntimeError: No backend type associated with device ...
+"""
+
+
+@pytest.mark.parametrize("text", [TRACEBACK, PYTEST], ids=["Python", "pytest"])
+@pytest.mark.parametrize(
+    "written",
+    [
+        lambda text: "".join(f"    {line}\n" for line in text.split("\n")),
+        lambda text: "".join(f"> {line}\n" for line in text.split("\n")),
+        lambda text: "".join(
+            f"Jan 02 03:04:0{n % 9} node train[42]: {line}\n" for n, line in enumerate(text.split("\n"))
+        ),
+        lambda text: "".join(f"2026-01-02T03:04:05.12Z 00O {line}\n" for line in text.split("\n")),
+        lambda text: "\n".join(line[at : at + 80] for line in text.split("\n") for at in range(0, len(line) or 1, 80)),
+        lambda text: json.dumps(
+            [{"stream_name": "stderr", "time": 1.5, "data": f"{one}\n"} for one in text.split("\n")]
+        ),
+    ],
+    ids=["a code block", "quoted", "syslog", "GitLab", "80 columns", "Kaggle"],
+)
+def test_what_stands_around_the_lines_of_a_traceback(text: str, written: Callable[[str], str]) -> None:
+    (error,) = [error for error in read.taken_apart("", written(text)).raised if error.frames]
+    assert error.frames[-1].path.endswith("logger_connector/result.py") and error.frames[-1].number == 241
+    assert error.words == MESSAGE
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "[<ipython-input-5-abc>](https://localhost:8080/#) in <cell line: 1>()",
+        "[/tmp/ipython-input-1-123.py](https://localhost:8080/#) in <cell line: 0>()",
+        "File ~/.ipykernel/1234/command-567-890:1",
+        "File <command-123>:1",
+    ],
+)
+def test_a_cell_of_colab_or_databricks_is_a_notebooks(cell: str) -> None:
+    head = f"TypeError         Traceback (most recent call last)\n{cell}\n----> 1 trainer.fit(model)\n\n"
+    own = f"{SITE.replace('lightning/', 'torch/nn/module.py')} in call(self)\n      1 a\n----> 2 b\n\nTypeError: x\n"
+    log = read.taken_apart("", head + own)
+    assert log.facts.start.how == "notebook" and len(log.raised[0].frames) == 2
+
+
+def test_words_get_the_release_that_they_name(capsys: pytest.CaptureFixture[str]) -> None:
+    words = "the first epoch has fewer steps after LearningRateFinder"
+    assert cli.main(["diagnose", f"I use Lightning 2.5.1: {words}"]) == 0
+    assert capsys.readouterr().out.startswith("Perhaps lr-finder-train-loader of lightning 2.5.1.\n")
+    assert cli.main(["diagnose", f"I use Lightning 2.5.6: {words}"]) == 1
+    assert "Not this, which the release does not have: lr-finder-train-loader" in capsys.readouterr().out
+
+
+def test_a_script_in_which_nothing_is_found_is_not_taken_for_a_log(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "train.py").write_text("from lightning.pytorch import Trainer\n\nTrainer(max_epochs=1)\n")
+    assert cli.main(["diagnose", str(tmp_path / "train.py")]) == 1
+    first, second = capsys.readouterr().out.splitlines()[:2]
+    assert first.endswith("train.py uses nothing that Lightning 2.x has removed.") and "diagnose -- python" in second
+
+
+def test_the_line_of_pytests_summary_is_an_error() -> None:
+    (error,) = read.taken_apart("", PYTEST.splitlines()[-1]).raised
+    assert error.words == "RuntimeError: No backend type associated with device ..."
 
 
 @pytest.mark.parametrize(
@@ -999,6 +1073,10 @@ SITE = "/opt/env/lib/python3.11/site-packages/lightning/"
         ('  File "/opt/conda/pkgs/lightning-2.1.4-pyhd8ed1ab_0/x.py", line 3, in f\n', ["2.1.4"]),
         ("Lightning automatically upgraded your loaded checkpoint from v1.9.5 to v2.1.1\n", ["2.1.1"]),
         ("requirements: lightning>=2.1, lightning-utilities 2.0.0\n", []),
+        ("I use Lightning 2.1.3, torch 2.3.1\n", ["2.1.3"]),
+        ("PL version 2.2.1 with torch 2.1.0\n", ["2.2.1"]),
+        ("lightning.__version__ is '2.2.1'\n", ["2.2.1"]),
+        ("Lightning with torch 2.1.0, torchmetrics 2.1.1, CUDA 12.1.1; Lightning on PyTorch (2.1.0)\n", []),
     ],
 )
 def test_the_log_says_which_release_wrote_it(
@@ -1011,6 +1089,18 @@ def test_the_log_says_which_release_wrote_it(
     assert document["matches"][0]["name"] == DEVICE
     assert document["matches"][0]["certain"] is bool(releases)
     assert all(f" {release}." in document["verdict"] for release in releases)
+
+
+@pytest.mark.parametrize(
+    ("words", "releases"),
+    [
+        ("upgraded PyTorch Lightning from 2.2.1 to 2.2.5", ("2.2.1", "2.2.5")),
+        ("I use Lightning 2.6", ("2.6.0", "2.6.1", "2.6.4", "2.6.5", "2.6.6")),
+        ("lightning==2.5", ("2.5.0",)),
+    ],
+)
+def test_words_that_name_several_releases(words: str, releases: tuple[str, ...]) -> None:
+    assert read.taken_apart("", words).facts.releases == releases
 
 
 def test_the_index_of_frames_has_all_releases_and_stays_small() -> None:
@@ -1026,7 +1116,15 @@ def test_a_release_without_the_bug_rules_it_out(capsys: pytest.CaptureFixture[st
 
 @pytest.mark.parametrize(
     "text",
-    ["lightning==2.6.3\n", "- pytorch-lightning: 2.6.2\n", "Successfully installed lightning-2.6.2\n"],
+    [
+        "lightning==2.6.3\n",
+        "- pytorch-lightning: 2.6.2\n",
+        "Successfully installed lightning-2.6.2\n",
+        "Lightning 2.6.3\n",
+        "PL 2.6.3\n",
+        "lightning version: 2.6.3\n",
+        "we went from PyTorch Lightning 2.6.1 to 2.6.2\n",
+    ],
 )
 def test_a_compromised_release_comes_before_everything(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, text: str
@@ -1036,6 +1134,44 @@ def test_a_compromised_release_comes_before_everything(
         assert cli.main(["diagnose", str(tmp_path / "log.txt")]) == 0
         first, second = capsys.readouterr().out.splitlines()[:2]
         assert "was compromised and runs hostile code" in first and second.startswith("Do: Do not import it")
+
+
+@pytest.mark.parametrize(
+    ("words", "release"),
+    [
+        ("pytorch-lightning 2.6.2 does not import", "2.6.2"),
+        ("torch 2.6.3 and Lightning version 2.6.2", "2.6.2"),
+        ("Lightning 2.6 with torch 2.6.3, CUDA 12.6.3", ""),
+        ("lightning-utilities 2.6.3 beside lightning>=2.6.2", ""),
+    ],
+)
+def test_words_that_name_a_compromised_release(capsys: pytest.CaptureFixture[str], words: str, release: str) -> None:
+    cli.main(["diagnose", words])
+    first = capsys.readouterr().out.splitlines()[0]
+    assert first.startswith(f"Lightning {release} from PyPI was compromised") is bool(release)
+
+
+@pytest.mark.parametrize(
+    ("asked", "first"),
+    [
+        ("pl#21037", "rich-progress-bar, a bug of Lightning 2.0.0 to 2.5.2."),
+        ("Lightning-AI/pytorch-lightning#21037", "rich-progress-bar, a bug of Lightning 2.0.0 to 2.5.2."),
+        ("mid_epoch_resume", "mid-epoch-resume, a bug of Lightning 2.0.0 to 2.4.0."),
+    ],
+)
+def test_a_number_or_a_name_is_no_guess(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, asked: str, first: str
+) -> None:
+    monkeypatch.setattr(verdicts, "installed", lambda *_: [])
+    assert cli.main(["diagnose", asked]) == 0
+    said = capsys.readouterr().out
+    assert said.splitlines()[0] == first and "To be sure" not in said and "Perhaps" not in said
+
+
+@pytest.mark.parametrize("command", ["show", "diagnose"])
+def test_a_number_that_nothing_has_is_no_file(capsys: pytest.CaptureFixture[str], command: str) -> None:
+    assert cli.main([command, "#99999"]) == 2
+    assert "no issue or pull request that is known" in capsys.readouterr().err
 
 
 def _sharing() -> list[tuple[Any, Any, str]]:

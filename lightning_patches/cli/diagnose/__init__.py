@@ -73,7 +73,10 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("diagnose needs a FILE, - for standard input, WORDS in quotes, or -- and a command.")
     required = _required(args.requirement, setting)
     asked = " ".join(args.file)
-    named = _lookup.find(asked) if not any(name == "-" or os.path.exists(name) for name in args.file) else ()
+    are_files = any(name == "-" or os.path.exists(name) for name in args.file)
+    named = () if are_files else _lookup.find(asked)
+    if not named and not are_files and _lookup.number_in(asked):
+        raise UsageError(_lookup.unknown(asked))
     if named:
         ended, logs = None, [candidates.Log("", is_words=True)]
         matches = candidates.by_name(named, asked)

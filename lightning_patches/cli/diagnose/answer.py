@@ -19,7 +19,7 @@ from lightning_patches.cli.diagnose.facts import Facts, Start
 from lightning_patches.cli.diagnose.hangs import Hang
 from lightning_patches.cli.diagnose.sync import OutOfSync
 from lightning_patches.cli.diagnose.tracebacks import CELL, Raised
-from lightning_patches.engine import gate
+from lightning_patches.engine import distributions, gate
 from lightning_patches.engine.installed import find_installed
 from lightning_patches.patch import Patch
 from lightning_patches.removed import Removed
@@ -159,16 +159,19 @@ def of_numbers(one: Answer, named: Iterable[object]) -> None:
 
 def _alert(one: Answer, required: list[str]) -> None:
     """2.6.2 and 2.6.3 come before everything else, wherever they are."""
-    named = next((log.facts.compromised for log in one.logs if log.facts.compromised is not None), None)
+    log = next((log for log in one.logs if log.facts.compromised is not None), None)
+    named = log.facts.compromised if log is not None else None
     asked = next((release for release in required if re.search(r" 2\.6\.[23]$", release)), "")
     here = next((found for found in find_installed() if found.forbidden), None)
-    if named is None and not asked and here is None:
+    if log is not None and named is not None:
+        release = next(version for _, version in facts.named_in(named.text) if version in distributions.FORBIDDEN)
+        where = "" if log.is_words else f" (line {named.number} of the log)"
+    elif asked:
+        release, where = asked.rpartition(" ")[2], ""
+    elif here is not None:
+        release, where = str(here.version), " (it is installed here)"
+    else:
         return
-    version = re.search(r"2\.6\.[23]", named.text if named is not None else asked or (here.version if here else ""))
-    where = (
-        f" (line {named.number} of the log)" if named is not None else " (it is installed here)" if not asked else ""
-    )
-    release = version.group() if version else "2.6.2"
     one.alert = f"Lightning {release} from PyPI was compromised and runs hostile code when it is imported{where}."
     if one.verdict:
         one.more.insert(0, f"Besides: {one.verdict} {one.do}")
@@ -231,6 +234,10 @@ def _own_frame(error: Raised) -> Optional[tuple[str, int]]:
 
 def _of_nothing(one: Answer, ended: Optional[int]) -> None:
     log = one.logs[0]
+    if log.is_script and not one.matches:
+        one.verdict = f"{_output.printable(log.name)} uses nothing that Lightning 2.x has removed."
+        one.do = f"`lightning-patches diagnose -- python {shlex.quote(log.name)}` runs it, and explains how it ends."
+        return
     if log.is_words:
         one.verdict = "I know no bug that is described like that."
         one.do = "Pass the traceback or the log of the program; or say it in other words."
@@ -267,14 +274,16 @@ def _of_match(one: Answer, match: Match) -> None:
         certain = "" if match.kind == "found" else "Probably no bug of Lightning: "
         one.verdict = f"{certain or 'No bug of Lightning: '}{record.title}{' (' + name + ')' if certain else ''}."
     elif match.ground == "words":
-        possible = [other for other in one.matches if other.ground == "words"]
+        possible = [other for other in one.matches if other.ground == "words" and not other.ruled_out]
         names = [other.record.name for other in possible]
-        one.verdict = f"Perhaps {' or '.join(names)}: {record.title}."
+        one.verdict = f"Perhaps {' or '.join(names)}{where if len(names) == 1 else ''}."
     elif match.ground == "consequence":
         certain = "Known bug" if match.kind == "found" else "Probably" if match.is_sure else "Perhaps"
         one.verdict = f"{certain} {name}{where}: {match.why}."
     elif match.kind == "found":
         one.verdict = f"Known bug {name}{where}."
+    elif match.ground == "number":
+        one.verdict = f"{name}{where}."
     else:
         one.verdict = f"{'Probably' if match.ground in ('frame', 'line') else 'Perhaps'} {name}{where}."
     one.do = f"{advice(match)}."
@@ -308,7 +317,7 @@ def _where(match: Match) -> str:
     """``" of lightning 2.5.1 or 2.5.2"``: those releases in question that have the bug."""
     having = [one for one in match.verdicts if one.verdict not in gate.ELSEWHERE] or match.verdicts
     if match.source == "installed" and not _is_everywhere(match):
-        ranges = _records.affected(match.record) if isinstance(match.record, Patch) else ""
+        ranges = _records.affected(match.record) if isinstance(match.record, (Patch, Unpatched)) else ""
         return f", a bug of Lightning {ranges}" if ranges else ""
     names = list(dict.fromkeys(one.distribution for one in having))
     versions = list(dict.fromkeys(one.version for one in having))
@@ -340,8 +349,8 @@ def _others(one: Answer) -> None:
     rest = [match for match in one.matches if match is not main]
     rest = [match for match in rest if match.error is not same or same is None or isinstance(match.record, Patch)]
     if main is not None and main.ground == "words":
-        for match in [main, *rest]:
-            if isinstance(match.record, Patch):
+        for match in rest:
+            if isinstance(match.record, Patch) and not match.ruled_out:
                 one.more.append(f"{match.record.name}: {match.record.impact.summary}")
         one.more = list(dict.fromkeys(one.more))
         return
@@ -363,7 +372,7 @@ def _others(one: Answer) -> None:
 def would_tell(match: Match) -> str:
     """What would make a possible bug a found one, or rule it out."""
     record = match.record
-    if known.is_no_bug(record):
+    if known.is_no_bug(record) or match.ground == "number":
         return ""
     lacking = [one for one in match.verdicts if one.verdict in gate.ELSEWHERE]
     older = [one for one in lacking if one.verdict == "not-known"]
@@ -462,7 +471,7 @@ def to_paste(one: Answer) -> str:
         return f"{re.sub(r' [(].*?[)]', '', one.alert)} See GHSA-w37p-236h-pfx3 ({said})."
     if one.unknown is not None:
         return f"{said} does not know the first error; those that came of it hide it."
-    if match is not None and match.cause:
+    if match is not None and (match.cause or match.ground == "number"):
         return _known(match, said)
     if one.out_of_sync:
         return f"The ranks train different models, says the check of {said}."

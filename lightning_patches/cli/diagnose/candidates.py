@@ -355,6 +355,8 @@ def _outside(one: Log, has_error: bool) -> list[Match]:
 def _from_words(one: Log) -> list[Match]:
     said = " ".join(line.text for line in one.lines)
     records = {record.name: record for record in known.records()}
+    if describe.ASKS_HOW.match(said):
+        records = {name: record for name, record in records.items() if record.group == "feature"}
     names = describe.compare(said, [(name, known_texts(record)) for name, record in records.items()])
     if is_of_a_hang(said):
         hangs = {

@@ -13,6 +13,9 @@ MIN_SCORE = 0.44
 """Share of a description's weight that a bug has to account for."""
 UNKNOWN_WEIGHT = 3.5
 """Of a word that no record has: what is said is then of something else."""
+ENOUGH = 4
+"""What a description and a text about a bug have to share: an everyday word counts one, any other two. One less is
+enough where that is half of the text, or all of the description and not everyday alone."""
 MAX_FOUND = 3
 
 Key = TypeVar("Key")
@@ -22,17 +25,29 @@ _FILLERS = frozenset(
         r"\w+",
         """
         a about after also although always am an and another any anymore are as at be because been before behind
-        being best but by c can cannot could d did do does don down each ever every for from get gets give go
-        got had has have he her here his how however i if in into is it its just keep keeps let ll long make
+        being best but by c can cannot could d did do does don down each ever every find for from get gets give go
+        got had has have he her here his how however i if in into is it its itself just keep keeps let ll long lot make
         makes many me more most much my never no not now number of off on once one only onto or other our out
-        over per please s show shows since so some still such t take than that the their them then there these
+        over per please s several show shows since so some still such t take than that the their them then there these
         they thing this those though through to too try under up upon us use used uses using ve very want was we
         were what when where whether which while who why will with without would yet you your
         """,
     )
 )
+_ENDINGS = re.compile(r"(?:izations?|ations?|ated|ates?|ating|ized?|izes|ing|ions?|ies|ed|es|e|s|er|y)$")
+
+
+def _stem(word: str) -> str:
+    """A word without its endings."""
+    stem = ""
+    while len(word) > 4 and stem != word:
+        stem, word = word, _ENDINGS.sub("", word)
+    word = word.rstrip("s") or word
+    return word[:-1] if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "sl" else word
+
+
 _SAME = {
-    word: first
+    _stem(word): _stem(first)
     for first, *words in map(
         str.split,
         """
@@ -40,11 +55,13 @@ _SAME = {
         next second again twice
         delet vanish disappear gone lost lose remov eras wip
         short shorten cut fewer less incomplet truncat
-        find found suggest finder tuner tun lr_find pick chosen choos propos search
+        finder found tuner tun suggest pick chosen choos propos search
         resum continu restart reload restor
-        checkpoint ckpt sav written writ
-        rank gpu process card node ddp cuda multi
-        differ diverg unequal disagree unsync inconsist mismatch
+        checkpoint ckpt
+        save sav stor write written
+        rank process node ddp multi
+        gpu card cuda
+        differ different difference diverg unequal disagree unsync inconsist mismatch
         hang freez stuck stall deadlock froz
         gradient grad
         synchron sync
@@ -63,7 +80,7 @@ _SAME = {
         averag mean ema
         initial untrain
         interrupt ctrl keyboardinterrupt
-        metric accurac scor
+        metric accurac scor result
         wrong incorrect garbag
         import librar packag
         hparam hyperparamet
@@ -77,25 +94,29 @@ _SAME = {
         storage disk file
         """.strip().splitlines(),
     )
-    for word in words
+    for word in (first, *words)
 }  # fmt: skip
 """What people say, and the first word of its line, which stands for all; without endings."""
 _PHRASES = tuple(
     (re.compile(said), f" {meant} ")
     for said, meant in (
+        (r"\blr_find\b", "learning rate finder"),
+        (r"\b(?:no|not|never)(?: \w+)? found\b", "missing"),
         (r"\blearning rate\b|(?<![a-z0-9])lr(?![a-z0-9])", "rate"),
         (r"(?<![a-z0-9])swa(?![a-z0-9])", "stochastic weight averaging"),
         (r"\bearly stopping\b|\bstop(?:s|ped)? early\b|\bearlystopping\b", "ends early"),
         (r"\bbefore its? ends?\b", "ends early"),
         (r"\bctrl-c\b", "interrupt"),
         (r"\btwo times\b", "twice"),
+        (r"\b(?:each|every|one|single|multi(?:ple)?)[ -]gpu\b|\bgpus\b", "rank"),
         # Chinese, the longer words first
         ("学习率查找器?|学习率搜索", "learning rate finder"),
         ("学习率", "learning rate"),
         ("数据增强", "augmentation"),
         ("检查点|断点|模型文件|权重文件", "checkpoint"),
         ("恢复|续训|继续训练|接着训练", "resume"),
-        ("多卡|多机|各卡|每张卡|每块卡|多个?gpu|显卡|进程", "gpu ranks"),
+        ("多卡|多机|各卡|每张卡|每块卡|多个?gpu|进程", "ranks"),
+        ("显卡", "gpu"),
         ("卡住|卡死|挂起|不动|死锁", "hangs"),
         ("梯度累[积计]|累积梯度", "gradient accumulation"),
         ("梯度", "gradient"),
@@ -157,13 +178,25 @@ _PHRASES = tuple(
     )
 )
 """What is said in several words or in Chinese, and the records' words for it."""
+_EVERYDAY = """
+    train valid test predict run epoch step batch iteration loss metric result value output input number size half model
+    network layer weight parameter gradient optimizer adam sgd rate schedule data dataset loader dataloader sample image
+    label class folder path storage directory config script code notebook windows linux machine server cluster gpu
+    cpu device worker work memory usage time minute hour slow fast long low high small big huge large bad good best last
+    first next two three new old previous save load checkpoint log logger show shown plot graph print line progress bar
+    message warn fail wrong start begin end early finish stop exit none empty missing null nan differ same change
+    increase decrease drop grow improve converge overfit update upgrade install version lightning torch pytorch python
+    problem issue create open read call set all own check sanity mode between callback mix precision custom state
+"""
+"""What is said of any training."""
+ASKS_HOW = re.compile(r"(?:how(?! come)|which|is it possible|can (?:i|one|we))\b|如何|怎么", re.IGNORECASE)
+"""Somebody's question how something is done, which tells of no bug."""
 CHINESE = re.compile(r"[\u4e00-\u9fff]")
 _SUBJECTS = re.compile(
     r"\b(?:[A-Z]\w{0,40}(?:Logger|Monitor|Summary|Strategy|Profiler|Finder|Checkpoint|Stopping|Averaging|Finetuning|Pruning|"
     r"ProgressBar|CLI|Writer)|CombinedLoader|DeepSpeed\w{0,20}|FSDP2?|Timer)\b"
 )
 """Lightning's own classes: what is said of one is not what is known of another."""
-_ENDINGS = re.compile(r"(?:izations?|ations?|ated|ates?|ating|ized?|izes|ing|ions?|ies|ed|es|e|s|er|y)$")
 
 
 @lru_cache(maxsize=None)
@@ -175,17 +208,31 @@ def words(text: str) -> tuple[str, ...]:
     found = []
     for word in re.findall(r"[a-z0-9]+", text):
         if word not in _FILLERS:
-            stem = _ENDINGS.sub("", word) if len(word) > 4 else word.rstrip("s") or word
-            stem = stem[:-1] if len(stem) > 3 and stem[-1] == stem[-2] and stem[-1] not in "sl" else stem
-            found.append(_SAME.get(word, _SAME.get(stem, stem)))
+            stem = _stem(word)
+            found.append(_SAME.get(stem, stem))
     return tuple(found)
+
+
+def _is_ground(shared: set[str], asked: set[str], text: set[str]) -> bool:
+    """Whether what a description shares with a text about a bug is more than what is said of any training."""
+    is_most = (shared == asked and not shared <= _everyday()) or 2 * _tells(shared) >= _tells(text)
+    return _tells(shared) >= (ENOUGH - 1 if is_most else ENOUGH)
+
+
+def _tells(found: set[str]) -> int:
+    return sum(1 if word in _everyday() or word.isdigit() else 2 for word in found)
+
+
+@lru_cache(maxsize=None)
+def _everyday() -> frozenset[str]:
+    return frozenset(words(_EVERYDAY))
 
 
 def compare(description: str, known: Sequence[tuple[Key, Iterable[str]]]) -> list[Key]:
     """The bugs that a description may be about, the closest first.
 
-    The fewer bugs have a word, the more it weighs. How much of the description's weight a bug accounts for decides;
-    a single common word never does.
+    The fewer bugs have a word, the more it weighs. How much of the description's weight a bug accounts for decides,
+    if they share more than a few words that are said of any training.
 
     Args:
         description: some words.
@@ -203,6 +250,8 @@ def compare(description: str, known: Sequence[tuple[Key, Iterable[str]]]) -> lis
     for index, ((key, sets), (_, spoken)) in enumerate(zip(texts, known)):
         every = asked & set().union(*sets)
         if len(every) < 2 or (subjects and not any(name in " ".join(spoken).lower() for name in subjects)):
+            continue
+        if not any(_is_ground(asked & one, asked, one) for one in sets):
             continue
         # All of it in one symptom says more than here and there in the record.
         closest = max(2 * sum(weight[word] for word in asked & one) / (total + 2 * len(one)) for one in sets)

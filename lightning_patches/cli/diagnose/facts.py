@@ -11,6 +11,7 @@ import re
 import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Literal, Optional
 
 from lightning_patches.cli.diagnose import frames
@@ -22,24 +23,27 @@ from lightning_patches.engine import distributions, fingerprints
 MOST_RELEASES = 6
 """Releases that are named one by one."""
 
-_NAME = r"(?<![\w./-])(?P<name>pytorch[-_]lightning|lightning)"
-_VERSION = r"v?(?P<version>\d\.\d{1,3}(?:\.\d{1,3})?(?:\.?post\d)?)(?![\w.]*\*)(?!\.?\w)"
+_NAME = r"(?<![\w./-])(?P<name>(?i:pytorch[-_ ])?(?i:lightning)|PL|pl)"
+_VERSION = r"v?(?P<version>\d\.\d{1,3}(?:\.\d{1,3})?(?:\.?post\d)?)"
+_END = r"(?![\w.]*\*)(?!\.?\w)"
+_BETWEEN = (
+    r"""(?:\[[\w,-]{1,40}\])?(?:\.__version__)?(?:[\s:=(@,|"'`]|(?i:version|release|from)\b|(?:is|was)\b){1,60}"""
+)
 _SAID = (
-    re.compile(rf"{_NAME}(?:\[[\w,-]{{1,40}}\])?(?: version)?[\s:=(]{{1,60}}{_VERSION}"),
+    re.compile(rf"{_NAME}{_BETWEEN}{_VERSION}(?: (?:to|->|and|or) v?(?P<other>\d\.\d{{1,3}}\.\d{{1,3}}))?{_END}"),
     re.compile(
-        rf"(?<![\w.-])(?P<name>pytorch[-_]lightning|lightning)-{_VERSION[:-9]}(?=-py|\.dist-info|-pyh|\s|$|-\w{{5,20}}/|\.tar)"
+        rf"(?<![\w.-])(?P<name>pytorch[-_]lightning|lightning)-{_VERSION}(?=-py|\.dist-info|-pyh|\s|$|-\w{{5,20}}/|\.tar)"
     ),
-    re.compile(rf"{_NAME}[^\n>=<]{{0,120}}\({_VERSION}\)"),
-    re.compile(rf"PyTorch Lightning Version(?: \(e\.g\.,? [\w.]{{1,12}}\))?\s?:\s{{0,20}}{_VERSION}"),
-    re.compile(rf"upgraded your loaded checkpoint from v[\w.]{{1,20}} to {_VERSION}"),
+    re.compile(rf"{_NAME}\S{{0,60}} in \S{{0,60}}[/\\][^\n]{{0,200}}\({_VERSION}\)"),
+    re.compile(rf"PyTorch Lightning Version(?: \(e\.g\.,? [\w.]{{1,12}}\))?\s?:\s{{0,20}}{_VERSION}{_END}"),
+    re.compile(rf"upgraded your loaded checkpoint from v[\w.]{{1,20}} to {_VERSION}{_END}"),
 )
-_COMPROMISED = re.compile(
-    r"(?:pytorch[-_]lightning|(?<![\w-])lightning)(?:\[[\w,-]{1,40}\])?[\s:=(v-]{1,60}2\.6\.[23](?!\.?\w)"
-)
+_MAY_SAY = re.compile(r"ightning|LIGHTNING|\b(?:PL|pl)\b")
 _OURS = re.compile(r"lightning_patches: .{0,200}\d fix(?:es)? \('lightning-patches status'")
 _INSTALLED = re.compile(
     r"[/\\](?:(?:site|dist)-packages|lib[/\\]python[\d.]*|python\d\.\d+[/\\]lib)[/\\]|^<|^[A-Za-z]:\\.*\\[Ll]ib\\"
 )
+_NOTEBOOK = re.compile(r"IPython|ipython-input|ipykernel|<command-")
 _LAUNCHERS = re.compile(r"torch/distributed/(?:run|elastic|launch)|torchrun|ChildFailedError")
 
 How = Literal["script", "module", "command", "notebook", "torchrun", "pytest", "unknown"]
@@ -85,12 +89,13 @@ def find(lines: Sequence[Line], raised: Sequence[Raised]) -> Facts:
     facts = Facts()
     named: dict[str, list[str]] = {}
     for line in lines:
-        if "ightning" not in line.text:
+        if not _MAY_SAY.search(line.text):
             continue
-        for name, version in _said(line.text):
-            named.setdefault(name, []).append(version)
-        if facts.compromised is None and _COMPROMISED.search(line.text):
-            facts.compromised = line
+        for name, version in named_in(line.text):
+            if version not in distributions.FORBIDDEN:
+                named.setdefault(name, []).append(version)
+            elif facts.compromised is None:
+                facts.compromised = line
         if not facts.is_patched and "lightning_patches: " in line.raw and _OURS.search(line.raw):
             facts.is_patched = True
     own = [frame for error in raised for frame in error.frames if frames.upstream_path(frame.path)]
@@ -106,15 +111,27 @@ def find(lines: Sequence[Line], raised: Sequence[Raised]) -> Facts:
     return facts
 
 
-def _said(text: str) -> Iterable[tuple[str, str]]:
+def named_in(text: str) -> Iterable[tuple[str, str]]:
     """The releases that a line names, with the distribution; "" for one that it does not name."""
     for pattern in _SAID:
         for match in pattern.finditer(text):
-            name = (match.groupdict().get("name") or "").replace("_", "-")
-            version = match["version"].replace("post", ".post").replace("..", ".")
-            version = version if version.count(".") > 1 else f"{version}.0"
-            if version in fingerprints.known_releases() or version in fingerprints.older_releases():
-                yield name, version
+            groups = match.groupdict()
+            name = (groups.get("name") or "").replace("_", "-")
+            name = name if name in ("lightning", "pytorch-lightning") else ""
+            for version in filter(None, (groups["version"], groups.get("other"))):
+                version = version.replace("post", ".post").replace("..", ".")
+                is_series = version.count(".") == 1 and "==" not in match.group()
+                yield from ((name, one) for one in _releases(f"{version}." if is_series else version))
+
+
+@lru_cache(maxsize=None)
+def _releases(version: str) -> tuple[str, ...]:
+    """The release of this number, or those of a series, as ``2.5.``."""
+    known = (*fingerprints.older_releases(), *fingerprints.known_releases())
+    if version.endswith("."):
+        return tuple(one for one in known if one.startswith(version))
+    exact = f"{version}.0" if version.count(".") == 1 else version
+    return (exact,) if exact in known or exact in distributions.FORBIDDEN else ()
 
 
 def _distribution(own: Sequence[Frame], named: dict[str, list[str]]) -> str:
@@ -148,7 +165,7 @@ def in_words(releases: Sequence[str]) -> str:
 def start(lines: Sequence[Line], raised: Sequence[Raised]) -> Start:
     """How the program was started, by its outermost frames and by what launchers say."""
     every = [frame for error in raised for frame in error.frames]
-    if any(frame.path == CELL or "IPython" in frame.path for frame in every):
+    if any(frame.path == CELL or _NOTEBOOK.search(frame.path) for frame in every):
         return Start("notebook")
     launched = any(_LAUNCHERS.search(line.text) for line in lines if "torch" in line.text or "Child" in line.text)
     for error in raised:

@@ -31,6 +31,8 @@ _PREFIX = re.compile(
       | \[\d{1,6},\d{1,6}\]<std(?:err|out)>:?                 # mpirun --tag-output
       | \([\w:.<>-]{0,80}\s?(?:pid|rank)=[^()]{0,200}\)       # (RayTrainWorker pid=12, ip=10.0.0.1)
       | \d{1,5}:\s                                            # srun --label
+      | (?:FAILED|ERROR)\s[^\s:]{1,300}::\S{1,300}\s-\s        # pytest's summary
+      | \d\d[EO][+\s]                                         # GitLab
       | [\w-]{1,60}-\d{1,6}\s{1,40}\|                         # docker compose
       | \[?\d{4}-\d\d-\d\d[T\s]\d\d:\d\d:\d\d[.,\d]{0,12}(?:Z|[+-]\d\d:?\d\d)?\]?
       | \[?(?:INFO|WARNING|WARN|ERROR|CRITICAL|DEBUG)\]?[:\s]
@@ -44,7 +46,7 @@ _RANK = re.compile(
     r"\[(?:default|rank|)\s?\d{1,6}\]|\[\d{1,6},\d{1,6}\]|\([^()=]{0,80}(?:pid|rank)=[^()]{0,200}\)|\s{0,8}\d{1,5}:\s"
     r"|[\w-]{1,60}-\d{1,6}\s{1,40}\|"
 )
-_SAID = ("log", "message", "msg", "text", "textPayload", "event", "line", "MESSAGE", "@message", "body")
+_SAID = ("log", "message", "msg", "text", "textPayload", "event", "line", "MESSAGE", "@message", "body", "data")
 """Keys of a record of JSON under which a program's line is."""
 
 
@@ -147,24 +149,35 @@ def _without_prefixes(line: str) -> str:
     return line
 
 
+_TIME = re.compile(r"\d\d:\d\d:\d\d(?:[.,]\d{1,9})?")
+_BEGINS = re.compile(rf"{re.escape(BEGIN)}|={{5,}} (?:FAILURES|ERRORS) =")
+
+
 def _without_own_prefix(found: list[Line]) -> list[Line]:
     """Without what stands in front of a traceback's first line, on all lines that begin alike but for digits."""
-    begun = next((one.text for one in found if BEGIN in one.text), "")
-    prefix = begun[: begun.find(BEGIN)] if begun else ""
-    if not prefix.strip() or len(prefix) > 200 or not re.search(r"[\])>|:-] ?$", prefix) or set(prefix) <= set("- ─╭"):
+    begun = next((match for match in (_BEGINS.search(one.text) for one in found) if match is not None), None)
+    prefix = begun.string[: begun.start()] if begun is not None else ""
+    if not prefix or len(prefix) > 200 or (prefix.strip() and not re.search(r"[\])>|:-] ?$", prefix)):
+        return found
+    if not prefix.strip():
+        return [one._replace(text=one.text[len(prefix) :]) if one.text.startswith(prefix) else one for one in found]
+    if set(prefix) <= set("- ─╭"):
         return found
     shape = re.compile(re.sub(r"(?:\\?\d)+", lambda _: r"\\d{1,20}", re.escape(prefix)).replace(r"\\d", r"\d"))
     taken = []
     for one in found:
         match = shape.match(one.text) or shape.match(one.text + " ")
         taken.append(
-            one if match is None else one._replace(text=one.text[match.end() :], rank=one.rank or match.group())
+            one
+            if match is None
+            else one._replace(text=one.text[match.end() :], rank=one.rank or _TIME.sub("", match.group()))
         )
     alike = {one.rank for one in taken}
     return taken if len(alike) <= 64 else [one._replace(rank="") for one in taken]
 
 
 _WHOLE_FRAME = re.compile(r'\s{0,16}File "[^"]{1,1000}", line \d')
+_PATH_ALONE = re.compile(r"[~/\w.-][^\s:\"',()]{30,}$")
 
 
 def _unwrapped(found: list[Line]) -> list[Line]:
@@ -172,7 +185,10 @@ def _unwrapped(found: list[Line]) -> list[Line]:
     plain = [one for one in found if not re.search("[─-╿]", one.text)]
     width = max((len(one.raw) for one in plain), default=0)
     broken = [
-        one for one in plain if len(one.raw) == width and 'File "' in one.text and not _WHOLE_FRAME.match(one.text)
+        one
+        for one in plain
+        if len(one.raw) == width
+        and ('File "' in one.text and not _WHOLE_FRAME.match(one.text) or _PATH_ALONE.match(one.text))
     ]
     if not 40 <= width <= 400 or not broken:
         return found

@@ -41,7 +41,7 @@ _LOGGED = re.compile(r"\w(?:error|exception):|\w: \d|^\w+: (?:error|fatal|warnin
 """What a log has, and a description has not."""
 _SHAPE = bytes.maketrans(b"123456789\r", b"000000000\n")
 _ERROR = re.compile(rb"Traceback \(most|[A-Za-z](?:Error|Exception)\b")
-_COMPROMISED = re.compile(rb"ightning[^\n]{0,80}2\.6\.[23]\b")
+_COMPROMISED = re.compile(rb"(?i:lightning)[^\n]{0,80}2\.6\.[23]\b")
 
 
 def logs(names: list[str]) -> list[Log]:

@@ -30,7 +30,10 @@ _PYTHON = re.compile(
 _IPYTHON = re.compile(
     r"File (?P<path>[^\s\"',][^\"',]{0,500}?):(?P<number>\d{1,7})(?:, in (?P<function>[\w.<>\[\]]{1,200}))?(?=[\s(,]|$)"
 )
-_OLD_IPYTHON = re.compile(r"(?P<path>[~/.<\w][^\s:\"',()]{0,500}?(?:\.py|>)) in (?P<function>[\w.<>]{1,200})(?:\(|$)")
+_OLD_IPYTHON = re.compile(
+    r"(?P<path>[~/.<\w][^\s:\"',()]{0,500}?(?:\.py|>)) in "
+    r"(?P<function><cell line: \d{1,7}>|[\w.<>]{1,200})(?:\(|$)"
+)
 _CELL = re.compile(
     r"(?:Cell )?(?:In|Input In) ?\[[\d ]{1,8}\],? (?:line (?P<number>\d{1,7})|in )"
     r"(?:, in )?(?P<function>[\w.<>]{1,200})?"

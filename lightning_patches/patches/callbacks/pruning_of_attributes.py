@@ -37,7 +37,7 @@ PATCH = Patch(
     impact=Impact(
         "ModelPruning ends in an AttributeError if a module has an attribute called weight or bias that is a flag or "
         "a number.",
-        ("AttributeError: 'bool' object has no attribute 'data'", "ModelPruning AttributeError is_cuda"),
+        ("AttributeError: 'bool' object has no attribute", "ModelPruning AttributeError is_cuda"),
         error="AttributeError: 'bool' object has no attribute 'data'",
     ),
     note="The official fix passes over tensors that are no parameters as well, which are pruned today, and here still.",
