@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import statistics
 import sys
 import tempfile
@@ -42,3 +43,10 @@ def number(value: Any) -> float:
 def spread(values: list[float]) -> dict[str, float]:
     """Their median, the least and the greatest."""
     return {"median": statistics.median(values), "least": min(values), "greatest": max(values)}
+
+
+def median(values: list[float]) -> dict[str, float]:
+    """It, and where it would be in 19 of 20 runs, by the binomial distribution."""
+    ordered, middle, width = sorted(values), len(values) // 2, math.ceil(math.sqrt(len(values)))
+    bounds = {", from": ordered[max(middle - width, 0)], ", to": ordered[min(middle + width, len(values) - 1)]}
+    return {"": statistics.median(values), **bounds}

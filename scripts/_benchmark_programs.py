@@ -17,13 +17,12 @@ from __future__ import annotations
 import argparse
 import functools
 import gc
-import math
 import statistics
 import time
 from itertools import islice
 from typing import Any, Callable
 
-from _benchmark_arms import number, observed, scenario
+from _benchmark_arms import median, number, observed, scenario
 
 Rows = list[dict[str, Any]]
 PROGRAMS = ("0 logs", "1 log", "10 logs", "50 logs", "fabric", "accelerate", "teacher", "checkpoints")
@@ -65,13 +64,6 @@ def run(options: argparse.Namespace) -> Rows:
                 }
             )
     return rows
-
-
-def median(values: list[float]) -> dict[str, float]:
-    """It, and where it would be in 19 of 20 runs, by the binomial distribution."""
-    ordered, middle, width = sorted(values), len(values) // 2, math.ceil(math.sqrt(len(values)))
-    bounds = {", from": ordered[max(middle - width, 0)], ", to": ordered[min(middle + width, len(values) - 1)]}
-    return {"": statistics.median(values), **bounds}
 
 
 def measure(name: str, blocks: int) -> None:

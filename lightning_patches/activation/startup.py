@@ -8,7 +8,6 @@ finder; wrapt, packaging and the catalogue are loaded by the loader of Lightning
 from __future__ import annotations
 
 import _thread
-import gc
 import os
 import sys
 
@@ -215,11 +214,6 @@ class _Armed:
         return False
 
     def __call__(self) -> Optional[Patcher]:
-        # What is made here stays; looking through it, and through torch, takes as long as making it. With another
-        # thread about, that one may fork, or turn the collection off for good.
-        collects = gc.isenabled() and len(sys._current_frames()) == 1
-        if collects:
-            gc.disable()
         try:
             _fire(self.spec, self)
             return patcher()
@@ -234,9 +228,6 @@ class _Armed:
             notices.notice(f"{error} Nothing is patched.", urgent=not notices.is_child())
             hooks.remove()
             return None
-        finally:
-            if collects:
-                gc.enable()
 
 
 def _is_own_command() -> bool:

@@ -26,6 +26,7 @@ ABSENT = "absent"
 MARKER = "lightning-patches: "
 """Our diffs leave this comment with the patch's name beside the lines that they change."""
 
+_NO_IMPACT = Impact("")
 _FunctionNode = Union[ast.FunctionDef, ast.AsyncFunctionDef]
 
 
@@ -81,20 +82,13 @@ def older_releases() -> tuple[str, ...]:
     return tuple(_data()["releases_1x"])
 
 
-@lru_cache(maxsize=None)
 def index() -> tuple[Patch, ...]:
     """The catalogue as a start needs it: a patch that is not for the release at hand need not be imported.
 
     Empty where ``scripts/renew`` has not made it.
     """
-    found = []
-    for row in _data().get("patches", ()):
-        record: dict[str, Any] = {
-            name: tuple(value) if isinstance(value, list) else value for name, value in row.items()
-        }
-        record["upstream"] = Upstream(*row["upstream"])
-        found.append(Patch(title="", targets=(), impact=Impact(""), **record))
-    return tuple(found)
+    found: tuple[Patch, ...] = _data().get("patches", ())
+    return found
 
 
 @lru_cache(maxsize=None)
@@ -152,7 +146,19 @@ def _definition(body: list[ast.stmt], name: str) -> Optional[Union[_FunctionNode
 @lru_cache(maxsize=None)
 def _data() -> dict[str, Any]:
     data: dict[str, Any] = json.loads(pkgutil.get_data(__package__, DATA_FILE) or b"")
+    data["patches"] = tuple(_record(row) for row in data.get("patches", ()))
     return data
+
+
+def _record(row: dict[str, Any]) -> Patch:
+    """Without lists, which Python's garbage collector would go through in every process."""
+    record = {name: _tuples(value) for name, value in row.items()}
+    record["upstream"] = Upstream(*record["upstream"])
+    return Patch(title="", targets=(), impact=_NO_IMPACT, **record)
+
+
+def _tuples(value: Any) -> Any:
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value
 
 
 @lru_cache(maxsize=None)

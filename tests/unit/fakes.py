@@ -213,7 +213,7 @@ class World:
 
 def forget_data() -> None:
     """What was read from other fingerprints."""
-    for read in (gate.affected_releases, fingerprints.index, fingerprints._with_file, fingerprints._with_function):
+    for read in (gate.affected_releases, fingerprints._with_file, fingerprints._with_function):
         read.cache_clear()
 
 
