@@ -37,7 +37,7 @@ PATCH = Patch(
     impact=Impact(
         "ThroughputMonitor ends a training at its start unless accumulate_grad_batches is a multiple of "
         "log_every_n_steps; the Trainer's defaults, 1 and 50, are refused.",
-        ("but these are not divisible and thus will not log anything",),
+        ("The `ThroughputMonitor` only logs when gradient accumulation is finished",),
         error="ValueError: The `ThroughputMonitor` only logs when gradient accumulation is finished. You set ...",
         frames=("/pytorch/callbacks/throughput_monitor.py",),
     ),
