@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+from collections import OrderedDict
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module
@@ -24,7 +25,11 @@ def _restore_model(original: Callable[..., None], namespace: str) -> Callable[..
         ):
             original(self)
             return
-        before = {name: copy.copy(value) for name, value in self._loaded_checkpoint.items()}
+        # What on_load_checkpoint may change in it, without a call into objects of the program's.
+        before = {
+            name: copy.copy(value) if type(value) in (dict, OrderedDict) else value
+            for name, value in self._loaded_checkpoint.items()
+        }
         try:
             original(self)
         except Exception as error:  # as without configure_model, if it fails with it as well
