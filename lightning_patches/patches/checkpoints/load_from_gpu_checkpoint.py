@@ -1,0 +1,46 @@
+"""A checkpoint of a GPU is loaded where there is none."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+
+def _load_from_checkpoint(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
+    def _load_from_checkpoint(
+        cls: type, checkpoint_path: Any, map_location: Any = None, *args: Any, **kwargs: Any
+    ) -> Any:
+        if map_location is None:
+            map_location = _on_cpu_without_device
+        return original(cls, checkpoint_path, map_location, *args, **kwargs)
+
+    return _load_from_checkpoint
+
+
+def _on_cpu_without_device(storage: Any, location: str) -> Any:
+    """What torch asks for each tensor: where it goes, or None for the usual place."""
+    import torch
+
+    kind = location.partition(":")[0]
+    if kind == "cuda" and not torch.cuda.is_available() or kind == "mps" and not torch.backends.mps.is_available():
+        return storage
+    return None
+
+
+PATCH = Patch(
+    name="load-from-gpu-checkpoint",
+    added="0.2.0",
+    title="load_from_checkpoint loads a checkpoint of a GPU where there is none",
+    group="crash",
+    affected=(">=2.0.2,<2.1.0",),
+    targets=(Target("pytorch.core.saving:_load_from_checkpoint", _load_from_checkpoint),),
+    upstream=Upstream(pull_requests=(18079,), commit="1d1531465e", fixed_in="2.1.0"),
+    impact=Impact(
+        "On a machine without a GPU, load_from_checkpoint without map_location refuses a checkpoint that was saved on "
+        "one with a GPU. Below 2.0.2 it loaded it to the CPU.",
+        ("Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is False",),
+        error="RuntimeError: Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is False.",
+        frames=("/pytorch/core/saving.py",),
+    ),
+)

@@ -1,0 +1,75 @@
+"""The Trainer loads a checkpoint into the layers that configure_model makes."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+from collections import OrderedDict
+from typing import Any, Callable
+
+from lightning_patches.engine.distributions import upstream_module
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+_CONFIGURED = "_configured_before_loading"
+
+
+def _restore_model(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def restore_model(self: Any) -> None:
+        trainer = self.trainer
+        vars(trainer).pop(_CONFIGURED, None)  # of a run that ended before it came to configure_model
+        base = upstream_module(namespace, "pytorch.core.module").LightningModule
+        if (
+            not self._loaded_checkpoint
+            or trainer.strategy.restore_checkpoint_after_setup
+            or type(trainer.lightning_module).configure_model is base.configure_model
+        ):
+            original(self)
+            return
+        # What on_load_checkpoint may change in it, without a call into objects of the program's.
+        before = {
+            name: copy.copy(value) if type(value) in (dict, OrderedDict) else value
+            for name, value in self._loaded_checkpoint.items()
+        }
+        try:
+            original(self)
+        except Exception as error:  # as without configure_model, if it fails with it as well
+            with contextlib.suppress(Exception):
+                upstream_module(namespace, "pytorch.trainer.call")._call_configure_model(trainer)
+                self._loaded_checkpoint = before
+                original(self)
+                setattr(trainer, _CONFIGURED, True)
+                return
+            raise error
+
+    return restore_model
+
+
+def _call_configure_model(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def _call_configure_model(trainer: Any) -> None:
+        if not vars(trainer).pop(_CONFIGURED, False):
+            original(trainer)
+
+    return _call_configure_model
+
+
+PATCH = Patch(
+    name="resume-configured-model",
+    added="0.2.0",
+    title="The Trainer loads a checkpoint into the layers that configure_model makes",
+    group="crash",
+    affected=(">=2.1.0,<2.2.0",),
+    targets=(
+        Target("pytorch.trainer.connectors.checkpoint_connector:_CheckpointConnector.restore_model", _restore_model),
+        Target("pytorch.trainer.call:_call_configure_model", _call_configure_model),
+    ),
+    upstream=Upstream(pull_requests=(19060,), commit="7d04de697e", fixed_in="2.2.0"),
+    impact=Impact(
+        "fit, validate, test or predict with ckpt_path ends where a new module makes layers in configure_model: the "
+        "checkpoint has keys that the module does not have yet.",
+        ("Unexpected key(s) in state_dict",),
+        error='RuntimeError: Error(s) in loading state_dict for ...: Unexpected key(s) in state_dict: "..."',
+        frames=("/pytorch/trainer/connectors/checkpoint_connector.py",),
+    ),
+    note="The official fix always calls configure_model before the checkpoint is loaded. Here it is called there where "
+    "loading fails without it, once a run as before.",
+)

@@ -1,0 +1,39 @@
+"""With automatic optimization, training_step may return any mapping."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Callable
+
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+
+def _from_training_step_output(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
+    def from_training_step_output(cls: Any, training_step_output: Any, *args: Any, **kwargs: Any) -> Any:
+        if isinstance(training_step_output, Mapping) and not isinstance(training_step_output, dict):
+            training_step_output = dict(training_step_output)
+        return original(cls, training_step_output, *args, **kwargs)
+
+    return from_training_step_output
+
+
+PATCH = Patch(
+    name="automatic-optimization-mapping",
+    added="0.2.0",
+    title="With automatic optimization, training_step may return any mapping",
+    group="crash",
+    affected=(">=2.0.0,<2.1.0",),
+    targets=(
+        Target(
+            "pytorch.loops.optimization.automatic:ClosureResult.from_training_step_output", _from_training_step_output
+        ),
+    ),
+    upstream=Upstream(pull_requests=(18657,), commit="ac713656da", fixed_in="2.1.0"),
+    impact=Impact(
+        "A training_step that returns a mapping that is no dict, as a UserDict, ends the run.",
+        ("In automatic optimization, `training_step` must return a Tensor",),
+        error="MisconfigurationException: In automatic optimization, `training_step` must return a Tensor, a dict, or "
+        "None (where the step will be skipped).",
+        frames=("/pytorch/loops/optimization/automatic.py",),
+    ),
+)

@@ -1,0 +1,30 @@
+"""PR 18657: automatic optimization refuses a mapping that is no dict.
+
+Cases: none, ``dict``, ``lossless`` (a mapping without a loss).
+"""
+
+from collections import UserDict
+
+import _scenario as scenario
+import torch
+
+
+class Model(scenario.pytorch("demos.boring_classes").BoringModel):
+    seen = []
+
+    def training_step(self, batch, batch_idx):
+        output = {"loss": self.layer(torch.ones(1, 32)).sum(), "width": 3}
+        if scenario.CASE == "lossless":
+            del output["loss"]
+        return output if scenario.CASE == "dict" else UserDict(output)
+
+    def on_train_batch_end(self, outputs, batch, batch_idx):
+        self.seen.append([sorted(outputs), outputs["width"], outputs["loss"].requires_grad])
+
+
+if __name__ == "__main__":
+    scenario.pytorch().seed_everything(1)
+    model = Model()
+    with scenario.observing_errors():
+        scenario.trainer(accelerator="cpu", max_steps=2, limit_val_batches=0).fit(model)
+    scenario.observe(seen=model.seen, bias=model.layer.bias)

@@ -1,0 +1,40 @@
+"""PR 18079: load_from_checkpoint on a machine without a GPU, of what was saved on one.
+
+Cases: none, ``cpu`` (saved on the CPU), ``given`` (with map_location), ``datamodule``.
+"""
+
+import os
+from unittest import mock
+
+os.environ["CUDA_VISIBLE_DEVICES"] = ""
+
+import _scenario as scenario
+import torch
+
+pl = scenario.pytorch()
+Model = scenario.pytorch("demos.boring_classes").BoringModel
+
+
+class Data(scenario.pytorch("demos.boring_classes").BoringDataModule):
+    def load_state_dict(self, state):
+        self.state = state
+
+
+if __name__ == "__main__":
+    path = os.path.join(os.environ.get("SCENARIO_OUT", "."), "saved.ckpt")
+    model, data = Model(), Data()
+    trainer = scenario.trainer(accelerator="cpu", max_steps=1, limit_val_batches=0)
+    trainer.fit(model, data)
+    location = "cpu" if scenario.CASE == "cpu" else "cuda:1"
+    with mock.patch("torch.serialization.location_tag", lambda storage: location):
+        trainer.save_checkpoint(path)
+    with scenario.observing_errors():
+        if scenario.CASE == "datamodule":
+            Data.load_from_checkpoint(path)
+        else:
+            options = {"map_location": {"cuda:1": "cpu"}} if scenario.CASE == "given" else {}
+            loaded = Model.load_from_checkpoint(path, **options)
+            scenario.observe(
+                same=torch.equal(loaded.layer.weight, model.layer.weight), device=str(loaded.layer.weight.device)
+            )
+    scenario.observe(done=True)

@@ -1,0 +1,25 @@
+"""PR 18079: load_from_checkpoint on a machine without a GPU, of what was saved on one."""
+
+import pytest
+
+from tests.equivalence.proof import Proof, ends_with, sees
+from tests.support.arms import Arm, run
+
+NAME = "load-from-gpu-checkpoint"
+LOADED = {"same": True, "device": "cpu", "done": True}
+
+
+@pytest.mark.parametrize("case", ["cpu", "given"])
+def test_what_loads_is_loaded_as_before(case):
+    for shim in (False, True):
+        result = run(
+            "load_from_gpu_checkpoint", Arm("pytorch-lightning", "2.0.9", shim), case, toggle=NAME if shim else None
+        )
+        assert result.observations == [LOADED], result
+
+
+REFUSED = ends_with("Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is False")
+PROOFS = (
+    Proof(NAME, REFUSED, right=sees(lambda seen: seen == LOADED)),
+    Proof(NAME, REFUSED, case="datamodule", right=sees(lambda seen: seen["done"])),
+)

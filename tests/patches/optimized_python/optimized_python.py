@@ -1,0 +1,16 @@
+"""PR 18496: a training under `python -O` ends in its first step."""
+
+import os
+import sys
+
+if not sys.flags.optimize:
+    os.execv(sys.executable, [sys.executable, "-O", *sys.argv])
+
+import _scenario as scenario
+
+if __name__ == "__main__":
+    trainer = scenario.trainer(accelerator="cpu", max_epochs=2, limit_train_batches=3, limit_val_batches=2)
+    model = scenario.pytorch("demos.boring_classes").BoringModel()
+    with scenario.observing_errors():
+        trainer.fit(model)
+    scenario.observe(steps=trainer.global_step, predictions=len(trainer.predict(model)))

@@ -1,0 +1,12 @@
+"""PR 18496: a training under `python -O` ends in its first step."""
+
+from tests.equivalence.proof import Proof, ends_with, sees
+
+PROOFS = (
+    Proof(
+        "optimized-python",
+        ends_with("UnboundLocalError: "),
+        fresh=True,
+        right=sees(lambda seen: seen["steps"] == 6 and seen["predictions"] == 64),
+    ),
+)

@@ -1,0 +1,79 @@
+"""PR 19060: the Trainer loads a checkpoint before it calls configure_model.
+
+Cases: ``fit``, ``test`` (with a new model), ``fresh`` (configure_model makes its layer anew each time), ``early``
+(__init__ makes the layer), ``other`` (a checkpoint of another width, which fails either way).
+"""
+
+import os
+
+import _scenario as scenario
+import torch
+
+pl = scenario.pytorch()
+CASE = scenario.CASE
+
+
+class Model(scenario.pytorch("demos.boring_classes").BoringModel):
+    calls = []
+
+    def __init__(self, width=2):
+        super().__init__()
+        self.width = width
+        self.head = None
+        if CASE == "early":
+            self.make_head()
+
+    def make_head(self):
+        self.head = torch.nn.Linear(2, self.width)
+
+    def configure_model(self):
+        self.calls.append("configure_model")
+        if self.head is None or CASE == "fresh":
+            self.make_head()
+
+    def on_load_checkpoint(self, checkpoint):
+        self.calls.append("on_load_checkpoint")
+        checkpoint["seen"] = checkpoint.get("seen", 0) + 1
+        self.seen = checkpoint["seen"]
+
+    def on_fit_start(self):
+        self.started_with = self.head.weight.detach().clone()
+
+    on_test_start = on_fit_start
+
+    def forward(self, x):
+        return self.head(super().forward(x))
+
+
+def trainer(steps=1):
+    return scenario.trainer(accelerator="cpu", max_steps=steps, limit_val_batches=0, limit_test_batches=1)
+
+
+if __name__ == "__main__":
+    first = Model()
+    began = trainer()
+    began.fit(first)
+    path = os.path.join(os.environ.get("SCENARIO_OUT", "."), "saved.ckpt")
+    began.save_checkpoint(path)
+    del Model.calls[:]
+
+    model = Model(width=3 if CASE == "other" else 2)
+    second = trainer(steps=2)
+    error = None
+    try:
+        if CASE == "test":
+            second.test(model, ckpt_path=path, verbose=False)
+        else:
+            second.fit(model, ckpt_path=path)
+    except Exception as raised:
+        error = f"{type(raised).__name__}: {raised}"
+    started = getattr(model, "started_with", None)
+    scenario.observe(
+        error=error,
+        steps=second.global_step,
+        same=None
+        if started is None
+        else started.shape == first.head.weight.shape and torch.equal(started, first.head.weight),
+        seen=getattr(model, "seen", None),
+        calls=Model.calls,
+    )

@@ -1,0 +1,44 @@
+"""PR 19060: the Trainer loads a checkpoint before it calls configure_model."""
+
+from tests.equivalence.proof import Proof, only, sees
+from tests.support.arms import Arm, run
+
+NAME = "resume-configured-model"
+
+
+def seen(case, shim=False, version="2.1.4"):
+    result = run("resume_configured_model", Arm("lightning", version, shim), case, toggle=NAME if shim else None)
+    assert result.ok, result
+    return result.observations[0]
+
+
+def test_a_checkpoint_that_loads_is_loaded_as_before():
+    stock = seen("early")
+    assert stock["same"] and stock["calls"] == ["on_load_checkpoint", "configure_model"]
+    assert seen("early", shim=True) == stock
+
+
+def test_a_checkpoint_that_does_not_fit_fails_with_the_same_error():
+    stock, shim = seen("other"), seen("other", shim=True)
+    assert "Unexpected key(s) in state_dict" in stock["error"]
+    assert shim["error"] == stock["error"]
+
+
+def test_a_model_that_makes_its_layer_anew_is_configured_once():
+    shim = seen("fresh", shim=True)
+    assert shim["same"] and shim["calls"].count("configure_model") == 1
+
+
+SHOWN = sees(lambda seen: "Unexpected key(s) in state_dict" in (seen["error"] or ""))
+OBSERVED = only("error", "same", "steps", "seen")
+PROOFS = tuple(
+    Proof(
+        NAME,
+        SHOWN,
+        case=case,
+        since="2.1.0",
+        observed=OBSERVED,
+        right=sees(lambda seen: seen["error"] is None and seen["same"] and seen["seen"] == 1),
+    )
+    for case in ("fit", "test", "fresh")
+)

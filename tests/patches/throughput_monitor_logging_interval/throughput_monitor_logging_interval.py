@@ -1,0 +1,35 @@
+"""PR 19470: ThroughputMonitor refuses the Trainer's own logging interval.
+
+Cases: ``default`` (log_every_n_steps=50, no accumulation), ``accumulated`` (every 4 steps, two batches each), ``taken``
+(every step, as 2.2.0 takes it).
+"""
+
+import _scenario as scenario
+
+OPTIONS = {
+    "default": {},
+    "accumulated": {"log_every_n_steps": 4, "accumulate_grad_batches": 2},
+    "taken": {"log_every_n_steps": 1, "accumulate_grad_batches": 2},
+}
+
+
+class Logger(scenario.pytorch("loggers.logger").DummyLogger):
+    def log_metrics(self, metrics, step=None):
+        LOGGED.append([step, *(metrics[name] for name in sorted(metrics) if name.endswith(("/batches", "/samples")))])
+
+
+LOGGED = []
+
+if __name__ == "__main__":
+    monitor = scenario.pytorch("callbacks").ThroughputMonitor(batch_size_fn=len, window_size=4)
+    trainer = scenario.trainer(
+        accelerator="cpu",
+        max_epochs=2,
+        limit_val_batches=0,
+        logger=Logger(),
+        callbacks=[monitor],
+        **OPTIONS[scenario.CASE],
+    )
+    with scenario.observing_errors():
+        trainer.fit(scenario.pytorch("demos.boring_classes").BoringModel())
+    scenario.observe(steps=trainer.global_step, logged=LOGGED)
