@@ -70,6 +70,7 @@ PATCH = Patch(
         error='RuntimeError: Error(s) in loading state_dict for ...: Unexpected key(s) in state_dict: "..."',
         frames=("/pytorch/trainer/connectors/checkpoint_connector.py",),
     ),
+    after=("tuner-cleanup-on-error",),
     note="The official fix always calls configure_model before the checkpoint is loaded. Here it is called there where "
     "loading fails without it, once a run as before.",
 )
