@@ -18,7 +18,7 @@ from lightning_patches.removed import Removed
 from lightning_patches.unpatched import NO_BUGS, UNPATCHED, Unpatched
 
 
-class Report(NamedTuple):
+class OpenReport(NamedTuple):
     """A report that is open upstream, and was looked into.
 
     Args:
@@ -30,7 +30,7 @@ class Report(NamedTuple):
     verdict: str
 
 
-Entry = Union[Patch, Unpatched, Removed, Fix, Report]
+Entry = Union[Patch, Unpatched, Removed, Fix, OpenReport]
 
 
 def number_in(key: str) -> int:
@@ -89,7 +89,7 @@ def in_words(one: Entry) -> dict[str, Any]:
         do = "Wait for the next release." if one.release == UNRELEASED else f"Move to Lightning {one.release} or later."
         verdict = f"{fixed}; {one.verdict}{': ' + one.reason if one.reason else ''}"
         return {"name": "", "numbers": list(one.numbers), "title": one.bug, "verdict": verdict, "do": do}
-    if isinstance(one, Report):
+    if isinstance(one, OpenReport):
         title = "A report that is open upstream, and was looked into."
         do = f"Read {_records.UPSTREAM}/issues/{one.numbers[0]}; there is no fix and no patch."
         return {"name": "", "numbers": list(one.numbers), "title": title, "verdict": one.verdict, "do": do}
@@ -115,19 +115,19 @@ def duplicates() -> tuple[tuple[int, str], ...]:
 
 
 @lru_cache(maxsize=None)
-def reports() -> tuple[Report, ...]:
+def reports() -> tuple[OpenReport, ...]:
     """The open reports at the end of ``coverage.txt``."""
     text = (pkgutil.get_data(__package__, "coverage.txt") or b"").decode("utf-8")
-    found: list[Report] = []
+    found: list[OpenReport] = []
     for line in text.partition("# Open upstream")[2].splitlines()[1:]:
         begun = re.match(r"#   (\d{4,6}(?:, \d{4,6})*)\s+(.*)", line)
         more = re.match(r"#\s{8,}(.*)", line)
         if begun:
-            found.append(Report(tuple(map(int, begun[1].split(", "))), begun[2]))
+            found.append(OpenReport(tuple(map(int, begun[1].split(", "))), begun[2]))
         elif more and found:
             found[-1] = found[-1]._replace(verdict=f"{found[-1].verdict} {more[1]}")
         elif found and not more:
-            found.append(Report((), ""))
+            found.append(OpenReport((), ""))
     return tuple(one for one in found if one.numbers)
 
 

@@ -12,7 +12,7 @@ from typing import Optional
 import lightning_patches
 from lightning_patches.cli import _lookup, _output, _records, autostart
 from lightning_patches.cli._coverage import Fix
-from lightning_patches.cli._lookup import Report
+from lightning_patches.cli._lookup import OpenReport
 from lightning_patches.cli.diagnose import calls, candidates, facts, hangs, known, start
 from lightning_patches.cli.diagnose.candidates import Log, Match
 from lightning_patches.cli.diagnose.facts import Facts, Start
@@ -68,7 +68,7 @@ class Answer:
     matches: list[Match]
     out_of_sync: list[OutOfSync] = field(default_factory=list)
     unknown: Optional[Raised] = None
-    standing: Optional[start.Start] = None
+    standing: Optional[start.StalledStart] = None
     verdict: str = ""
     do: str = ""
     why: list[str] = field(default_factory=list)
@@ -151,7 +151,7 @@ def answer(
 def of_numbers(one: Answer, named: Iterable[object]) -> None:
     """What is known of a number of upstream's that no record has."""
     for found in named:
-        if isinstance(found, (Fix, Report)):
+        if isinstance(found, (Fix, OpenReport)):
             said = _lookup.in_words(found)
             one.verdict, one.do = f"#{found.numbers[0]}: {said['title']}", said["do"]
             one.why = [f"{said['verdict'][0].upper()}{said['verdict'][1:]}"]
@@ -187,7 +187,7 @@ def _of_hang(one: Answer, hang: Hang) -> None:
         one.more.append(f"{_output.printable(other.file)}: {_output.printable(other.verdict)}. {other.do}")
 
 
-def _of_start(one: Answer, begun: start.Start) -> None:
+def _of_start(one: Answer, begun: start.StalledStart) -> None:
     one.verdict = f"Perhaps the program stands still at its start. {begun.words}"
     if begun.is_twice:
         one.verdict = begun.words

@@ -34,7 +34,7 @@ _NAMED = 8
 
 
 @dataclass(frozen=True)
-class Start:
+class StalledStart:
     """Ranks that join, and no word that all are there.
 
     Args:
@@ -74,17 +74,17 @@ class Start:
         return {**vars(self), "ranks": list(self.ranks), "words": self.words}
 
 
-def standing(logs: Sequence[tuple[str, Sequence[Line]]]) -> Optional[Start]:
+def standing(logs: Sequence[tuple[str, Sequence[Line]]]) -> Optional[StalledStart]:
     """The start at which the logs of a program end; ``None`` if they get further, tell of an error, or are of a
     program with the hang watch.
 
     Args:
         logs: names and lines, of one rank or of several each.
     """
-    ranks: dict[int, Start] = {}
+    ranks: dict[int, StalledStart] = {}
     twice = 0
     for name, lines in logs:
-        begun: dict[int, Start] = {}
+        begun: dict[int, StalledStart] = {}
         before: set[str] = set()
         joined = False
         for line in lines:
@@ -97,7 +97,7 @@ def standing(logs: Sequence[tuple[str, Sequence[Line]]]) -> Optional[Start]:
             if joins is not None:
                 rank, size = int(joins[1]), int(joins[2])
                 twice += rank in begun
-                begun[rank] = Start(name, line.number, (line.raw or line.text).strip(), (rank,), size)
+                begun[rank] = StalledStart(name, line.number, (line.raw or line.text).strip(), (rank,), size)
                 joined = True
             elif (
                 _BEYOND.search(line.text)
@@ -116,8 +116,8 @@ def standing(logs: Sequence[tuple[str, Sequence[Line]]]) -> Optional[Start]:
     same = tuple(sorted(rank for rank, one in ranks.items() if one.world_size == first.world_size))
     if first.world_size < 2:
         return None
-    return Start(first.file, first.line, first.text, same, first.world_size, 0 < twice >= len(ranks))
+    return StalledStart(first.file, first.line, first.text, same, first.world_size, 0 < twice >= len(ranks))
 
 
-def _is_all(begun: dict[int, Start]) -> bool:
+def _is_all(begun: dict[int, StalledStart]) -> bool:
     return bool(begun) and len(begun) >= max(one.world_size for one in begun.values())
