@@ -52,9 +52,9 @@ def _changing() -> list[str]:
     }
     lines = ["## What changes results", ""]
     lines += [
-        "What a program that ends well without the patches computes or writes differs with these, where it has the"
+        "These default patches change what a program with the bug computes, writes or ends with, even if it ends well"
     ]
-    lines += ["bug. `LIGHTNING_PATCHES=same-results` applies the default set without them.", ""]
+    lines += ["without them. `LIGHTNING_PATCHES=same-results` applies the default set without them.", ""]
     for kind in sorted(set(changing.values())):
         names = ", ".join(f"[{name}](#{name})" for name in changing if changing[name] == kind)
         lines.append(f"- **{kind}**: {names}")
