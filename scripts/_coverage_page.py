@@ -135,7 +135,7 @@ def page() -> str:
         f"| patched | {counts['patched']} | a patch mends it |",
         f"| open | {counts['open']} | a patch is possible, and there is none yet |",
         f"| not patchable | {counts['not patchable']} | cannot be patched at run time, or no test can show the bug |",
-        f"| nothing to patch | {counts['nothing to patch']} | it does not concern users' programs |",
+        f"| nothing to patch | {counts['nothing to patch']} | no program of today would gain from a patch |",
         f"| left out | {counts['left out']} | a patch is possible, and we decided against it |",
         "",
         "| release | PR or issue | bug | verdict |",

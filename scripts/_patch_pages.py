@@ -81,7 +81,7 @@ def _about(patch: Patch, diff: _diffs.Diff | None) -> list[str]:
         upstream += "The official fix is merged and in no release yet."
     else:
         upstream += "No release has a fix."
-    upstream += f" Other code: {_field(diff).rstrip('.')}." if _field(diff) else ""
+    upstream += f" Our code differs: {_field(diff).rstrip('.')}." if _field(diff) else ""
     proven = f"tests/patches/{patch.name.replace('-', '_')}"
     until = f"With Lightning {patch.fixed_in}." if patch.fixed_in else "Not yet: no release has the fix."
     opt_in = f" **Opt-in,** for {patch.opt_in}: `LIGHTNING_PATCHES=default,{patch.name}`."
