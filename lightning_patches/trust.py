@@ -45,7 +45,7 @@ def trust_module(name: str) -> None:
     """Let the hyperparameters in checkpoints have this module imported, in this process.
 
     Under the opt-in patch ``checkpoint-class-imports`` a checkpoint may name only modules that the program has imported
-    already, and those. Call it in the script, before ``load_from_checkpoint`` or before ``LightningCLI``.
+    already, or has trusted so. Call it in the script, before ``load_from_checkpoint`` or before ``LightningCLI``.
 
     A module to whose file others can write is refused all the same, unless it is part of this Python environment.
 
