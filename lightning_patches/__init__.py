@@ -63,10 +63,11 @@ def activate(spec: Optional[str] = None) -> None:
 
 
 def deactivate() -> list[str]:
-    """Put every original back: the very same object, in the very same slot.
+    """Put the originals back, the very same objects.
 
     Returns:
-        The attributes that could not be restored, because other code has replaced or wrapped ours in the meantime.
+        What is not as it was: attributes where other code has replaced or wrapped ours in the meantime, and places that
+        still hold a function of ours.
     """
     return startup.deactivate()
 
@@ -74,7 +75,7 @@ def deactivate() -> list[str]:
 def report() -> Report:
     """The verdict on every patch in every installed Lightning, asked of the live objects. Imports no Lightning.
 
-    It is what the command ``lightning-patches status`` shows of a program that is not running yet. The command
+    The command ``lightning-patches status`` shows the same of a program before it starts. The command
     ``lightning-patches report`` writes something else, a block for a bug report.
 
     Returns:

@@ -44,8 +44,8 @@ def is_trusted_instantiator(path: object) -> bool:
 def trust_module(name: str) -> None:
     """Let the hyperparameters in checkpoints have this module imported, in this process.
 
-    Without it only modules that the program has imported already may be named (patch ``checkpoint-class-imports``).
-    Call it in the script, before ``load_from_checkpoint`` or before ``LightningCLI``.
+    Under the opt-in patch ``checkpoint-class-imports`` a checkpoint may name only modules that the program has imported
+    already, or has trusted so. Call it in the script, before ``load_from_checkpoint`` or before ``LightningCLI``.
 
     A module to whose file others can write is refused all the same, unless it is part of this Python environment.
 

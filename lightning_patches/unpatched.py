@@ -192,8 +192,8 @@ NO_BUGS = (
             ("`self.log(...)` was called, but `dict` values cannot be logged", "nested dictionaries cannot be logged"),
             frames=("lightning/pytorch/core/module.py",),
         ),
-        do='Use self.log_dict({f"{name}/{key}": value for key, value in metrics.items()}) logs each under a name of '
-        "its own; several lines in one plot are made by the logger itself, such as "
+        do='Use self.log_dict({f"{name}/{key}": value for key, value in metrics.items()}), which logs each under a '
+        "name of its own; for several lines in one plot use the logger itself, such as "
         "self.logger.experiment.add_scalars of TensorBoard",
     ),
     Unpatched(
@@ -209,8 +209,8 @@ NO_BUGS = (
                 "MPSAccelerator.is_available is replaced by hand, under Rosetta",
             ),
         ),
-        do="Use a Python for arm64 has it, of which platform.machine() says arm64; conda makes such an environment "
-        "with CONDA_SUBDIR=osx-arm64",
+        do="Use a Python for arm64, in which platform.machine() is arm64; conda makes such an environment with "
+        "CONDA_SUBDIR=osx-arm64",
     ),
     Unpatched(
         name="two-packages-of-lightning",

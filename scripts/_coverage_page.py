@@ -126,17 +126,17 @@ def page() -> str:
     lines = [
         "# Every fix of upstream's since 2.0.0, and what became of it here",
         "",
-        f'{len(_coverage.fixes())} fixes: all that stand under "Fixed" in the two changelogs, and those found '
-        "elsewhere in them and in the history. A release is the first with the fix. Made from "
-        "the patches' records and `lightning_patches/cli/coverage.txt`.",
+        f'{len(_coverage.fixes())} fixes: those under "Fixed" in the two changelogs, and those found elsewhere in them '
+        "and in the history. The release is the first one with the fix. Made from the patches' records and "
+        "`lightning_patches/cli/coverage.txt`.",
         "",
         "| verdict | fixes | |",
         "| --- | ---: | --- |",
-        f"| patched | {counts['patched']} | by the patches that are named |",
-        f"| open | {counts['open']} | could be patched, and is not yet |",
-        f"| not patchable | {counts['not patchable']} | not in a program that runs, or not provable |",
-        f"| nothing to patch | {counts['nothing to patch']} | no user's program is concerned |",
-        f"| left out | {counts['left out']} | could be patched, and is not on purpose |",
+        f"| patched | {counts['patched']} | a patch mends it |",
+        f"| open | {counts['open']} | a patch is possible, and there is none yet |",
+        f"| not patchable | {counts['not patchable']} | cannot be patched at run time, or no test can show the bug |",
+        f"| nothing to patch | {counts['nothing to patch']} | no program of today would gain from a patch |",
+        f"| left out | {counts['left out']} | a patch is possible, and we decided against it |",
         "",
         "| release | PR or issue | bug | verdict |",
         "| --- | --- | --- | --- |",
@@ -158,8 +158,8 @@ def by_hand() -> list[str]:
     lines = [
         "## What people replace in Lightning by hand",
         "",
-        f"{len(BY_HAND)} things that public code was found to replace: {mended} are mended by a patch, for the others "
-        "`diagnose` says what to use instead.",
+        f"{len(BY_HAND)} things that we found public code to replace. For {mended} of them there is a patch; for the "
+        "others `diagnose` says what to use instead.",
         "",
         "| replaced | here |",
         "| --- | --- |",

@@ -52,9 +52,9 @@ def _changing() -> list[str]:
     }
     lines = ["## What changes results", ""]
     lines += [
-        "What a program that ends well without the patches computes or writes differs with these, where it has the"
+        "These default patches change what a program with the bug computes, writes or ends with, even if it ends well"
     ]
-    lines += ["bug. `LIGHTNING_PATCHES=same-results` applies the default set without them.", ""]
+    lines += ["without them. `LIGHTNING_PATCHES=same-results` applies the default set without them.", ""]
     for kind in sorted(set(changing.values())):
         names = ", ".join(f"[{name}](#{name})" for name in changing if changing[name] == kind)
         lines.append(f"- **{kind}**: {names}")
@@ -81,7 +81,7 @@ def _about(patch: Patch, diff: _diffs.Diff | None) -> list[str]:
         upstream += "The official fix is merged and in no release yet."
     else:
         upstream += "No release has a fix."
-    upstream += f" Other code: {_field(diff).rstrip('.')}." if _field(diff) else ""
+    upstream += f" Our code differs: {_field(diff).rstrip('.')}." if _field(diff) else ""
     proven = f"tests/patches/{patch.name.replace('-', '_')}"
     until = f"With Lightning {patch.fixed_in}." if patch.fixed_in else "Not yet: no release has the fix."
     opt_in = f" **Opt-in,** for {patch.opt_in}: `LIGHTNING_PATCHES=default,{patch.name}`."

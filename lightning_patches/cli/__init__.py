@@ -46,8 +46,7 @@ TRACEBACK = "LIGHTNING_PATCHES_TRACEBACK"
 _EPILOG = """\
 exit status:
   0  all is well
-  1  something is not as wanted: a patch that will not be applied to the Lightning that is installed, a finding of
-     `audit` or `doctor`, or a log in which `diagnose` finds nothing
+  1  something is not as wanted: the help of each command says what
   2  the command line, or LIGHTNING_PATCHES, asks for something that does not exist; a file cannot be read, or output
      written; or an error that is ours
   3  `audit` was asked about a release that it does not know"""

@@ -7,8 +7,8 @@
   export   write nothing into the environment: DIR gets a copy of the package and of wrapt, for PYTHONPATH
 
 The file is listed among those of the installed package: uninstalling or upgrading the package removes it, and it has to
-be enabled again after an upgrade. A line that is left behind all the same says nothing and does nothing. Nothing else
-is ever written, and installing the package does not write it. After `pip install --user` it goes into the site
+be enabled again after an upgrade. A line that is left behind all the same says nothing and does nothing. `enable`
+writes nothing else, and installing the package does not write it. After `pip install --user` it goes into the site
 directory of that user alone.
 
 In an image, a conda environment or a cluster's module, three lines do it for all users:

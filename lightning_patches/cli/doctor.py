@@ -9,7 +9,8 @@ With --json, one object; keys are only ever added:
   findings  [{check, severity ("error", "warning", "note"), what, why, do}], the gravest first
   checks    [names of all checks that were made]
   unknown   [what could not be found out, and why]
-  facts     what the checks looked at; of the environment only the variables of launchers, CUDA and NCCL
+  facts     what the checks looked at; of the environment only variables of launchers, CUDA, NCCL, Gloo, OpenMP and
+            accelerate
   ok        the exit status is 0
 
 exit status: 0 nothing but notes, 1 an error or a warning; with --strict also for notes and for what is unknown.

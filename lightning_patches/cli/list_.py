@@ -1,7 +1,7 @@
 """List all patches of the catalogue: what each does, which releases have the bug, which release fixed it.
 
-"Changes" tells what may differ of the results of a program that ends well without the patch: numbers, the order of
-data, files, or how it ends. LIGHTNING_PATCHES=same-results selects the default patches that change none.
+"(changes ...)" says what may differ in the results of a program that ends well without the patch: numbers, the order
+of data, files, or how it ends. LIGHTNING_PATCHES=same-results selects the default patches that change none.
 
 With --source, only those that change a file of Lightning's, or that tell by it whether the bug is there. A part of its
 path will do, such as pytorch/tuner/lr_finder.py.

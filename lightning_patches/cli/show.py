@@ -2,11 +2,11 @@
 patch, what is known of it and what to do: bugs, features, frequent errors, and fixes and reports of upstream's.
 
 With --json, one object: schema (1), others (what has no patch: name, numbers, title, verdict, do), and patches, a
-record for each that the name or number stands for: name, title, group, default, affected (version specifiers),
-affected_releases, fixed_in (null for none), merged (fixed on upstream's master, in no release yet), issues,
-pull_requests, commit, tests, summary, symptoms, error, targets (location, adds, since, before), witnesses, note,
-warns_of, changes_results (kind, what; null for none), for_whom, signs, and diffs (path in the source archive,
-file here, and text).
+record for each that the name or number stands for: name, title, group, default, added (version of this package),
+affected (version specifiers), affected_releases, fixed_in (null for none), merged (fixed on upstream's master, in no
+release yet), issues, pull_requests, commit, tests, summary, symptoms, error, targets (location, adds, since, before),
+witnesses, note, warns_of, changes_results (kind, what; null for none), for_whom, signs, and diffs (path in the source
+archive, file here, and text). Always empty: further_than_upstream, equivalent_to, relied_on, relied_on_tests.
 
 exit status: 0 it is known, 2 it is not.
 """

@@ -3,8 +3,8 @@
 A comma-separated list, read from left to right; later items win:
 
 =====================================  ==============================================================
-``1`` ``on`` ``true`` ``default``      the default set
-``0`` ``off`` ``false`` ``none``       nothing
+``1`` ``on`` ``true`` ``yes``          the default set, as ``default``
+``0`` ``off`` ``false`` ``no``         nothing, as ``none``
 ``all``                                the default set and the opt-in patches
 ``same-results``                       the default patches that change no results of a program that ends well without
 a name, an issue or PR number or URL   that patch (``logged-metrics-device``, ``19813``, ``#19813``, ``PR21068``)

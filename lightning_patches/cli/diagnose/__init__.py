@@ -16,10 +16,12 @@ another machine. A bug that this release does not have is named, and does not co
 With --json, one object; a command's own standard output then goes to standard error. Keys are only ever added:
   schema   1
   file     the name, or "-"; files has all of them
+  verdict  what it is, in a sentence; do: what to do; why and more: lines on it
+  written_by  {distribution, releases, by}: the Lightning that wrote the log, and what tells it
   matches  [{name, title, group, summary, symptom, file, line (number in the file), text (of that line), kind ("found",
            "possible", "follows" from another error, "ruled out"), cause (it is the one), certain, ruled_out,
-           verdicts [{distribution, version, verdict, reason}], would_tell, advice, fixed_in (null: never), patched
-           (there is a patch), issues, pull_requests}], the cause first
+           verdicts [{distribution, version, verdict, reason}], would_tell, ground (what it was found by), advice,
+           fixed_in (null: never), patched (there is a patch), issues, pull_requests}], the cause first
   error    the first error of the log, if that is no known bug and what is found followed from it
   start    {file, line, text, ranks (that say that they join), world_size, words}, where the log ends before all ranks
            have found each other; no known bug, and so no match; else null
