@@ -25,12 +25,13 @@ BEGINS: dict[str, str] = {
     "logged-tensor-precision": NUMBERS,
     "lr-finder-applies-lr": r"state |warning LightningPatchesWarning The learning rate finder has set all parameter",
     "lr-finder-restarting-flag": NUMBERS,
-    "lr-finder-train-loader": NUMBERS,
+    "lr-finder-train-loader": rf"{NUMBERS}|call DataLoader\.check_worker_number_rationality",
     "lr-finder-val-loader": NUMBERS,
     "resume-single-iteration": NUMBERS,
     "sampler-set-epoch": r"saw set_epoch|call \w+\.set_epoch",
-    "tuner-cleanup-on-error": r"message INFO Restor|call \w+\.(load_checkpoint|on_exception)\(|file \S*\.(lr_f|scale_b)"
-    r"|state \w+ files |warning LightningPatchesWarning .* a finder failed",
+    "tuner-cleanup-on-error": r"message INFO Restor|call \w+\.(load_checkpoint|load_state_dict|on_exception)\("
+    r"|file \S*\.(lr_f|scale_b)|saw datamodule state = |state \w+ files "
+    r"|warning LightningPatchesWarning .* a finder failed",
     "validation-after-short-epoch": r"call \w+\.on_validation_model_eval|state on_validation_start|saw validation_step",
 }
 """The lines with which a program begins to do something else; what follows are consequences."""

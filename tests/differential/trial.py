@@ -247,7 +247,7 @@ def judge(release: Release, program: Program) -> Outcome:
     return outcome
 
 
-NEAR = 8
+NEAR = 12
 """So many lines after a difference, a line has only been shifted by others that went or came before it."""
 
 

@@ -43,7 +43,8 @@ def _remember_groups(original: Callable[..., None], namespace: str) -> Callable[
 def _say_what_is_frozen(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def on_train_epoch_start(self: Any, trainer: Any, pl_module: Any) -> None:
         original(self, trainer, pl_module)
-        for optimizer, made in zip(trainer.optimizers, vars(self).pop("_groups_of_user", ())):
+        groups_of_user = vars(self).pop("_groups_of_user", ())
+        for optimizer, made in zip(trainer.optimizers, groups_of_user) if groups_of_user else ():
             if any(not p.requires_grad for group in optimizer.param_groups[made:] for p in group["params"]):
                 remedy = _ON_ALL_RANKS if trainer.world_size > 1 else _HERE  # DDP ignores what was frozen when it began
                 notices.warn_once("finetuning-resumed", remedy + _FROZEN)

@@ -25,7 +25,7 @@ def _load_state_dict(original: None, namespace: str) -> Any:
 
 def _renamed(model: Any, state_dict: Any) -> Any:
     """The entries by the model's names, where the two differ by ``_orig_mod``; ``None`` if none does."""
-    paths = {uncompiled(path): path for path, _ in _parts(model)}
+    paths = {uncompiled(path): path for path, _ in parts(model)}
     renamed: Any = OrderedDict()
     for name, value in state_dict.items():
         path, _, last = name.rpartition(".")
@@ -44,7 +44,7 @@ def _fits(model: Any, state_dict: Any) -> bool:
 
     own: dict[str, Any] = {}
     others: tuple[str, ...] = ()
-    for path, part in _parts(model):
+    for path, part in parts(model):
         prefix, names = f"{path}." if path else "", vars(part)
         if not type(part)._load_from_state_dict.__module__.startswith("torch.nn."):
             others += (prefix,)  # it may know other names
@@ -59,12 +59,12 @@ def _fits(model: Any, state_dict: Any) -> bool:
     )
 
 
-def _parts(module: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+def parts(module: Any, path: str = "") -> Iterator[tuple[str, Any]]:
     """As torch finds its way when it loads. ``named_modules`` may be the program's own; a traced part has none."""
     yield path, module
     for name, part in vars(module).get("_modules", {}).items():
         if part is not None:
-            yield from _parts(part, f"{path}.{name}" if path else name)
+            yield from parts(part, f"{path}.{name}" if path else name)
 
 
 def uncompiled(path: str) -> str:

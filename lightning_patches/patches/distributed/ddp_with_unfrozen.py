@@ -6,22 +6,28 @@ from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patches.checkpoints.compiled_names import parts
 
 _DDP = "pytorch.strategies.ddp"
 _FROZEN = "_lightning_patches_ddp_ignores"
 
 
 def frozen_in(model: Any) -> list[tuple[str, Any]]:
-    """What DDP is about to ignore, though nobody has told it to."""
-    ignored = set(getattr(model, "_ddp_params_and_buffers_to_ignore", ()))
-    return [(name, one) for name, one in model.named_parameters() if not one.requires_grad and name not in ignored]
+    """What DDP is about to ignore, though nobody has told it to. ``named_parameters`` may be the program's own."""
+    ignored = set(vars(model).get("_ddp_params_and_buffers_to_ignore", ()))
+    named = [
+        (f"{path}.{name}" if path else name, one)
+        for path, part in parts(model)
+        for name, one in vars(part).get("_parameters", {}).items()
+    ]
+    return [(name, one) for name, one in named if one is not None and not one.requires_grad and name not in ignored]
 
 
-def trained_among(frozen: list[tuple[str, Any]], optimizers: Any) -> list[str]:
+def trained_among(frozen: list[tuple[str, Any]], strategy: Any) -> list[str]:
     """Those that have been unfrozen since, and that an optimizer steps."""
     if not any(parameter.requires_grad for _, parameter in frozen):
         return []
-    groups = (group["params"] for optimizer in optimizers for group in optimizer.param_groups)
+    groups = (group["params"] for optimizer in strategy.optimizers for group in optimizer.param_groups)
     stepped = {id(parameter) for group in groups for parameter in group}
     return [name for name, parameter in frozen if parameter.requires_grad and id(parameter) in stepped]
 
@@ -42,7 +48,7 @@ def _on_train_batch_start(original: None, namespace: str) -> Callable[..., None]
         frozen = vars(self).get(_FROZEN, [])
         is_wrapped = isinstance(self.model, torch.nn.parallel.DistributedDataParallel)
         # The state of a communication hook belongs to the buckets of the old wrapper.
-        if is_wrapped and self._ddp_comm_state is None and trained_among(frozen, self.optimizers):
+        if is_wrapped and self._ddp_comm_state is None and trained_among(frozen, self):
             module = self.model.module
             self.model = module  # the old wrapper ends before there is another
             self.model = self._setup_model(module)

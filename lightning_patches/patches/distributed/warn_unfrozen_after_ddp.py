@@ -6,6 +6,7 @@ from typing import Any, Callable
 
 from lightning_patches import notices
 from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patches.distributed._ranks import are_several
 from lightning_patches.patches.distributed.ddp_with_unfrozen import frozen_in, trained_among
 
 _FROZEN = "_lightning_patches_frozen_for_ddp"
@@ -14,7 +15,8 @@ _FROZEN = "_lightning_patches_frozen_for_ddp"
 def _setup_model(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
     def _setup_model(self: Any, model: Any) -> Any:
         wrapped = original(self, model)
-        setattr(self, _FROZEN, frozen_in(model))
+        if are_several():
+            setattr(self, _FROZEN, frozen_in(model))
         return wrapped
 
     return _setup_model
@@ -23,8 +25,8 @@ def _setup_model(original: Callable[..., Any], namespace: str) -> Callable[..., 
 def _on_train_batch_start(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def on_train_batch_start(self: Any, batch: Any, batch_idx: int) -> None:
         original(self, batch, batch_idx)
-        names = trained_among(vars(self).get(_FROZEN, []), self.optimizers)
-        if not names or self.world_size < 2:
+        names = trained_among(vars(self).get(_FROZEN, []), self)
+        if not names:
             return
         setattr(self, _FROZEN, [])
         notices.warn_once(

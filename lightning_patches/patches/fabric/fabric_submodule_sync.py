@@ -25,10 +25,11 @@ _ALL_PARTS = frozenset(("values", "items"))
 def _init(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807
         original(self, *args, **kwargs)
-        sync = _ddp_gradients.watch(self._forward_module)
+        parts = self.__dict__["_modules"]  # a program may have its own __getattr__
+        sync = _ddp_gradients.watch(parts["_forward_module"])
         if sync is not None:
             self.__dict__[_SYNC] = sync
-        if _is_container(self._original_module):
+        if _is_container(parts["_original_module"]):
             object.__setattr__(self, "__class__", _with_items(self.__class__))
 
     return __init__

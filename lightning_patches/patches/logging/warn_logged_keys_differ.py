@@ -10,6 +10,7 @@ from typing import Any, Callable, Iterator
 from lightning_patches import notices
 from lightning_patches.engine.looks import home_of
 from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patches.distributed._ranks import are_several
 
 _CONNECTOR = "pytorch.trainer.connectors.logger_connector"
 
@@ -19,7 +20,7 @@ _rounds: defaultdict[str, Iterator[int]] = defaultdict(itertools.count)
 
 def _metrics(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
     def metrics(self: Any, on_step: bool) -> Any:
-        if not on_step:
+        if not on_step and are_several():
             items = self.valid_items()
             pending = [(key, one) for key, one in items if one.meta.on_epoch and one._computed is None]
             _compare("epoch", [_name(one) for _, one in pending if _is_synced(one, namespace)])
@@ -30,9 +31,10 @@ def _metrics(original: Callable[..., Any], namespace: str) -> Callable[..., Any]
 
 def _on_epoch_end(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def on_epoch_end(self: Any) -> None:
-        results = (self.trainer._results or {}).values()
-        steps = [one for one in results if one.meta.on_step and one.is_tensor and not one.has_reset]
-        _compare("step", [_name(one) for one in steps if _is_synced(one, namespace)])
+        if are_several():
+            results = (self.trainer._results or {}).values()
+            steps = [one for one in results if one.meta.on_step and one.is_tensor and not one.has_reset]
+            _compare("step", [_name(one) for one in steps if _is_synced(one, namespace)])
         original(self)
 
     return on_epoch_end
@@ -49,17 +51,17 @@ def _is_synced(metric: Any, namespace: str) -> bool:
         value = metric.value
         return bool(value._defaults and value._to_sync and value.process_group is None and value._computed is None)
     sync = metric.meta.sync
-    strategy = getattr(sync.fn, "__self__", None)
-    if not sync.should or sync.rank_zero_only or sync.group is not None or getattr(strategy, "world_size", 1) < 2:
+    if not sync.should or sync.rank_zero_only or sync.group is not None:
         return False
-    return home_of(sync.fn.__func__).startswith(f"{namespace}.")  # another one may do without the other ranks
+    home = home_of(getattr(sync.fn, "__func__", None))  # another one may do without the other ranks
+    return home.startswith(f"{namespace}.") and not home.endswith(".single_device")
 
 
 def _compare(when: str, names: list[str]) -> None:
     """With those of the rank that came first, by the process group's store: no rank waits for another."""
     import torch.distributed as dist
 
-    if not (names and dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1):
+    if not names:
         return
     key, number = f"lightning_patches/logged/{when}/", next(_rounds[when])
     try:

@@ -8,10 +8,9 @@ from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 
 def _next(original: Callable[[Any], Any], namespace: str) -> Callable[[Any], Any]:
-    if __debug__:
-        return original
-
     def __next__(self: Any) -> Any:  # noqa: N807  it replaces one of this name
+        if __debug__:
+            return original(self)
         self._start_profiler()
         try:
             batch = next(self.iterator)

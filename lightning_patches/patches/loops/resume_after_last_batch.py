@@ -11,13 +11,15 @@ from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, 
 def _restore_loops(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def restore_loops(self: Any) -> None:
         original(self)
-        trainer = self.trainer
-        if not self._loaded_checkpoint or trainer.state.fn != "fit" or not -1 < trainer.global_step < trainer.max_steps:
+        if not self._loaded_checkpoint or self.trainer.state.fn != "fit":
             return
-        loop = trainer.fit_loop
+        loop = self.trainer.fit_loop
+        if loop.epoch_loop.max_steps == -1:
+            return
         epoch, batch = loop.epoch_progress.current, loop.epoch_loop.batch_progress
         is_epoch_over = epoch.ready == epoch.started == epoch.processed > 0
-        if is_epoch_over and batch.is_last_batch and batch.current.completed == batch.current.ready:
+        is_over = is_epoch_over and batch.is_last_batch and batch.current.completed == batch.current.ready
+        if is_over and loop.epoch_loop.global_step < loop.epoch_loop.max_steps:
             # The loop's own setter goes on within the epoch wherever there are max_steps.
             upstream_module(namespace, "pytorch.loops.loop")._Loop.restarting.fset(loop, False)
             if epoch.completed < epoch.processed:

@@ -17,7 +17,8 @@ def _load_state_dict(original: Callable[..., None], namespace: str) -> Callable[
     def load_state_dict(self: Any, *args: Any, **kwargs: Any) -> None:
         original(self, *args, **kwargs)
         # A search restores the loops as well, within a run of theirs or before its own.
-        is_training = getattr(self, "_data_fetcher", None) is None and self.trainer.ckpt_path is not None
+        path = self.trainer._checkpoint_connector._ckpt_path
+        is_training = getattr(self, "_data_fetcher", None) is None and path is not None
         setattr(self, _RESUMING, is_training)
 
     return load_state_dict
@@ -29,7 +30,8 @@ def _on_run_start(original: Callable[..., None], namespace: str) -> Callable[...
         if is_training is None or self._restarting or not _is_unused(data_fetcher):
             original(self, data_fetcher)
             return
-        if is_training and self.trainer.current_epoch > 0 and _draws(self.trainer.fit_loop._combined_loader):
+        fit_loop = self.trainer.fit_loop
+        if is_training and fit_loop.epoch_progress.current.completed > 0 and _draws(fit_loop._combined_loader):
             notices.notice_once(
                 "resume-single-iteration",
                 "resume-single-iteration: this training is resumed, and its random numbers (order of shuffled data, "

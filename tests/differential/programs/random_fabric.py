@@ -163,7 +163,7 @@ def loop(fab: Any) -> None:
         model = fab.setup(net)
     else:
         model, optimizer = fab.setup(net, optimizer, move_to_device=o.setup != "no move")
-    if o.call == "marked" and hasattr(model, "mark_forward_method"):
+    if o.call == "marked" and hasattr(net, "score") and hasattr(model, "mark_forward_method"):
         model.mark_forward_method("score")
     look(model, net)
     scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 1, 0.5) if o.scheduler else None
