@@ -7,7 +7,7 @@ GIVEN = [[name, "kept"] for name in ("kept.ckpt", "aliases.txt", "metadata.yaml"
 PROOFS = (
     Proof(
         "mlflow-temporary-directory",
-        ends_with("FileNotFoundError: [Errno 2] No such file or directory"),
+        ends_with(": '/proc/test"),
         right=sees(lambda seen: seen["given"] == GIVEN and seen["steps"] == 2),
     ),
 )
