@@ -178,7 +178,7 @@ PATCH = Patch(
     impact=Impact(
         "A model or a callback that was written for Lightning 1.x has hooks that 2.x never calls, as on_epoch_end or "
         "training_step_end, and trains without them, with no word about it.",
-        ("on_epoch_end is never called",),
+        ("on_epoch_end is never called", "a hook of a callback does nothing in Lightning 2"),
     ),
     note="This patch mends nothing: it warns, once, of methods that do something, and that nothing in the program "
     "seems to call. Equivalent to the hook that upstream's migration guide names, which the warning names, "

@@ -1,0 +1,36 @@
+"""to_torchscript checks a trace on the model's device."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from lightning_patches.engine.distributions import upstream_module
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+
+def _to_torchscript(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
+    def to_torchscript(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if kwargs.get("check_inputs") is not None:
+            # Lightning's own move, without the program's hooks, which have not been called for these.
+            move = upstream_module(namespace, "pytorch.core.hooks").DataHooks.transfer_batch_to_device
+            kwargs["check_inputs"] = move(self, kwargs["check_inputs"], self.device, 0)
+        return original(self, *args, **kwargs)
+
+    return to_torchscript
+
+
+PATCH = Patch(
+    name="torchscript-check-inputs",
+    added="0.2.0",
+    title="to_torchscript checks a trace on the model's device",
+    group="crash",
+    affected=(">=2.0.0,<2.5.2",),
+    targets=(Target("pytorch.core.module:LightningModule.to_torchscript", _to_torchscript),),
+    upstream=Upstream(pull_requests=(20873,), fixed_in="2.5.2"),
+    impact=Impact(
+        "to_torchscript(method='trace', check_inputs=...) of a model on a GPU ends in an error, as it moves "
+        "example_inputs there and leaves check_inputs on the CPU.",
+        ("to_torchscript leaves check_inputs on the CPU",),
+    ),
+    note="The transfer hooks of a program, which 2.5.2 calls for check_inputs as well, are not called for them.",
+)

@@ -1,0 +1,44 @@
+"""An attribute that is set on what fabric.setup() returned is set on the model."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from lightning_patches.engine.distributions import upstream_module
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
+
+
+def _setattr(original: None, namespace: str) -> Callable[..., None]:
+    def __setattr__(self: Any, name: str, value: Any) -> None:  # noqa: N807
+        is_own = not is_set_up(self) or name in dir(self)
+        if not is_own or (is_set_up(self) and hasattr(self._original_module, name)):
+            setattr(self._original_module, name, value)
+        if is_own:
+            super(upstream_module(namespace, "fabric.wrappers")._FabricModule, self).__setattr__(name, value)
+
+    return __setattr__
+
+
+def is_set_up(wrapper: Any) -> bool:
+    """Whether its ``__init__`` has come to its end."""
+    return "_precision" in wrapper.__dict__
+
+
+PATCH = Patch(
+    name="fabric-attributes-reach-model",
+    added="0.2.0",
+    title="An attribute that is set on what fabric.setup() returned is set on the model",
+    group="correctness",
+    changes_results=Effect("numbers", "the model computes with what was set"),
+    affected=(">=2.0.0,<2.1.0",),
+    targets=(Target("fabric.wrappers:_FabricModule.__setattr__", _setattr, adds=True),),
+    upstream=Upstream(pull_requests=(17731,), commit="377bfd2768", fixed_in="2.1.0"),
+    impact=Impact(
+        "An attribute that is set on what fabric.setup() returned stays there: the model computes with the old value, "
+        "while the wrapper shows the new one.",
+        ("setting an attribute on a Fabric module has no effect",),
+    ),
+    opt_in="whoever sets attributes on what fabric.setup() returned, on releases below 2.1.0",
+    note="Opt-in, as programs of today compute with what the model had. What the wrapper has itself, such as training "
+    "or forward, is set on both, as from 2.2.2 on. model.module.name = ... is the way round.",
+)

@@ -1,0 +1,41 @@
+"""MLFlowLogger writes no temporary files into the working directory."""
+
+from __future__ import annotations
+
+import tempfile
+from types import FunctionType, SimpleNamespace
+from typing import Any, Callable
+
+from lightning_patches.engine.looks import stock_of
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+
+def _scan_and_log_checkpoints(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    stock = stock_of(original)
+
+    def _scan_and_log_checkpoints(self: Any, checkpoint_callback: Any) -> None:
+        # Of `os` the original asks for the working directory alone, to make a temporary directory in.
+        names = {**stock.__globals__, "os": SimpleNamespace(getcwd=tempfile.gettempdir)}
+        FunctionType(stock.__code__, names)(self, checkpoint_callback)
+
+    return _scan_and_log_checkpoints
+
+
+PATCH = Patch(
+    name="mlflow-temporary-directory",
+    added="0.2.0",
+    title="MLFlowLogger writes no temporary files into the working directory",
+    group="crash",
+    affected=(">=2.0.0,<2.5.1",),
+    targets=(Target("pytorch.loggers.mlflow:MLFlowLogger._scan_and_log_checkpoints", _scan_and_log_checkpoints),),
+    upstream=Upstream(pull_requests=(20642,), commit="eb082b2a08", fixed_in="2.5.1"),
+    impact=Impact(
+        "MLFlowLogger with log_model=True or 'all' ends a training, at the latest when everything is done, where the "
+        "program may not write into its working directory.",
+        ("MLFlowLogger cannot make a temporary directory",),
+        error="PermissionError: [Errno 13] Permission denied: '/...test'",
+        frames=("/pytorch/loggers/mlflow.py", "tempfile.py"),
+    ),
+    note="Python's directory for temporary files is used, TMPDIR or /tmp; where that cannot be written, Python itself "
+    "takes the working directory.",
+)

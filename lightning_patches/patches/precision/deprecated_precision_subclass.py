@@ -1,0 +1,41 @@
+"""A subclass of a deprecated precision plugin can be made."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+
+def _type(original: None, namespace: str) -> Callable[..., type]:
+    """What ``super(type(self), self).__init__`` of the deprecated classes asks, in their module alone."""
+
+    def type_(value: Any, *bases_and_contents: Any) -> type:
+        if bases_and_contents:
+            return type(value, *bases_and_contents)
+        kind = type(value)
+        for base in kind.__mro__:
+            if getattr(base.__dict__.get("__init__"), "__qualname__", "") == "_create_class.<locals>.init":
+                return base
+        return kind
+
+    return type_
+
+
+PATCH = Patch(
+    name="deprecated-precision-subclass",
+    added="0.2.0",
+    title="A subclass of a deprecated precision plugin can be made",
+    group="crash",
+    affected=(">=2.2.0,<2.2.1",),
+    targets=(Target("pytorch._graveyard.precision:type", _type, adds=True),),
+    witnesses=("pytorch._graveyard.precision:_create_class",),
+    upstream=Upstream(pull_requests=(19542,), commit="a6c0a31e57", fixed_in="2.2.1"),
+    impact=Impact(
+        "A subclass of PrecisionPlugin, MixedPrecisionPlugin or another name that 2.2.0 has deprecated recurses "
+        "without end when it is made.",
+        ("a subclass of MixedPrecisionPlugin recurses without end",),
+        error="RecursionError: maximum recursion depth exceeded",
+        frames=("/pytorch/_graveyard/precision.py",),
+    ),
+)

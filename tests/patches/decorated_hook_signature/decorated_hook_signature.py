@@ -1,0 +1,53 @@
+"""PR 17507: a training_step without batch_idx below a decorator is called with it.
+
+Cases: ``batch`` and ``iterator``, what the step takes; ``twice``, below two decorators; ``dropped``, a decorator that
+takes batch_idx and does not pass it on.
+"""
+
+import functools
+
+import _scenario as scenario
+
+
+def passing_on(step):
+    @functools.wraps(step)
+    def decorated(self, *args):
+        return step(self, *args)
+
+    return decorated
+
+
+def dropping(step):
+    @functools.wraps(step)
+    def decorated(self, batch, batch_idx):
+        return step(self, batch)
+
+    return decorated
+
+
+class Model(scenario.pytorch("demos.boring_classes").BoringModel):
+    pass
+
+
+def of_batch(self, batch):
+    return super(Model, self).training_step(batch, 0)
+
+
+def of_iterator(self, dataloader_iter):
+    batch = next(dataloader_iter)  # since 2.1.0 with its index
+    return super(Model, self).training_step(batch[0] if isinstance(batch, tuple) else batch, 0)
+
+
+STEPS = {
+    "batch": passing_on(of_batch),
+    "iterator": passing_on(of_iterator),
+    "twice": passing_on(passing_on(of_batch)),
+    "dropped": dropping(of_batch),
+}
+
+if __name__ == "__main__":
+    Model.training_step = STEPS[scenario.CASE]
+    trainer = scenario.trainer(accelerator="cpu", max_steps=3, limit_val_batches=0)
+    with scenario.observing_errors():
+        trainer.fit(Model())
+    scenario.observe(steps=trainer.global_step)

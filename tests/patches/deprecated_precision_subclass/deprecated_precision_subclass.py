@@ -1,0 +1,18 @@
+"""PR 19542: a subclass of a deprecated precision plugin recurses without end.
+
+Case: the plugin's name, and how many subclasses lie between it and the one that is made.
+"""
+
+import _scenario as scenario
+
+if __name__ == "__main__":
+    name, depth = scenario.CASE.split(":")
+    plugin = getattr(scenario.pytorch("plugins"), name)
+    for _ in range(int(depth)):
+        plugin = type("Mine", (plugin,), {})
+    options = {"precision": "bf16-mixed", "device": "cpu"} if "Mixed" in name else {}
+    with scenario.observing_errors():
+        precision = plugin(**options)
+    trainer = scenario.trainer(accelerator="cpu", max_steps=2, limit_val_batches=0, plugins=[precision])
+    trainer.fit(scenario.pytorch("demos.boring_classes").BoringModel())
+    scenario.observe(steps=trainer.global_step, made=type(precision).__name__, precision=trainer.precision)

@@ -1,0 +1,30 @@
+"""PR 20642: MLFlowLogger hands a checkpoint over from a working directory in which nobody can write."""
+
+import os
+
+import _mlflow as mlflow
+import _scenario as scenario
+
+
+def log_artifact(client, run_id, local_path, artifact_path):
+    """As MLflow 2, which takes the Path that Lightning 2.5.1 hands over. Its folder has had two names."""
+    mlflow.GIVEN.append([os.path.basename(local_path), os.path.basename(artifact_path)])
+
+
+if __name__ == "__main__":
+    mlflow.MlflowClient.log_artifact = log_artifact
+    logger = scenario.pytorch("loggers").MLFlowLogger(log_model=True, save_dir=mlflow.SITE)
+    assert logger.experiment  # starts the run, which 2.0.0 does for its first value only
+    checkpoint = scenario.pytorch("callbacks").ModelCheckpoint(dirpath=mlflow.SITE, filename="kept")
+    trainer = scenario.trainer(
+        accelerator="cpu",
+        max_steps=2,
+        limit_val_batches=0,
+        logger=logger,
+        callbacks=[checkpoint],
+        enable_checkpointing=True,
+    )
+    os.chdir("/proc")  # not even root can write there
+    with scenario.observing_errors():
+        trainer.fit(scenario.pytorch("demos.boring_classes").BoringModel())
+    scenario.observe(given=mlflow.GIVEN, steps=trainer.global_step)
