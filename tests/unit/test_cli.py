@@ -120,8 +120,8 @@ class TestStatus:
     def test_audit_tells_of_the_one_beside_in_a_line(self):
         env = environment(release("lightning", "2.3.3"), release("pytorch-lightning", "2.6.6"), COLUMNS="200")
         text = call("audit", env=env).stdout
-        used, beside = text.split("\npytorch-lightning 2.6.6 has 55 known bugs")
-        assert used.startswith("lightning 2.3.3 has 89 known bugs") and "\nBUG " in used
+        used, beside = re.split(r"\npytorch-lightning 2\.6\.6 has \d+ known bugs", text)
+        assert re.match(r"lightning 2\.3\.3 has \d+ known bugs", used) and "\nBUG " in used
         assert "\nBUG " not in beside and "`lightning-patches audit pytorch-lightning==2.6.6`" in beside
         everything = call("audit", "--all", env=env).stdout
         assert everything.count("\nBUG ") == 2 == len(json.loads(call("audit", "--json", env=env).stdout)["audited"])

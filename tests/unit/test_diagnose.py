@@ -431,8 +431,10 @@ def test_the_first_line_of_its_error_leads_to_the_patch(patch: Any) -> None:
     """Alone, where no other error begins like that; below a frame of the code that has the bug."""
     as_others = ("checkpoint-exists-on-rank-zero", "compiled-names", "rich-progress-bar-resumed")
     as_others += ("hyperparameters-made-in-method", "rich-empty-sanity-check")  # no words of their own
-    nameless = "compiled-sharded-checkpoint"  # a KeyError of a parameter's name, which may be anybody's
-    assert patch.impact.error or patch.group != "crash" or patch.name == nameless
+    as_others += ("mlflow-temporary-directory",)
+    # A KeyError of a parameter's name, and a mixture of devices, which may be anybody's.
+    nameless = ("compiled-sharded-checkpoint", "torchscript-check-inputs")
+    assert patch.impact.error or patch.group != "crash" or patch.name in nameless
     if patch.impact.error and patch.name not in as_others:
         source = "    initial_device = next(model.parameters()).device\n" * (patch.impact.error == "StopIteration")
         said = patch.impact.error.replace("...", "some")

@@ -27,7 +27,10 @@ PATCH = Patch(
     impact=Impact(
         "A training_step(self, batch) or training_step(self, dataloader_iter) below a decorator that takes *args and "
         "uses functools.wraps is given batch and batch_idx, and ends the training.",
-        ("a decorated training_step gets too many arguments",),
+        (
+            "a decorated training_step gets too many arguments",
+            "training_step() takes 2 positional arguments but 3 were given",
+        ),
         error="TypeError: ....training_step() takes 2 positional arguments but 3 were given",
         frames=("/pytorch/strategies/strategy.py",),
     ),

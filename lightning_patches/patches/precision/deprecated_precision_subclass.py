@@ -34,7 +34,7 @@ PATCH = Patch(
     impact=Impact(
         "A subclass of PrecisionPlugin, MixedPrecisionPlugin or another name that 2.2.0 has deprecated recurses "
         "without end when it is made.",
-        ("a subclass of MixedPrecisionPlugin recurses without end",),
+        ("a subclass of MixedPrecisionPlugin recurses without end", "maximum recursion depth exceeded"),
         error="RecursionError: maximum recursion depth exceeded",
         frames=("/pytorch/_graveyard/precision.py",),
     ),
