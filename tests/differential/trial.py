@@ -247,7 +247,7 @@ def judge(release: Release, program: Program) -> Outcome:
     return outcome
 
 
-NEAR = 12
+NEAR = 20
 """So many lines after a difference, a line has only been shifted by others that went or came before it."""
 
 
