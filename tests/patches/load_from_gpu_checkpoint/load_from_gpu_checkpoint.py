@@ -11,7 +11,6 @@ os.environ["CUDA_VISIBLE_DEVICES"] = ""
 import _scenario as scenario
 import torch
 
-pl = scenario.pytorch()
 Model = scenario.pytorch("demos.boring_classes").BoringModel
 
 

@@ -9,7 +9,6 @@ import os
 import _scenario as scenario
 import torch
 
-pl = scenario.pytorch()
 CASE = scenario.CASE
 
 
