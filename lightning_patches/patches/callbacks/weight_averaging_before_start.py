@@ -8,6 +8,7 @@ from typing import Any, Callable, Iterable, Iterator
 
 from lightning_patches.engine.distributions import upstream_module
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patches.checkpoints.compiled_names import parts
 
 _CALLBACK = "pytorch.callbacks.weight_averaging:WeightAveraging"
 
@@ -50,11 +51,8 @@ def _sums(tensors: Iterable[Any]) -> list[Any]:
 
 def _weights(module: Any) -> Iterator[Any]:
     """The program's own ``parameters`` is not asked."""
-    names = vars(module)
-    yield from names.get("_parameters", {}).values()
-    for part in names.get("_modules", {}).values():
-        if part is not None:
-            yield from _weights(part)
+    for _, part in parts(module):
+        yield from vars(part).get("_parameters", {}).values()
 
 
 def _note(average: Any) -> None:

@@ -21,9 +21,8 @@ _rounds: defaultdict[str, Iterator[int]] = defaultdict(itertools.count)
 def _metrics(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
     def metrics(self: Any, on_step: bool) -> Any:
         if not on_step and are_several():
-            items = self.valid_items()
-            pending = [(key, one) for key, one in items if one.meta.on_epoch and one._computed is None]
-            _compare("epoch", [_name(one) for _, one in pending if _is_synced(one, namespace)])
+            pending = [one for _, one in self.valid_items() if one.meta.on_epoch and one._computed is None]
+            _compare("epoch", [_name(one) for one in pending if _is_synced(one, namespace)])
         return original(self, on_step)
 
     return metrics

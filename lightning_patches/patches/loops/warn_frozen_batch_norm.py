@@ -7,6 +7,7 @@ from typing import Any, Callable, Iterator
 
 from lightning_patches import notices
 from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patches.checkpoints.compiled_names import parts
 
 _frozen: weakref.WeakKeyDictionary[Any, list[tuple[str, Any]]] = weakref.WeakKeyDictionary()
 """Of each Trainer, the batch norm layers that were in evaluation mode before Lightning switched any."""
@@ -14,7 +15,7 @@ _frozen: weakref.WeakKeyDictionary[Any, list[tuple[str, Any]]] = weakref.WeakKey
 
 def _run_sanity_check(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def _run_sanity_check(self: Any) -> None:
-        model = self.lightning_module
+        model = self._accelerator_connector.strategy._lightning_module  # a Trainer may have properties of its own
         if model.training:  # otherwise it was evaluated as a whole before, and no layer is meant
             _frozen[self] = [(name, part) for name, part in _batch_norms(model) if not part.training]
         original(self)
@@ -39,15 +40,13 @@ def _on_run_start(original: Callable[..., None], namespace: str) -> Callable[...
     return on_run_start
 
 
-def _batch_norms(module: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+def _batch_norms(module: Any) -> Iterator[tuple[str, Any]]:
     """Those that keep statistics. The program's own ``modules`` is not asked."""
     import torch
 
-    for name, part in vars(module).get("_modules", {}).items():
+    for path, part in parts(module):
         if isinstance(part, torch.nn.modules.batchnorm._BatchNorm) and part.track_running_stats:
-            yield path + name, part
-        elif part is not None:
-            yield from _batch_norms(part, f"{path}{name}.")
+            yield path, part
 
 
 PATCH = Patch(
