@@ -27,9 +27,8 @@ from lightning_patches.fork import DIFFS, carried
 from lightning_patches.patch import Patch
 
 REPOSITORY = "https://github.com/Lightning-AI/pytorch-lightning"
-NUMBER = 1
-"""N of a fork's version, ``2.2.5+patches.N``: raised whenever a diff is added, removed or changed in a published state
-of this repository."""
+NUMBER = 2
+"""N of a fork's version, ``2.2.5+patches.N``: each version of this package has its own, since its diffs differ."""
 State = Literal["applied", "applies", "does not apply"]
 Reader = Callable[[str], Optional[str]]
 """Text of a file of the release, by its path in the wheel; ``None`` if there is no such file."""

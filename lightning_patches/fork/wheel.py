@@ -30,7 +30,7 @@ class Fork:
         official: the wheel that it is made from.
         distribution: ``"lightning"`` or ``"pytorch-lightning"``.
         base: its release, ``"2.2.5"``.
-        version: its own, ``"2.2.5+patches.1"``.
+        version: its own, ``"2.2.5+patches.N"``.
         diffs: what was applied, in order.
         renamed: directory of its metadata in the official wheel, and in the fork.
         changed: new content of the files that differ from the official wheel or are new, by path in the fork.
@@ -137,8 +137,8 @@ def make(official: Path, names: Optional[Iterable[str]] = None) -> Fork:
 
 
 def local_version(base: str, names: Optional[Iterable[str]] = None) -> str:
-    """``2.2.5+patches.1`` with the default set, ``2.2.5+patches.1.all`` with the opt-in patches, too; any other
-    selection has a name that tells it apart, ``2.2.5+patches.1.only.8ab3c07d``."""
+    """``2.2.5+patches.N`` with the default set, ``2.2.5+patches.N.all`` with the opt-in patches, too; any other
+    selection has a name that tells it apart, ``2.2.5+patches.N.only.8ab3c07d``."""
     number = f"{base}+patches.{_diffs.NUMBER}"
     if names is None:
         return f"{number}.all"

@@ -10,6 +10,7 @@ import pytest
 import lightning_patches
 from lightning_patches import patches as catalogue
 from lightning_patches.cli import _requirements
+from lightning_patches.fork import diffs
 from tests.support.arms import ROOT
 
 yaml = pytest.importorskip("yaml")
@@ -20,6 +21,7 @@ def test_the_newest_section_of_the_changelog_is_this_version() -> None:
     versions = re.findall(r"^## (\S+)", text, re.MULTILINE)
     assert versions[0] == lightning_patches.__version__
     assert versions[-1] == "0.1.0"
+    assert len(versions) == diffs.NUMBER
     assert {patch.added for patch in catalogue.all_patches()} <= set(versions)
 
 
