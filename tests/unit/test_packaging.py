@@ -163,3 +163,19 @@ def test_conda_recipe_of_a_release_takes_its_archive(tmp_path: Path) -> None:
         "url": "https://a.org/b/releases/download/v1.2.3/lightning_patches-1.2.3.tar.gz",
         "sha256": hashlib.sha256(b"archive").hexdigest(),
     }
+
+
+def test_what_is_built_has_to_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = load("build_release")
+    assert module.tried("it.whl", "2.0").startswith("NOT TRIED")
+
+    def environment(directory: Path, file: str, base: str) -> str:
+        program = directory / "bin" / "lightning-patches"
+        program.parent.mkdir(parents=True)
+        program.write_text('#!/bin/sh\n[ "$1" != status ]\n')
+        program.chmod(0o755)
+        return str(program.with_name("python"))
+
+    monkeypatch.setattr(module, "environment", environment)
+    with pytest.raises(SystemExit, match="`status` ends with 1, not 0"):
+        module.tried("it.whl", "{}.{}".format(*sys.version_info))
