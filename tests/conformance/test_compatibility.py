@@ -6,6 +6,7 @@ The tables hold what 0.1.0 had. ``LISTED`` names what is not so any more, each w
 from __future__ import annotations
 
 import configparser
+import dataclasses
 import inspect
 import json
 import os
@@ -25,7 +26,7 @@ from lightning_patches.engine.gate import Verdict
 from lightning_patches.fork import diffs, wheel
 from lightning_patches.patches import all_patches
 from lightning_patches.ranks import hang, rank_by_rank
-from lightning_patches.ranks.hang import _files, _secret, _settings
+from lightning_patches.ranks.hang import _files, _report, _secret, _settings
 from tests.support.arms import ROOT
 
 import _releases  # isort: skip
@@ -310,6 +311,8 @@ def test_every_word_that_is_looked_for_is_there(capfd: pytest.CaptureFixture[str
     variables = (_settings.VARIABLE, _files.VARIABLE, _secret.VARIABLE, _secret.PORT_VARIABLE, rank_by_rank.VARIABLE)
     before = "HANG_TIMEOUT HANG_DIR HANG_SECRET HANG_PORT RANK_BY_RANK"
     assert variables == tuple(f"{toggle.VARIABLE}_{name}" for name in before.split())
+    states = "name rank where kind call seconds place text detail collective works unseen children recorder"
+    assert set(states.split()) <= {field.name for field in dataclasses.fields(_report.State)}
     assert hang.STATUS == 124
     notices.say("a line")
     assert capfd.readouterr().err == "lightning_patches: a line\n"
