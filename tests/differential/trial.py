@@ -159,7 +159,7 @@ class Release:
 
     def _parent(self, patched: bool) -> tuple[Preloaded, dict[str, str]]:
         variables = environment_of(Arm(distribution(self.version), self.version, shim=patched))
-        variables |= {"PYTHONWARNINGS": "ignore", "SCENARIO_SHIM": str(int(patched))}
+        variables |= {"PYTHONWARNINGS": "ignore", "PYTHONHASHSEED": "0", "SCENARIO_SHIM": str(int(patched))}
         space = variables["SCENARIO_NAMESPACE"]
         names = [f"{space}.pytorch", f"{space}.fabric"] if space == "lightning" else [space, "lightning_fabric"]
         names += [f"{names[0]}.{part}" for part in ("cli", "tuner", "callbacks", "loggers")]
