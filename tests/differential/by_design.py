@@ -15,7 +15,7 @@ BEGINS: dict[str, str] = {
     "batch-size-finder-val-loader": r"call |saw validation_step|message ",
     "checkpoint-kept-on-resume": r"file \S+\.ckpt|state \w+ files |call \w+\.remove_checkpoint",
     "checkpoint-permission-error": r"call .*on_exception|(end raises|saw raised =) (Permission|FileNotFound)Error",
-    "dataloader-check-without-iterating": NUMBERS,
+    "dataloader-check-without-iterating": rf"{NUMBERS}|call \w+\.\w+\(\w+\([0-9a-f]{{12}}\)\)",
     "dataloader-error-unmasked": r"end raises (RuntimeError: Please call `iter|TypeError: iter)",
     "ddp-static-graph-manual": r"state ",
     "fabric-submodule-sync": r"saw (gradients|loss|norm|iterable \d|attributes \d)|state step",

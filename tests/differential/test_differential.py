@@ -62,6 +62,12 @@ def test_a_program_that_differs_from_itself_is_dropped(
     assert trial.judge(release, trial.Program(str(script), "flaky")).verdict == "flaky"
 
 
+def test_the_order_of_a_set_is_the_same_on_stock_and_with_patches(release: trial.Release, tmp_path: Path) -> None:
+    script = tmp_path / "order.py"
+    script.write_text("print({'columns': list({f'column {n}' for n in range(20)})})\n")
+    assert trial.judge(release, trial.Program(str(script), "order")).verdict == "same"
+
+
 def test_a_script_is_a_program_whose_output_is_compared(release: trial.Release, tmp_path: Path) -> None:
     script = tmp_path / "prints.py"
     script.write_text("import sys\nprint('{\"patched\": %s}' % ('lightning_patches' in sys.modules))\n")

@@ -159,7 +159,7 @@ class Release:
 
     def _parent(self, patched: bool) -> tuple[Preloaded, dict[str, str]]:
         variables = environment_of(Arm(distribution(self.version), self.version, shim=patched))
-        variables |= {"PYTHONWARNINGS": "ignore", "SCENARIO_SHIM": str(int(patched))}
+        variables |= {"PYTHONWARNINGS": "ignore", "PYTHONHASHSEED": "0", "SCENARIO_SHIM": str(int(patched))}
         space = variables["SCENARIO_NAMESPACE"]
         names = [f"{space}.pytorch", f"{space}.fabric"] if space == "lightning" else [space, "lightning_fabric"]
         names += [f"{names[0]}.{part}" for part in ("cli", "tuner", "callbacks", "loggers")]
@@ -286,9 +286,9 @@ def why(patch: str, before: Trace, after: Trace) -> str:
     return "by design" if only and changed and all(re.match(only, line) for line in changed) else ""
 
 
-def difference(name: str, version: str, patch: str) -> list[str]:
-    """What one patch alone changes in a program as it stands: the lines of both that the other has not."""
-    program = named(name)
+def difference(name: str, version: str, patch: str, kind: str = "plain") -> list[str]:
+    """What one patch alone changes in a program, as it stands or extended: the lines of both that the other has not."""
+    program = named(name, json.dumps({"kind": kind}))
     with Release(version) as release:
         stock, alone = release.run(program, False), release.run(program, True, patch)
     if stock == alone:

@@ -525,5 +525,6 @@ def asked_early(observe: Any, own: Any) -> None:
     )
     model = own(Model)
     model.hparams["spec"] = Spec()
-    tr = trainer(own, logger=False, callbacks=[own(Kept, dirpath="kept", save_last=True, save_top_k=0)])
-    tr.fit(model, loader(own))
+    for given in ({"dirpath": "kept", "save_top_k": 0}, {"dirpath": "memory://kept", "every_n_epochs": 3}):
+        tr = trainer(own, logger=False, callbacks=[own(Kept, save_last=True, **given)])
+        tr.fit(model, loader(own))

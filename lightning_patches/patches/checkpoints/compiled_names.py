@@ -67,6 +67,17 @@ def parts(module: Any, path: str = "") -> Iterator[tuple[str, Any]]:
             yield from parts(part, f"{path}.{name}" if path else name)
 
 
+def named_tensors(module: Any, kinds: tuple[str, ...] = ("parameters", "buffers")) -> Iterator[tuple[str, Any]]:
+    """Each with its name. ``named_parameters`` may be the program's own, but for a traced part."""
+    import torch
+
+    for path, part in parts(module):
+        for kind in kinds:
+            is_traced = isinstance(part, torch.jit.ScriptModule)
+            found = getattr(part, f"named_{kind}")() if is_traced else vars(part).get(f"_{kind}", {}).items()
+            yield from ((f"{path}.{name}" if path else name, tensor) for name, tensor in found if tensor is not None)
+
+
 def uncompiled(path: str) -> str:
     return ".".join(part for part in path.split(".") if part != "_orig_mod")
 

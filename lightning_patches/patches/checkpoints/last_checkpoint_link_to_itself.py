@@ -8,10 +8,17 @@ from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, 
 
 
 def _save_last_checkpoint(original: Callable[..., None], namespace: str) -> Callable[..., None]:
-    always = "link" not in original.__code__.co_consts  # 2.1
+    code = original.__code__
+
+    def links(self: Any) -> bool:
+        if "link" in code.co_consts:  # 2.2 and later
+            return bool(self.save_last == "link")
+        if "protocol" in code.co_names:  # up to 2.1.2, with an fsspec of their time
+            return bool(self._fs.protocol == "file")
+        return "://" not in self.last_model_path
 
     def save_last_checkpoint(self: Any, trainer: Any, monitor_candidates: Any) -> None:
-        if (always or self.save_last == "link") and self._last_checkpoint_saved == self.last_model_path:
+        if self._last_checkpoint_saved == self.last_model_path and self.save_top_k != 0 and links(self):
             self._last_checkpoint_saved = ""  # last.ckpt is all that there is: saved anew, not linked
         original(self, trainer, monitor_candidates)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+from collections import OrderedDict
 from typing import Any, Callable, Iterator
 
 from lightning_patches.engine.distributions import upstream_module
@@ -15,7 +16,11 @@ def _load_state(original: Callable[..., Any], namespace: str) -> Callable[..., A
         base = upstream_module(namespace, "pytorch.core.module").LightningModule
         if not issubclass(cls, base) or cls.configure_model is base.configure_model:
             return original(cls, checkpoint, *args, **kwargs)
-        before = {name: copy.copy(value) for name, value in checkpoint.items()}
+        # What on_load_checkpoint may change in it, without a call into objects of the program's.
+        before = {
+            name: copy.copy(value) if type(value) in (dict, OrderedDict) else value
+            for name, value in checkpoint.items()
+        }
         try:
             return original(cls, checkpoint, *args, **kwargs)
         except Exception as error:  # as without configure_model, if it fails with it as well

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any, Callable
 
 from lightning_patches.patch import Impact, Patch, Target, Upstream
@@ -11,7 +12,11 @@ def _load_from_checkpoint(original: Callable[..., Any], namespace: str) -> Calla
     def _load_from_checkpoint(
         cls: type, checkpoint_path: Any, map_location: Any = None, *args: Any, **kwargs: Any
     ) -> Any:
-        if map_location is None:
+        import torch
+
+        # A wrapper of torch.load expects the arguments that Lightning gives it.
+        is_wrapped = not inspect.isfunction(torch.load) or torch.load.__globals__ is not vars(torch.serialization)
+        if map_location is None and not is_wrapped:
             map_location = _on_cpu_without_device
         return original(cls, checkpoint_path, map_location, *args, **kwargs)
 

@@ -17,11 +17,12 @@ def _restore_model(original: Callable[..., None], namespace: str) -> Callable[..
     def restore_model(self: Any) -> None:
         trainer = self.trainer
         vars(trainer).pop(_CONFIGURED, None)  # of a run that ended before it came to configure_model
+        strategy = trainer._accelerator_connector.strategy  # a Trainer may have properties of its own
         base = upstream_module(namespace, "pytorch.core.module").LightningModule
         if (
             not self._loaded_checkpoint
-            or trainer.strategy.restore_checkpoint_after_setup
-            or type(trainer.lightning_module).configure_model is base.configure_model
+            or type(strategy._lightning_module).configure_model is base.configure_model
+            or strategy.restore_checkpoint_after_setup
         ):
             original(self)
             return

@@ -20,8 +20,10 @@ def _distributed_sampler(original: Callable[..., Any], namespace: str) -> Callab
             return sampler
         # It takes each rank's share of an order that each rank draws for itself. The order that DistributedSampler
         # draws is the same on all ranks, because its seed is.
-        drawn, items = dataloader.sampler, len(dataloader.dataset)
-        if type(drawn) is not RandomSampler or drawn.replacement or drawn.generator or drawn.num_samples != items:
+        drawn = dataloader.sampler
+        if type(drawn) is not RandomSampler or drawn.replacement or drawn.generator:
+            return sampler
+        if drawn.num_samples != len(dataloader.dataset):
             return sampler
         taken_over = ("num_replicas", "rank", "shuffle", "seed", "drop_last")
         return DistributedSampler(dataloader.dataset, **{name: getattr(sampler, name) for name in taken_over})

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any, Callable
 
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patches.checkpoints.compiled_names import named_tensors
 
 _BUCKET_BYTES = 250 * 1024 * 1024
 """Size of one broadcast: what DistributedDataParallel uses when it is made."""
@@ -23,10 +25,10 @@ def _broadcast_states(module: Any) -> None:
     """Give every rank the parameters and buffers that ``module`` has on rank zero; what DDP is to ignore stays."""
     import torch
 
-    ignored = set(getattr(module, "_ddp_params_and_buffers_to_ignore", ()))
+    ignored = set(inspect.getattr_static(module, "_ddp_params_and_buffers_to_ignore", ()))
     states = [
         state.detach()
-        for name, state in (*module.named_parameters(), *module.named_buffers())
+        for name, state in named_tensors(module)
         if name not in ignored and not torch.nn.parameter.is_lazy(state)
     ]
     if states:

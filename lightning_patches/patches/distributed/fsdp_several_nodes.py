@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
+from lightning_patches.engine.distributions import upstream_module
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 
 def _lazy_init(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def _lazy_init_strategy(self: Any) -> None:
-        if "num_nodes" in vars(self.strategy):  # the original sets _num_nodes, which FSDP does not read
+        fsdp = upstream_module(namespace, "pytorch.strategies").FSDPStrategy
+        if isinstance(self.strategy, fsdp) and vars(self.strategy).get("num_nodes") == 1:  # _num_nodes is not read
             self.strategy.num_nodes = self._num_nodes_flag
         original(self)
 

@@ -6,6 +6,7 @@ from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patches.checkpoints.compiled_names import named_tensors
 
 _LAUNCHER = "strategies.launchers.multiprocessing:_MultiProcessingLauncher._wrapping_function"
 
@@ -36,7 +37,7 @@ def _unshare(arguments: Any) -> None:
 
     def unshare(module: Any) -> Any:
         with torch.no_grad():
-            for tensor in (*module.parameters(), *module.buffers()):
+            for _, tensor in named_tensors(module):
                 tensor.data = tensor.data.clone()
         return module
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patches.checkpoints.compiled_names import named_tensors
 
 _FABRIC = "fabric.fabric:Fabric"
 
@@ -15,7 +16,7 @@ def _setup(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
     def setup(self: Any, module: Any, *args: Any, **kwargs: Any) -> Any:
         import torch
 
-        if not isinstance(module, torch.nn.Module) or next(module.parameters(), None) is not None:
+        if not isinstance(module, torch.nn.Module) or any(True for _ in named_tensors(module, ("parameters",))):
             return original(self, module, *args, **kwargs)
         # The device is read off the first parameter, in several places. There is one for as long as that lasts.
         module.register_parameter(_NAME, torch.nn.Parameter(torch.empty(0, device="cpu"), requires_grad=False))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any, Callable
 
 from lightning_patches.engine.looks import stock_of
@@ -15,13 +16,14 @@ def _setattr(original: Callable[..., None], namespace: str) -> Callable[..., Non
 
     def __setattr__(self: Any, name: str, value: Any) -> None:  # noqa: N807
         own = self.__dict__
-        if not own.get("_fabric_module_initialized", False) or name in own or name not in dir(self):
+        is_method = inspect.isfunction(getattr(wrapper, name, None))
+        if not own.get("_fabric_module_initialized", False) or name in own or not is_method:
             original(self, name, value)
             return
-        # What the wrapper's class has, too: set on the wrapped module alone, it would not be what is called.
-        if hasattr(self._original_module, name):
-            setattr(self._original_module, name, value)
-        super(wrapper, self).__setattr__(name, value)
+        is_of_both = hasattr(self._original_module, name)
+        setattr(self._original_module, name, value)
+        if is_of_both:  # set on the wrapped module alone, it would not be what is called
+            super(wrapper, self).__setattr__(name, value)
 
     return __setattr__
 

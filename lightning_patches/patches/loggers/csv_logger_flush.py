@@ -11,9 +11,10 @@ _MODULE = "fabric.loggers.csv_logs"
 
 def _flush_without_step(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def log_metrics(self: Any, metrics: Any, step: Optional[int] = None) -> None:
-        if step is None:
-            step = len(getattr(self._experiment, "metrics", ()))  # none before the first row, and on other ranks
         original(self, metrics, step)
+        rows = getattr(self._experiment, "metrics", None) if step is None else None  # none on other ranks
+        if rows and len(rows) % self._flush_logs_every_n_steps == 0:
+            self.save()
 
     return log_metrics
 

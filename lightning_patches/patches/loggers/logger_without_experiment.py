@@ -13,7 +13,7 @@ def _call_setup_hook(original: Callable[..., None], namespace: str) -> Callable[
         # Those that make it by __getattr__, or have no room for it, are left to the original.
         without = [
             logger
-            for logger in trainer.loggers
+            for logger in trainer._loggers
             if hasattr(logger, "__dict__")
             and inspect.getattr_static(logger, "experiment", logger) is logger
             and not hasattr(type(logger), "__getattr__")

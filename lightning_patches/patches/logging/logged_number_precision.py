@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from numbers import Number
+from numbers import Real
 from typing import Any, Callable
 
+from lightning_patches.engine.looks import stock_of
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 
 def _log_number(original: Callable[..., None], namespace: str) -> Callable[..., None]:
-    def log(self: Any, name: str, value: Any, *args: Any, **kwargs: Any) -> None:
-        # A Trainer makes a tensor of it. Fabric hands the number itself to its loggers; without either it is not used.
-        if isinstance(value, Number) and self._fabric is None and self._trainer is not None:
-            import torch
+    moves = "_distributed_available" in stock_of(original).__code__.co_names  # 2.0, which asks a tensor's device itself
 
-            dtype = torch.promote_types(torch.get_default_dtype(), torch.float32)
-            value = torch.tensor(value, device=self.device, dtype=dtype)
+    def log(self: Any, name: str, value: Any, *args: Any, **kwargs: Any) -> None:
+        import torch
+
+        # A Trainer makes a tensor of it. Fabric hands the number itself to its loggers; without either it is not used.
+        is_half = torch.get_default_dtype() in (torch.bfloat16, torch.float16)
+        if is_half and isinstance(value, Real) and self._fabric is None and self._trainer is not None:
+            value = torch.tensor(value, device=None if moves else self.device, dtype=torch.float32)
         original(self, name, value, *args, **kwargs)
 
     return log

@@ -16,7 +16,8 @@ def _closure(original: Callable[..., Any], namespace: str) -> Callable[..., Any]
 
         # A backward of the program's own may need no gradients, as where an optimizer goes by the losses alone.
         loop = getattr(getattr(self._step_fn, "func", None), "__self__", None)
-        model = getattr(getattr(loop, "trainer", None), "lightning_module", None)
+        strategy = getattr(getattr(getattr(loop, "trainer", None), "_accelerator_connector", None), "strategy", None)
+        model = getattr(strategy, "_lightning_module", None)  # a Trainer may have properties of its own
         lightnings = upstream_module(namespace, "pytorch.core.module").LightningModule
         if isinstance(model, lightnings) and type(model).backward is not lightnings.backward:
             return original(self, *args, **kwargs)

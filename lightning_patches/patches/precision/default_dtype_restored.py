@@ -10,15 +10,16 @@ from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, 
 
 @contextmanager
 def _leaving_the_default(context: ContextManager[None]) -> Iterator[None]:
-    """``context``, after which torch's default dtype is what it was before, whatever ends it."""
+    """``context``, after which torch's default dtype is what it was before, if an error ends it."""
     import torch
 
     before = torch.get_default_dtype()
     try:
         with context:
             yield
-    finally:
+    except BaseException:
         torch.set_default_dtype(before)
+        raise
 
 
 def _forward_context(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:

@@ -1,10 +1,40 @@
-"""PR 17942: Fabric's CSVLogger without step=, in a run that is killed. Cases: "" and ``step`` (the step is given)."""
+"""PR 17942: Fabric's CSVLogger without step=, in a run that is killed.
+
+Cases: none, ``step`` (the step is given), ``own`` (an experiment of the program's own).
+"""
 
 from pathlib import Path
 
 import _scenario as scenario
 
-if __name__ == "__main__":
+
+class Own:
+    """An experiment that keeps no rows, and counts by itself."""
+
+    def __init__(self):
+        self.steps = []
+
+    def log_metrics(self, metrics, step):
+        self.steps.append(step)
+
+    def save(self):
+        self.steps.append("saved")
+
+
+class Logger(scenario.fabric("loggers").CSVLogger):
+    own = Own()
+
+    @property
+    def experiment(self):
+        return self.own
+
+
+if __name__ == "__main__" and scenario.CASE == "own":
+    logger = Logger(".", flush_logs_every_n_steps=1)
+    logger.log_metrics({"loss": 0.0})
+    logger.log_metrics({"loss": 1.0}, step=7)
+    scenario.observe(steps=logger.own.steps)
+elif __name__ == "__main__":
     logger = scenario.fabric("loggers").CSVLogger(".", flush_logs_every_n_steps=2)
     for step in range(5):
         logger.log_metrics({"loss": float(step)}, **({"step": step} if scenario.CASE else {}))

@@ -16,4 +16,8 @@ def test_steps_that_are_given_stay():
     assert seen("2.0.4", "step") == seen("2.0.4", "step", shim=True) == {"before": ROWS[:5], "after": ROWS}
 
 
+def test_an_experiment_of_the_programs_own_is_handed_what_it_was():
+    assert seen("2.0.4", "own") == seen("2.0.4", "own", shim=True) == {"steps": [None, 7, "saved"]}
+
+
 PROOFS = (Proof("csv-logger-flush", sees(lambda seen: seen["before"] is None)),)

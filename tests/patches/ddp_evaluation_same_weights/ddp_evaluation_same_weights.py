@@ -1,7 +1,7 @@
 """PR 17370: evaluation under DDP, where each of two CPU ranks has made a model of its own.
 
 Cases: ``validate``, ``predict``, ``fit`` (which always began with the weights of rank zero), ``ignored`` (validate; DDP
-is to leave a parameter and a buffer alone).
+is to leave a parameter and a buffer alone), ``asked`` (validate; the model counts who asks for what it has).
 """
 
 import _scenario as scenario
@@ -19,8 +19,17 @@ class Model(pl.LightningModule):
         self.register_buffer("shift", torch.rand(1))
         self.register_buffer("calls", torch.tensor(int(torch.rand(()) * 1000)))
         self.outputs = []
+        self.asked = 0
         if scenario.CASE == "ignored":
             self._ddp_params_and_buffers_to_ignore = ["scale", "shift"]
+
+    def named_parameters(self, *args, **kwargs):
+        self.asked += 1
+        return super().named_parameters(*args, **kwargs)
+
+    def named_buffers(self, *args, **kwargs):
+        self.asked += 1
+        return super().named_buffers(*args, **kwargs)
 
     def forward(self, x):
         return self.layer(x) * self.scale + self.shift
@@ -52,6 +61,8 @@ if __name__ == "__main__":
         trainer.predict(model, loader, return_predictions=False)
     else:
         trainer.validate(model, loader, verbose=False)
+    if scenario.CASE == "asked":
+        scenario.observe(asked=model.asked)
     scenario.observe(
         own=own, used=dict(model.state_dict()), outputs=model.outputs, metrics=dict(trainer.callback_metrics)
     )

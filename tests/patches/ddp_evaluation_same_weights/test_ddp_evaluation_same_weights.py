@@ -42,6 +42,12 @@ def test_what_ddp_is_to_ignore_stays():
     assert shim == observed(Arm("pytorch-lightning", "2.0.2"), "ignored")
 
 
+def test_a_model_is_asked_for_its_parameters_as_often_as_on_stock():
+    stock, shim = (observed(Arm("pytorch-lightning", "2.0.0", shim=on), "asked") for on in (False, True))
+    assert in_step(shim)
+    assert [rank["asked"] for rank in shim] == [rank["asked"] for rank in stock]
+
+
 def _both(check: Callable[[Any], bool]) -> Callable[[Result], bool]:
     return lambda result: len(result.observations) == 2 and check(result.observations)
 

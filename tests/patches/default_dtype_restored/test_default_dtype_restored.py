@@ -20,8 +20,9 @@ def test_the_users_own_default_is_what_it_was(version):
     assert shim == seen("2.1.0", "user")
 
 
-def test_without_an_error_nothing_changes():
-    assert seen("2.0.0", "well") == seen("2.0.0", "well", shim=True)
+@pytest.mark.parametrize("case", ["well", "double"])
+def test_without_an_error_nothing_changes(case):
+    assert seen("2.0.0", case) == seen("2.0.0", case, shim=True)
 
 
 DOUBLE = sees(lambda seen: seen["default"] == "torch.float64")

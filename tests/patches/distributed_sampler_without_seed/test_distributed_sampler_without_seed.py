@@ -4,6 +4,7 @@ from functools import cache
 
 import pytest
 
+from tests.differential.trial import difference
 from tests.equivalence.proof import Proof
 from tests.support.arms import Arm, run
 
@@ -42,6 +43,10 @@ def test_half_of_the_items_stays_half():
     assert [[len(epoch) for epoch in rank] for rank in stock] == [[4, 4]] * 2
     assert items("2.0.2", "some", shim=True) == stock
     assert [[len(epoch) for epoch in rank] for rank in items("2.0.3", "some")] == [[8, 8]] * 2
+
+
+def test_a_dataset_with_a_sampler_of_its_own_is_asked_for_its_length_as_often_as_on_stock():
+    assert not difference("samplers", "2.0.2", NAME, "overridden")
 
 
 def _ranks_overlap(result):

@@ -1,6 +1,7 @@
 """PR 17441: ``fabric.setup`` of modules without parameters.
 
-Cases: ``setup``, ``setup_module``, each with ``_stay`` (move_to_device=False).
+Cases: ``setup``, ``setup_module``, each with ``_stay`` (move_to_device=False); ``asked`` (a module that has parameters,
+and counts who asks for them).
 """
 
 import _scenario as scenario
@@ -18,7 +19,19 @@ class Loss(torch.nn.Module):
         return x.pow(2).mean() * self.weight
 
 
-if __name__ == "__main__":
+class Asked(torch.nn.Linear):
+    asked = 0
+
+    def parameters(self, recurse=True):
+        self.asked += 1
+        return super().parameters(recurse)
+
+
+if __name__ == "__main__" and scenario.CASE == "asked":
+    module = Asked(2, 1)
+    Fabric(accelerator="cpu", devices=1).setup(module)
+    scenario.observe(asked=module.asked)
+elif __name__ == "__main__":
     fabric = Fabric(accelerator="cpu", devices=1)
     loss = Loss()
     method = fabric.setup_module if scenario.CASE.startswith("setup_module") else fabric.setup

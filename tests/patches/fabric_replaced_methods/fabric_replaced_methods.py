@@ -1,6 +1,7 @@
 """PR 19705: methods that are replaced on what ``fabric.setup`` returned.
 
-Cases: ``forward``, ``state_dict`` (which model and wrapper have), ``added`` (an attribute that neither has).
+Cases: ``forward``, ``state_dict`` (which model and wrapper have), ``added`` (an attribute that neither has), ``device``
+(an attribute of the model, and of the wrapper a property).
 """
 
 import _scenario as scenario
@@ -13,6 +14,8 @@ class Model(torch.nn.Module):
     def __init__(self):
         super().__init__()
         self.layer = torch.nn.Linear(2, 1)
+        if scenario.CASE == "device":
+            self.device = "unknown"
 
     def forward(self, x):
         return self.layer(x)
@@ -37,6 +40,9 @@ if __name__ == "__main__":
         wrapped.state_dict = state_dict
         with scenario.observing_errors():
             seen = wrapped.state_dict()
+    elif scenario.CASE == "device":
+        wrapped.device, wrapped.dtype = "cpu", "float"
+        seen = [model.device, model.dtype]
     else:
         wrapped.added = seen = "added"
     before = {name: name in vars(model) for name in ("forward", "state_dict", "added")}

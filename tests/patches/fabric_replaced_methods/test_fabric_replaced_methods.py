@@ -26,3 +26,9 @@ def test_other_attributes_go_where_they_went():
     stock, shim, fixed = (look(arm, "added").observations for arm in arms)
     assert stock == shim == fixed
     assert stock[0]["set_on_model"]["added"] is True
+
+
+def test_what_the_wrapper_has_as_a_property_is_set_on_the_model():
+    for version in ("2.1.0", "2.2.1"):
+        stock, shim = (look(Arm("lightning", version, shim=on), "device").observations for on in (False, True))
+        assert shim == stock and stock[0]["seen"] == ["cpu", "float"]

@@ -1,4 +1,4 @@
-"""PR 17438: FSDP on two nodes."""
+"""PR 17438: FSDP on two nodes. Case ``own``: a strategy of the program's own, which has counted its nodes itself."""
 
 import os
 
@@ -6,6 +6,15 @@ import _scenario as scenario
 
 os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT="1", NODE_RANK="1")
 
-if __name__ == "__main__":
+
+class Own(scenario.pytorch("strategies").SingleDeviceStrategy):
+    def __init__(self):
+        super().__init__(device="cpu")
+        self.num_nodes = 4
+
+
+if __name__ == "__main__" and scenario.CASE == "own":
+    scenario.observe(nodes=scenario.trainer(accelerator="cpu", strategy=Own()).strategy.num_nodes)
+elif __name__ == "__main__":
     strategy = scenario.trainer(accelerator="gpu", devices=1, num_nodes=2, strategy="fsdp").strategy
     scenario.observe(nodes=strategy.num_nodes, ranks=strategy.world_size, share=strategy.distributed_sampler_kwargs)

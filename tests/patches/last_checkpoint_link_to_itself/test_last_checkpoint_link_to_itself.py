@@ -1,5 +1,8 @@
 """PR 21186: last.ckpt, the only checkpoint yet, is replaced by a link to itself."""
 
+import pytest
+
+from tests.differential.trial import difference
 from tests.equivalence.proof import Proof, observes
 from tests.support.arms import Arm, run
 
@@ -8,6 +11,11 @@ def test_a_link_to_another_stays_a_link():
     for shim in (False, True):
         result = run("last_checkpoint_link_to_itself", Arm("pytorch-lightning", "2.5.6", shim), "every")
         assert result.observations == [{"there": True, "linked": True, "step": 4}], result
+
+
+@pytest.mark.parametrize("version", ["2.1.0", "2.1.4", "2.5.5"])
+def test_a_program_whose_last_checkpoint_is_no_link_sees_the_one_before(version):
+    assert not difference("asked_early", version, "last-checkpoint-link-to-itself")
 
 
 PROOFS = (

@@ -1,10 +1,12 @@
 """PR 19036: load_from_checkpoint does not call configure_model.
 
 Cases: ``hook`` (on_load_checkpoint needs the layer), ``early`` (__init__ makes it), ``lax`` (strict=False), ``other``
-(another width, which fails either way).
+(another width, which fails either way), ``odd`` (the checkpoint has an object that nobody may copy).
 """
 
 import os
+
+os.environ["TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"] = "1"
 
 import _scenario as scenario
 import torch
@@ -13,19 +15,28 @@ pl = scenario.pytorch()
 CASE = scenario.CASE
 
 
+class Odd:
+    def __copy__(self):
+        raise RuntimeError("not to be copied")
+
+
 class Model(scenario.pytorch("demos.boring_classes").BoringModel):
     calls = []
 
     def __init__(self, width=2):
         super().__init__()
         self.save_hyperparameters()
-        if CASE == "early":
+        if CASE in ("early", "odd"):
             self.configure_model()
 
     def configure_model(self):
         self.calls.append("configure_model")
         if not hasattr(self, "head"):
             self.head = torch.nn.Linear(2, self.hparams.width)
+
+    def on_save_checkpoint(self, checkpoint):
+        if CASE == "odd":
+            checkpoint["odd"] = Odd()
 
     def on_load_checkpoint(self, checkpoint):
         self.calls.append("on_load_checkpoint")

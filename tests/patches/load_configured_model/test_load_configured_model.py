@@ -12,7 +12,7 @@ def seen(case, shim=False, version="2.1.4"):
     return result.observations[0]
 
 
-@pytest.mark.parametrize("case", ["early", "lax"])
+@pytest.mark.parametrize("case", ["early", "lax", "odd"])
 def test_what_loads_is_loaded_as_before(case):
     stock = seen(case)
     assert stock["error"] is None

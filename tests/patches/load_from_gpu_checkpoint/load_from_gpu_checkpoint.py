@@ -1,8 +1,10 @@
 """PR 18079: load_from_checkpoint on a machine without a GPU, of what was saved on one.
 
-Cases: none, ``cpu`` (saved on the CPU), ``given`` (with map_location), ``datamodule``.
+Cases: none, ``cpu`` (saved on the CPU), ``given`` (with map_location), ``datamodule``, ``wrapped`` (saved on the CPU,
+and a tool has wrapped torch.load).
 """
 
+import functools
 import os
 from unittest import mock
 
@@ -24,9 +26,18 @@ if __name__ == "__main__":
     model, data = Model(), Data()
     trainer = scenario.trainer(accelerator="cpu", max_steps=1, limit_val_batches=0)
     trainer.fit(model, data)
-    location = "cpu" if scenario.CASE == "cpu" else "cuda:1"
+    location = "cpu" if scenario.CASE in ("cpu", "wrapped") else "cuda:1"
     with mock.patch("torch.serialization.location_tag", lambda storage: location):
         trainer.save_checkpoint(path)
+    if scenario.CASE == "wrapped":
+        load = torch.load
+
+        @functools.wraps(load)
+        def noted(*args, **kwargs):
+            scenario.observe(map_location=kwargs["map_location"])
+            return load(*args, **{**kwargs, "weights_only": False})
+
+        torch.load = noted
     with scenario.observing_errors():
         if scenario.CASE == "datamodule":
             Data.load_from_checkpoint(path)

@@ -18,6 +18,12 @@ def test_what_loads_is_loaded_as_before(case):
         assert result.observations == [LOADED], result
 
 
+def test_a_wrapper_of_torch_load_gets_the_arguments_of_stock():
+    for shim in (False, True):
+        result = run("load_from_gpu_checkpoint", Arm("pytorch-lightning", "2.0.9", shim), "wrapped")
+        assert result.observations == [{**LOADED, "map_location": None}], result
+
+
 REFUSED = ends_with("Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is False")
 PROOFS = (
     Proof(NAME, REFUSED, right=sees(lambda seen: seen == LOADED)),

@@ -1,8 +1,11 @@
 """PR 19046: Python numbers logged while bfloat16 is torch's default.
 
 Cases: ``default`` (torch.set_default_dtype), ``precision`` (precision="bf16-true", from 2.1.0 on), ``fabric`` and
-``alone`` (a LightningModule that logs to Fabric's loggers, or to nobody).
+``alone`` (a LightningModule that logs to Fabric's loggers, or to nobody), ``float32`` (as most programs train:
+what is warned of, and how often the module is asked for its device).
 """
+
+import warnings
 
 import _scenario as scenario
 import torch
@@ -21,6 +24,22 @@ class Model(Linear):
         self.log(value=True, name="flag", batch_size=1)
         self.log_dict({"in_dict": 3.14159}, on_step=False, on_epoch=True, batch_size=1)
         return self.layer(batch).mean()
+
+
+class Asked(Linear):
+    asked = 0
+
+    @property
+    def device(self):
+        Asked.asked += 1
+        return super().device
+
+    def training_step(self, batch, batch_idx):
+        before = Asked.asked
+        for number in (1, True, 0.5, 1j):
+            self.log(f"number {number}", number, batch_size=1)
+        scenario.observe(asked=Asked.asked - before)
+        return super().training_step(batch, batch_idx)
 
 
 class Logger(scenario.fabric().loggers.Logger):
@@ -50,6 +69,15 @@ if __name__ == "__main__" and scenario.CASE == "fabric":
 elif __name__ == "__main__" and scenario.CASE == "alone":
     log_numbers(Model())
     scenario.observe(logged=[])
+elif __name__ == "__main__" and scenario.CASE == "float32":
+    trainer = scenario.trainer(max_epochs=1, accelerator="cpu")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        trainer.fit(Asked(), DataLoader(torch.ones(1, 2)))
+    scenario.observe(
+        warned=[str(each.message) for each in caught if "self.log(" in str(each.message)],
+        logged={name: str(value) for name, value in trainer.callback_metrics.items()},
+    )
 elif __name__ == "__main__":
     pl.seed_everything(3)
     options = {}

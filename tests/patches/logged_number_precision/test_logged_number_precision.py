@@ -18,8 +18,9 @@ PROOFS = tuple(
 
 
 @pytest.mark.parametrize("version", ["2.0.0", "2.0.9", "2.1.2"])
-@pytest.mark.parametrize("case", ["fabric", "alone"])
-def test_what_no_trainer_logs_stays_the_number_that_it_is(version, case):
+@pytest.mark.parametrize("case", ["fabric", "alone", "float32"])
+def test_numbers_without_a_trainer_or_half_precision_are_logged_as_on_stock(version, case):
+    """With the warnings of stock, and the module asked for its device as often."""
     stock, shim = (
         run("logged_number_precision", Arm("pytorch-lightning", version, shim=on), case) for on in (False, True)
     )

@@ -1,6 +1,12 @@
 """PR 18093: a logger without an experiment ends the run."""
 
+from tests.differential.trial import difference
 from tests.equivalence.proof import Proof, ends_with, observes
+
+
+def test_a_trainers_own_properties_are_not_asked():
+    assert not difference("callers", "2.0.6", "logger-without-experiment", "properties")
+
 
 PROOFS = (
     Proof(

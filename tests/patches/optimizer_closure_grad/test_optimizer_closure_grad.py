@@ -1,5 +1,6 @@
 """PR 18268: an optimizer that calls its closure under torch.no_grad() cannot train."""
 
+from tests.differential.trial import difference
 from tests.equivalence.proof import Proof, ends_with
 from tests.support.arms import Arm, run
 
@@ -8,6 +9,10 @@ def test_a_backward_that_needs_no_gradients():
     stock, shim = (run("optimizer_closure_grad", Arm("pytorch-lightning", "2.0.0", on), "own") for on in (False, True))
     assert stock.ok and stock.observations[0]["with_gradients"] is False, stock
     assert shim.observations == stock.observations, shim
+
+
+def test_a_trainers_own_properties_are_not_asked():
+    assert not difference("callers", "2.0.6", "optimizer-closure-grad", "properties")
 
 
 PROOFS = (Proof("optimizer-closure-grad", ends_with("element 0 of tensors does not require grad")),)

@@ -1,5 +1,6 @@
 """PR 19060: the Trainer loads a checkpoint before it calls configure_model."""
 
+from tests.differential.trial import difference
 from tests.equivalence.proof import Proof, only, sees
 from tests.support.arms import Arm, run
 
@@ -27,6 +28,10 @@ def test_a_checkpoint_that_does_not_fit_fails_with_the_same_error():
 def test_a_model_that_makes_its_layer_anew_is_configured_once():
     shim = seen("fresh", shim=True)
     assert shim["same"] and shim["calls"].count("configure_model") == 1
+
+
+def test_without_configure_model_nothing_of_the_programs_own_is_asked():
+    assert not difference("resumed", "2.1.4", NAME, "properties")
 
 
 SHOWN = sees(lambda seen: "Unexpected key(s) in state_dict" in (seen["error"] or ""))

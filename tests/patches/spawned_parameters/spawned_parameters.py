@@ -19,6 +19,11 @@ class Model(scenario.pytorch("demos.boring_classes").BoringModel):
         super().__init__()
         self.weight = torch.nn.Parameter(torch.zeros(1), requires_grad=False)
         self.register_buffer("count", torch.zeros(1))
+        self.asked = 0.0
+
+    def parameters(self, recurse=True):
+        self.asked += 1
+        return super().parameters(recurse)
 
     def on_train_start(self):
         add(self, self.trainer.strategy)
@@ -36,7 +41,7 @@ def add(model, strategy):
                 model.weight += rank + 1
                 model.count += rank + 1
         strategy.barrier()
-    scenario.observe(weight=float(model.weight), count=float(model.count))
+    scenario.observe(weight=float(model.weight), count=float(model.count), asked=model.asked)
 
 
 def launched(fabric, model):
