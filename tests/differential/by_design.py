@@ -18,6 +18,7 @@ BEGINS: dict[str, str] = {
     "dataloader-check-without-iterating": rf"{NUMBERS}|call \w+\.\w+\(\w+\([0-9a-f]{{12}}\)\)",
     "dataloader-error-unmasked": r"end raises (RuntimeError: Please call `iter|TypeError: iter)",
     "ddp-static-graph-manual": r"state ",
+    "fabric-mark-forward-method": r"warning PossibleUserWarning You are calling the method|saw gradients",
     "fabric-submodule-sync": r"saw (gradients|loss|norm|iterable \d|attributes \d)|state step",
     "fit-resets-should-stop": r"call |state |saw |message ",
     "frozen-batch-norm": r"state gradients |call SGD\.",
