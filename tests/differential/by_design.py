@@ -7,6 +7,8 @@ from lightning_patches.patches import all_patches
 
 NUMBERS = r"state |logged |saw (?!raised)|call \w+\.(log_metrics|log_dict|log|step|save_checkpoint|training_step)\("
 """Where other numbers show: weights, metrics, arguments."""
+BYPASSES = "warning PossibleUserWarning You are calling the method"
+"""2.0 and 2.1 warn where a method of a Fabric module bypasses DistributedDataParallel, which it no longer does."""
 
 BEGINS: dict[str, str] = {
     "accumulation-across-validation": r"state gradients ",
@@ -18,7 +20,8 @@ BEGINS: dict[str, str] = {
     "dataloader-check-without-iterating": rf"{NUMBERS}|call \w+\.\w+\(\w+\([0-9a-f]{{12}}\)\)",
     "dataloader-error-unmasked": r"end raises (RuntimeError: Please call `iter|TypeError: iter)",
     "ddp-static-graph-manual": r"state ",
-    "fabric-submodule-sync": r"saw (gradients|loss|norm|iterable \d|attributes \d)|state step",
+    "fabric-mark-forward-method": rf"{BYPASSES}|saw (gradients|loss)",
+    "fabric-submodule-sync": rf"{BYPASSES}|saw (gradients|loss|norm|iterable \d|attributes \d)|state step",
     "fit-resets-should-stop": r"call |state |saw |message ",
     "frozen-batch-norm": r"state gradients |call SGD\.",
     "logged-number-precision": rf"warning UserWarning You called `self\.log|{NUMBERS}",
