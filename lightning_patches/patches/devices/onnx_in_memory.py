@@ -1,0 +1,53 @@
+"""to_onnx writes into the buffer that it is given."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
+
+
+def _to_onnx(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def to_onnx(self: Any, file_path: Any, input_sample: Any = None, **kwargs: Any) -> None:
+        if not hasattr(file_path, "write"):
+            original(self, file_path, input_sample, **kwargs)
+            return
+        import os
+        import tempfile
+
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "model.onnx")
+            original(self, path, input_sample, **kwargs)
+            if len(os.listdir(folder)) > 1:
+                raise RuntimeError(
+                    "Give to_onnx a path, or external_data=False: PyTorch has put the weights into a file beside the "
+                    "model, and a buffer holds the model alone."
+                )
+            with open(path, "rb") as file:
+                file_path.write(file.read())
+
+    return to_onnx
+
+
+PATCH = Patch(
+    name="onnx-in-memory",
+    added="0.2.0",
+    title="to_onnx writes into the buffer that it is given",
+    group="correctness",
+    changes_results=Effect("files", "the model is in the buffer, and no longer in a file with the buffer's name"),
+    affected=(">=2.3.0,<2.5.0",),
+    targets=(Target("pytorch.core.module:LightningModule.to_onnx", _to_onnx),),
+    upstream=Upstream(
+        pull_requests=(20172,),
+        commit="828fd99896",
+        fixed_in="2.5.0",
+        tests=("tests/tests_pytorch/models/test_onnx.py::test_model_saves_with_input_sample",),
+    ),
+    impact=Impact(
+        "to_onnx(io.BytesIO()) leaves the buffer empty, and writes a file that is called <_io.BytesIO object at "
+        "0x...>, and nothing says so.",
+        ("to_onnx leaves the BytesIO empty", "a file called <_io.BytesIO object at 0x...>"),
+    ),
+    note="The model goes through a temporary file. Who could rely on the file with that name: nobody, as the name "
+    "is another one each time.",
+)
