@@ -26,7 +26,9 @@ def test_without_an_error_nothing_changes():
 
 DOUBLE = sees(lambda seen: seen["default"] == "torch.float64")
 SINGLE = observes({"error": "diverged", "default": "torch.float32", "made": "torch.float32"})
-OWN = [observes({"error": None, "default": f"torch.{dtype}", "made": f"torch.{dtype}"}) for dtype in ("float32", "float64")]
+OWN = [
+    observes({"error": None, "default": f"torch.{dtype}", "made": f"torch.{dtype}"}) for dtype in ("float32", "float64")
+]
 PROOFS = (
     *(Proof("default-dtype-restored", DOUBLE, case=case, right=SINGLE) for case in ("trainer", "fabric")),
     Proof("default-dtype-restored", OWN[0], case="own", right=OWN[1]),

@@ -1,7 +1,7 @@
 """PR 20172: to_onnx into a buffer leaves it empty, and writes a file that has the buffer's name.
 
-Cases: ``buffer``; ``path``; ``beside``, a buffer, and torch puts the weights into a file beside a model that has a path.
-torch's export, which needs another package, is a stand-in.
+Cases: ``buffer``; ``path``; ``beside``, a buffer, and torch puts the weights into a file beside a model that has a
+path. torch's export, which needs another package, is a stand-in.
 """
 
 import io
