@@ -47,10 +47,10 @@ PATCH = Patch(
         "without batch_size and drop_last, although validate and test take it.",
         (
             "object has no attribute 'batch_size'",
-            "Lightning can't inject a (distributed) sampler into your batch sampler, because it doesn't subclass",
+            "Lightning can't inject a (distributed) sampler into your batch sampler",
         ),
         error="TypeError: Lightning can't inject a (distributed) sampler into your batch sampler, ...",
-        frames=("_dataloader_init_kwargs_resolve_sampler",),
+        frames=("/loops/prediction_loop.py",),
     ),
     note="On several devices the error stays: 2.3.0 has each of them predict all of the data.",
     after=("plain-batch-sampler",),

@@ -41,13 +41,11 @@ PATCH = Patch(
         "On one device, too, fabric.setup_dataloaders makes another DataLoader of the same class. A class with "
         "arguments of its own is refused, or gets the copy with their defaults, and nothing says so.",
         (
-            "Trying to inject custom `Sampler` into the `...` instance. This would fail as some of the `__init__` "
-            "arguments are not available as instance attributes",
+            "Trying to inject custom `Sampler` into the `...` instance",
             "setup_dataloaders loses arguments of a custom DataLoader",
         ),
         error="lightning.fabric.utilities.exceptions.MisconfigurationException: Trying to inject custom `Sampler` "
         "into the `...` instance. ...",
-        frames=("_get_dataloader_init_args_and_kwargs",),
     ),
     note="Where each rank gets its share of the data, the loader is made anew, as before and in later releases. Who "
     "could rely on the copy: a program that changes its own loader after setup_dataloaders, which from 2.1.0 on "
