@@ -4,27 +4,24 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
+from lightning_patches.engine.distributions import upstream_module
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 
 def _to_onnx(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def to_onnx(self: Any, file_path: Any, input_sample: Any = None, **kwargs: Any) -> None:
-        if not hasattr(file_path, "write"):
-            original(self, file_path, input_sample, **kwargs)
-            return
-        import os
-        import tempfile
+        import torch
 
-        with tempfile.TemporaryDirectory() as folder:
-            path = os.path.join(folder, "model.onnx")
-            original(self, path, input_sample, **kwargs)
-            if len(os.listdir(folder)) > 1:
-                raise RuntimeError(
-                    "Give to_onnx a path, or external_data=False: PyTorch has put the weights into a file beside the "
-                    "model, and a buffer holds the model alone."
-                )
-            with open(path, "rb") as file:
-                file_path.write(file.read())
+        sample = self.example_input_array if input_sample is None else input_sample
+        is_available = vars(upstream_module(namespace, "pytorch.core.module"))["_ONNX_AVAILABLE"]
+        if not hasattr(file_path, "write") or sample is None or not is_available:
+            original(self, file_path, input_sample, **kwargs)  # a path, or it says what is missing
+            return
+        mode = self.training
+        with torch.no_grad():
+            sample = self._apply_batch_transfer_handler(self._on_before_batch_transfer(sample))
+            torch.onnx.export(self, sample, file_path, **kwargs)
+        self.train(mode)
 
     return to_onnx
 
@@ -48,6 +45,5 @@ PATCH = Patch(
         "0x...>, and nothing says so.",
         ("to_onnx leaves the BytesIO empty", "a file called <_io.BytesIO object at 0x...>"),
     ),
-    note="The model goes through a temporary file. Who could rely on the file with that name: nobody, as the name "
-    "is another one each time.",
+    note="Who could rely on the file with that name: nobody, as the name is another one each time.",
 )
