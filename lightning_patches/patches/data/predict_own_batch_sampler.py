@@ -12,26 +12,22 @@ def _resolve_sampler(original: Callable[..., dict[str, Any]], namespace: str) ->
     def _dataloader_init_kwargs_resolve_sampler(
         dataloader: Any, sampler: Any, mode: Any = None, *args: Any, **kwargs: Any
     ) -> Any:
-        stages = upstream_module(namespace, "pytorch.trainer.states").RunningStage
-        batch_sampler = dataloader.batch_sampler
-        # The original makes another one of the same class with these, so as to set drop_last.
-        is_made_anew = hasattr(batch_sampler, "__pl_saved_args") or (
-            hasattr(batch_sampler, "batch_size") and hasattr(batch_sampler, "drop_last")
-        )
-        # Another sampler is one for several devices, which this batch sampler cannot be given.
-        if (
-            mode is not stages.PREDICTING
-            or sampler is not dataloader.sampler
-            or is_made_anew
-            or not hasattr(batch_sampler, "__dict__")
-        ):
+        predicting = upstream_module(namespace, "pytorch.trainer.states").RunningStage.PREDICTING
+        # Another sampler is one for several devices, which such a batch sampler cannot be given.
+        if mode is not predicting or sampler is not dataloader.sampler or _is_made_anew(dataloader.batch_sampler):
             return original(dataloader, sampler, mode, *args, **kwargs)
         wrapper = upstream_module(namespace, "pytorch.overrides.distributed")._IndexBatchSamplerWrapper
         # What torch's DataLoader requires along with a batch sampler.
         settings = {"sampler": None, "shuffle": False, "batch_size": 1, "drop_last": False}
-        return {**settings, "batch_sampler": wrapper(batch_sampler)}
+        return {**settings, "batch_sampler": wrapper(dataloader.batch_sampler)}
 
     return _dataloader_init_kwargs_resolve_sampler
+
+
+def _is_made_anew(batch_sampler: Any) -> bool:
+    """Whether the original knows how to make another one, with another drop_last; or nobody can wrap it."""
+    like_torchs = hasattr(batch_sampler, "batch_size") and hasattr(batch_sampler, "drop_last")
+    return like_torchs or hasattr(batch_sampler, "__pl_saved_args") or not hasattr(batch_sampler, "__dict__")
 
 
 PATCH = Patch(

@@ -10,12 +10,15 @@ from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 def _to_onnx(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def to_onnx(self: Any, file_path: Any, input_sample: Any = None, **kwargs: Any) -> None:
+        if not hasattr(file_path, "write"):
+            original(self, file_path, input_sample, **kwargs)
+            return
         import torch
 
         sample = self.example_input_array if input_sample is None else input_sample
         is_available = vars(upstream_module(namespace, "pytorch.core.module"))["_ONNX_AVAILABLE"]
-        if not hasattr(file_path, "write") or sample is None or not is_available:
-            original(self, file_path, input_sample, **kwargs)  # a path, or it says what is missing
+        if sample is None or not is_available:
+            original(self, file_path, input_sample, **kwargs)  # it says what is missing
             return
         mode = self.training
         with torch.no_grad():
