@@ -227,6 +227,11 @@ def test_fixes_that_upstream_did_not_call_so_are_found(tmp_path):
             "def add(a, b): return a + b\n",
             "def test_one(): assert add(0, 1) == 1\n",
         ),
+        (
+            "Number 20893 mends nothing (#20893)",
+            "def add(x, y): return x + y\n",
+            "def test_two(): assert add(0, 2) == 2\n",
+        ),
     )
     git = ["git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=b"]
     subprocess.run([*git, "init", "-q", "-b", "master"], check=True)

@@ -26,11 +26,11 @@ PATCH = Patch(
     name="fabric-step-methods",
     title="training_step() of a model that Fabric has set up goes through the strategy",
     group="correctness",
-    changes_results=Effect("numbers", "gradients are averaged over the ranks"),
+    changes_results=Effect("numbers", "gradients are averaged over the ranks, and steps compute in Fabric's precision"),
     affected=(">=2.0.0,<2.0.2",),
     targets=(Target(f"{_MODULE}.__getattr__", _getattr_steps),),
     upstream=Upstream(
-        pull_requests=(17424,),
+        pull_requests=(17424, 17439),
         commit="0ee71d6a7a",
         fixed_in="2.0.2",
         tests=("tests/tests_fabric/test_wrappers.py::test_step_method_redirection",),

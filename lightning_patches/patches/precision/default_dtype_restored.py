@@ -1,4 +1,4 @@
-"""torch's default dtype is restored after an error under double precision."""
+"""torch's default dtype is restored after a step under double precision."""
 
 from __future__ import annotations
 
@@ -10,16 +10,15 @@ from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, 
 
 @contextmanager
 def _leaving_the_default(context: ContextManager[None]) -> Iterator[None]:
-    """``context``, after which torch's default dtype is what it was before, if an error ends it."""
+    """``context``, after which torch's default dtype is what it was before, whatever ends it."""
     import torch
 
     before = torch.get_default_dtype()
     try:
         with context:
             yield
-    except BaseException:
+    finally:
         torch.set_default_dtype(before)
-        raise
 
 
 def _forward_context(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
@@ -31,19 +30,28 @@ def _forward_context(original: Callable[..., Any], namespace: str) -> Callable[.
 
 PATCH = Patch(
     name="default-dtype-restored",
-    title="torch's default dtype is restored after an error under double precision",
+    title="torch's default dtype is restored after a step under double precision",
     group="correctness",
-    changes_results=Effect("numbers", "what is made after an error is no longer in double precision"),
+    changes_results=Effect(
+        "numbers",
+        "what is made after an error is no longer in double precision, and what is made between steps is in the "
+        "program's own default dtype",
+    ),
     affected=(">=2.0.0,<2.1.0",),
     targets=(
         Target("pytorch.plugins.precision.double:DoublePrecisionPlugin.forward_context", _forward_context),
         Target("fabric.plugins.precision.double:DoublePrecision.forward_context", _forward_context),
     ),
-    upstream=Upstream(pull_requests=(18500,), commit="eb3b96d8bd", fixed_in="2.1.0"),
+    upstream=Upstream(pull_requests=(18500, 18068), commit="eb3b96d8bd", fixed_in="2.1.0"),
     impact=Impact(
         "An exception in a step under precision='64-true' leaves torch's default dtype at float64: whatever the "
-        "program makes afterwards, such as the next trial of a search, is in double precision.",
-        ("default dtype is float64 after an exception", "expected scalar type Float but found Double"),
+        "program makes afterwards, such as the next trial of a search, is in double precision. A step that ends well "
+        "leaves it at float32, whatever the program had set: its data are then rounded, from the second batch on.",
+        (
+            "default dtype is float64 after an exception",
+            "default dtype is float32 after a step in 64-true",
+            "expected scalar type Float but found Double",
+        ),
         error="RuntimeError: expected scalar type Float but found Double",
         consequences=(
             Consequence(

@@ -1,7 +1,7 @@
 """PR 18500: a step under double precision raises, the program catches it and goes on.
 
 Cases: ``trainer``, ``fabric``, ``user`` (the program's own default dtype is bfloat16), ``well`` (nothing is raised),
-``double`` (nothing is raised, and the program's own default is double precision).
+``own`` (PR 18068: nothing is raised, and the program's own default dtype is float64).
 """
 
 import _scenario as scenario
@@ -12,7 +12,7 @@ pl = scenario.pytorch()
 
 class Model(scenario.pytorch("demos.boring_classes").BoringModel):
     def training_step(self, batch, batch_idx):
-        if scenario.CASE not in ("well", "double"):
+        if scenario.CASE not in ("well", "own"):
             raise ValueError("diverged")
         return super().training_step(batch, batch_idx)
 
@@ -25,7 +25,7 @@ class Failing(torch.nn.Linear):
 if __name__ == "__main__":
     if scenario.CASE == "user":
         torch.set_default_dtype(torch.bfloat16)
-    elif scenario.CASE == "double":
+    if scenario.CASE == "own":
         torch.set_default_dtype(torch.float64)
     error = None
     try:

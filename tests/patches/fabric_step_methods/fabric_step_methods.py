@@ -1,4 +1,7 @@
-"""PR 17424: ``training_step()`` of a LightningModule that Fabric has set up, on two CPU ranks with different data."""
+"""PR 17424: ``training_step()`` of a LightningModule that Fabric has set up, on two CPU ranks with different data.
+
+Case ``precision`` (PR 17439): in bf16-mixed.
+"""
 
 import _scenario as scenario
 import torch
@@ -15,11 +18,14 @@ class Model(scenario.pytorch().LightningModule):
         return self.layer(x)
 
     def training_step(self, batch, batch_idx):
-        return self(batch).pow(2).mean()
+        output = self(batch)
+        scenario.observe(computed_in=output.dtype)
+        return output.pow(2).mean()
 
 
 if __name__ == "__main__":
-    fabric = Fabric(accelerator="cpu", devices=2, strategy="ddp")
+    precision = "bf16-mixed" if scenario.CASE == "precision" else "32-true"
+    fabric = Fabric(accelerator="cpu", devices=2, strategy="ddp", precision=precision)
     fabric.launch()
     torch.manual_seed(3)
     model = Model()

@@ -1,8 +1,8 @@
-"""PR 17424: in Fabric, training_step() of a LightningModule goes past DDP."""
+"""PR 17424: in Fabric, training_step() of a LightningModule goes past DDP, and past the precision (PR 17439)."""
 
 from typing import Callable
 
-from tests.equivalence.proof import Proof
+from tests.equivalence.proof import Proof, sees
 from tests.support.arms import Result
 
 
@@ -11,4 +11,12 @@ def _ranks_agree(agree: bool) -> Callable[[Result], bool]:
     return lambda result: len(weights(result)) == 2 and (weights(result)[0] == weights(result)[1]) is agree
 
 
-PROOFS = (Proof("fabric-step-methods", _ranks_agree(False), right=_ranks_agree(True)),)
+PROOFS = (
+    Proof("fabric-step-methods", _ranks_agree(False), right=_ranks_agree(True)),
+    Proof(
+        "fabric-step-methods",
+        sees(lambda seen: seen["computed_in"] == "torch.float32"),
+        case="precision",
+        right=sees(lambda seen: seen["computed_in"] == "torch.bfloat16"),
+    ),
+)

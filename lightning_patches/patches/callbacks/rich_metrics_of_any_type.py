@@ -1,0 +1,56 @@
+"""RichProgressBar shows whatever get_metrics gives it."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Iterator
+
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+
+class _Column:
+    """What the original asks a column for."""
+
+    def __init__(self, metrics: dict[str, Any], metrics_format: str) -> None:
+        self._metrics = metrics
+        self._metrics_format = metrics_format
+
+
+def _generate_metrics_texts(original: Callable[..., Iterator[str]], namespace: str) -> Callable[..., Iterator[str]]:
+    def _generate_metrics_texts(self: Any) -> Iterator[str]:
+        for name, value in self._metrics.items():
+            try:
+                text = next(iter(original(_Column({name: value}, self._metrics_format))))
+            except (TypeError, ValueError):  # it cannot be written as a number
+                text = f"{name}: {value!s}"
+            yield text
+
+    return _generate_metrics_texts
+
+
+PATCH = Patch(
+    name="rich-metrics-of-any-type",
+    added="0.2.0",
+    title="RichProgressBar shows whatever get_metrics gives it",
+    group="crash",
+    affected=(">=2.1.0,<2.6.0",),
+    targets=(
+        Target(
+            "pytorch.callbacks.progress.rich_progress:MetricsTextColumn._generate_metrics_texts",
+            _generate_metrics_texts,
+        ),
+    ),
+    upstream=Upstream(pull_requests=(20896,), commit="2f5c4b677c", fixed_in="2.6.0"),
+    impact=Impact(
+        "With a RichProgressBar whose get_metrics gives None, a list, a dict or a tensor of several values, training "
+        "ends after its first batch; TQDMProgressBar shows them.",
+        (
+            "unsupported format string passed to NoneType.__format__",
+            "unsupported format string passed to list.__format__",
+            "unsupported format string passed to dict.__format__",
+            "unsupported format string passed to Tensor.__format__",
+        ),
+        error="TypeError: unsupported format string passed to NoneType.__format__",
+        frames=("_generate_metrics_texts",),
+    ),
+    note="What can be written as a number is written as before; 2.6.0 writes whole numbers with decimals as well.",
+)

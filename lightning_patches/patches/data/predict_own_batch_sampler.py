@@ -1,0 +1,53 @@
+"""predict takes a batch sampler that is not made like torch's."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from lightning_patches.engine.distributions import upstream_module
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+
+def _resolve_sampler(original: Callable[..., dict[str, Any]], namespace: str) -> Callable[..., dict[str, Any]]:
+    def _dataloader_init_kwargs_resolve_sampler(
+        dataloader: Any, sampler: Any, mode: Any = None, *args: Any, **kwargs: Any
+    ) -> Any:
+        predicting = upstream_module(namespace, "pytorch.trainer.states").RunningStage.PREDICTING
+        # Another sampler is one for several devices, which such a batch sampler cannot be given.
+        if mode is not predicting or sampler is not dataloader.sampler or _is_made_anew(dataloader.batch_sampler):
+            return original(dataloader, sampler, mode, *args, **kwargs)
+        wrapper = upstream_module(namespace, "pytorch.overrides.distributed")._IndexBatchSamplerWrapper
+        # What torch's DataLoader requires along with a batch sampler.
+        settings = {"sampler": None, "shuffle": False, "batch_size": 1, "drop_last": False}
+        return {**settings, "batch_sampler": wrapper(dataloader.batch_sampler)}
+
+    return _dataloader_init_kwargs_resolve_sampler
+
+
+def _is_made_anew(batch_sampler: Any) -> bool:
+    """Whether the original knows how to make another one, with another drop_last; or nobody can wrap it."""
+    like_torchs = hasattr(batch_sampler, "batch_size") and hasattr(batch_sampler, "drop_last")
+    return like_torchs or hasattr(batch_sampler, "__pl_saved_args") or not hasattr(batch_sampler, "__dict__")
+
+
+PATCH = Patch(
+    name="predict-own-batch-sampler",
+    added="0.2.0",
+    title="predict takes a batch sampler that is not made like torch's",
+    group="crash",
+    affected=(">=2.0.0,<2.3.0",),
+    targets=(Target("pytorch.utilities.data:_dataloader_init_kwargs_resolve_sampler", _resolve_sampler),),
+    upstream=Upstream(pull_requests=(19678,), commit="438f29f07a", fixed_in="2.3.0"),
+    impact=Impact(
+        "trainer.predict ends before its first batch if the DataLoader has a batch sampler of the program's own "
+        "without batch_size and drop_last, although validate and test take it.",
+        (
+            "object has no attribute 'batch_size'",
+            "Lightning can't inject a (distributed) sampler into your batch sampler",
+        ),
+        error="TypeError: Lightning can't inject a (distributed) sampler into your batch sampler, ...",
+        frames=("/loops/prediction_loop.py",),
+    ),
+    note="On several devices the error stays: 2.3.0 has each of them predict all of the data.",
+    after=("plain-batch-sampler",),
+)

@@ -1,0 +1,52 @@
+"""to_onnx writes into the buffer that it is given."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from lightning_patches.engine.distributions import upstream_module
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
+
+
+def _to_onnx(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def to_onnx(self: Any, file_path: Any, input_sample: Any = None, **kwargs: Any) -> None:
+        if not hasattr(file_path, "write"):
+            original(self, file_path, input_sample, **kwargs)
+            return
+        import torch
+
+        sample = self.example_input_array if input_sample is None else input_sample
+        is_available = vars(upstream_module(namespace, "pytorch.core.module"))["_ONNX_AVAILABLE"]
+        if sample is None or not is_available:
+            original(self, file_path, input_sample, **kwargs)  # it says what is missing
+            return
+        mode = self.training
+        with torch.no_grad():
+            sample = self._apply_batch_transfer_handler(self._on_before_batch_transfer(sample))
+            torch.onnx.export(self, sample, file_path, **kwargs)
+        self.train(mode)
+
+    return to_onnx
+
+
+PATCH = Patch(
+    name="onnx-in-memory",
+    added="0.2.0",
+    title="to_onnx writes into the buffer that it is given",
+    group="correctness",
+    changes_results=Effect("files", "the model is in the buffer, and no longer in a file with the buffer's name"),
+    affected=(">=2.3.0,<2.5.0",),
+    targets=(Target("pytorch.core.module:LightningModule.to_onnx", _to_onnx),),
+    upstream=Upstream(
+        pull_requests=(20172,),
+        commit="828fd99896",
+        fixed_in="2.5.0",
+        tests=("tests/tests_pytorch/models/test_onnx.py::test_model_saves_with_input_sample",),
+    ),
+    impact=Impact(
+        "to_onnx(io.BytesIO()) leaves the buffer empty, and writes a file that is called <_io.BytesIO object at "
+        "0x...>, and nothing says so.",
+        ("to_onnx leaves the BytesIO empty", "a file called <_io.BytesIO object at 0x...>"),
+    ),
+    note="Who could rely on the file with that name: nobody, as the name is another one each time.",
+)

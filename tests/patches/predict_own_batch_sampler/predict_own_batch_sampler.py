@@ -1,0 +1,68 @@
+"""PR 19678: trainer.predict refuses a batch sampler that is not made like torch's.
+
+Cases: ``own``, a class of its own; ``sub``, one derived from torch's, without its attributes; ``like``, one that is
+made like torch's; ``torch``, torch's; ``ranks``, a class of its own with two ranks.
+"""
+
+import _scenario as scenario
+import torch
+from torch.utils.data import BatchSampler, DataLoader, SequentialSampler
+
+boring = scenario.pytorch("demos.boring_classes")
+
+
+class Own:
+    """Items that belong together."""
+
+    def __init__(self, *args, **kwargs):
+        self.groups = [[0, 3, 6], [1, 4]]
+
+    def __iter__(self):
+        return iter(self.groups)
+
+    def __len__(self):
+        return len(self.groups)
+
+
+class Derived(Own, BatchSampler):
+    pass
+
+
+class Like(BatchSampler):
+    """Torch's, the last batch first."""
+
+    def __iter__(self):
+        return iter(list(super().__iter__())[::-1])
+
+
+class Model(boring.BoringModel):
+    def predict_step(self, batch, batch_idx):
+        return batch.flatten().int()
+
+
+class Writer(scenario.pytorch("callbacks").BasePredictionWriter):
+    """Asks Lightning which items are in a batch."""
+
+    def __init__(self):
+        super().__init__("batch")
+        self.indices = []
+
+    def write_on_batch_end(self, trainer, model, prediction, batch_indices, *_):
+        self.indices.append(batch_indices)
+
+
+if __name__ == "__main__":
+    like = {"like": Like, "torch": BatchSampler}.get(scenario.CASE)
+    batch_sampler = (
+        like(SequentialSampler(range(7)), 3, drop_last=True) if like else (Derived if scenario.CASE == "sub" else Own)()
+    )
+    data = torch.arange(7.0).reshape(-1, 1)
+    writer = Writer()
+    trainer = scenario.trainer(
+        accelerator="cpu",
+        callbacks=writer,
+        devices=2 if scenario.CASE == "ranks" else 1,
+        strategy="ddp_fork" if scenario.CASE == "ranks" else "auto",
+    )
+    found = trainer.predict(Model(), DataLoader(data, batch_sampler=batch_sampler))
+    scenario.observe(predicted=[batch.tolist() for batch in found], indices=writer.indices)

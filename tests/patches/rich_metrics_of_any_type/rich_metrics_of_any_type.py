@@ -1,0 +1,41 @@
+"""PR 20896: with RichProgressBar a metric that is no number ends the training.
+
+Cases: ``none``, ``list``, ``dict``, ``tensor``; ``number`` and ``text``, which the bar can write.
+"""
+
+import io
+
+import _scenario as scenario
+import rich.console
+import torch
+
+pl = scenario.pytorch()
+clear_live = rich.console.Console.clear_live
+# As in the rich of its time, for which rich-progress-bar is not needed.
+rich.console.Console.clear_live = lambda self: clear_live(self) if getattr(self, "_live_stack", True) else None
+
+METRICS = {
+    "none": None,
+    "list": [1, 2],
+    "dict": {"a": 1},
+    "tensor": torch.tensor([1.0, 2.0]),
+    "number": 0.12345,
+    "text": "well",
+}
+
+
+class Bar(scenario.pytorch("callbacks").RichProgressBar):
+    def get_metrics(self, trainer, model):
+        return {"mine": METRICS[scenario.CASE]}
+
+
+if __name__ == "__main__":
+    screen = io.StringIO()
+    bar = Bar(console_kwargs={"file": screen, "force_terminal": True, "width": 200})
+    trainer = scenario.trainer(
+        accelerator="cpu", max_steps=2, limit_val_batches=0, enable_progress_bar=True, callbacks=bar
+    )
+    with scenario.observing_errors():
+        trainer.fit(scenario.pytorch("demos.boring_classes").BoringModel())
+    shown = [text for text in ("None", "[1, 2]", "{'a': 1}", "0.123", "well") if f"mine: {text}" in screen.getvalue()]
+    scenario.observe(steps=trainer.global_step, shown=shown)
