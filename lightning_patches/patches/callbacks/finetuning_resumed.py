@@ -45,11 +45,21 @@ def _say_what_is_frozen(original: Callable[..., None], namespace: str) -> Callab
         original(self, trainer, pl_module)
         groups_of_user = vars(self).pop("_groups_of_user", ())
         for optimizer, made in zip(trainer.optimizers, groups_of_user) if groups_of_user else ():
-            if any(not p.requires_grad for group in optimizer.param_groups[made:] for p in group["params"]):
+            if any(
+                not p.requires_grad and (number >= made or _was_stepped(optimizer, p))
+                for number, group in enumerate(optimizer.param_groups)
+                for p in group["params"]
+            ):
                 remedy = _ON_ALL_RANKS if trainer.world_size > 1 else _HERE  # DDP ignores what was frozen when it began
                 notices.warn_once("finetuning-resumed", remedy + _FROZEN)
 
     return on_train_epoch_start
+
+
+def _was_stepped(optimizer: Any, parameter: Any) -> bool:
+    """Whether its state tells so: some optimizers make one of zeros for what they have not stepped yet."""
+    state = optimizer.state.get(parameter)
+    return bool(state) and any(hasattr(value, "any") and bool(value.any()) for value in state.values())
 
 
 PATCH = Patch(

@@ -12,7 +12,15 @@ def _parse_ckpt_path(original: Callable[..., None], namespace: str) -> Callable[
     def parse_ckpt_path(self: Any) -> None:
         parser = self.parser
         if self.subclass_mode_model or "parse_object" in vars(parser):
+            given = _class_of(self.config)
             original(self)
+            taken = _class_of(self.config)
+            if given not in (None, taken):
+                notices.warn_once(
+                    "cli-class-of-checkpoint",
+                    f"Take hyper_parameters out of the checkpoint if the model is to be the {given} of the command "
+                    f"line: LightningCLI makes a {taken}, which the checkpoint names.",
+                )
             return
         parse_object = parser.parse_object
 
@@ -33,6 +41,11 @@ def _parse_ckpt_path(original: Callable[..., None], namespace: str) -> Callable[
             vars(parser).pop("parse_object", None)
 
     return parse_ckpt_path
+
+
+def _class_of(config: Any) -> Any:
+    model = (config.get(config.get("subcommand")) or {}).get("model") or {}
+    return model.get("class_path")
 
 
 def _known(values: dict[str, Any], config: Any) -> dict[str, Any]:
@@ -64,7 +77,8 @@ PATCH = Patch(
         error="Parsing of ckpt_path hyperparameters failed!",
     ),
     note="Equivalent to taking these hyperparameters out of the checkpoint. A warning names what is left out; before "
-    "2.5.5 all were. In subclass mode nothing changes: there the checkpoint names its class. Who could rely on the old "
+    "2.5.5 all were. In subclass mode nothing changes but a warning: there the checkpoint names its class, and "
+    "LightningCLI makes that one, whatever the command line says. Who could rely on the old "
     "behaviour: nobody: without the patch the program ends there. What is wrong besides is refused as before.",
     after=("cli-checkpoint-of-subclass", "trusted-checkpoint-cli"),
 )
