@@ -82,7 +82,11 @@ PATCH = Patch(
     impact=Impact(
         "A training with BackboneFinetuning that is resumed after the backbone was unfrozen never trains the backbone "
         "again, without a word.",
-        ("backbone is frozen after resuming", "requires_grad is False after resuming with BackboneFinetuning"),
+        (
+            "backbone is frozen after resuming",
+            "requires_grad is False after resuming with BackboneFinetuning",
+            "BaseFinetuning freezes unfrozen modules again when it resumes from a checkpoint",
+        ),
     ),
     note="Equivalent to a callback derived from it that calls self.make_trainable(pl_module.backbone) in on_fit_start. "
     "Left as they are: callbacks with a finetune_function of their own, which may have frozen on purpose what they had "

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from lightning_patches import notices
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Consequence, Impact, Patch, Target, Upstream
 
 
 def _parse_ckpt_path(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -62,6 +62,8 @@ def _known(values: dict[str, Any], config: Any) -> dict[str, Any]:
     return {command: {"model": {name: value for name, value in given["model"].items() if name not in unknown}}}
 
 
+_REFUSED = r"Parsing of ckpt_path hyperparameters failed!|\bin _parse_ckpt_path\b"
+
 PATCH = Patch(
     name="cli-checkpoint-of-other-class",
     added="0.2.0",
@@ -73,8 +75,21 @@ PATCH = Patch(
     impact=Impact(
         "From 2.5.5 on, LightningCLI refuses a checkpoint for --ckpt_path whose model has saved a hyperparameter that "
         "the model on the command line does not take, as one for inference does not take a learning rate.",
-        ("Parsing of ckpt_path hyperparameters failed!", "Group 'model' does not accept nested key"),
+        (
+            "Parsing of ckpt_path hyperparameters failed!",
+            "does not accept option 'model ... Parsing of ckpt_path hyperparameters failed!",
+            "Group 'model' does not accept nested key",
+        ),
         error="Parsing of ckpt_path hyperparameters failed!",
+        consequences=(
+            Consequence(
+                ("does not accept option 'model....", "Group 'model' does not accept nested key"),
+                _REFUSED,
+                "the checkpoint has a hyperparameter that the model on the command line does not take",
+                is_sure=True,
+                unless="_class_path",
+            ),
+        ),
     ),
     note="Equivalent to taking these hyperparameters out of the checkpoint. A warning names what is left out; before "
     "2.5.5 all were. In subclass mode nothing changes but a warning: there the checkpoint names its class, and "

@@ -97,7 +97,11 @@ PATCH = Patch(
     impact=Impact(
         "Where ranks log different names with sync_dist=True, or in another order, each gets the mean of different "
         "metrics, without a word.",
-        ("sync_dist mixes metrics of ranks that log different keys", "callback_metrics differ between ranks"),
+        (
+            "sync_dist mixes metrics of ranks that log different keys",
+            "callback_metrics differ between ranks",
+            "DDP gives metrics to the wrong keys where processes log different metric keys",
+        ),
     ),
     after=("progress-bar-without-wait",),
     note="This patch mends nothing: it warns, once. The names of an epoch are compared where Lightning is about to "
