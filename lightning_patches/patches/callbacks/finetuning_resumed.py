@@ -58,8 +58,10 @@ def _say_what_is_frozen(original: Callable[..., None], namespace: str) -> Callab
 
 def _was_stepped(optimizer: Any, parameter: Any) -> bool:
     """Whether its state tells so: some optimizers make one of zeros for what they have not stepped yet."""
-    state = optimizer.state.get(parameter)
-    return bool(state) and any(hasattr(value, "any") and bool(value.any()) for value in state.values())
+    import torch
+
+    state = vars(optimizer).get("state", {}).get(parameter, {})
+    return any(type(value) is torch.Tensor and bool(value.any()) for value in state.values())
 
 
 PATCH = Patch(

@@ -57,7 +57,8 @@ PATCH = Patch(
     "Local files only. It also saves to a directory on another device than TMPDIR that refuses to change rights, which "
     "ends in a PermissionError with fsspec below 2025.5.0 (issue 20270). An error while saving leaves the previous "
     "checkpoint in place. A checkpoint of which own-checkpoint-load has to know the bytes, as it holds objects, is "
-    "written as before. Goes further than the official fix: the official fix avoids the copy in memory. Here the file is also written in its own "
-    "directory, and takes its name when it is complete, so that nothing is left for another device to copy.",
+    "written as before. Goes further than the official fix: the official fix avoids the copy in memory. Here the file "
+    "is also written in its own directory, and takes its name when it is complete, so that nothing is left for another "
+    "device to copy.",
     after=("checkpoint-permission-error",),
 )
