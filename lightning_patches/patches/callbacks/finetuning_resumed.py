@@ -60,8 +60,9 @@ def _was_stepped(optimizer: Any, parameter: Any) -> bool:
     """Whether its state tells so: some optimizers make one of zeros for what they have not stepped yet."""
     import torch
 
-    state = vars(optimizer).get("state", {}).get(parameter, {})
-    return any(type(value) is torch.Tensor and bool(value.any()) for value in state.values())
+    state = vars(optimizer).get("state", {}).get(parameter)
+    values = state.values() if isinstance(state, dict) else ()
+    return any(type(value) is torch.Tensor and bool(value.any()) for value in values)
 
 
 PATCH = Patch(
