@@ -10,7 +10,8 @@ from lightning_patches.patch import Impact, Patch, Target, Upstream
 from lightning_patches.patches.checkpoints.compiled_names import parts
 
 _frozen: weakref.WeakKeyDictionary[Any, tuple[Any, list[tuple[str, Any]]]] = weakref.WeakKeyDictionary()
-"""Of each Trainer, its model and the batch norm layers that were in evaluation mode before Lightning switched any."""
+"""Of each Trainer, its model and the batch norm layers that were in evaluation mode before Lightning switched any, all
+held weakly: a model holds its Trainer."""
 
 
 def _run_sanity_check(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -31,16 +32,17 @@ def _on_evaluation_model_eval(original: Callable[..., None], namespace: str) -> 
 
 def _remember(trainer: Any) -> None:
     model = trainer._accelerator_connector.strategy._lightning_module  # a Trainer may have properties of its own
-    known, _ = _frozen.get(trainer, (None, ()))
-    if model.training and known is not model:  # otherwise it was evaluated as a whole before, and no layer is meant
-        _frozen[trainer] = model, [(name, part) for name, part in _batch_norms(model) if not part.training]
+    known, _ = _frozen.get(trainer, (weakref.ref(trainer), ()))
+    if model.training and known() is not model:  # otherwise it was evaluated as a whole before, and no layer is meant
+        frozen = [(name, weakref.ref(part)) for name, part in _batch_norms(model) if not part.training]
+        _frozen[trainer] = weakref.ref(model), frozen
 
 
 def _on_advance_end(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def on_advance_end(self: Any, *args: Any, **kwargs: Any) -> None:
         # The program has had its turn in each hook before the batch, and in training_step.
         _, frozen = _frozen.pop(self.trainer, (None, ()))
-        switched = [name for name, part in frozen if part.training]
+        switched = [name for name, part in frozen if getattr(part(), "training", False)]
         if switched:
             more = f" and {len(switched) - 1} more" if len(switched) > 1 else ""
             notices.warn_once(
