@@ -12,6 +12,10 @@ from lightning_patches.patches.distributed.ddp_with_unfrozen import frozen_in, t
 
 _FROZEN = "_lightning_patches_frozen_for_ddp"
 
+_frozen: weakref.WeakKeyDictionary[Any, list[tuple[str, Any]]] = weakref.WeakKeyDictionary()
+"""Of each of Fabric's strategies, what was frozen when a module was set up, held weakly: a model that the program drops
+leaves the memory."""
+
 
 def _setup_model(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
     def _setup_model(self: Any, model: Any) -> Any:
@@ -28,7 +32,8 @@ def _on_train_batch_start(original: Callable[..., None], namespace: str) -> Call
         original(self, batch, batch_idx)
         names = trained_among(vars(self).get(_FROZEN, []), self.optimizers)
         if names:
-            _say(self, names, "Set LIGHTNING_PATCHES=default,ddp-with-unfrozen, or leave", "fit begins")
+            setattr(self, _FROZEN, [])
+            _say(names, "Set LIGHTNING_PATCHES=default,ddp-with-unfrozen, or leave", "fit begins")
 
     return on_train_batch_start
 
@@ -37,9 +42,8 @@ def _setup_module(original: Callable[..., Any], namespace: str) -> Callable[...,
     def setup_module(self: Any, module: Any) -> Any:
         wrapped = original(self, module)
         if are_several():
-            # A model that the program drops has to leave the memory.
             frozen = [(name, weakref.ref(parameter)) for name, parameter in frozen_in(module)]
-            setattr(self, _FROZEN, [*vars(self).get(_FROZEN, []), *frozen])
+            _frozen.setdefault(self, []).extend(frozen)
         return wrapped
 
     return setup_module
@@ -47,17 +51,17 @@ def _setup_module(original: Callable[..., Any], namespace: str) -> Callable[...,
 
 def _optimizer_step(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
     def optimizer_step(self: Any, optimizer: Any, **kwargs: Any) -> Any:
-        left = [(name, found()) for name, found in vars(self).get(_FROZEN, ())]
+        left = [(name, found()) for name, found in _frozen.get(self, ())]
         names = trained_among([(name, parameter) for name, parameter in left if parameter is not None], [optimizer])
         if names:
-            _say(self, names, "Leave", "Fabric.setup is called")
+            del _frozen[self]
+            _say(names, "Leave", "Fabric.setup is called")
         return original(self, optimizer, **kwargs)
 
     return optimizer_step
 
 
-def _say(strategy: Any, names: list[str], remedy: str, when: str) -> None:
-    setattr(strategy, _FROZEN, [])
+def _say(names: list[str], remedy: str, when: str) -> None:
     notices.warn_once(
         "unfrozen-after-ddp",
         f"{remedy} parameters that are to train later unfrozen when {when}, in a parameter group of their own with "
