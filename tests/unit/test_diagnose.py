@@ -620,6 +620,11 @@ def test_what_is_said_again_and_again_hides_nothing(capsys: pytest.CaptureFixtur
         ("same augmentation in every epoch", "worker-seed-sequence"),
         ("fit does nothing the second time", "fit-resets-should-stop"),
         ("training hangs after SIGTERM", "sigterm-at-batch-boundary"),
+        ("BaseFinetuning re-freezes already unfrozen modules when resuming", "finetuning-resumed"),
+        ("metrics get wrong keys where processes log different metric keys", "warn-logged-keys-differ"),
+        ("training runs no steps as one of several dataloaders is empty", "warn-empty-loader-in-cycle"),
+        ("save_last fails to make a symlink on a network drive", "last-checkpoint-without-links"),
+        ("PermissionError when saving a checkpoint to a cross-device mount", "checkpoint-written-once"),
     ],
 )
 def test_silent_bugs_in_words(capsys: pytest.CaptureFixture[str], words: str, name: str) -> None:
@@ -1215,6 +1220,7 @@ def test_an_error_that_comes_of_a_silent_bug_is_told_with_what_the_log_shows_alo
         + "returned metrics",
         "checkpoint-kept-on-resume": "Restored all states from the checkpoint at a/x.ckpt",
         "checkpoint-overwritten": "`Trainer.fit` stopped: `max_epochs=2` reached.",
+        "checkpoint-written-once": '"/env/cloud_io.py", line 89, in _atomic_save',
         "checkpoint-permission-error": "trainer.test(ckpt_path='best')",
         "csv-logger-flush": "logs/lightning_logs/version_0/metrics.csv",
         "default-dtype-restored": "Trainer(precision='64-true')",
@@ -1235,6 +1241,77 @@ def test_an_error_that_comes_of_a_silent_bug_is_told_with_what_the_log_shows_alo
     assert not shown or patch.name not in names(error)
     if shown and "ckpt_path" not in shown and "/" not in shown[:5]:  # those are in the error itself
         assert any(needle in shown.encode().translate(read._SHAPE) for needle in read.needles()), "in a large log"
+
+
+_USERS = HEAD + '  File "/home/me/train.py", line 7, in <module>\n    {}\n'
+_REFUSED = HEAD + "".join(
+    f'  File "{path}", line 7, in {function}\n    g()\n'
+    for path, function in (
+        ("/home/me/cli.py", "<module>"),
+        (LIGHTNING + "pytorch/cli.py", "_parse_ckpt_path"),
+        ("/env/site-packages/jsonargparse/_core.py", "parse_object"),
+    )
+)
+
+
+def _ended_by(cause: str, message: str) -> str:
+    return frames("/env/site-packages/jsonargparse/_core.py") + f"{cause}\n{DURING}{message}"
+
+
+@pytest.mark.parametrize(
+    ("release", "log", "name"),
+    [
+        (
+            "2.2.1",
+            _USERS.format('f = torch.compile(backend="eager")(g)')
+            + "TypeError: compile() missing 1 required positional argument: 'model'\n",
+            "compile-as-decorator",
+        ),
+        (
+            "2.5.1",
+            frames("/home/me/train.py")
+            + f'  File "{LIGHTNING}fabric/utilities/cloud_io.py", line 89, in _atomic_save\n    with fs.transaction:\n'
+            + '  File "/usr/lib/python3.11/shutil.py", line 382, in copystat\n    lookup("chmod")(dst, mode)\n'
+            + "PermissionError: [Errno 1] Operation not permitted: '/mnt/epoch=0-step=4.ckpt'\n",
+            "checkpoint-written-once",
+        ),
+        (
+            "2.1.1",
+            frames("/home/me/train.py")
+            + f'  File "{LIGHTNING}pytorch/callbacks/model_checkpoint.py", line 391, in _link_checkpoint\n'
+            + "    os.symlink(filepath, linkpath)\n"
+            + "OSError: [Errno 95] Operation not supported: 'a.ckpt' -> 'last.ckpt'\n",
+            "last-checkpoint-without-links",
+        ),
+        (
+            "2.6.6",
+            _ended_by("NSKeyError: Subcommand 'test' does not accept option 'model.lr'", _REFUSED + "SystemExit: 2\n"),
+            "cli-checkpoint-of-other-class",
+        ),
+        (
+            "2.6.6",
+            "Subcommand 'test' does not accept option 'model.lr'\nParsing of ckpt_path hyperparameters failed!\n",
+            "cli-checkpoint-of-other-class",
+        ),
+        (
+            "2.5.6",
+            _ended_by("NSKeyError: Option '_class_path' is not accepted", _REFUSED + "SystemExit: 2\n"),
+            "cli-checkpoint-of-subclass",
+        ),
+        (
+            "2.5.6",
+            "    Option '_class_path' is not accepted\nParsing of ckpt_path hyperparameters failed!\n",
+            "cli-checkpoint-of-subclass",
+        ),
+    ],
+)
+def test_an_error_that_the_bug_raises_elsewhere_is_found(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, release: str, log: str, name: str
+) -> None:
+    (tmp_path / "log.txt").write_text(log)
+    assert cli.main(["diagnose", str(tmp_path / "log.txt"), "--json", "--requirement", f"lightning=={release}"]) == 0
+    first = json.loads(capsys.readouterr().out)["matches"][0]
+    assert (first["name"], first["kind"], first["cause"]) == (name, "found", True)
 
 
 def test_a_metric_of_another_name_is_no_consequence_of_a_validation_that_was_left_out() -> None:

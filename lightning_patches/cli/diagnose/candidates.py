@@ -378,7 +378,7 @@ STANDS_STILL = re.compile(
 _MAY_STAND_STILL = re.compile(r"\b(?:stuck|freezes?|frozen)\b")
 _NO_PROGRAM = re.compile(
     r"\b(?:layers?|param\w*|weights?|(?:batch ?)?norms?|batchnorm\w*|backbone|encoder|loss|losses|learning rate|lr|"
-    r"accuracy|metrics?)\b"
+    r"accuracy|metrics?|unfrozen|\w*finetuning|requires_grad)\b"
 )
 """What else is stuck or frozen."""
 

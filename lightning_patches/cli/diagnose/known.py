@@ -46,7 +46,8 @@ ORDINARY = (
     "cannot import name '...' from", "no module named 'lightning_fabric.", "no module named 'lightning.fabric.",
     "no module named 'lightning_utilities.", "module 'lightning_fabric' has no", "internaltorchdynamoerror",
     "got multiple values for keyword", "weights are not", "no space left", "waiting for clients", "nccl timeout",
-    "object is not subscriptable", "is a link to itself", "operation not permitted", "maximum recursion depth",
+    "object is not subscriptable", "is a link to itself", "operation not permitted",
+    "operation not supported", "function not implemented", "permission denied", "maximum recursion depth",
     "takes 2 positional arguments",
 )  # fmt: skip
 """What other programs and other mistakes say as well: it counts with a frame of the code in question alone."""

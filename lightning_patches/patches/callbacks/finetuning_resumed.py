@@ -45,11 +45,24 @@ def _say_what_is_frozen(original: Callable[..., None], namespace: str) -> Callab
         original(self, trainer, pl_module)
         groups_of_user = vars(self).pop("_groups_of_user", ())
         for optimizer, made in zip(trainer.optimizers, groups_of_user) if groups_of_user else ():
-            if any(not p.requires_grad for group in optimizer.param_groups[made:] for p in group["params"]):
+            if any(
+                not p.requires_grad and (number >= made or _was_stepped(optimizer, p))
+                for number, group in enumerate(optimizer.param_groups)
+                for p in group["params"]
+            ):
                 remedy = _ON_ALL_RANKS if trainer.world_size > 1 else _HERE  # DDP ignores what was frozen when it began
                 notices.warn_once("finetuning-resumed", remedy + _FROZEN)
 
     return on_train_epoch_start
+
+
+def _was_stepped(optimizer: Any, parameter: Any) -> bool:
+    """Whether its state tells so: some optimizers make one of zeros for what they have not stepped yet."""
+    import torch
+
+    state = vars(optimizer).get("state", {}).get(parameter)
+    values = state.values() if isinstance(state, dict) else ()
+    return any(type(value) is torch.Tensor and bool(value.any()) for value in values)
 
 
 PATCH = Patch(
@@ -72,7 +85,11 @@ PATCH = Patch(
     impact=Impact(
         "A training with BackboneFinetuning that is resumed after the backbone was unfrozen never trains the backbone "
         "again, without a word.",
-        ("backbone is frozen after resuming", "requires_grad is False after resuming with BackboneFinetuning"),
+        (
+            "backbone is frozen after resuming",
+            "requires_grad is False after resuming with BackboneFinetuning",
+            "BaseFinetuning freezes unfrozen modules again when it resumes from a checkpoint",
+        ),
     ),
     note="Equivalent to a callback derived from it that calls self.make_trainable(pl_module.backbone) in on_fit_start. "
     "Left as they are: callbacks with a finetune_function of their own, which may have frozen on purpose what they had "

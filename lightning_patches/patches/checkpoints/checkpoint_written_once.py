@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Consequence, Impact, Patch, Target, Upstream
 from lightning_patches.patches.checkpoints import _beside
 
 _CLOUD_IO = "fabric.utilities.cloud_io"
@@ -38,15 +38,27 @@ PATCH = Patch(
             "ModelCheckpoint needs memory for the checkpoint twice",
             "No space left on device in /tmp while saving a checkpoint",
             "_atomic_save writes the checkpoint into a BytesIO before it writes the file",
+            "PermissionError when a checkpoint is saved to a cross-device mount",
+        ),
+        consequences=(
+            Consequence(
+                ("in copystat ... PermissionError: [Errno 1] Operation not permitted",),
+                r"\bin _atomic_save\b",
+                "the directory is on another device than TMPDIR, and refuses the rights that fsspec below 2025.5.0 "
+                "copies with the file",
+                is_sure=True,
+            ),
         ),
     ),
     opt_in="whoever runs out of memory, or of space in TMPDIR, while a large checkpoint is saved to a local disk",
     note="For whoever runs out of memory, or out of space in TMPDIR, while a large checkpoint is saved. Opt-in, as "
     "the file does not go through fsspec: a file system class that is registered for local files (encryption, "
     "say) is not asked, and who watches the directory sees a second file, which a killed process leaves there. "
-    "Local files only. An error while saving leaves the previous checkpoint in place. A checkpoint of which "
-    "own-checkpoint-load has to know the bytes, as it holds objects, is written as before. Goes further than "
-    "the official fix: the official fix avoids the copy in memory. Here the file is also written in its own "
-    "directory, and takes its name when it is complete, so that nothing is left for another device to copy.",
+    "Local files only. It also saves to a directory on another device than TMPDIR that refuses to change rights, which "
+    "ends in a PermissionError with fsspec below 2025.5.0 (issue 20270). An error while saving leaves the previous "
+    "checkpoint in place. A checkpoint of which own-checkpoint-load has to know the bytes, as it holds objects, is "
+    "written as before. Goes further than the official fix: the official fix avoids the copy in memory. Here the file "
+    "is also written in its own directory, and takes its name when it is complete, so that nothing is left for another "
+    "device to copy.",
     after=("checkpoint-permission-error",),
 )

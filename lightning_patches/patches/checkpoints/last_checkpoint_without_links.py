@@ -33,8 +33,16 @@ PATCH = Patch(
     impact=Impact(
         "With save_last=True training ends in an OSError at the first checkpoint where links cannot be made: on "
         "Windows without the right to, and on vfat, SMB and some FUSE mounts.",
-        ("A required privilege is not held by the client", "Operation not permitted: '...' -> '...'"),
+        (
+            "A required privilege is not held by the client",
+            "Operation not permitted: '...' -> '...'",
+            "Operation not supported: '...' -> '...'",
+            "Function not implemented: '...' -> '...'",
+            "Permission denied: '...' -> '...'",
+            "save_last fails with a symlink on a network drive",
+        ),
         error="PermissionError: [Errno 1] Operation not permitted: '...' -> '...'",
+        frames=("model_checkpoint.py in _link_checkpoint",),
     ),
     added="0.2.0",
     note="A checkpoint that is a directory is copied as well, which the official fix does not do.",

@@ -64,7 +64,7 @@ PATCH = Patch(
     impact=Impact(
         "load_from_checkpoint of a module that makes layers in configure_model fails: the checkpoint has keys that the "
         "module does not have.",
-        ("Unexpected key(s) in state_dict",),
+        ("Unexpected key(s) in state_dict", "load_from_checkpoint fails with configure_model: unexpected keys"),
         error='RuntimeError: Error(s) in loading state_dict for ...: Unexpected key(s) in state_dict: "..."',
     ),
     added="0.2.0",

@@ -5,14 +5,22 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from lightning_patches import notices
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Consequence, Impact, Patch, Target, Upstream
 
 
 def _parse_ckpt_path(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def parse_ckpt_path(self: Any) -> None:
         parser = self.parser
         if self.subclass_mode_model or "parse_object" in vars(parser):
+            given = _class_of(self.config)
             original(self)
+            taken = _class_of(self.config)
+            if given not in (None, taken):
+                notices.warn_once(
+                    "cli-class-of-checkpoint",
+                    f"Take hyper_parameters out of the checkpoint if the model is to be the {given} of the command "
+                    f"line: LightningCLI makes a {taken}, which the checkpoint names.",
+                )
             return
         parse_object = parser.parse_object
 
@@ -35,6 +43,11 @@ def _parse_ckpt_path(original: Callable[..., None], namespace: str) -> Callable[
     return parse_ckpt_path
 
 
+def _class_of(config: Any) -> Any:
+    model = (config.get(config.get("subcommand")) or {}).get("model") or {}
+    return model.get("class_path")
+
+
 def _known(values: dict[str, Any], config: Any) -> dict[str, Any]:
     """The hyperparameters without those of which the command line of this class has none."""
     (command, given) = next(iter(values.items()))
@@ -49,6 +62,8 @@ def _known(values: dict[str, Any], config: Any) -> dict[str, Any]:
     return {command: {"model": {name: value for name, value in given["model"].items() if name not in unknown}}}
 
 
+_REFUSED = r"Parsing of ckpt_path hyperparameters failed!|\bin _parse_ckpt_path\b"
+
 PATCH = Patch(
     name="cli-checkpoint-of-other-class",
     added="0.2.0",
@@ -60,11 +75,25 @@ PATCH = Patch(
     impact=Impact(
         "From 2.5.5 on, LightningCLI refuses a checkpoint for --ckpt_path whose model has saved a hyperparameter that "
         "the model on the command line does not take, as one for inference does not take a learning rate.",
-        ("Parsing of ckpt_path hyperparameters failed!", "Group 'model' does not accept nested key"),
+        (
+            "Parsing of ckpt_path hyperparameters failed!",
+            "does not accept option 'model ... Parsing of ckpt_path hyperparameters failed!",
+            "Group 'model' does not accept nested key",
+        ),
         error="Parsing of ckpt_path hyperparameters failed!",
+        consequences=(
+            Consequence(
+                ("does not accept option 'model....", "Group 'model' does not accept nested key"),
+                _REFUSED,
+                "the checkpoint has a hyperparameter that the model on the command line does not take",
+                is_sure=True,
+                unless="_class_path",
+            ),
+        ),
     ),
     note="Equivalent to taking these hyperparameters out of the checkpoint. A warning names what is left out; before "
-    "2.5.5 all were. In subclass mode nothing changes: there the checkpoint names its class. Who could rely on the old "
+    "2.5.5 all were. In subclass mode nothing changes but a warning: there the checkpoint names its class, and "
+    "LightningCLI makes that one, whatever the command line says. Who could rely on the old "
     "behaviour: nobody: without the patch the program ends there. What is wrong besides is refused as before.",
     after=("cli-checkpoint-of-subclass", "trusted-checkpoint-cli"),
 )

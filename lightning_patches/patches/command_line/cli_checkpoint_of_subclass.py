@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Consequence, Impact, Patch, Target, Upstream
 from lightning_patches.patches.checkpoints._subclasses import is_imported_subclass
 
 
@@ -59,8 +59,19 @@ PATCH = Patch(
     impact=Impact(
         "With LightningCLI in subclass mode, test, predict and a resumed fit fail before they begin where "
         "--ckpt_path is a checkpoint whose model saved its hyperparameters.",
-        ("Parsing of ckpt_path hyperparameters failed!",),
+        (
+            "Parsing of ckpt_path hyperparameters failed!",
+            "'_class_path' is not accepted ... Parsing of ckpt_path hyperparameters failed!",
+        ),
         error="Parsing of ckpt_path hyperparameters failed!",
+        consequences=(
+            Consequence(
+                ("'_class_path' is not accepted", "does not accept nested key '_class_path'"),
+                r"Parsing of ckpt_path hyperparameters failed!|\bin _parse_ckpt_path\b",
+                "the checkpoint names its class, which the parser does not take",
+                is_sure=True,
+            ),
+        ),
     ),
     note="Goes further than the official fix: the official fix imports whichever module the checkpoint names for "
     "its class. Here the class must have been imported, as load_from_checkpoint requires from 2.6.6 on. Who "

@@ -42,6 +42,7 @@ PATCH = Patch(
     after=("distributed-sampler-without-seed",),
     note="Opt-in, as another order gives other results. Rank 0 of 2 gets the first sample, the third and so on: "
     "all ranks together go through the data in the order of the sampler. All ranks have to get the same order from it, "
-    "as without this patch: one that draws at random needs a seed of its own. Samplers of torch's are left alone. "
+    "as without this patch: one that draws at random needs a seed of its own. Samplers of torch's are left alone, "
+    "as are their subclasses from 2.0.3 on, and those within a batch sampler: Lightning leaves them out. "
     "Equivalent to use_distributed_sampler=False, and a sampler that divides the samples among the ranks.",
 )

@@ -40,7 +40,11 @@ PATCH = Patch(
     impact=Impact(
         "A CombinedLoader in mode max_size_cycle ends at once, and without a word, if one of its loaders is empty: "
         "nothing is trained.",
-        ("fit trains nothing with CombinedLoader max_size_cycle", "max_size_cycle yields no batches"),
+        (
+            "fit trains nothing with CombinedLoader max_size_cycle",
+            "max_size_cycle yields no batches",
+            "training runs no steps with several dataloaders of which one is empty",
+        ),
         consequences=(
             Consequence(
                 ("conditioned on metric ... which is not available. ... of the following: ``",),

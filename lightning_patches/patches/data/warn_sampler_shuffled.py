@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from lightning_patches import notices
+from lightning_patches.engine.distributions import upstream_module
 from lightning_patches.patch import Impact, Patch, Target, Upstream
 from lightning_patches.patches.data.sampler_order_kept import is_own
 
@@ -12,16 +13,27 @@ from lightning_patches.patches.data.sampler_order_kept import is_own
 def _get_distributed_sampler(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
     def _get_distributed_sampler(dataloader: Any, *args: Any, **kwargs: Any) -> Any:
         made = original(dataloader, *args, **kwargs)
-        if is_own(dataloader.sampler) and getattr(made, "shuffle", False) and made.num_replicas > 1:
+        own = _own(dataloader)
+        if own is not None and getattr(made, "shuffle", False) and made.num_replicas > 1:
+            # Where the sampler is one of torch's in Lightning's eyes, it is left out, and there is no order to keep.
+            divides = upstream_module(namespace, "fabric.utilities.distributed").DistributedSamplerWrapper
+            opt_in = "set LIGHTNING_PATCHES=default,sampler-order-kept, or " if isinstance(made, divides) else ""
             notices.warn_once(
                 "sampler-shuffled",
-                f"The samples that {type(dataloader.sampler).__name__} chooses are shuffled: so Lightning divides them "
-                "among the ranks. To keep its order, set LIGHTNING_PATCHES=default,sampler-order-kept, or use "
-                "Trainer(use_distributed_sampler=False) and a sampler that divides them itself.",
+                f"The samples that {type(own).__name__} chooses are shuffled: so Lightning divides them among the "
+                f"ranks. To keep its order, {opt_in}use Trainer(use_distributed_sampler=False) and a sampler that "
+                "divides them itself.",
             )
         return made
 
     return _get_distributed_sampler
+
+
+def _own(dataloader: Any) -> Any:
+    """The program's own sampler, if there is one: the DataLoader's, or that of its batch sampler."""
+    batches = getattr(dataloader, "__dict__", {}).get("batch_sampler")
+    inner = getattr(batches, "__dict__", {}).get("sampler")
+    return next((one for one in (dataloader.sampler, inner) if one is not None and is_own(one)), None)
 
 
 PATCH = Patch(
@@ -39,5 +51,6 @@ PATCH = Patch(
     added="0.2.0",
     after=("sampler-order-kept",),
     note="This patch mends nothing: it warns, once, also where the order of the sampler is a random one. "
-    "The opt-in sampler-order-kept mends it. Nothing but the warning is new.",
+    "The opt-in sampler-order-kept mends it, but not for a subclass of torch's SequentialSampler or RandomSampler, and "
+    "not within a batch sampler. Nothing but the warning is new.",
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from typing import Any, Callable
 
 from lightning_patches import notices
@@ -10,6 +11,10 @@ from lightning_patches.patches.distributed._ranks import are_several
 from lightning_patches.patches.distributed.ddp_with_unfrozen import frozen_in, trained_among
 
 _FROZEN = "_lightning_patches_frozen_for_ddp"
+
+_frozen: weakref.WeakKeyDictionary[Any, list[tuple[str, Any]]] = weakref.WeakKeyDictionary()
+"""Of each of Fabric's strategies, what was frozen when a module was set up, held weakly: a model that the program drops
+leaves the memory."""
 
 
 def _setup_model(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
@@ -25,19 +30,45 @@ def _setup_model(original: Callable[..., Any], namespace: str) -> Callable[..., 
 def _on_train_batch_start(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def on_train_batch_start(self: Any, batch: Any, batch_idx: int) -> None:
         original(self, batch, batch_idx)
-        names = trained_among(vars(self).get(_FROZEN, []), self)
-        if not names:
-            return
-        setattr(self, _FROZEN, [])
-        notices.warn_once(
-            "unfrozen-after-ddp",
-            "Set LIGHTNING_PATCHES=default,ddp-with-unfrozen, or leave parameters that are to train later unfrozen "
-            f"when fit begins, in a parameter group of their own with lr=0 until then: {len(names)} of them "
-            f"({names[0]} is the first) were frozen when DDP wrapped the module, so it ignores them, and each rank "
-            "trains its own copy from now on.",
-        )
+        names = trained_among(vars(self).get(_FROZEN, []), self.optimizers)
+        if names:
+            setattr(self, _FROZEN, [])
+            _say(names, "Set LIGHTNING_PATCHES=default,ddp-with-unfrozen, or leave", "fit begins")
 
     return on_train_batch_start
+
+
+def _setup_module(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
+    def setup_module(self: Any, module: Any) -> Any:
+        wrapped = original(self, module)
+        if are_several():
+            frozen = [(name, weakref.ref(parameter)) for name, parameter in frozen_in(module)]
+            _frozen.setdefault(self, []).extend(frozen)
+        return wrapped
+
+    return setup_module
+
+
+def _optimizer_step(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
+    def optimizer_step(self: Any, optimizer: Any, **kwargs: Any) -> Any:
+        left = [(name, found()) for name, found in _frozen.get(self, ())]
+        names = trained_among([(name, parameter) for name, parameter in left if parameter is not None], [optimizer])
+        if names:
+            del _frozen[self]
+            _say(names, "Leave", "Fabric.setup is called")
+        return original(self, optimizer, **kwargs)
+
+    return optimizer_step
+
+
+def _say(names: list[str], remedy: str, when: str) -> None:
+    notices.warn_once(
+        "unfrozen-after-ddp",
+        f"{remedy} parameters that are to train later unfrozen when {when}, in a parameter group of their own with "
+        f"lr=0 until then: {len(names)} of them ({names[0]} is the first) were frozen when DDP wrapped the module, so "
+        "it ignores them, and each rank trains its own copy from now on.",
+        stacklevel=4,
+    )
 
 
 PATCH = Patch(
@@ -49,6 +80,8 @@ PATCH = Patch(
     targets=(
         Target("pytorch.strategies.ddp:DDPStrategy._setup_model", _setup_model),
         Target("pytorch.strategies.strategy:Strategy.on_train_batch_start", _on_train_batch_start),
+        Target("fabric.strategies.ddp:DDPStrategy.setup_module", _setup_module),
+        Target("fabric.strategies.strategy:Strategy.optimizer_step", _optimizer_step),
     ),
     upstream=Upstream(issues=(20340,)),
     impact=Impact(
@@ -56,6 +89,7 @@ PATCH = Patch(
         "synchronized: each rank trains another backbone, without a word.",
         ("BackboneFinetuning under DDP", "weights differ between ranks after unfreezing"),
     ),
-    note="This patch mends nothing: it warns, once, before the first batch for which it is so. The opt-in "
-    "ddp-with-unfrozen mends it. Who could rely on the old behaviour: nobody: nothing changes but the warning.",
+    note="This patch mends nothing: it warns, once, before the first batch for which it is so, and with Fabric before "
+    "the first step. The opt-in ddp-with-unfrozen mends it for the Trainer. Who could rely on the old behaviour: "
+    "nobody: nothing changes but the warning.",
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Consequence, Impact, Patch, Target, Upstream
 
 
 def _capture_compile_kwargs(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
@@ -34,6 +34,15 @@ PATCH = Patch(
         "@torch.compile(...) with arguments fails after lightning, pytorch_lightning or lightning_fabric was imported.",
         ("missing 1 required positional argument: 'model'",),
         error="TypeError: compile() missing 1 required positional argument: 'model'",
+        # A traceback has no frame of Lightning's: the call itself fails.
+        consequences=(
+            Consequence(
+                ("compile() missing 1 required positional argument: 'model'",),
+                r"\bcompile\(\w",
+                "with torch's own function it is a decorator, and Lightning has put another one in its place",
+                is_sure=True,
+            ),
+        ),
     ),
     added="0.2.0",
 )

@@ -14,6 +14,8 @@ from lightning_patches.patches.distributed._ranks import are_several
 
 _CONNECTOR = "pytorch.trainer.connectors.logger_connector"
 
+_SAID = "lightning_patches/logged/said"
+
 _rounds: defaultdict[str, Iterator[int]] = defaultdict(itertools.count)
 """How often this process has compared: ranks that do the same count the same."""
 
@@ -68,16 +70,17 @@ def _compare(when: str, names: list[str]) -> None:
         first, others = json.loads(store.compare_set(f"{key}{number}", "", json.dumps([dist.get_rank(), names])))
         if dist.get_rank() == 0:
             store.delete_key(f"{key}{number - 2}")  # which all have read
+        if others == names or json.loads(store.compare_set(_SAID, "", str(dist.get_rank()))) != dist.get_rank():
+            return  # or another rank has said it
     except Exception:  # a backend without a store, or its rank is gone, which the collectives will say
         return
-    if others != names:
-        notices.warn_once(
-            "logged-keys-differ",
-            f"Log the same names in the same order in all ranks, or without sync_dist=True: rank {dist.get_rank()} has "
-            f"logged ({', '.join(names)}), rank {first} ({', '.join(others)}). Lightning averages what comes at the "
-            "same place, whatever its name.",
-            all_ranks=True,
-        )
+    notices.warn_once(
+        "logged-keys-differ",
+        f"Log the same names in the same order in all ranks, or without sync_dist=True: rank {dist.get_rank()} has "
+        f"logged ({', '.join(names)}), rank {first} ({', '.join(others)}). Lightning averages what comes at the "
+        "same place, whatever its name.",
+        all_ranks=True,
+    )
 
 
 PATCH = Patch(
@@ -94,7 +97,11 @@ PATCH = Patch(
     impact=Impact(
         "Where ranks log different names with sync_dist=True, or in another order, each gets the mean of different "
         "metrics, without a word.",
-        ("sync_dist mixes metrics of ranks that log different keys", "callback_metrics differ between ranks"),
+        (
+            "sync_dist mixes metrics of ranks that log different keys",
+            "callback_metrics differ between ranks",
+            "DDP gives metrics to the wrong keys where processes log different metric keys",
+        ),
     ),
     after=("progress-bar-without-wait",),
     note="This patch mends nothing: it warns, once. The names of an epoch are compared where Lightning is about to "

@@ -9,23 +9,40 @@ from lightning_patches import notices
 from lightning_patches.patch import Impact, Patch, Target, Upstream
 from lightning_patches.patches.checkpoints.compiled_names import parts
 
-_frozen: weakref.WeakKeyDictionary[Any, list[tuple[str, Any]]] = weakref.WeakKeyDictionary()
-"""Of each Trainer, the batch norm layers that were in evaluation mode before Lightning switched any."""
+_frozen: weakref.WeakKeyDictionary[Any, tuple[Any, list[tuple[str, Any]]]] = weakref.WeakKeyDictionary()
+"""Of each Trainer, its model and the batch norm layers that were in evaluation mode before Lightning switched any, all
+held weakly: a model holds its Trainer."""
 
 
 def _run_sanity_check(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def _run_sanity_check(self: Any) -> None:
-        model = self._accelerator_connector.strategy._lightning_module  # a Trainer may have properties of its own
-        if model.training:  # otherwise it was evaluated as a whole before, and no layer is meant
-            _frozen[self] = [(name, part) for name, part in _batch_norms(model) if not part.training]
+        _remember(self)
         original(self)
 
     return _run_sanity_check
 
 
-def _on_run_start(original: Callable[..., None], namespace: str) -> Callable[..., None]:
-    def on_run_start(self: Any, *args: Any, **kwargs: Any) -> None:
-        switched = [name for name, part in _frozen.pop(self.trainer, ()) if part.training]
+def _on_evaluation_model_eval(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def _on_evaluation_model_eval(self: Any) -> None:
+        _remember(self.trainer)
+        original(self)
+
+    return _on_evaluation_model_eval
+
+
+def _remember(trainer: Any) -> None:
+    model = trainer._accelerator_connector.strategy._lightning_module  # a Trainer may have properties of its own
+    known, _ = _frozen.get(trainer, (weakref.ref(trainer), ()))
+    if model.training and known() is not model:  # otherwise it was evaluated as a whole before, and no layer is meant
+        frozen = [(name, weakref.ref(part)) for name, part in _batch_norms(model) if not part.training]
+        _frozen[trainer] = weakref.ref(model), frozen
+
+
+def _on_advance_end(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def on_advance_end(self: Any, *args: Any, **kwargs: Any) -> None:
+        # The program has had its turn in each hook before the batch, and in training_step.
+        _, frozen = _frozen.pop(self.trainer, (None, ()))
+        switched = [name for name, part in frozen if getattr(part(), "training", False)]
         if switched:
             more = f" and {len(switched) - 1} more" if len(switched) > 1 else ""
             notices.warn_once(
@@ -37,7 +54,7 @@ def _on_run_start(original: Callable[..., None], namespace: str) -> Callable[...
             )
         original(self, *args, **kwargs)
 
-    return on_run_start
+    return on_advance_end
 
 
 def _batch_norms(module: Any) -> Iterator[tuple[str, Any]]:
@@ -56,7 +73,8 @@ PATCH = Patch(
     affected=(">=2.0.0,<2.2.0",),
     targets=(
         Target("pytorch.trainer.trainer:Trainer._run_sanity_check", _run_sanity_check),
-        Target("pytorch.loops.training_epoch_loop:_TrainingEpochLoop.on_run_start", _on_run_start),
+        Target("pytorch.loops.evaluation_loop:_EvaluationLoop._on_evaluation_model_eval", _on_evaluation_model_eval),
+        Target("pytorch.loops.training_epoch_loop:_TrainingEpochLoop.on_advance_end", _on_advance_end),
     ),
     upstream=Upstream(issues=(18930,), pull_requests=(18951,), fixed_in="2.2.0"),
     impact=Impact(
@@ -65,7 +83,8 @@ PATCH = Patch(
         ("frozen batch norm changes its running_mean", "module.eval() in __init__ has no effect during fit"),
     ),
     added="0.2.0",
-    after=("resume-single-iteration",),
-    note="This patch mends nothing: it warns, once. From 2.2.0 on each module keeps its mode. Programs rely on "
-    "either: the opt-in eval-mode-kept does the same below 2.2.0. Nothing but the warning is new.",
+    after=("eval-mode-kept", "validation-on-resume", "validation-own-randomness"),
+    note="This patch mends nothing: it warns, once, after the first batch for which it is so. From 2.2.0 on each "
+    "module keeps its mode. Programs rely on either: the opt-in eval-mode-kept does the same below 2.2.0. Nothing but "
+    "the warning is new.",
 )

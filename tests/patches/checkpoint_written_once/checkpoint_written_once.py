@@ -2,18 +2,22 @@
 
 Cases: ``save`` (``Trainer.save_checkpoint``), ``by-hand`` (``torch.save`` of the same into the same directory),
 ``fails`` (an object that cannot be pickled, over a checkpoint that is there), ``link`` (the name is a link to another
-file), ``mode`` (the umask), ``fabric``.
+file), ``mode`` (the umask), ``fabric``, ``mount`` (issue 20270: with the fsspec of its time, another device than
+TMPDIR, which refuses rights).
 """
 
+import errno
 import gc
 import os
 import resource
+import shutil
 import stat
 import sys
 import tempfile
 from pathlib import Path
 
 import _scenario as scenario
+import fsspec.implementations.local
 import torch
 
 pl = scenario.pytorch()
@@ -29,6 +33,25 @@ class Model(scenario.pytorch("demos.boring_classes").BoringModel):
     def on_save_checkpoint(self, checkpoint):
         if scenario.CASE == "fails" and path.exists():
             checkpoint["object"] = lambda: None
+
+
+def mount(directory):
+    """As if it were another device, with a file system that knows no rights."""
+    rename, chmod = os.rename, os.chmod
+
+    def within(source, target):
+        if str(target).startswith(str(directory)) != str(source).startswith(str(directory)):
+            raise OSError(errno.EXDEV, "Invalid cross-device link")
+        rename(source, target)
+
+    def refuse(path, *args, **kwargs):
+        if str(path).startswith(str(directory)):
+            raise PermissionError(errno.EPERM, "Operation not permitted", str(path))
+        chmod(path, *args, **kwargs)
+
+    os.rename = os.replace = within
+    os.chmod = refuse
+    fsspec.implementations.local.LocalFileOpener.commit = lambda self: shutil.move(self.temp, self.path)
 
 
 def peak():
@@ -51,6 +74,8 @@ if __name__ == "__main__":
     if scenario.CASE == "link":
         (OUT / "run" / "elsewhere.ckpt").write_bytes(b"other")
         path.symlink_to(OUT / "run" / "elsewhere.ckpt")
+    if scenario.CASE == "mount":
+        mount(path.parent)
     gc.collect()
     opened.clear()
     before, error = peak(), None

@@ -32,6 +32,12 @@ def test_everything_else_is_as_before(case):
     assert {**stock, "staged": None} == {**shim, "staged": None}
 
 
+def test_a_mount_that_refuses_rights_takes_the_checkpoint():
+    """PR 20780."""
+    assert seen("2.5.1", "mount")["error"] == "PermissionError"
+    assert seen("2.5.1", "mount", shim=True)["error"] is None
+
+
 def test_an_error_arrives():
     assert seen("2.6.6", "fails", shim=True)["error"] in ("AttributeError", "PicklingError")
 

@@ -1,8 +1,9 @@
 """Issue 21255: LightningCLI is given a checkpoint whose model has saved what its own does not take.
 
 Cases: ``other`` (a model that takes one of two), ``none`` (one that takes nothing), ``same`` (the model that was
-trained), ``wrong`` (one that takes both, of another type). With ``-stripped`` behind it, the hyperparameters that the
-model does not take have been taken out of the checkpoint.
+trained), ``wrong`` (one that takes both, of another type); in subclass mode ``subclass`` (the command line names
+another class) and ``trained`` (it names the same). With ``-stripped`` behind it, the hyperparameters that the model
+does not take have been taken out of the checkpoint.
 """
 
 import contextlib
@@ -22,6 +23,11 @@ class Trained(scenario.pytorch("demos.boring_classes").BoringModel):
         self.width = width
 
 
+class Also(Trained):
+    def __init__(self, width: int = 2, lr: float = 0.1):
+        super().__init__(width, lr)
+
+
 class Other(scenario.pytorch("demos.boring_classes").BoringModel):
     def __init__(self, width: int = 2):
         super().__init__()
@@ -39,25 +45,29 @@ class Wrong(scenario.pytorch("demos.boring_classes").BoringModel):
         self.width = width
 
 
-def command(model, *arguments):
+def command(model, *arguments, **options):
     limits = {"accelerator": "cpu", "max_steps": 1, "limit_val_batches": 1, "num_sanity_val_steps": 0}
     defaults = {**scenario.QUIET, "enable_checkpointing": True, **limits}
-    return LightningCLI(model, save_config_callback=None, trainer_defaults=defaults, args=list(arguments))
+    return LightningCLI(model, save_config_callback=None, trainer_defaults=defaults, args=list(arguments), **options)
 
 
 if __name__ == "__main__":
-    path = command(Trained, "fit", "--model.width=5").trainer.checkpoint_callback.best_model_path
+    options = {"subclass_mode_model": True} if CASE in ("subclass", "trained") else {}
+    named = ["--model=__main__.Trained"] if options else []
+    path = command(Trained, "fit", *named, "--model.width=5", **options).trainer.checkpoint_callback.best_model_path
     if STRIPPED:
         content = torch.load(path, weights_only=True)
         for name in ("lr", "width") if CASE == "none" else ("lr",):
             del content["hyper_parameters"][name]
         torch.save(content, path)
-    model = {"other": Other, "none": TakesNothing, "same": Trained, "wrong": Wrong}[CASE]
+    if CASE == "subclass":
+        named = ["--model=__main__.Also"]
+    model = {"other": Other, "none": TakesNothing, "same": Trained, "wrong": Wrong}.get(CASE, Trained)
     made, failed, said = None, None, io.StringIO()
     with scenario.observing_warnings():
         try:
             with contextlib.redirect_stderr(said):
-                made = command(model, "validate", f"--ckpt_path={path}").model
+                made = command(model, "validate", *named, f"--ckpt_path={path}", **options).model
         except SystemExit:
             failed = "Parsing of ckpt_path hyperparameters failed!" in said.getvalue()
     scenario.observe(failed=failed, made=made and type(made).__name__, width=getattr(made, "width", None))

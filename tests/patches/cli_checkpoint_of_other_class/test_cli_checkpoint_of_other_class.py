@@ -32,6 +32,16 @@ def test_other_checkpoints_are_as_before(version, case):
     assert len(warnings) == (case == "wrong")
 
 
+def test_in_subclass_mode_a_warning_names_the_class_that_the_checkpoint_replaces():
+    seen, (warning,) = observed("2.6.6", "subclass", shim=True)
+    assert seen == {"failed": None, "made": "Trained", "width": 5}
+    assert "to be the __main__.Also of the command line: LightningCLI makes a __main__.Trained, which" in warning
+
+
+def test_in_subclass_mode_nothing_is_said_of_the_class_of_the_checkpoint():
+    assert observed("2.6.6", "trained", shim=True) == ({"failed": None, "made": "Trained", "width": 5}, [])
+
+
 PROOFS = tuple(
     Proof(
         NAME,

@@ -2,7 +2,9 @@
 
 Cases: ``resumed``; ``everything`` (the optimizer had all parameters from the start); ``before`` (resumed before the
 backbone is unfrozen); ``later`` (the new callback is to unfreeze later); ``own`` (a finetune_function that unfreezes in
-one epoch), ``again`` (one that unfreezes in each epoch), ``refrozen`` (one that freezes again); ``ranks`` (two ranks).
+one epoch), ``again`` (one that unfreezes in each epoch), ``refrozen`` (one that freezes again), ``thawed`` (one that
+adds no parameter group), ``idle`` (one that never unfreezes, and an optimizer with a state for what it never stepped);
+``ranks`` (two ranks).
 With ``-by-hand`` behind it, the callback unfreezes the backbone when it is resumed.
 """
 
@@ -27,6 +29,8 @@ class Model(pl.LightningModule):
         return self.head(self.backbone(batch)).pow(2).mean()
 
     def configure_optimizers(self):
+        if CASE in ("thawed", "idle"):
+            return (torch.optim.Adam if CASE == "thawed" else torch.optim.Adagrad)(self.parameters(), lr=0.1)
         trained = self.parameters() if CASE == "everything" else filter(lambda p: p.requires_grad, self.parameters())
         return torch.optim.SGD(trained, lr=0.1)
 
@@ -43,7 +47,9 @@ class Own(callbacks.BaseFinetuning):
         self.freeze(pl_module.backbone)
 
     def finetune_function(self, pl_module, epoch, optimizer):
-        if epoch == 1:
+        if CASE == "thawed" and epoch == 1:
+            self.make_trainable(pl_module.backbone)
+        elif epoch == 1 and CASE != "idle":
             self.unfreeze_and_add_param_group(pl_module.backbone, optimizer, 0.05)
         if CASE == "again" and epoch > 1:
             self.make_trainable(pl_module.backbone)
@@ -56,7 +62,7 @@ def unchanged(epoch):
 
 
 def callback(resumed=False):
-    if CASE in ("own", "again", "refrozen"):
+    if CASE in ("own", "again", "refrozen", "thawed", "idle"):
         return Own()
     at = {"before": 3, "later": 9 if resumed else 1}.get(CASE, 1)
     kind = ByHand if BY_HAND else callbacks.BackboneFinetuning

@@ -19,14 +19,14 @@ def observed(version, case, shim):
 
 
 @pytest.mark.parametrize("version", RELEASES)
-@pytest.mark.parametrize("case", ["before", "later", "own", "again", "refrozen"])
+@pytest.mark.parametrize("case", ["before", "later", "own", "again", "refrozen", "thawed", "idle"])
 def test_everybody_else_trains_as_before(version, case):
     stock, _ = observed(version, case, shim=False)
     shim, warnings = observed(version, case, shim=True)
     assert stock == shim
-    assert stock["as_without_a_break"] == (case in ("before", "again", "refrozen"))
+    assert stock["as_without_a_break"] == (case in ("before", "again", "refrozen", "idle"))
     # Whether it was frozen on purpose, as in "refrozen", nobody can tell.
-    assert [WARNING in one for one in warnings] == ([] if case in ("before", "again") else [True])
+    assert [WARNING in one for one in warnings] == ([] if case in ("before", "again", "idle") else [True])
 
 
 def test_jobs_of_several_ranks_are_told():

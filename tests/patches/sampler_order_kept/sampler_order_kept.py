@@ -1,12 +1,12 @@
 """Issue 21447: two ranks, and a sampler of the program's own that goes from the last sample to the first.
 
 Cases: none, ``divides`` (it divides the samples among the ranks, and Lightning leaves it alone), ``torch`` (one of
-torch's, in no order).
+torch's, in no order), ``sequential`` (a subclass of torch's), ``batches`` (it is within a batch sampler).
 """
 
 import _scenario as scenario
 import torch
-from torch.utils.data import DataLoader, Sampler, SubsetRandomSampler
+from torch.utils.data import BatchSampler, DataLoader, Sampler, SequentialSampler, SubsetRandomSampler
 
 DIVIDES = scenario.CASE == "divides"
 
@@ -20,6 +20,15 @@ class Backwards(Sampler):
         return 8 if DIVIDES else 16
 
 
+class FromTheEnd(SequentialSampler):
+    def __iter__(self):
+        return iter(range(15, -1, -1))
+
+
+class Batches(BatchSampler):
+    pass
+
+
 class Model(scenario.pytorch("demos.boring_classes").BoringModel):
     seen = []
 
@@ -30,8 +39,10 @@ class Model(scenario.pytorch("demos.boring_classes").BoringModel):
 
 if __name__ == "__main__":
     scenario.pytorch().seed_everything(1)
-    sampler = SubsetRandomSampler(range(16)) if scenario.CASE == "torch" else Backwards()
     data = torch.arange(16.0)[:, None].repeat(1, 32)
+    samplers = {"torch": SubsetRandomSampler(range(16)), "sequential": FromTheEnd(data)}
+    sampler = samplers.get(scenario.CASE, Backwards())
+    batches = {"batch_sampler": Batches(sampler, 4, False)} if scenario.CASE == "batches" else {}
     trainer = scenario.trainer(
         accelerator="cpu",
         devices=2,
@@ -41,5 +52,5 @@ if __name__ == "__main__":
         use_distributed_sampler=not DIVIDES,
     )
     with scenario.observing_warnings():
-        trainer.fit(Model(), DataLoader(data, batch_size=4, sampler=sampler))
+        trainer.fit(Model(), DataLoader(data, **(batches or {"batch_size": 4, "sampler": sampler})))
     scenario.observe(seen=Model.seen)

@@ -1,9 +1,12 @@
 """Issue 21409: two ranks that log different names.
 
 Cases: ``epoch``, ``step``, ``order`` (the same names in another order), ``hook`` (at the end of the epoch), ``metric``
-(a Metric of torchmetrics); and programs that are right: ``same``, ``local`` (other
-names, not synchronized), ``first`` (rank zero alone, by rank_zero_only), ``computed`` (a Metric that has its value).
+(a Metric of torchmetrics), ``turns`` (another rank is late in each epoch); and programs that are right: ``same``,
+``local`` (other names, not synchronized), ``first`` (rank zero alone, by rank_zero_only), ``computed`` (a Metric that
+has its value).
 """
+
+import time
 
 import _scenario as scenario
 import torch
@@ -32,7 +35,7 @@ class Model(scenario.pytorch("demos.boring_classes").BoringModel):
     def validation_step(self, batch, batch_idx):
         first = self.global_rank == 0
         own = "even" if first else "odd"
-        if CASE == "epoch":
+        if CASE in ("epoch", "turns"):
             self.put(own, sync_dist=True)
         elif CASE == "order":
             self.put(*(("even", "odd") if first else ("odd", "even")), sync_dist=True)
@@ -50,6 +53,8 @@ class Model(scenario.pytorch("demos.boring_classes").BoringModel):
 
     def on_validation_epoch_end(self):
         own = "odd" if self.global_rank else "even"
+        if CASE == "turns" and self.global_rank == self.current_epoch:
+            time.sleep(1)
         if CASE == "hook":
             self.put(own, sync_dist=True)
         if CASE == "computed":

@@ -22,6 +22,13 @@ def test_says_that_the_order_of_an_own_sampler_is_lost(version):
     assert all(rank["seen"] != sorted(rank["seen"], reverse=True) for rank in stock)
 
 
+@pytest.mark.parametrize(("case", "name"), [("sequential", "FromTheEnd"), ("batches", "Backwards")])
+def test_advises_no_opt_in_that_does_not_help(case, name):
+    (warning,) = seen("2.6.6", case)[0]["warnings"]
+    assert warning.startswith(f"The samples that {name} chooses are shuffled")
+    assert "sampler-order-kept" not in warning and "use_distributed_sampler=False" in warning
+
+
 @pytest.mark.parametrize("case", ["torch", "divides"])
 def test_is_silent(case):
     """Where the sampler is one of torch's, or Lightning leaves it alone."""

@@ -42,3 +42,33 @@ def test_is_silent_where_the_ranks_stay_alike(case):
 def test_is_silent_in_a_job_of_one_rank():
     _, warnings = observed("2.6.6", "one", shim=True)
     assert warnings == [[]]
+
+
+def with_fabric(version, case, shim=True):
+    arm = Arm("pytorch-lightning", version, shim)
+    result = run("warn_unfrozen_after_ddp", arm, case, toggle="warn-unfrozen-after-ddp" if shim else None)
+    assert result.ok, result
+    return result.observations, [rank.pop("warnings") for rank in result.observations]
+
+
+@pytest.mark.parametrize("version", ["2.0.0", "2.6.6"])
+def test_warns_with_fabric_where_the_ranks_part(version):
+    stock, _ = with_fabric(version, "hand", shim=False)
+    assert stock[0]["first"] != stock[1]["first"]
+    shim, ((warning,), second) = with_fabric(version, "hand")
+    assert shim == stock
+    assert warning.startswith("Leave parameters that are to train later unfrozen when Fabric.setup is called")
+    assert "2 of them (0.weight is the first)" in warning
+    assert second == []
+
+
+@pytest.mark.parametrize("case", ["hand-lr", "untrained", "one"])
+def test_is_silent_with_fabric_where_the_ranks_stay_alike(case):
+    ranks, warnings = with_fabric("2.6.6", case)
+    assert all(rank["first"] == ranks[0]["first"] for rank in ranks)
+    assert not any(warnings)
+
+
+def test_keeps_no_model_of_fabrics_in_memory():
+    ranks, _ = with_fabric("2.6.6", "dropped")
+    assert ranks == [{"gone": True}, {"gone": True}]
