@@ -34,12 +34,15 @@ PATCH = Patch(
         ),
     ),
     upstream=Upstream(issues=(21231,), pull_requests=(20868,), commit="6675932a60", fixed_in="2.6.0"),
+    witnesses=("pytorch.utilities.model_summary.model_summary:ModelSummary.__init__",),
     impact=Impact(
         "With strategy='deepspeed_stage_3', fit ends before the first step, as the summary of the model asks for "
         "counts of FLOPs that came with 2.6.0. enable_model_summary=False avoids it.",
-        ("deepspeed_stage_3 fails in the model summary",),
+        (
+            "'DeepSpeedSummary' object has no attribute 'flop_counts'",
+            "deepspeed_stage_3 fails in the model summary",
+        ),
         error="AttributeError: 'DeepSpeedSummary' object has no attribute 'flop_counts'",
-        frames=("/pytorch/utilities/model_summary/model_summary_deepspeed.py",),
     ),
     note="The summary has no column of FLOPs, as in 2.5.3; that of 2.6.0 has one. Tried without DeepSpeed, with what "
     "it puts on each parameter.",
