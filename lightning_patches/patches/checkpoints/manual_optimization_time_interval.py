@@ -1,0 +1,43 @@
+"""train_time_interval saves checkpoints with manual optimization, too."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, Callable
+
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
+
+_AUTOMATIC = SimpleNamespace(automatic_optimization=True)
+
+
+def _on_train_batch_end(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def on_train_batch_end(self: Any, trainer: Any, pl_module: Any, *args: Any, **kwargs: Any) -> None:
+        if self._train_time_interval is not None:
+            # The branch for automatic optimization knows the interval, and asks the module for nothing else.
+            pl_module = _AUTOMATIC
+        original(self, trainer, pl_module, *args, **kwargs)
+
+    return on_train_batch_end
+
+
+PATCH = Patch(
+    name="manual-optimization-time-interval",
+    added="0.2.0",
+    title="train_time_interval saves checkpoints with manual optimization, too",
+    group="correctness",
+    changes_results=Effect("files", "the checkpoints of an interval"),
+    affected=(">=2.6.0,<=2.6.6",),
+    targets=(Target("pytorch.callbacks.model_checkpoint:ModelCheckpoint.on_train_batch_end", _on_train_batch_end),),
+    upstream=Upstream(pull_requests=(21699,)),
+    impact=Impact(
+        "With manual optimization, ModelCheckpoint(train_time_interval=...) saves nothing while the training goes on, "
+        "and says nothing of it. 2.5.6 saves. What is killed in the meantime has to begin again.",
+        ("train_time_interval saves no checkpoint", "no checkpoint in the middle of a run with manual optimization"),
+    ),
+    opt_in="whoever counts on train_time_interval with manual optimization",
+    signs=("train_time_interval automatic_optimization",),
+    after=("warn-time-interval-ignored",),
+    note="Opt-in: checkpoints are saved, with all their hooks, where none were, and with several ranks each batch has "
+    "a broadcast, as it has with automatic optimization and as it had in 2.5.6. The files have the weights after the "
+    "step. Equivalent to every_n_train_steps, but for the moments.",
+)

@@ -1,0 +1,43 @@
+"""ModelCheckpoint says where it ignores train_time_interval."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Callable
+
+from lightning_patches import notices
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+
+
+def _on_train_batch_end(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def on_train_batch_end(self: Any, trainer: Any, pl_module: Any, *args: Any, **kwargs: Any) -> None:
+        original(self, trainer, pl_module, *args, **kwargs)
+        interval, since = self._train_time_interval, self._last_time_checked
+        if interval is None or since is None or pl_module.automatic_optimization:
+            return
+        if time.monotonic() - since >= interval.total_seconds():
+            notices.warn_once(
+                "time-interval-ignored",
+                "No checkpoint is saved at train_time_interval: with manual optimization, this release of Lightning "
+                "ignores it. To have one saved, set LIGHTNING_PATCHES=default,manual-optimization-time-interval, or "
+                "use ModelCheckpoint(every_n_train_steps=...).",
+            )
+
+    return on_train_batch_end
+
+
+PATCH = Patch(
+    name="warn-time-interval-ignored",
+    added="0.2.0",
+    title="ModelCheckpoint says where it ignores train_time_interval",
+    group="correctness",
+    affected=(">=2.6.0,<=2.6.6",),
+    targets=(Target("pytorch.callbacks.model_checkpoint:ModelCheckpoint.on_train_batch_end", _on_train_batch_end),),
+    upstream=Upstream(pull_requests=(21699,)),
+    impact=Impact(
+        "With manual optimization, ModelCheckpoint(train_time_interval=...) saves nothing while the training goes on.",
+        ("ModelCheckpoint ignores train_time_interval",),
+    ),
+    note="This patch mends nothing: it warns, once, at the first interval that has passed without a checkpoint. The "
+    "opt-in manual-optimization-time-interval mends it. Nothing but the warning is new.",
+)

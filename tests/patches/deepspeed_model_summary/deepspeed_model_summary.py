@@ -1,0 +1,41 @@
+"""Issue 21231: the summary of a model under DeepSpeed's stage 3 asks for counts of FLOPs that there are not."""
+
+from functools import partial
+
+import _scenario as scenario
+
+CASE = scenario.CASE
+summaries = scenario.pytorch("utilities.model_summary")
+
+
+class Model(scenario.pytorch("demos.boring_classes").BoringModel):
+    def __init__(self):
+        super().__init__()
+        if CASE == "input":
+            self.example_input_array = scenario.torch.ones(1, 32)
+        if CASE == "leftover":
+            self.alone = scenario.torch.nn.Parameter(scenario.torch.ones(8))
+
+
+class Mended(summaries.DeepSpeedSummary):
+    flop_counts = {"layer": {"mm": 7}}
+
+
+def as_of_deepspeed(model):
+    """What DeepSpeed's stage 3 puts on each parameter, on the first of two ranks."""
+    for parameter in model.parameters():
+        parameter.ds_numel = parameter.numel()
+        parameter.partition_numel = partial(int, parameter.numel() // 2)
+    return model
+
+
+if __name__ == "__main__":
+    summary = (Mended if CASE == "own" else summaries.DeepSpeedSummary)(as_of_deepspeed(Model()))
+    with scenario.observing_errors():
+        lines = [[cell.strip() for cell in line.split("|")] for line in str(summary).splitlines() if "|" in line]
+    header, *rows = lines
+    table = {name: [row[number] for row in rows] for number, name in enumerate(header)}
+    counts = table.pop("FLOPs", None)
+    scenario.observe(table=table, counts=counts)
+    if CASE == "own":
+        scenario.observe(left=vars(summary).get("flop_counts"))

@@ -1,0 +1,59 @@
+"""PR 21699: with manual optimization, train_time_interval saves nothing."""
+
+import os
+from datetime import timedelta
+from pathlib import Path
+
+import _scenario as scenario
+
+CASE = scenario.CASE
+
+
+class Model(scenario.pytorch("demos.boring_classes").BoringModel):
+    automatic_optimization = CASE == "automatic"
+
+    def training_step(self, batch, batch_idx):
+        loss = self.layer(batch).sum()
+        if not self.automatic_optimization:
+            optimizer = self.optimizers()
+            optimizer.zero_grad()
+            self.manual_backward(loss)
+            optimizer.step()
+        self.log("loss", loss)
+        if CASE != "monitor":
+            self.log("late", loss)
+        return loss
+
+    def validation_step(self, batch, batch_idx):
+        self.log("late", float(self.global_step))
+
+
+def interval():
+    if CASE == "steps":
+        return {"every_n_train_steps": 1}
+    return {"train_time_interval": timedelta(hours=1) if CASE == "hour" else timedelta(0)}
+
+
+if __name__ == "__main__":
+    scenario.torch.manual_seed(0)
+    directory = Path(os.environ.get("SCENARIO_OUT", ".")) / "run"
+    monitor = {"monitor": "late"} if CASE == "monitor" else {}
+    callback = scenario.pytorch("callbacks").ModelCheckpoint(
+        directory, filename="{step}", save_top_k=-1, **monitor, **interval()
+    )
+    trainer = scenario.trainer(
+        accelerator="cpu",
+        max_epochs=1,
+        limit_train_batches=4,
+        limit_val_batches=1 if CASE == "monitor" else 0,
+        val_check_interval=2 if CASE == "monitor" else 1.0,
+        num_sanity_val_steps=0,
+        enable_checkpointing=True,
+        callbacks=callback,
+    )
+    model = Model()
+    with scenario.observing_warnings():
+        trainer.fit(model)
+    saved = [scenario.torch.load(path, weights_only=False) for path in sorted(directory.glob("*"))]
+    weights = [each["state_dict"]["layer.weight"] for each in saved]
+    scenario.observe(steps=[each["global_step"] for each in saved], weights=weights, trained=model.layer.weight)
