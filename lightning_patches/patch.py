@@ -211,11 +211,15 @@ class Patch(NamedTuple):
 
     @property
     def whole(self) -> Patch:
-        """The patch itself: a record of the index has what selects it and what its release decides, and no code."""
+        """The patch itself: a record of the index has what selects it and what decides on it, and no code."""
         if not self.module:
             return self
         found: Patch = importlib.import_module(f"lightning_patches.patches.{self.module}").PATCH
         return found
+
+    def with_code(self, target: Target) -> tuple[Patch, Target]:
+        """The :attr:`whole` patch, and the one of its targets that this one is a record of."""
+        return self.whole, self.whole.targets[self.targets.index(target)]
 
     @property
     def default(self) -> bool:

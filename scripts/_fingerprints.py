@@ -6,12 +6,13 @@ import json
 import sys
 import zipfile
 from pathlib import Path
+from typing import Union
 
 import _releases
 
 from lightning_patches import patches as catalogue
 from lightning_patches.engine import distributions, fingerprints
-from lightning_patches.patch import Patch
+from lightning_patches.patch import Patch, Target
 
 PATCHES = Path(catalogue.__file__).parent
 
@@ -105,20 +106,25 @@ def _read(modules: list[str], locations: list[str], older: set[str]) -> tuple[di
 
 
 def record(patch: Patch) -> dict:
-    """What the toggle asks of a patch, and what is decided by the release alone: arguments of ``Patch``."""
+    """What the toggle asks of a patch, and what decides on it: arguments of ``Patch``, without code."""
     file = patch.name.replace("-", "_")
     (path,) = PATCHES.glob(f"*/{file}.py")
-    parts = dict.fromkeys(location.partition(":")[0].partition(".")[0] for location in patch.locations)
-    optional = ("changes_results", "opt_in")
+    of_patch, of_target = ("changes_results", "opt_in", "witnesses", "needs"), ("adds", "since", "before", "early")
     return {
         "name": patch.name,
         "module": f"{path.parent.name}.{file}",
         "group": patch.group,
         "affected": patch.affected,
-        "witnesses": tuple(parts),
+        "targets": [{"location": target.location, **_stated(target, of_target)} for target in patch.targets],
         "upstream": (patch.upstream.issues, patch.upstream.pull_requests, "", patch.fixed_in),
-        **{name: getattr(patch, name) for name in optional if getattr(patch, name) != Patch._field_defaults[name]},
+        **_stated(patch, of_patch),
+        **({"probe": True} if patch.probe is not None else {}),
     }
+
+
+def _stated(record: Union[Patch, Target], names: tuple[str, ...]) -> dict:
+    """Those of the fields that the record does not leave as they are by default."""
+    return {name: getattr(record, name) for name in names if getattr(record, name) != record._field_defaults[name]}
 
 
 def _spans(table: dict) -> dict:

@@ -18,7 +18,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple, Optional, Union
 
 from lightning_patches.engine.distributions import Part
-from lightning_patches.patch import Impact, Patch, Upstream
+from lightning_patches.patch import Impact, Need, Patch, Target, Upstream
 
 DATA_FILE = "fingerprints.json"
 """Beside this file, which may be in an archive."""
@@ -27,6 +27,7 @@ MARKER = "lightning-patches: "
 """Our diffs leave this comment with the patch's name beside the lines that they change."""
 
 _NO_IMPACT = Impact("")
+_NO_CODE: Any = None
 _FunctionNode = Union[ast.FunctionDef, ast.AsyncFunctionDef]
 
 
@@ -83,7 +84,7 @@ def older_releases() -> tuple[str, ...]:
 
 
 def index() -> tuple[Patch, ...]:
-    """The catalogue as a start needs it: a patch that is not for the release at hand need not be imported.
+    """The catalogue as a start needs it: a patch is imported with the module of Lightning that it changes.
 
     Empty where ``scripts/renew`` has not made it.
     """
@@ -154,7 +155,9 @@ def _record(row: dict[str, Any]) -> Patch:
     """Without lists, which Python's garbage collector would go through in every process."""
     record = {name: _tuples(value) for name, value in row.items()}
     record["upstream"] = Upstream(*record["upstream"])
-    return Patch(title="", targets=(), impact=_NO_IMPACT, **record)
+    record["targets"] = tuple(Target(build=_NO_CODE, **target) for target in record["targets"])
+    record["needs"] = tuple(Need(*need) for need in record.get("needs", ()))
+    return Patch(title="", impact=_NO_IMPACT, **record)
 
 
 def _tuples(value: Any) -> Any:

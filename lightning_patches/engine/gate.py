@@ -58,8 +58,6 @@ def decide(patch: Patch, namespace: Namespace) -> Decision:
         decision = _decide_part(patch, part)
         if decision is not None:
             return decision
-    patch = patch.whole
-    locations = [location for location in patch.locations if namespace.part_of(location) is not None]
     decision = decide_source(patch, namespace, locations)
     if decision.verdict != "pending":
         return decision
