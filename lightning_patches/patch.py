@@ -20,6 +20,11 @@ Builder = Callable[[Any, str], Callable[..., Any]]
 """
 
 
+def no_code(*_: Any) -> Any:
+    """Stands for code in a record of the index; see :attr:`Patch.whole`."""
+    raise NotImplementedError
+
+
 class Target(NamedTuple):
     """One attribute of one upstream module, written without the namespace.
 

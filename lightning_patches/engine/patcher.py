@@ -422,9 +422,9 @@ class Patcher:
 
 def _load(plan: Plan, module: str) -> None:
     """Import the patches of a module, which is done before the lock is taken."""
-    for patch, _ in plan.targets[module]:
+    for patch, target in plan.targets[module]:
         with contextlib.suppress(Exception):  # is raised again, and told, when the patch is to be put in
-            patch.whole
+            patch.with_code(target)
 
 
 def _call_after_import(module_name: str, hook: Callable[[ModuleType], None]) -> None:
