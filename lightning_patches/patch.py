@@ -192,7 +192,8 @@ class Patch(NamedTuple):
             place asks as well. It may import torch. For tests see ``tests/support/old_torch``.
         after: names of the patches around which this one is put. The order of patches that share a target is declared,
             directly or by way of others.
-        module: of a record of the index, where in :mod:`lightning_patches.patches` its :attr:`whole` is.
+        module: of a record of the index (``patches/_index.py``), where in :mod:`lightning_patches.patches` its
+            :attr:`whole` is.
     """
 
     name: str
@@ -224,7 +225,8 @@ class Patch(NamedTuple):
 
     def with_code(self, target: Target) -> tuple[Patch, Target]:
         """The :attr:`whole` patch, and the one of its targets that this one is a record of."""
-        return self.whole, self.whole.targets[self.targets.index(target)]
+        whole = self.whole
+        return whole, whole.targets[self.targets.index(target)]
 
     @property
     def default(self) -> bool:
