@@ -20,6 +20,11 @@ Builder = Callable[[Any, str], Callable[..., Any]]
 """
 
 
+def no_code(*_: Any) -> Any:
+    """Stands for code in a record of the index; see :attr:`Patch.whole`."""
+    raise NotImplementedError
+
+
 class Target(NamedTuple):
     """One attribute of one upstream module, written without the namespace.
 
@@ -187,7 +192,8 @@ class Patch(NamedTuple):
             place asks as well. It may import torch. For tests see ``tests/support/old_torch``.
         after: names of the patches around which this one is put. The order of patches that share a target is declared,
             directly or by way of others.
-        module: of a record of the index, where in :mod:`lightning_patches.patches` its :attr:`whole` is.
+        module: of a record of the index (``patches/_index.py``), where in :mod:`lightning_patches.patches` its
+            :attr:`whole` is.
     """
 
     name: str
@@ -211,11 +217,16 @@ class Patch(NamedTuple):
 
     @property
     def whole(self) -> Patch:
-        """The patch itself: a record of the index has what selects it and what its release decides, and no code."""
+        """The patch itself: a record of the index has what selects it and what decides on it, and no code."""
         if not self.module:
             return self
         found: Patch = importlib.import_module(f"lightning_patches.patches.{self.module}").PATCH
         return found
+
+    def with_code(self, target: Target) -> tuple[Patch, Target]:
+        """The :attr:`whole` patch, and the one of its targets that this one is a record of."""
+        whole = self.whole
+        return whole, whole.targets[self.targets.index(target)]
 
     @property
     def default(self) -> bool:

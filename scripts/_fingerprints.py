@@ -11,10 +11,6 @@ import _releases
 
 from lightning_patches import patches as catalogue
 from lightning_patches.engine import distributions, fingerprints
-from lightning_patches.patch import Patch
-
-PATCHES = Path(catalogue.__file__).parent
-
 
 DATA = Path(fingerprints.__file__).with_name(fingerprints.DATA_FILE)
 
@@ -62,7 +58,6 @@ def build(afresh: bool) -> dict:
         "releases_1x": releases_1x,
         "files": files,
         "functions": functions,
-        "patches": [record(patch) for patch in patches],
     }
 
 
@@ -104,23 +99,6 @@ def _read(modules: list[str], locations: list[str], older: set[str]) -> tuple[di
     return spans, {location: _spans(table) for location, table in functions.items()}
 
 
-def record(patch: Patch) -> dict:
-    """What the toggle asks of a patch, and what is decided by the release alone: arguments of ``Patch``."""
-    file = patch.name.replace("-", "_")
-    (path,) = PATCHES.glob(f"*/{file}.py")
-    parts = dict.fromkeys(location.partition(":")[0].partition(".")[0] for location in patch.locations)
-    optional = ("changes_results", "opt_in")
-    return {
-        "name": patch.name,
-        "module": f"{path.parent.name}.{file}",
-        "group": patch.group,
-        "affected": patch.affected,
-        "witnesses": tuple(parts),
-        "upstream": (patch.upstream.issues, patch.upstream.pull_requests, "", patch.fixed_in),
-        **{name: getattr(patch, name) for name in optional if getattr(patch, name) != Patch._field_defaults[name]},
-    }
-
-
 def _spans(table: dict) -> dict:
     """Sets of release indices as texts: see :func:`fingerprints.numbers`."""
     spans = {}
@@ -143,13 +121,11 @@ def text(afresh: bool = False) -> str:
     """JSON with one module or location to a line, so that a diff shows which ones changed."""
     data = build(afresh)
     files = ",\n".join(f" {json.dumps(namespace)}: {_rows(table)}" for namespace, table in data["files"].items())
-    records = ",\n".join(f"  {json.dumps(row, separators=(',', ':'))}" for row in data["patches"])
     return (
         f'{{"releases": {json.dumps(data["releases"])},\n'
         f'"releases_1x": {json.dumps(data["releases_1x"])},\n'
         f'"files": {{\n{files}}},\n'
-        f'"functions": {_rows(data["functions"])},\n'
-        f'"patches": [\n{records}]}}\n'
+        f'"functions": {_rows(data["functions"])}}}\n'
     )
 
 

@@ -144,11 +144,9 @@ def _selection(text: Optional[str]) -> Selection:
 
 
 def _catalogue() -> tuple[Patch, ...]:
-    """The index of the patches, which are imported one by one, or all of them where there is none."""
-    from lightning_patches.engine import fingerprints
-    from lightning_patches.patches import all_patches
+    from lightning_patches.patches import index
 
-    return fingerprints.index() or all_patches()
+    return index()
 
 
 def _fire(spec: Optional[str], armed: Optional[_Armed] = None) -> None:

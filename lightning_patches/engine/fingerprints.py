@@ -1,7 +1,7 @@
 """Known source of each target in each release: tells affected code from fixed code from code nobody has seen.
 
 The data (``fingerprints.json``) is written by ``scripts/renew`` from the wheels of all releases of 2.x and, for the
-patches that concern them, of 1.5 to 1.9. It also has an index of the patches.
+patches that concern them, of 1.5 to 1.9.
 A file's sha256 is looked up first, because hashing a file is ten times cheaper than parsing it; only in a file that
 no release shipped is the function itself compared.
 """
@@ -18,7 +18,6 @@ from functools import lru_cache
 from typing import Any, NamedTuple, Optional, Union
 
 from lightning_patches.engine.distributions import Part
-from lightning_patches.patch import Impact, Patch, Upstream
 
 DATA_FILE = "fingerprints.json"
 """Beside this file, which may be in an archive."""
@@ -26,7 +25,6 @@ ABSENT = "absent"
 MARKER = "lightning-patches: "
 """Our diffs leave this comment with the patch's name beside the lines that they change."""
 
-_NO_IMPACT = Impact("")
 _FunctionNode = Union[ast.FunctionDef, ast.AsyncFunctionDef]
 
 
@@ -80,15 +78,6 @@ def known_releases() -> tuple[str, ...]:
 def older_releases() -> tuple[str, ...]:
     """The releases of ``pytorch-lightning`` 1.x that the data covers for the patches that concern them."""
     return tuple(_data()["releases_1x"])
-
-
-def index() -> tuple[Patch, ...]:
-    """The catalogue as a start needs it: a patch that is not for the release at hand need not be imported.
-
-    Empty where ``scripts/renew`` has not made it.
-    """
-    found: tuple[Patch, ...] = _data().get("patches", ())
-    return found
 
 
 @lru_cache(maxsize=None)
@@ -146,19 +135,7 @@ def _definition(body: list[ast.stmt], name: str) -> Optional[Union[_FunctionNode
 @lru_cache(maxsize=None)
 def _data() -> dict[str, Any]:
     data: dict[str, Any] = json.loads(pkgutil.get_data(__package__, DATA_FILE) or b"")
-    data["patches"] = tuple(_record(row) for row in data.get("patches", ()))
     return data
-
-
-def _record(row: dict[str, Any]) -> Patch:
-    """Without lists, which Python's garbage collector would go through in every process."""
-    record = {name: _tuples(value) for name, value in row.items()}
-    record["upstream"] = Upstream(*record["upstream"])
-    return Patch(title="", targets=(), impact=_NO_IMPACT, **record)
-
-
-def _tuples(value: Any) -> Any:
-    return tuple(map(_tuples, value)) if isinstance(value, list) else value
 
 
 @lru_cache(maxsize=None)

@@ -58,8 +58,6 @@ def decide(patch: Patch, namespace: Namespace) -> Decision:
         decision = _decide_part(patch, part)
         if decision is not None:
             return decision
-    patch = patch.whole
-    locations = [location for location in patch.locations if namespace.part_of(location) is not None]
     decision = decide_source(patch, namespace, locations)
     if decision.verdict != "pending":
         return decision
@@ -127,7 +125,7 @@ def _bounds(text: str) -> tuple[tuple[Callable[[Any, Any], bool], Version], ...]
     parsed = [re.fullmatch(r"(>=|<=|==|<)([\w.]+)", clause.strip()) for clause in text.split(",") if clause]
     if None in parsed:
         raise ValueError(f"a range of releases is made of >=, <=, == and <, not {text!r}")
-    return tuple((_COMPARISONS[match[1]], _public(match[2])) for match in parsed if match)
+    return tuple((_COMPARISONS[match[1]], _parsed(match[2])) for match in parsed if match)
 
 
 @lru_cache(maxsize=None)

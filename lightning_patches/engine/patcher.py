@@ -14,6 +14,7 @@ Nothing is imported, and no other thread is waited for, while the lock is held.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import sys
 import threading
@@ -49,10 +50,8 @@ class Plan:
         self.selection = selection
         self.decisions: dict[str, Decision] = {}
         """By the name of each wanted patch. ``pending`` is the go-ahead; a failure is written here."""
-        self.patches: dict[str, Patch] = {}
-        """The pending ones, whole."""
         self.targets: dict[str, list[tuple[Patch, Target]]] = {}
-        """By the module's name, in the order in which patches are layered."""
+        """Of the pending ones, by the module's name, in the order in which patches are layered."""
 
     def add(self, patch: Patch) -> None:
         try:
@@ -61,7 +60,6 @@ class Plan:
             decision = Decision("failed", f"{type(error).__name__}: {error}")
         self.decisions[patch.name] = decision
         if decision.verdict == "pending":
-            patch = self.patches[patch.name] = patch.whole
             for target in gate.targets_in(patch, self.namespace):
                 module = distributions.module_name(self.namespace.name, target.module)
                 self.targets.setdefault(module, []).append((patch, target))
@@ -125,6 +123,7 @@ class Patcher:
                 if plan is None or sys.modules.get(module) is None:
                     continue
                 try:
+                    _load(plan, module)
                     self._look_up_needs(plan, module)
                     _call_after_import(module, functools.partial(self._patch, stage="late"))
                 except PatchError as error:
@@ -221,6 +220,7 @@ class Patcher:
             if plan is None:
                 return
             if any(target.early for _, target in plan.targets.get(module.__name__, ())):
+                _load(plan, module.__name__)
                 self._patch(module, stage="before")
             refused = self._refusal(plan) if module.__name__ in distributions.ROOT_PACKAGES else None
             if refused is not None:
@@ -237,6 +237,7 @@ class Patcher:
         try:
             plan = self._plan(_namespace_of(module.__name__))
             if plan is not None and module.__name__ in plan.targets:
+                _load(plan, module.__name__)
                 self._look_up_needs(plan, module.__name__)
                 _call_after_import(module.__name__, functools.partial(self._patch, stage="after"))
         except Exception as error:
@@ -353,7 +354,7 @@ class Patcher:
                 raise slots.ReplacedError(f"{decision.reason}; the file has changed {slots.SINCE}")
             if slot.original is not MISSING and not slot.is_ours:
                 slots.check_shipped(module, target, slot.original, compare=stage == "late")
-        slot.layers.append((patch, target))
+        slot.layers.append(patch.with_code(target))
         slot.layers.sort(key=lambda layer: self._place[layer[0].name])
         self._slots[id(owner), attribute] = slot
         if not slot.compose():
@@ -363,7 +364,7 @@ class Patcher:
         """Take one patch out of all its slots: all or nothing."""
         for slot in self._slots.values():
             if slot.namespace == namespace:
-                slot.layers = [layer for layer in slot.layers if layer[0] is not patch]
+                slot.layers = [layer for layer in slot.layers if layer[0].name != patch.name]
         self._restore()
 
     def _keep(self, names: frozenset[str]) -> list[str]:
@@ -395,8 +396,8 @@ class Patcher:
         self._tell(plan.refusals())
 
     def _count(self, plan: Plan) -> int:
-        pending = (patch for name, patch in plan.patches.items() if plan.decisions[name].verdict == "pending")
-        return sum(patch.is_counted for patch in pending)
+        pending = {name for name, decision in plan.decisions.items() if decision.verdict == "pending"}
+        return sum(patch.is_counted for patch in self.catalogue if patch.name in pending)
 
     def _tell(self, refusals: dict[str, str]) -> None:
         """One line for each reason why patches are not applied, once."""
@@ -417,6 +418,13 @@ class Patcher:
                 f"{name} is not applied: {reason}. (Without 'strict' the program goes on without this patch.)"
             )
         return None
+
+
+def _load(plan: Plan, module: str) -> None:
+    """Import the patches of a module, which is done before the lock is taken."""
+    for patch, target in plan.targets[module]:
+        with contextlib.suppress(Exception):  # is raised again, and told, when the patch is to be put in
+            patch.with_code(target)
 
 
 def _call_after_import(module_name: str, hook: Callable[[ModuleType], None]) -> None:

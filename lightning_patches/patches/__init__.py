@@ -15,11 +15,20 @@ from typing import Iterable
 from lightning_patches.patch import Patch
 
 
+def index() -> tuple[Patch, ...]:
+    """The catalogue as a start needs it: a patch is imported with the module of Lightning that it changes."""
+    from lightning_patches.patches._index import INDEX
+
+    return INDEX
+
+
 @lru_cache(maxsize=None)
 def all_patches() -> tuple[Patch, ...]:
     """Every patch there is."""
     found: list[Patch] = []
     for subject in pkgutil.iter_modules(__path__):
+        if not subject.ispkg:
+            continue
         package = importlib.import_module(f"{__name__}.{subject.name}")
         for file in pkgutil.iter_modules(package.__path__):
             if not file.name.startswith("_"):

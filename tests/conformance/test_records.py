@@ -18,7 +18,7 @@ from lightning_patches.engine.distributions import Namespace, Part
 from lightning_patches.engine.fingerprints import known_releases, older_releases
 from lightning_patches.engine.toggle import DEFAULT_WORDS, FLAG_WORDS, NOTHING_WORDS, parse
 from lightning_patches.patch import GROUPS, Patch
-from lightning_patches.patches import all_patches, find, layered
+from lightning_patches.patches import all_patches, find, index, layered
 from lightning_patches.unpatched import UNPATCHED
 from tests.support import arms  # noqa: F401  puts scripts/ on the path
 from tests.unit.fakes import ROOT, check
@@ -271,12 +271,13 @@ def test_every_file_of_patches_takes_part() -> None:
 
 # ---------------------------------------------------------------- the index
 
+SELECTS = ("name", "numbers", "group", "default", "for_import", "changes_results")
+
 
 def test_the_index_selects_and_decides_as_the_records_do(releases: dict[tuple[str, str], Namespace]) -> None:
-    index = fingerprints.index()
-    assert [record.whole for record in index] == list(all_patches()), "scripts/renew"
-    for record, patch in zip(index, all_patches()):
-        for asked in ("name", "numbers", "group", "default", "for_import", "changes_results", "affected", "fixed_in"):
+    assert [record.whole for record in index()] == list(all_patches()), "scripts/renew"
+    for record, patch in zip(index(), all_patches()):
+        for asked in (*SELECTS, "affected", "fixed_in", "locations", "needs", "is_counted"):
             assert getattr(record, asked) == getattr(patch, asked), f"{patch.name}: scripts/renew"
         for namespace in (found for (_, release), found in releases.items() if release in ("2.0.0", "2.2.5", "2.6.6")):
             alone = [namespace._replace(parts={part.name: part}) for part in namespace.parts.values()]

@@ -231,7 +231,7 @@ def use_catalogue(*patches: Patch, releases: Optional[dict[str, str]] = None) ->
     data = fingerprints_of(RELEASES if releases is None else releases, locations)
     fingerprints._data = lambda: data  # type: ignore[assignment]
     forget_data()
-    catalogue.all_patches = lambda: patches  # type: ignore[assignment]
+    catalogue.index = catalogue.all_patches = lambda: patches  # type: ignore[assignment]
 
 
 def python(

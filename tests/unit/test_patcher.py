@@ -24,7 +24,7 @@ from lightning_patches.engine import distributions, gate, slots, toggle, verdict
 from lightning_patches.engine.looks import NAMES, ORIGINAL
 from lightning_patches.engine.patcher import Patcher
 from lightning_patches.errors import PatchError
-from lightning_patches.patch import Target
+from lightning_patches.patch import Target, no_code
 from tests.unit.fakes import (
     AFFECTED,
     FIXED,
@@ -497,6 +497,17 @@ def test_one_layer_fails_and_the_others_stay(world: World) -> None:
     assert world.load().Base().method(1) == "base 1 one three"
     assert verdict(patcher, "two") == gate.Decision("failed", "RuntimeError: this builder is broken")
     assert verdict(patcher, "one").verdict == verdict(patcher, "three").verdict == "applied"
+
+
+def test_a_patch_whose_file_cannot_be_imported_is_left_out(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+    world.install()
+    record = toy(METHOD, name="two")._replace(targets=(Target(METHOD, no_code),), module="subject.no_such_file")
+    patcher = world.activate(toy(), record)
+    module = world.load()
+    assert (module.compute(3), module.Base().method(1)) == (60, "base 1")
+    reason = "ModuleNotFoundError: No module named 'lightning_patches.patches.subject'"
+    assert patcher.decision(record, distributions.find("lightning")) == gate.Decision("failed", reason)
+    assert f"two is not applied: {reason}" in capsys.readouterr().err
 
 
 # ---------------------------------------------------------------- all or nothing

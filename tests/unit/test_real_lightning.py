@@ -81,6 +81,30 @@ print(json.dumps([before, verdicts()]))
     assert not {"applied", "pending", "failed"} & set(unselected.values())
 
 
+BEFORE_TORCH = """
+import json, sys
+import lightning_patches
+def patches():
+    return [name for name in sys.modules if name.startswith("lightning_patches.patches.") and name.count(".") == 3]
+class Finder:
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name == "torch":
+            Finder.found = patches()
+sys.meta_path.insert(0, Finder)
+import lightning.pytorch
+print(json.dumps([Finder.found, patches()]))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("release", ["2.2.5", "2.6.6"])
+def test_a_patch_is_imported_after_torch_which_looks_at_the_files_of_all_modules(release: str) -> None:
+    before, after = run(BEFORE_TORCH, ("lightning", release))
+    assert {name.split(".")[2] for name in before} <= {"imports"}  # what Lightning's first lines need
+    assert len(after) > 50
+
+
 LOADERS = """
 import json, sys
 import lightning_patches
