@@ -1,15 +1,14 @@
 """What a patch is: records only. Nothing here knows how a patch is applied, toggled or shown.
 
-The records that start-up needs are named tuples: a dataclass takes a millisecond to define, ten times as long.
+The records that start-up needs are named tuples: a dataclass takes a millisecond to define, ten times as long. Their
+annotations are not put off: ``typing`` would compile each of them as a text.
 """
 
-from __future__ import annotations
-
 import importlib
-from typing import Any, Callable, Literal, NamedTuple, Optional
+from typing import Any, Callable, Literal, NamedTuple, Optional, Tuple
 
 Group = Literal["correctness", "crash", "hang", "security", "compat", "performance"]
-GROUPS: tuple[Group, ...] = ("correctness", "crash", "hang", "security", "compat", "performance")
+GROUPS: Tuple[Group, ...] = ("correctness", "crash", "hang", "security", "compat", "performance")
 
 Builder = Callable[[Any, str], Callable[..., Any]]
 """``build(original, namespace)`` returns the replacement, a plain function.
@@ -47,7 +46,7 @@ class Target(NamedTuple):
     since: str = ""
     before: str = ""
     early: bool = False
-    stock: tuple[str, ...] = ()
+    stock: Tuple[str, ...] = ()
 
     @property
     def module(self) -> str:
@@ -92,13 +91,13 @@ class Upstream(NamedTuple):
             carries several official fixes, or a part of one: the number, and the release or ``"unreleased"``.
     """
 
-    issues: tuple[int, ...] = ()
-    pull_requests: tuple[int, ...] = ()
+    issues: Tuple[int, ...] = ()
+    pull_requests: Tuple[int, ...] = ()
     commit: str = ""
     fixed_in: Optional[str] = None
-    tests: tuple[str, ...] = ()
+    tests: Tuple[str, ...] = ()
     merged: bool = False
-    others: tuple[tuple[int, str], ...] = ()
+    others: Tuple[Tuple[int, str], ...] = ()
 
 
 class Consequence(NamedTuple):
@@ -112,7 +111,7 @@ class Consequence(NamedTuple):
         unless: what the error does not say then, a pattern.
     """
 
-    says: tuple[str, ...]
+    says: Tuple[str, ...]
     shows: str
     why: str
     is_sure: bool = False
@@ -135,11 +134,11 @@ class Impact(NamedTuple):
     """
 
     summary: str
-    symptoms: tuple[str, ...] = ()
+    symptoms: Tuple[str, ...] = ()
     error: str = ""
-    frames: tuple[str, ...] = ()
+    frames: Tuple[str, ...] = ()
     would_tell: str = ""
-    consequences: tuple[Consequence, ...] = ()
+    consequences: Tuple[Consequence, ...] = ()
 
 
 class Effect(NamedTuple):
@@ -199,31 +198,31 @@ class Patch(NamedTuple):
     name: str
     title: str
     group: Group
-    affected: tuple[str, ...]
-    targets: tuple[Target, ...]
+    affected: Tuple[str, ...]
+    targets: Tuple[Target, ...]
     upstream: Upstream
     impact: Impact
     changes_results: Optional[Effect] = None
     note: str = ""
     opt_in: str = ""
-    signs: tuple[str, ...] = ()
+    signs: Tuple[str, ...] = ()
     added: str = "0.1.0"
-    only_with: tuple[str, ...] = ()
-    witnesses: tuple[str, ...] = ()
-    needs: tuple[Need, ...] = ()
+    only_with: Tuple[str, ...] = ()
+    witnesses: Tuple[str, ...] = ()
+    needs: Tuple[Need, ...] = ()
     probe: Optional[Callable[[], bool]] = None
-    after: tuple[str, ...] = ()
+    after: Tuple[str, ...] = ()
     module: str = ""
 
     @property
-    def whole(self) -> Patch:
+    def whole(self) -> "Patch":
         """The patch itself: a record of the index has what selects it and what decides on it, and no code."""
         if not self.module:
             return self
         found: Patch = importlib.import_module(f"lightning_patches.patches.{self.module}").PATCH
         return found
 
-    def with_code(self, target: Target) -> tuple[Patch, Target]:
+    def with_code(self, target: Target) -> Tuple["Patch", Target]:
         """The :attr:`whole` patch, and the one of its targets that this one is a record of."""
         whole = self.whole
         return whole, whole.targets[self.targets.index(target)]
@@ -233,11 +232,11 @@ class Patch(NamedTuple):
         return not self.opt_in
 
     @property
-    def affected_1x(self) -> tuple[str, ...]:
+    def affected_1x(self) -> Tuple[str, ...]:
         return tuple(one for one in self.affected if one.startswith(">=1."))
 
     @property
-    def affected_2x(self) -> tuple[str, ...]:
+    def affected_2x(self) -> Tuple[str, ...]:
         return tuple(one for one in self.affected if not one.startswith(">=1."))
 
     @property
@@ -264,11 +263,11 @@ class Patch(NamedTuple):
         return not self.warns and self.probe is None
 
     @property
-    def locations(self) -> tuple[str, ...]:
+    def locations(self) -> Tuple[str, ...]:
         """Every location whose source decides whether the patch may be applied."""
         return tuple(dict.fromkeys([*(t.location for t in self.targets), *self.witnesses]))
 
     @property
-    def numbers(self) -> tuple[int, ...]:
+    def numbers(self) -> Tuple[int, ...]:
         """Issue and pull request numbers that select this patch in the toggle."""
         return (*self.upstream.issues, *self.upstream.pull_requests)
