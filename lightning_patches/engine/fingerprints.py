@@ -33,7 +33,7 @@ class Source(NamedTuple):
 
     Args:
         releases: releases that ship exactly this code; empty when no release does.
-        exists: the location is there at all.
+        exists: the file is there, and if no release ships it, the location too.
         diffs: names of our own diffs that the file carries.
     """
 
@@ -54,15 +54,14 @@ def source_of(part: Part, location: str) -> Source:
     """
     module, _, attribute = location.partition(":")
     path = part.file_of(module)
-    absent_in = _with_function(location, ABSENT)
     try:
         state = os.stat(path)
     except FileNotFoundError:
-        return Source(absent_in, False, frozenset())
+        return Source(_with_function(location, ABSENT), False, frozenset())
     known_digest = _digest_of(path, state.st_mtime_ns, state.st_size)
     releases = _with_file(part.namespace, module, known_digest)
     if releases:
-        return Source(releases, not (releases & absent_in), frozenset())
+        return Source(releases, True, frozenset())
     with open(path, "rb") as file:
         text = file.read().decode("utf-8", errors="replace")
     diffs = frozenset(re.findall(re.escape(MARKER) + r"([a-z0-9-]+)", text))
