@@ -45,7 +45,6 @@ _OF_CALLBACKS = frozenset(
     )
 )
 _LIGHTNINGS = ("lightning", "pytorch_lightning", "lightning_fabric", "torch", "builtins")
-_HOLE = re.compile(r"%s|{\w*}")
 _NOTHING = frozenset(("RESUME", "NOP", "LOAD_CONST", "LOAD_FAST", "LOAD_FAST_BORROW", "RETURN_CONST", "RETURN_VALUE"))
 """What a method is made of that does nothing, or returns what it gets."""
 
@@ -141,7 +140,7 @@ def _names_used(kinds: Iterable[type], wanted: set[str]) -> set[str]:
 
 def _is_made_of(name: str, text: str) -> bool:
     """Whether a name may be made of a text: ``f"on_{what}_end"``, ``"on_%s_end"``, or the text itself."""
-    pieces = _HOLE.split(text)
+    pieces = re.split(r"%s|{\w*}", text)
     if "_" not in text or sum(map(len, pieces)) <= len("on_"):
         return False
     if len(pieces) > 1:
