@@ -8,7 +8,6 @@ from typing import Any, Callable, Iterator
 
 from lightning_patches.engine.looks import stock_of
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
-from lightning_patches.patches.fabric import _ddp_gradients
 
 _MODULE = "fabric.wrappers:_FabricModule"
 
@@ -25,6 +24,8 @@ _ALL_PARTS = frozenset(("values", "items"))
 def _init(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807
         original(self, *args, **kwargs)
+        from lightning_patches.patches.fabric import _ddp_gradients  # large: imported when it is used
+
         parts = self.__dict__["_modules"]  # a program may have its own __getattr__
         sync = _ddp_gradients.watch(parts["_forward_module"])
         if sync is not None:
@@ -39,6 +40,8 @@ def _is_container(module: Any) -> bool:
     """A ModuleDict, a ModuleList or the like. What has a forward is called as a whole, and gets no items: a wrapper of
     it would pass for something to iterate over."""
     import torch
+
+    from lightning_patches.patches.fabric import _ddp_gradients
 
     kind = type(_ddp_gradients.uncompiled(module))
     return hasattr(kind, "__getitem__") and getattr(kind, "forward", None) is torch.nn.Module.forward
