@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -33,13 +34,31 @@ def run(command: list[str], **more: Any) -> int:
     try:
         return process.wait()
     except BaseException:
+        groups = groups_below(process.pid)
         for number, patience in ((signal.SIGINT, 10), (signal.SIGTERM, 3), (signal.SIGKILL, 3)):
             try:
                 os.killpg(process.pid, number)
                 process.wait(patience)
             except (ProcessLookupError, subprocess.TimeoutExpired):
                 continue
+        for group in groups:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(group, signal.SIGKILL)
         raise
+
+
+def groups_below(ancestor: int) -> set[int]:
+    """The process groups of all that a process has started: tests start programs in groups of their own."""
+    shown = subprocess.run(
+        ["ps", "-A", "-o", "ppid=", "-o", "pid=", "-o", "pgid="], stdout=subprocess.PIPE, text=True
+    ).stdout
+    rows = [tuple(map(int, line.split())) for line in shown.splitlines()]
+    found, parents = set(), {ancestor}
+    while parents:
+        children = [row[1:] for row in rows if row[0] in parents]
+        parents = {process for process, _ in children}
+        found |= {group for _, group in children}
+    return found
 
 
 def enter() -> None:

@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -9,6 +10,7 @@ import time
 import pytest
 
 from lightning_patches import patches as catalogue
+from tests.support import groups
 from tests.support.arms import ROOT
 from tests.support.scripts import load
 
@@ -35,6 +37,25 @@ def test_every_difference_from_the_official_code_is_explained():
 def test_compare_code_shows_the_lines():
     done = script("compare_code", "logged-metrics-device")
     assert "+    self[key].to(value.device)" in done.stdout, done.stdout + done.stderr
+
+
+def test_nothing_that_a_command_has_started_outlives_ctrl_c():
+    command = (
+        "import subprocess, time\n"
+        "print(subprocess.Popen(['sleep', '300'], start_new_session=True).pid, flush=True)\n"
+        "time.sleep(300)"
+    )
+    program = "import sys, _environment; _environment.run([sys.executable, '-c', sys.argv[1]])"
+    process = subprocess.Popen(
+        [sys.executable, "-c", program, command], cwd=ROOT / "scripts", stdout=subprocess.PIPE, text=True
+    )
+    group = int(process.stdout.readline())
+    try:
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == -signal.SIGINT
+        assert not groups.lives(group)
+    finally:
+        groups.end(group)
 
 
 @pytest.mark.slow

@@ -13,9 +13,9 @@ def _on_train_batch_end(original: Callable[..., None], namespace: str) -> Callab
     def on_train_batch_end(self: Any, trainer: Any, pl_module: Any, *args: Any, **kwargs: Any) -> None:
         original(self, trainer, pl_module, *args, **kwargs)
         interval, since = self._train_time_interval, self._last_time_checked
-        if interval is None or since is None or pl_module.automatic_optimization:
+        if interval is None or since is None or time.monotonic() - since < interval.total_seconds():
             return
-        if time.monotonic() - since >= interval.total_seconds():
+        if not pl_module.automatic_optimization:
             notices.warn_once(
                 "time-interval-ignored",
                 "No checkpoint is saved at train_time_interval: with manual optimization, this release of Lightning "
