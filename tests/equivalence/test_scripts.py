@@ -45,7 +45,11 @@ def test_nothing_that_a_command_has_started_outlives_ctrl_c():
         "print(subprocess.Popen(['sleep', '300'], start_new_session=True).pid, flush=True)\n"
         "time.sleep(300)"
     )
-    program = "import sys, _environment; _environment.run([sys.executable, '-c', sys.argv[1]])"
+    program = (
+        "import signal, sys, _environment\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a job in the background ignores it
+        "_environment.run([sys.executable, '-c', sys.argv[1]])"
+    )
     process = subprocess.Popen(
         [sys.executable, "-c", program, command], cwd=ROOT / "scripts", stdout=subprocess.PIPE, text=True
     )
