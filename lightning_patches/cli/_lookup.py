@@ -131,9 +131,17 @@ def reports() -> tuple[OpenReport, ...]:
     return tuple(one for one in found if one.numbers)
 
 
+def numbers() -> set[int]:
+    """All issues and pull requests of which something is known."""
+    found = {n for one in _all() for n in (*one.upstream.issues, *one.upstream.pull_requests)}
+    found |= {n for fix in _coverage.fixes() for n in fix.numbers} | {n for n, _ in duplicates()}
+    return found | {n for one in reports() for n in one.numbers}
+
+
 def known() -> list[str]:
     """All names and numbers, for a hint at a close one."""
-    every: list[Union[Patch, Unpatched]] = [*catalogue.all_patches(), *UNPATCHED, *NO_BUGS]
-    numbers = {n for one in every for n in (*one.upstream.issues, *one.upstream.pull_requests)}
-    numbers |= {n for fix in _coverage.fixes() for n in fix.numbers} | {n for n, _ in duplicates()}
-    return [*(one.name for one in every), *map(str, sorted(numbers | {n for one in reports() for n in one.numbers}))]
+    return [*(one.name for one in _all()), *map(str, sorted(numbers()))]
+
+
+def _all() -> list[Union[Patch, Unpatched]]:
+    return [*catalogue.all_patches(), *UNPATCHED, *NO_BUGS]
