@@ -5,7 +5,6 @@
 
 import os
 import shutil
-import subprocess
 import sys
 
 import pytest
@@ -96,12 +95,3 @@ def test_the_scenarios_show_their_bug_on_the_card(on_the_machine):
     options = ("-p", "no:cacheprovider", "-m", "gpu", "tests/gpu/test_scenarios.py")
     said = on_the_machine("-m", "pytest", *options)
     assert f"{len(boundaries.on_one_card())} passed" in said, said
-
-
-@pytest.mark.parametrize(("option", "status"), [((), 2), (("--if-possible",), 0)])
-def test_where_no_debian_can_be_made_the_reason_is_said(option, status, tmp_path):
-    cache = {"PATH": str(tmp_path), "LIGHTNING_PATCHES_TEST_CACHE": str(tmp_path)}
-    command = [sys.executable, str(arms.ROOT / "scripts" / "rehearse"), *option]
-    done = subprocess.run(command, env={**os.environ, **cache}, capture_output=True, text=True, timeout=120)
-    assert done.returncode == status, done
-    assert "not rehearsed on trixie: there is no debootstrap" in done.stdout, done
