@@ -1,8 +1,9 @@
-"""``lightning_patches/engine/fingerprints.json``, from the wheels of all locked releases."""
+"""``lightning_patches/engine/_fingerprints.py``, from the wheels of all locked releases."""
 
 from __future__ import annotations
 
-import json
+import re
+import runpy
 import sys
 import zipfile
 from pathlib import Path
@@ -12,7 +13,15 @@ import _releases
 from lightning_patches import patches as catalogue
 from lightning_patches.engine import distributions, fingerprints
 
-DATA = Path(fingerprints.__file__).with_name(fingerprints.DATA_FILE)
+DATA = Path(fingerprints.__file__).with_name("_fingerprints.py")
+HEAD = '''"""What every release has of the files and functions that patches touch. Written by ``scripts/renew``."""
+
+# fmt: off
+# ruff: noqa: E501
+from typing import Any, Dict
+
+DATA: Dict[str, Any] = {
+'''
 
 
 def build(afresh: bool) -> dict:
@@ -28,18 +37,18 @@ def build(afresh: bool) -> dict:
     modules = sorted({location.partition(":")[0] for location in locations})
     releases, releases_1x = _releases.versions("lightning"), _releases.older_versions()
     assert releases == _releases.versions("pytorch-lightning"), "the two distributions differ in their releases"
-    known = json.loads(DATA.read_text("utf-8")) if DATA.exists() and not afresh else {}
+    known = runpy.run_path(str(DATA))["DATA"] if DATA.exists() and not afresh else {}
     if (known.get("releases"), known.get("releases_1x")) != (releases, releases_1x):
         known = {"files": {}, "functions": {}}
 
     def is_known(location: str) -> bool:
-        table = known["functions"].get(location)
-        return bool(table) and _has_1x(table, len(releases)) is (location in older)
+        row = known["functions"].get(location)
+        return bool(row) and _has_1x(row, len(releases)) is (location in older)
 
     unknown = {location.partition(":")[0] for location in locations if not is_known(location)}
     with_1x = {location.partition(":")[0] for location in older}
-    for module, table in known["files"].get("pytorch_lightning", {}).items():
-        if _has_1x(table, len(releases)) is not (module in with_1x):
+    for module, row in known["files"].get("pytorch_lightning", {}).items():
+        if _has_1x(row, len(releases)) is not (module in with_1x):
             unknown.add(module)
     read = _read([module for module in modules if module in unknown], locations, older)
     files = {
@@ -95,13 +104,13 @@ def _read(modules: list[str], locations: list[str], older: set[str]) -> tuple[di
             count = len(releases) + len(releases_1x)
             end = "\n" if index + 1 == count else ""
             print(f"\r{index + 1}/{count} {version}   ", end=end, file=sys.stderr, flush=True)
-    spans = {n: {m: _spans(table) for m, table in of.items()} for n, of in files.items()}
-    return spans, {location: _spans(table) for location, table in functions.items()}
+    rows = {n: {m: _row(table) for m, table in of.items()} for n, of in files.items()}
+    return rows, {location: _row(table) for location, table in functions.items()}
 
 
-def _spans(table: dict) -> dict:
-    """Sets of release indices as texts: see :func:`fingerprints.numbers`."""
-    spans = {}
+def _row(table: dict) -> str:
+    """Sets of release indices as a text: see :func:`fingerprints.numbers`."""
+    row = []
     for digest, indices in sorted(table.items(), key=lambda item: min(item[1])):
         runs: list = []
         for index in sorted(indices):
@@ -109,26 +118,28 @@ def _spans(table: dict) -> dict:
                 runs[-1][1] = index
             else:
                 runs.append([index, index])
-        spans[digest] = " ".join(f"{first}-{last}" for first, last in runs)
-    return spans
+        row.append(" ".join([digest, *(f"{first}-{last}" for first, last in runs)]))
+    return ", ".join(row)
 
 
-def _has_1x(table: dict, first: int) -> bool:
-    return any(max(fingerprints.numbers(spans)) >= first for spans in table.values())
+def _has_1x(row: str, first: int) -> bool:
+    return any(int(last) >= first for last in re.findall(r"-(\d+)", row))
 
 
 def text(afresh: bool = False) -> str:
-    """JSON with one module or location to a line, so that a diff shows which ones changed."""
+    """Python with one module or location to a line, so that a diff shows which ones changed."""
     data = build(afresh)
-    files = ",\n".join(f" {json.dumps(namespace)}: {_rows(table)}" for namespace, table in data["files"].items())
+    files = "".join(f"        {namespace!r}: {_rows(table, 12)},\n" for namespace, table in data["files"].items())
     return (
-        f'{{"releases": {json.dumps(data["releases"])},\n'
-        f'"releases_1x": {json.dumps(data["releases_1x"])},\n'
-        f'"files": {{\n{files}}},\n'
-        f'"functions": {_rows(data["functions"])}}}\n'
+        f"{HEAD}"
+        f"    'releases': {data['releases']!r},\n"
+        f"    'releases_1x': {data['releases_1x']!r},\n"
+        f"    'files': {{\n{files}    }},\n"
+        f"    'functions': {_rows(data['functions'], 8)},\n"
+        "}\n"
     )
 
 
-def _rows(table: dict) -> str:
-    rows = (f"  {json.dumps(name)}: {json.dumps(value, separators=(',', ':'))}" for name, value in table.items())
-    return "{\n" + ",\n".join(rows) + "}"
+def _rows(table: dict, indent: int) -> str:
+    rows = "".join(f"{' ' * indent}{name!r}: {row!r},\n" for name, row in table.items())
+    return f"{{\n{rows}{' ' * (indent - 4)}}}"

@@ -1,6 +1,6 @@
 """Known source of each target in each release: tells affected code from fixed code from code nobody has seen.
 
-The data (``fingerprints.json``) is written by ``scripts/renew`` from the wheels of all releases of 2.x and, for the
+The data (``_fingerprints.py``) is written by ``scripts/renew`` from the wheels of all releases of 2.x and, for the
 patches that concern them, of 1.5 to 1.9.
 A file's sha256 is looked up first, because hashing a file is ten times cheaper than parsing it; only in a file that
 no release shipped is the function itself compared.
@@ -10,17 +10,13 @@ from __future__ import annotations
 
 import ast
 import hashlib
-import json
 import os
-import pkgutil
 import re
 from functools import lru_cache
 from typing import Any, NamedTuple, Optional, Union
 
 from lightning_patches.engine.distributions import Part
 
-DATA_FILE = "fingerprints.json"
-"""Beside this file, which may be in an archive."""
 ABSENT = "absent"
 MARKER = "lightning-patches: "
 """Our diffs leave this comment with the patch's name beside the lines that they change."""
@@ -131,37 +127,36 @@ def _definition(body: list[ast.stmt], name: str) -> Optional[Union[_FunctionNode
     return found
 
 
-@lru_cache(maxsize=None)
 def _data() -> dict[str, Any]:
-    data: dict[str, Any] = json.loads(pkgutil.get_data(__package__, DATA_FILE) or b"")
-    return data
+    from lightning_patches.engine._fingerprints import DATA
+
+    return DATA
 
 
 @lru_cache(maxsize=None)
 def _with_file(namespace: str, module: str, digest: str) -> frozenset[str]:
     """The releases that ship this file."""
-    return _releases(_data()["files"].get(namespace, {}).get(module, {}).get(digest, ""))
+    return _releases(_data()["files"].get(namespace, {}).get(module, ""), digest)
 
 
 @lru_cache(maxsize=None)
 def _with_function(location: str, digest: str) -> frozenset[str]:
     """The releases that have this code at a location."""
-    return _releases(_data()["functions"].get(location, {}).get(digest, ""))
+    return _releases(_data()["functions"].get(location, ""), digest)
 
 
-def _releases(spans: str) -> frozenset[str]:
-    if not spans:
+def _releases(row: str, digest: str) -> frozenset[str]:
+    found = numbers(row, digest)
+    if not found:
         return frozenset()
     data = _data()
     releases = [*data["releases"], *data.get("releases_1x", [])]
-    return frozenset(releases[number] for number in numbers(spans))
+    return frozenset(releases[number] for number in found)
 
 
-def numbers(spans: str) -> list[int]:
-    """The numbers of releases that a text such as ``"0-11 17-17"`` stands for. It is a text because each list would be
-    one thing more for Python's garbage collector to go through, in every process."""
-    found: list[int] = []
-    for span in spans.split():
-        first, _, last = span.partition("-")
-        found.extend(range(int(first), int(last) + 1))
-    return found
+def numbers(row: str, digest: str) -> list[int]:
+    """The numbers of the releases that have a digest, by a row such as ``26dfb9466f5fb7e4 0-11 17-17, absent 12-16``.
+    A text is read many times as fast as a dict, in every process."""
+    spans = row.partition(f"{digest} ")[2].partition(",")[0]
+    ends = (map(int, span.split("-")) for span in spans.split())
+    return [number for first, last in ends for number in range(first, last + 1)]

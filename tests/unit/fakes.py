@@ -137,23 +137,20 @@ def write_lightning(
 
 
 def fingerprints_of(releases: dict[str, str], locations: Iterable[str]) -> dict[str, Any]:
-    """The data of ``fingerprints.json`` for releases whose ``subject.py`` is as given, in every part."""
-    versions = list(releases)
-    files: dict[str, Any] = {}
-    functions: dict[str, Any] = {}
-    for index, source in enumerate(releases.values()):
-        for namespace in distributions.PARTS:
-            for part in ("pytorch", "fabric"):
-                table = files.setdefault(namespace, {}).setdefault(f"{part}.subject", {})
-                _add(table, fingerprints.file_digest(source.encode()), index)
-        for location in locations:
-            digest = fingerprints.function_digest(source, location.partition(":")[2])
-            _add(functions.setdefault(location, {}), digest or fingerprints.ABSENT, index)
-    return {"releases": versions, "files": files, "functions": functions}
+    """The data of ``_fingerprints.py`` for releases whose ``subject.py`` is as given, in every part."""
+    sources = list(releases.values())
+    file = _row([fingerprints.file_digest(source.encode()) for source in sources])
+    functions = {}
+    for location in locations:
+        digests = (fingerprints.function_digest(source, location.partition(":")[2]) for source in sources)
+        functions[location] = _row([digest or fingerprints.ABSENT for digest in digests])
+    files = {namespace: {"pytorch.subject": file, "fabric.subject": file} for namespace in distributions.PARTS}
+    return {"releases": list(releases), "files": files, "functions": functions}
 
 
-def _add(table: dict[str, str], digest: str, index: int) -> None:
-    table[digest] = f"{table.get(digest, '')} {index}-{index}"
+def _row(digests: list[str]) -> str:
+    spans = {digest: [f"{i}-{i}" for i, each in enumerate(digests) if each == digest] for digest in digests}
+    return ", ".join(" ".join([digest, *numbers]) for digest, numbers in spans.items())
 
 
 class World:
