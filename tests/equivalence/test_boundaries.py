@@ -1,6 +1,5 @@
 """The standard tests of every patch, made from its ``PROOFS`` in ``tests/patches``."""
 
-import json
 from dataclasses import replace
 
 import pytest
@@ -10,7 +9,7 @@ from lightning_patches.engine import fingerprints
 from tests.equivalence import boundaries
 from tests.equivalence.boundaries import Boundary
 from tests.support import old_torch
-from tests.support.arms import ROOT, Arm, Result
+from tests.support.arms import Arm, Result
 
 
 def marked(one, name):
