@@ -8,7 +8,7 @@ import operator
 import re
 import sys
 from functools import lru_cache
-from typing import Any, Callable, Iterable, Literal, NamedTuple, Optional
+from typing import Any, Callable, Literal, Mapping, NamedTuple, Optional
 
 from packaging.version import InvalidVersion, Version
 
@@ -51,14 +51,15 @@ class Decision(NamedTuple):
 
 def decide(patch: Patch, namespace: Namespace) -> Decision:
     """Version first, then code: a patch goes ahead only where both are known to have the bug."""
-    locations = [location for location in patch.locations if namespace.part_of(location) is not None]
-    if not locations:
+    found = {location: namespace.part_of(location) for location in patch.locations}
+    parts = {location: part for location, part in found.items() if part is not None}
+    if not parts:
         return Decision("not-affected", f"{namespace.name} is installed without the package that this patch is for")
-    for part in {id(part): part for part in map(namespace.part_of, locations) if part is not None}.values():
+    for part in {id(part): part for part in parts.values()}.values():
         decision = _decide_part(patch, part)
         if decision is not None:
             return decision
-    decision = decide_source(patch, namespace, locations)
+    decision = decide_source(patch, parts)
     if decision.verdict != "pending":
         return decision
     lacking = what_lacks(patch)
@@ -122,10 +123,13 @@ def _public(version: str) -> Version:
 def _bounds(text: str) -> tuple[tuple[Callable[[Any, Any], bool], Version], ...]:
     """The comparisons that a specifier stands for. ``packaging`` takes three times as long; the rules for candidates
     and labels that it also has are settled by :func:`_public`."""
-    parsed = [re.fullmatch(r"(>=|<=|==|<)([\w.]+)", clause.strip()) for clause in text.split(",") if clause]
-    if None in parsed:
-        raise ValueError(f"a range of releases is made of >=, <=, == and <, not {text!r}")
-    return tuple((_COMPARISONS[match[1]], _parsed(match[2])) for match in parsed if match)
+    found = []
+    for clause in text.split(","):
+        sign = clause[:2].rstrip("0123456789")
+        if sign not in _COMPARISONS:
+            raise ValueError(f"a range of releases is made of >=, <=, == and <, not {text!r}")
+        found.append((_COMPARISONS[sign], _parsed(clause[len(sign) :])))
+    return tuple(found)
 
 
 @lru_cache(maxsize=None)
@@ -185,14 +189,13 @@ def is_unknown(version: str, ranges: tuple[str, ...]) -> bool:
         return False
 
 
-def decide_source(patch: Patch, namespace: Namespace, locations: Iterable[str]) -> Decision:
-    """What the source at these locations, as it is on disk now, says of a patch whose release is affected."""
+def decide_source(patch: Patch, parts: Mapping[str, Part]) -> Decision:
+    """What the source at these locations, each of a part, as it is on disk now, says of a patch whose release is
+    affected."""
     fixed: list[str] = []
-    for location in locations:
-        part = namespace.part_of(location)
-        assert part is not None
-        target = next((target for target in patch.targets if target.location == location), None)
-        if target is not None and not _has_target(target, part.version):
+    for location, part in parts.items():
+        targets = [target for target in patch.targets if target.location == location]
+        if targets and not any(_has_target(target, part.version) for target in targets):
             continue
         try:
             source = fingerprints.source_of(part, location)
@@ -206,7 +209,7 @@ def decide_source(patch: Patch, namespace: Namespace, locations: Iterable[str]) 
         if not any(in_ranges(release, patch.affected) for release in source.releases):
             fixed.append(location)
     if fixed:
-        version = ", ".join(sorted({f"{part.distribution} {part.version}" for part in namespace.parts.values()}))
+        version = ", ".join(sorted({f"{part.distribution} {part.version}" for part in parts.values()}))
         return Decision("fixed-upstream", f"the code of {', '.join(fixed)} in {version} has the fix already")
     return Decision("pending", "applies when Lightning is imported")
 

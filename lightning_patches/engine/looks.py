@@ -109,11 +109,11 @@ def skip_frames(function: Any) -> None:
         return  # what torch has put around ours shares its code with all that torch wraps
     with contextlib.suppress(Exception):  # a torch without compiler, or with other ways
         frames = torch._C._dynamo.eval_frame
-        if hasattr(frames, "skip_code"):  # older ones
-            frames.skip_code(function.__code__)
-        else:
+        if hasattr(frames, "set_code_exec_strategy"):
             action, strategy = frames._FrameAction, frames._FrameExecStrategy
             frames.set_code_exec_strategy(function.__code__, strategy(action.SKIP, action.DEFAULT))
+        else:
+            frames.skip_code(function.__code__)
 
 
 class _Signature(inspect.Signature):

@@ -349,7 +349,9 @@ class Patcher:
             wrong = slots.what_is_wrong_with(slot, target)
             if wrong is not None:
                 raise TargetError(wrong)
-            decision = gate.decide_source(patch, plan.namespace, [target.location])
+            part = plan.namespace.part_of(target.location)
+            assert part is not None
+            decision = gate.decide_source(patch, {target.location: part})
             if decision.verdict != "pending":
                 raise slots.ReplacedError(f"{decision.reason}; the file has changed {slots.SINCE}")
             if slot.original is not MISSING and not slot.is_ours:
@@ -422,9 +424,10 @@ class Patcher:
 
 def _load(plan: Plan, module: str) -> None:
     """Import the patches of a module, which is done before the lock is taken."""
-    for patch, target in plan.targets[module]:
+    targets = plan.targets[module]
+    for place, (patch, target) in enumerate(targets):
         with contextlib.suppress(Exception):  # is raised again, and told, when the patch is to be put in
-            patch.with_code(target)
+            targets[place] = patch.with_code(target)
 
 
 def _call_after_import(module_name: str, hook: Callable[[ModuleType], None]) -> None:

@@ -194,6 +194,12 @@ def test_the_code_of_a_target_outside_its_range_does_not_matter(world: World) ->
     assert decision(world, "2.3.3", EDITED, patch).verdict == "drifted"
 
 
+@pytest.mark.parametrize("version", ["2.2.5", "2.3.3"])
+def test_the_code_matters_to_whichever_of_two_targets_is_for_the_release(world: World, version: str) -> None:
+    patch = toy(Target(FUNCTION, times_ten, before="2.3.0"), Target(FUNCTION, times_ten, since="2.3.0"))
+    assert decision(world, version, EDITED, patch).verdict == "drifted"
+
+
 def test_affected_releases(world: World) -> None:
     world.know(toy())
     assert gate.affected_releases(toy()) == {"2.2.0", "2.2.5", "2.3.3"}

@@ -23,13 +23,13 @@ def frozen_in(model: Any) -> list[tuple[str, Any]]:
     return [(name, one) for name, one in named if one is not None and not one.requires_grad and name not in ignored]
 
 
-def trained_among(frozen: list[tuple[str, Any]], optimizers: list[Any]) -> list[str]:
-    """Those that have been unfrozen since, and that an optimizer steps."""
-    if not any(parameter.requires_grad for _, parameter in frozen):
-        return []
-    groups = (group["params"] for optimizer in optimizers for group in optimizer.param_groups)
+def trained_among(frozen: list[tuple[str, Any]], optimizers: Callable[[], list[Any]]) -> list[str]:
+    """Those that have been unfrozen since, and that one of the optimizers steps. These may be a property of the
+    program's own: they are asked for only where something has been unfrozen."""
+    unfrozen = [(name, parameter) for name, parameter in frozen if parameter.requires_grad]
+    groups = (group["params"] for optimizer in (optimizers() if unfrozen else ()) for group in optimizer.param_groups)
     stepped = {id(parameter) for group in groups for parameter in group}
-    return [name for name, parameter in frozen if parameter.requires_grad and id(parameter) in stepped]
+    return [name for name, parameter in unfrozen if id(parameter) in stepped]
 
 
 def _setup_model(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
@@ -48,7 +48,7 @@ def _on_train_batch_start(original: None, namespace: str) -> Callable[..., None]
         frozen = vars(self).get(_FROZEN, [])
         is_wrapped = isinstance(self.model, torch.nn.parallel.DistributedDataParallel)
         # The state of a communication hook belongs to the buckets of the old wrapper.
-        if is_wrapped and self._ddp_comm_state is None and trained_among(frozen, self.optimizers):
+        if is_wrapped and self._ddp_comm_state is None and trained_among(frozen, lambda: self.optimizers):
             module = self.model.module
             self.model = module  # the old wrapper ends before there is another
             self.model = self._setup_model(module)

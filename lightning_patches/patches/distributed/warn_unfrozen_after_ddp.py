@@ -30,7 +30,7 @@ def _setup_model(original: Callable[..., Any], namespace: str) -> Callable[..., 
 def _on_train_batch_start(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def on_train_batch_start(self: Any, batch: Any, batch_idx: int) -> None:
         original(self, batch, batch_idx)
-        names = trained_among(vars(self).get(_FROZEN, []), self.optimizers)
+        names = trained_among(vars(self).get(_FROZEN, []), lambda: self.optimizers)
         if names:
             setattr(self, _FROZEN, [])
             _say(names, "Set LIGHTNING_PATCHES=default,ddp-with-unfrozen, or leave", "fit begins")
@@ -52,7 +52,8 @@ def _setup_module(original: Callable[..., Any], namespace: str) -> Callable[...,
 def _optimizer_step(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
     def optimizer_step(self: Any, optimizer: Any, **kwargs: Any) -> Any:
         left = [(name, found()) for name, found in _frozen.get(self, ())]
-        names = trained_among([(name, parameter) for name, parameter in left if parameter is not None], [optimizer])
+        alive = [(name, parameter) for name, parameter in left if parameter is not None]
+        names = trained_among(alive, lambda: [optimizer])
         if names:
             del _frozen[self]
             _say(names, "Leave", "Fabric.setup is called")

@@ -1,7 +1,9 @@
 """Issue 20340: what is unfrozen after the start is not synchronized by DDP. The patch only says so."""
 
 import pytest
+import torch
 
+from lightning_patches.patches.distributed.ddp_with_unfrozen import trained_among
 from tests.support.arms import Arm, run
 
 
@@ -37,6 +39,14 @@ def test_is_silent_where_the_ranks_stay_alike(case):
     ranks, warnings = observed("2.6.6", case, shim=True)
     assert are_alike(ranks)
     assert warnings == [[], []]
+
+
+def test_a_strategy_is_asked_for_its_optimizers_only_where_something_has_been_unfrozen():
+    parameter, asked = torch.nn.Parameter(torch.zeros(1), requires_grad=False), []
+    assert trained_among([("weight", parameter)], lambda: asked.append(1) or []) == []
+    assert asked == []
+    parameter.requires_grad = True
+    assert trained_among([("weight", parameter)], lambda: [torch.optim.SGD([parameter])]) == ["weight"]
 
 
 def test_is_silent_in_a_job_of_one_rank():
