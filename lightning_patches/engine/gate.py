@@ -124,7 +124,7 @@ def _bounds(text: str) -> tuple[tuple[Callable[[Any, Any], bool], Version], ...]
     """The comparisons that a specifier stands for. ``packaging`` takes three times as long; the rules for candidates
     and labels that it also has are settled by :func:`_public`."""
     found = []
-    for clause in text.split(","):
+    for clause in filter(None, map(str.strip, text.split(","))):
         sign = clause[:2].rstrip("0123456789")
         if sign not in _COMPARISONS:
             raise ValueError(f"a range of releases is made of >=, <=, == and <, not {text!r}")
