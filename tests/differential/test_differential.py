@@ -82,7 +82,7 @@ def test_a_difference_is_by_design_only_where_it_begins_as_the_declaration_says(
     stock, other = (trial.Trace({"1.rank.0": ["a", line, "c"]}) for line in ("logged 1", "logged 2"))
     for begins, reason in (("logged ", "by design"), ("call ", "")):
         monkeypatch.setattr(by_design, "BEGINS", {"some-patch": begins})
-        assert trial.why("some-patch", stock, other) == reason
+        assert trial.why("some-patch", stock, other, other) == reason
 
 
 def test_an_error_of_stock_that_is_gone_is_no_harm_but_another_error_is() -> None:
@@ -95,11 +95,12 @@ def test_an_error_of_stock_that_is_gone_is_no_harm_but_another_error_is() -> Non
             ["end raises RuntimeError: on purpose"],
         )
     )
-    assert trial.why("some-patch", died, lives) == "no longer dies of an error"
+    assert trial.why("some-patch", died, lives, lives) == "no longer dies of an error"
     restored = trial.Trace({"1.rank.0": ["restored", "end raises TypeError: no"]})
     goes_on = trial.Trace({"1.rank.0": ["step", "restored", "end returns"]})
-    assert trial.why("some-patch", restored, goes_on) == "no longer dies of an error"
-    assert trial.why("some-patch", died, other) == trial.why("some-patch", meant, lives) == ""
+    assert trial.why("some-patch", restored, goes_on, goes_on) == "no longer dies of an error"
+    assert trial.why("some-patch", died, other, other) == trial.why("some-patch", meant, lives, lives) == ""
+    assert trial.why("some-patch", died, other, lives) == "no longer dies of an error"  # of two, and another mends one
 
 
 def test_what_is_declared_is_of_patches() -> None:

@@ -231,7 +231,7 @@ def judge(release: Release, program: Program) -> Outcome:
     for name in sorted(release.patches_called(program), key=lambda name: name not in by_design.DECLARED):
         alone = release.run(program, True, name)
         if alone != stock:
-            outcome.patches[name] = why(name, stock, alone)
+            outcome.patches[name] = why(name, stock, alone, patched)
         if alone == patched:  # it does all of it, and the others nothing
             outcome.patches, rest = {name: outcome.patches[name]}, stock
             break
@@ -271,11 +271,12 @@ def first_differences(before: Trace, after: Trace) -> list[tuple[str, str]]:
 ERROR = re.compile(r"(end raises |saw raised = |call [\w ]+\.on_exception\()(?!.*on purpose)")
 
 
-def why(patch: str, before: Trace, after: Trace) -> str:
-    """Why the patch may differ from stock; "" if nothing says so."""
+def why(patch: str, before: Trace, after: Trace, whole: Trace) -> str:
+    """Why the patch may differ from stock; "" if nothing says so. Alone it may come upon another error, which one of the
+    other patches mends: ``whole`` is what the program does with all of them."""
     pairs = first_differences(before, after)
-    died = [bool(ERROR.match(old)) for old, _ in pairs]
-    if any(died) and all((dies or not old) and not ERROR.match(new) for dies, (old, new) in zip(died, pairs)):
+    died = any(ERROR.match(old) for old, _ in pairs) and all(ERROR.match(old) or not old for old, _ in pairs)
+    if died and not any(ERROR.match(new) for _, new in first_differences(before, whole)):
         return "no longer dies of an error"
     begins = by_design.BEGINS.get(patch)
     if begins and any(map(any, pairs)) and all(re.match(begins, line) for pair in pairs for line in pair if line):
