@@ -272,8 +272,8 @@ ERROR = re.compile(r"(end raises |saw raised = |call [\w ]+\.on_exception\()(?!.
 
 
 def why(patch: str, before: Trace, after: Trace, whole: Trace) -> str:
-    """Why the patch may differ from stock; "" if nothing says so. Alone it may come upon another error, which one of the
-    other patches mends: ``whole`` is what the program does with all of them."""
+    """Why the patch may differ from stock; "" if nothing says so. It may come upon another error, which another patch
+    mends: ``whole`` is what the program does with all of them."""
     pairs = first_differences(before, after)
     died = any(ERROR.match(old) for old, _ in pairs) and all(ERROR.match(old) or not old for old, _ in pairs)
     if died and not any(ERROR.match(new) for _, new in first_differences(before, whole)):
