@@ -87,9 +87,6 @@ def observe(name: str, value: Any = "") -> None:
     note("saw", f"{name} = {shown(value)}")
 
 
-# ------------------------------------------------------------------------------------------------------------- values
-
-
 def digest(*tensors: Any) -> str:
     """The bits of tensors, with type and shape, in short."""
     found = hashlib.sha1()
@@ -133,9 +130,6 @@ def shown(value: Any) -> str:
             text = text.rstrip().rpartition("\n")[2]
         return f"{kind.__name__}: {text}"
     return kind.__name__
-
-
-# -------------------------------------------------------------------------------------------------------------- files
 
 
 def _leaves(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
@@ -197,9 +191,6 @@ class Options:
                 note("option", f"{name} {vars(self)[name]}")
 
 
-# -------------------------------------------------------------------------------------------------------------- hooks
-
-
 class Watch(pl.Callback):
     """Notes at some hooks what else can be seen there: weights, rates, gradients, metrics, which files there are."""
 
@@ -241,9 +232,6 @@ class Log(module("pytorch.loggers.logger").Logger):  # type: ignore[misc]
 
     def log_hyperparams(self, params: Any, *_: Any, **__: Any) -> None:
         note("logged", f"hyperparameters {shown(dict(params))}")
-
-
-# ------------------------------------------------------------------------------------------------------------ streams
 
 
 class _Messages(logging.Handler):

@@ -103,9 +103,7 @@ def drawn(version: str, seed: int, name: str = "") -> Program:
     extensible = [p for p in functions() if "own" in p.parameters and "seed" not in p.parameters]
     is_random = draw.random() < 0.55
     program = draw.choice(kinds if is_random else extensible)
-    if name:
-        program = named(name)
-    program = replace(program, seed=seed)
+    program = replace(named(name) if name else program, seed=seed)
     if is_random and draw.random() < 0.6:
         return program
     kind = draw.choice([kind for kind in KINDS if kind not in SELDOM or draw.random() < 0.15])
