@@ -1,9 +1,9 @@
 """Upstream's own tests that run on a CPU, on stock and with the patches: what the patches change.
 
 The tests are those of a tag; what they test is the release's wheel. Both variants run in the same environment, file by
-file. A test that differs is run once more alone in both: only one that passes on stock and fails with the patches
-both times is a regression. It is explained where the test encodes the bug: upstream changed that very test with the fix
-(``upstream/upstream_tests.explained``, and the repository's history must bear it out).
+file. Those that differ run once more in both, without the others: only one that passes on stock and fails with the
+patches both times is a regression. It is explained where the test encodes the bug: upstream changed that very test with
+the fix (``upstream/upstream_tests.explained``, and the repository's history must bear it out).
 
 What they need besides torch, in an environment of their own or in this one, is :data:`NEEDS`.
 """
@@ -139,10 +139,10 @@ def compare(
     if not stock:
         raise RefusedError(f"no test of {tag} ran; see {directory}/pytest.log")
     differing = sorted(test for test in {*stock, *shim} if stock.get(test) != shim.get(test))
-    again = [{test: run(patched, [test]).get(test) for test in differing} for patched in (False, True)]
+    again = [run(patched, differing) if differing else {} for patched in (False, True)]
     found = Compared(tag, Counter(outcome for test, outcome in stock.items() if test not in differing))
     for test in differing:
-        first, second = (stock.get(test), shim.get(test)), (again[0][test], again[1][test])
+        first, second = (stock.get(test), shim.get(test)), (again[0].get(test), again[1].get(test))
         if first != second:
             found.flaky.append(test)
         elif first[0] == "passed":
