@@ -195,6 +195,8 @@ def dress(replacement: Any, raw: Any, owner: Any, name: str, names: tuple[str, .
         extra = {k: v for k, v in vars(original).items() if k not in (NAMES, ORIGINAL, "__wrapped__")}
         vars(replacement).update(extra)
         setattr(replacement, ORIGINAL, original)
+        if isinstance(owner, type) and _passes_on_keywords(owner):
+            replacement.__wrapped__ = original
     elif isinstance(owner, type):
         replacement.__module__ = owner.__module__
         replacement.__qualname__ = f"{owner.__qualname__}.{name}"
@@ -207,6 +209,14 @@ def dress(replacement: Any, raw: Any, owner: Any, name: str, names: tuple[str, .
     replacement.__name__ = name
     setattr(replacement, NAMES, names)
     return replacement
+
+
+def _passes_on_keywords(owner: type) -> bool:
+    """Whether a class is made with keywords that it does not name. jsonargparse, and so LightningCLI, finds them in the
+    source of its methods, which it reads by way of ``__wrapped__``. Not those that Lightning's ``is_overridden`` asks
+    about: see :data:`ORIGINAL`."""
+    code = getattr(stock_of(owner.__init__), "__code__", None)  # type: ignore[misc]
+    return code is not None and bool(code.co_flags & inspect.CO_VARKEYWORDS) and owner.__name__ != "LightningModule"
 
 
 def _take_signature(replacement: Any, original: Any) -> None:

@@ -27,6 +27,8 @@ def _init(original: Callable[..., None], namespace: str) -> Callable[..., None]:
         from lightning_patches.patches.fabric import _ddp_gradients  # large: imported when it is used
 
         parts = self.__dict__["_modules"]  # a program may have its own __getattr__
+        if not parts.keys() >= _WHOLE:
+            return  # a strategy of the program's own makes something that is no module
         sync = _ddp_gradients.watch(parts["_forward_module"])
         if sync is not None:
             self.__dict__[_SYNC] = sync

@@ -10,10 +10,12 @@ _AMP = "pytorch.plugins.precision.amp"
 
 
 def are_scaled(scaler: Any, optimizer: Any) -> bool:
-    """Whether the gradients are, and have not been unscaled: by Lightning in automatic optimization, or by hand."""
-    if scaler is None or not scaler.is_enabled():
+    """Whether the gradients are, and have not been unscaled: by Lightning in automatic optimization, or by hand. The
+    scaler may be one of the program's own: it is not called, and need not be like torch's."""
+    state = getattr(scaler, "__dict__", {})
+    states = state.get("_per_optimizer_states")
+    if not state.get("_enabled") or not isinstance(states, dict):
         return False
-    states = scaler._per_optimizer_states
     both = (optimizer, getattr(optimizer, "optimizer", optimizer))  # what self.optimizers() gives wraps the other
     return not any(id(one) in states and states[id(one)]["stage"].name == "UNSCALED" for one in both)
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from functools import cache
+from types import SimpleNamespace
 from typing import Any, Callable
 
 import pytest
+import torch
 
+from lightning_patches.patches.fabric import fabric_submodule_sync
 from tests.equivalence.proof import Observations, Proof
 from tests.support.arms import Arm, Result, run
 
@@ -219,3 +222,15 @@ PROOFS = (
     ),
 )
 SYNCED = (r"\.\d+: (gradients|weights|saw (norm|score|without gradient)) ",)
+
+
+def test_what_a_strategy_makes_that_is_no_module_is_left_alone() -> None:
+    class Original(torch.nn.Module):
+        def __init__(self, forward_module: Any) -> None:
+            super().__init__()
+            self._forward_module = self._original_module = forward_module
+
+    made = SimpleNamespace()
+    fabric_module = Original.__new__(Original)
+    fabric_submodule_sync._init(Original.__init__, "lightning")(fabric_module, made)
+    assert fabric_module._forward_module is made

@@ -1,7 +1,10 @@
 """Issue 18089: self.clip_gradients clips scaled gradients in 16-mixed precision. The patch only says so."""
 
+from unittest.mock import Mock
+
 import pytest
 
+from lightning_patches.patches.precision.clipping_of_scaled_gradients import are_scaled
 from tests.support.arms import Arm, run
 
 
@@ -28,3 +31,9 @@ def test_is_silent_where_gradients_are_unscaled(case):
 
 def test_is_silent_with_the_patch_that_mends_it():
     assert seen("2.6.6", "two", toggle="default,clipping-of-scaled-gradients")[1] == []
+
+
+def test_a_scaler_of_the_programs_own_is_not_called():
+    scaler = Mock()
+    assert not are_scaled(scaler, Mock())
+    assert scaler.mock_calls == []
