@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Optional
 
+import _environment
 import _releases
 from packaging.version import Version
 
@@ -183,7 +184,7 @@ def _outcomes(
         command += ["-o", "junit_family=xunit1", *(option for text in FILTERS for option in ("-W", text)), *options]
         command += ["-p", "lightning_patches"] if patched else []
         with open(directory / "pytest.log", "ab") as log:
-            subprocess.run([*command, *chosen], cwd=directory / suite, env=variables, stdout=log, stderr=log)
+            _environment.run([*command, *chosen], cwd=directory / suite, env=variables, stdout=log, stderr=log)
         if report.exists():
             found.update(_read(report))
     return found
