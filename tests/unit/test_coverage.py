@@ -60,6 +60,8 @@ def test_another_release_for_what_is_no_pull_request_is_found(
 ) -> None:
     patch = catalogue.find("worker-seed-sequence")[0]
     wrong = patch._replace(upstream=patch.upstream._replace(others=((1, "2.5.0"),)))
+    fixes = _coverage.fixes()
+    monkeypatch.setattr(_coverage, "fixes", lambda: fixes)  # those of the whole catalogue
     monkeypatch.setattr(catalogue, "all_patches", lambda: (wrong,))
     assert script.problems() == ["#1 is no pull request of worker-seed-sequence"]
 
