@@ -62,8 +62,6 @@ def test_nothing_that_a_command_has_started_outlives_ctrl_c():
         groups.end(group)
 
 
-@pytest.mark.slow
-@pytest.mark.distributed
 @pytest.mark.parametrize(("option", "status"), [((), 2), (("--if-possible",), 0)])
 def test_where_no_debian_can_be_made_to_rehearse_on_the_reason_is_said(option, status, tmp_path):
     done = script("rehearse", *option, PATH=str(tmp_path), LIGHTNING_PATCHES_TEST_CACHE=str(tmp_path))
@@ -71,6 +69,8 @@ def test_where_no_debian_can_be_made_to_rehearse_on_the_reason_is_said(option, s
     assert "not rehearsed on trixie: there is no debootstrap" in done.stdout, done
 
 
+@pytest.mark.slow
+@pytest.mark.distributed
 def test_the_demo_shows_five_bugs_and_that_they_are_gone():
     done = script("demo", "--here")
     assert done.returncode == 0, done.stdout + done.stderr
