@@ -140,7 +140,7 @@ def compare(
     if not stock:
         raise RefusedError(f"no test of {tag} ran; see {directory}/pytest.log")
     differing = sorted(test for test in {*stock, *shim} if stock.get(test) != shim.get(test))
-    again = [run(patched, differing) if differing else {} for patched in (False, True)]
+    again = [run(patched, differing) for patched in (False, True)]
     found = Compared(tag, Counter(outcome for test, outcome in stock.items() if test not in differing))
     for test in differing:
         first, second = (stock.get(test), shim.get(test)), (again[0].get(test), again[1].get(test))

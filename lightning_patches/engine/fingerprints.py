@@ -146,12 +146,9 @@ def _with_function(location: str, digest: str) -> frozenset[str]:
 
 
 def _releases(row: str, digest: str) -> frozenset[str]:
-    found = numbers(row, digest)
-    if not found:
-        return frozenset()
     data = _data()
     releases = [*data["releases"], *data.get("releases_1x", [])]
-    return frozenset(releases[number] for number in found)
+    return frozenset(releases[number] for number in numbers(row, digest))
 
 
 def numbers(row: str, digest: str) -> list[int]:

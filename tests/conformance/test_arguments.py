@@ -11,7 +11,7 @@ import pytest
 from tests.support import arms
 
 PROGRAM = """
-import importlib, inspect, json, os, pkgutil, sys, warnings
+import importlib, inspect, json, pkgutil, sys, warnings
 warnings.simplefilter("ignore")
 if sys.argv[1] == "True":
     import lightning_patches

@@ -24,11 +24,11 @@ _ALL_PARTS = frozenset(("values", "items"))
 def _init(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807
         original(self, *args, **kwargs)
-        from lightning_patches.patches.fabric import _ddp_gradients  # large: imported when it is used
-
         parts = self.__dict__["_modules"]  # a program may have its own __getattr__
         if not parts.keys() >= _WHOLE:
             return  # a strategy of the program's own makes something that is no module
+        from lightning_patches.patches.fabric import _ddp_gradients  # large: imported when it is used
+
         sync = _ddp_gradients.watch(parts["_forward_module"])
         if sync is not None:
             self.__dict__[_SYNC] = sync
