@@ -237,6 +237,26 @@ def test_a_part_that_ends_in_an_error_costs_no_other_its_result(monkeypatch, che
         assert line in page.splitlines(), page
 
 
+def test_a_library_is_tested_with_the_patches_in_one_arm_only(monkeypatch, tmp_path):
+    """Also if the process that starts it has read our records only, and so has no patches."""
+    dependents = load("dependents")
+    source = tmp_path / "source"
+    source.mkdir()
+    (source / "test_it.py").write_text(
+        "import sys, lightning.pytorch\n\n\ndef test_it():\n"
+        "    ours = sys.modules.get('lightning_patches')\n"
+        "    assert ours and any(entry.verdict == 'applied' for entry in ours.report())\n"
+    )
+    monkeypatch.setattr(dependents, "prepare", lambda library: (source, sys.executable))
+    release = dependents._releases.unpacked("lightning", "2.2.5")
+    monkeypatch.setattr(dependents._releases, "cache_dir", lambda: tmp_path)
+    monkeypatch.setattr(dependents._releases, "unpacked", lambda distribution, version: release)
+    monkeypatch.setenv("_LIGHTNING_PATCHES_IMPORT_ONLY", "1")
+    (tmp_path / "dependents").mkdir()
+    stock, shim = dependents.run(dependents.Library("a", "1", "lightning", ("test_it.py",), ()), "2.2.5", 120)
+    assert (*stock.values(), *shim.values()) == ("failed", "passed")
+
+
 def test_what_has_no_time_left_is_said_and_not_run(checkout):
     part = proven(checkout, "compiled", minutes=90, until=time.time() - 1)
     assert part.summary == "not run: 90 minutes were over (--minutes)"
