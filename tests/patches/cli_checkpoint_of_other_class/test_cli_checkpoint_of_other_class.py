@@ -8,8 +8,9 @@ from tests.support.arms import Arm, run
 NAME = "cli-checkpoint-of-other-class"
 
 
-def observed(version, case, shim):
-    result = run("cli_checkpoint_of_other_class", Arm("lightning", version, shim), case, toggle=NAME if shim else None)
+def observed(version, case, shim, toggle=NAME):
+    arm = Arm("lightning", version, shim)
+    result = run("cli_checkpoint_of_other_class", arm, case, toggle=toggle if shim else None)
     assert result.ok, result
     seen = result.observations[0]
     return seen, seen.pop("warnings")
@@ -30,6 +31,13 @@ def test_other_checkpoints_are_as_before(version, case):
     shim, warnings = observed(version, case, shim=True)
     assert shim == stock
     assert len(warnings) == (case == "wrong")
+
+
+@pytest.mark.parametrize("version", ["2.5.5", "2.6.6"])
+def test_by_default_it_is_refused_as_upstream_tests_ask(version):
+    stock, _ = observed(version, "other", shim=False)
+    assert stock["failed"] is True
+    assert observed(version, "other", shim=True, toggle="1") == (stock, [])
 
 
 def test_in_subclass_mode_a_warning_names_the_class_that_the_checkpoint_replaces():
