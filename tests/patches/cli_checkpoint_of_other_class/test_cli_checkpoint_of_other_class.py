@@ -8,9 +8,9 @@ from tests.support.arms import Arm, run
 NAME = "cli-checkpoint-of-other-class"
 
 
-def observed(version, case, shim, toggle=NAME):
-    arm = Arm("lightning", version, shim)
-    result = run("cli_checkpoint_of_other_class", arm, case, toggle=toggle if shim else None)
+def observed(version, case, toggle):
+    arm = Arm("lightning", version, shim=toggle is not None)
+    result = run("cli_checkpoint_of_other_class", arm, case, toggle=toggle)
     assert result.ok, result
     seen = result.observations[0]
     return seen, seen.pop("warnings")
@@ -18,7 +18,7 @@ def observed(version, case, shim, toggle=NAME):
 
 @pytest.mark.parametrize("version", ["2.5.5", "2.6.6"])
 def test_a_warning_names_what_is_left_out(version):
-    seen, (warning,) = observed(version, "other", shim=True)
+    seen, (warning,) = observed(version, "other", NAME)
     assert seen == {"failed": None, "made": "Other", "width": 5}
     assert warning.endswith("are left out: lr.")
 
@@ -26,28 +26,28 @@ def test_a_warning_names_what_is_left_out(version):
 @pytest.mark.parametrize("version", ["2.5.5", "2.6.6"])
 @pytest.mark.parametrize("case", ["same", "wrong"])
 def test_other_checkpoints_are_as_before(version, case):
-    stock, _ = observed(version, case, shim=False)
+    stock, _ = observed(version, case, None)
     assert stock["failed"] == (True if case == "wrong" else None)
-    shim, warnings = observed(version, case, shim=True)
+    shim, warnings = observed(version, case, NAME)
     assert shim == stock
     assert len(warnings) == (case == "wrong")
 
 
 @pytest.mark.parametrize("version", ["2.5.5", "2.6.6"])
 def test_by_default_it_is_refused_as_upstream_tests_ask(version):
-    stock, _ = observed(version, "other", shim=False)
+    stock, _ = observed(version, "other", None)
     assert stock["failed"] is True
-    assert observed(version, "other", shim=True, toggle="1") == (stock, [])
+    assert observed(version, "other", "1") == (stock, [])
 
 
 def test_in_subclass_mode_a_warning_names_the_class_that_the_checkpoint_replaces():
-    seen, (warning,) = observed("2.6.6", "subclass", shim=True)
+    seen, (warning,) = observed("2.6.6", "subclass", NAME)
     assert seen == {"failed": None, "made": "Trained", "width": 5}
     assert "to be the __main__.Also of the command line: LightningCLI makes a __main__.Trained, which" in warning
 
 
 def test_in_subclass_mode_nothing_is_said_of_the_class_of_the_checkpoint():
-    assert observed("2.6.6", "trained", shim=True) == ({"failed": None, "made": "Trained", "width": 5}, [])
+    assert observed("2.6.6", "trained", NAME) == ({"failed": None, "made": "Trained", "width": 5}, [])
 
 
 PROOFS = tuple(
