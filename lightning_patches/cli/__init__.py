@@ -105,9 +105,19 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     try:
         status = _run(arguments)
+        if status and _is_working_directory_gone():
+            _output.complain(f"{PROGRAM}: the working directory no longer exists. Change to another directory.")
     finally:
         finished = _finish()
     return status if finished else USAGE
+
+
+def _is_working_directory_gone() -> bool:
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        return True
+    return False
 
 
 def _finish() -> bool:
@@ -151,6 +161,8 @@ def _run(arguments: list[str]) -> int:
     except KeyboardInterrupt:
         return 130
     except Exception as error:
+        if isinstance(error, FileNotFoundError) and _is_working_directory_gone():
+            return USAGE  # `main` prints the cause
         if os.environ.get(TRACEBACK):
             for line in traceback.format_exc().splitlines():
                 _output.complain(line)

@@ -4,9 +4,10 @@
   lightning-patches run -m package.train ARGS...
   lightning-patches run -- torchrun --nproc-per-node 2 train.py ARGS...
 
-What ends in .py, and a directory or archive with a __main__, is run by this Python; anything else is a command that is
-looked for on PATH, or else a script without a suffix: if it is not executable, this Python runs it. The program takes
-the place of this process: exit status and signals are its own.
+This Python runs a file whose name ends in .py, a directory or archive with a __main__, and a script that is not
+executable. Everything else is a command. A name without a slash that does not end in .py is looked up on PATH first:
+write ./NAME for a directory, archive or script of that name in the working directory. The program replaces this
+process, so its exit status and signals are the program's.
 
 --patches SPEC sets LIGHTNING_PATCHES for it; otherwise LIGHTNING_PATCHES stays as it is, or becomes 1 if it is not set.
 The patches act in the Python environment that this command belongs to, and in no other that the program may start. A
@@ -158,13 +159,15 @@ def _command(program: list[str]) -> Optional[list[str]]:
         if not arguments:
             raise UsageError("run: -m needs the name of a module")
         return [_python(), *program]
-    if _has_main(first) or (first.endswith((".py", ".pyw")) and os.path.isfile(first)):
-        return [_python(), *program]
-    found = shutil.which(first) or shutil.which(first, path=sysconfig.get_path("scripts"))
-    if found:
-        return [found, *arguments]
-    if os.path.isfile(first):
-        return [_python(), *program]  # a script without a suffix, and not executable
+    is_source = first.endswith((".py", ".pyw")) and os.path.isfile(first)
+    is_name = not os.path.dirname(first)  # a stranger's directory must not decide what `run torchrun` starts
+    if not is_source and (is_name or not _has_main(first)):
+        found = shutil.which(first) or shutil.which(first, path=sysconfig.get_path("scripts"))
+        if found:
+            return [found, *arguments]
+    if is_source or _has_main(first) or os.path.isfile(first):
+        # Python reads a name that starts with "-" as an option.
+        return [_python(), os.path.join(os.curdir, first) if first.startswith("-") else first, *arguments]
     return None
 
 

@@ -66,6 +66,56 @@ def test_directories_and_archives_with_a_main_are_run_by_this_python(environment
         assert seen(launch(environment, str(program), "x"))["armed"]
 
 
+def make_app(place: Path, packed: bool) -> None:
+    if packed:
+        with zipfile.ZipFile(place, "w") as archive:
+            archive.write(PLAIN, "__main__.py")
+    else:
+        place.mkdir()
+        shutil.copy(PLAIN, place / "__main__.py")
+
+
+@pytest.mark.parametrize("separator", [(), ("--",)], ids=["", "separator"])
+@pytest.mark.parametrize("packed", [False, True], ids=["directory", "archive"])
+def test_bare_name_runs_the_command_on_path_when_the_working_directory_has_an_app_of_that_name(
+    environment: Environment, tmp_path: Path, packed: bool, separator: tuple[str, ...]
+) -> None:
+    make_app(tmp_path / "true", packed)
+    assert launch(environment, *separator, "true", cwd=tmp_path) == (0, "")
+    assert seen(launch(environment, *separator, "./true", cwd=tmp_path))["armed"]
+
+
+@pytest.mark.parametrize("packed", [False, True], ids=["directory", "archive"])
+def test_bare_name_runs_the_app_in_the_working_directory_when_path_has_no_such_command(
+    environment: Environment, tmp_path: Path, packed: bool
+) -> None:
+    make_app(tmp_path / "no-such-command", packed)
+    assert seen(launch(environment, "no-such-command", "x", cwd=tmp_path))["argv"] == ["x"]
+
+
+@pytest.mark.parametrize("name", ["-m.py", "--patches.py", "-c.py"])
+def test_script_runs_when_its_name_starts_with_a_hyphen(environment: Environment, tmp_path: Path, name: str) -> None:
+    shutil.copy(PLAIN, tmp_path / name)
+    assert seen(launch(environment, "--", name, "-x", cwd=tmp_path))["argv"] == ["-x"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status"),
+    [(("run", "train.py"), 127), (("doctor", "--no-torch"), 2), (("autostart", "export", "new"), 2)],
+    ids=["run", "doctor", "autostart"],
+)
+def test_command_names_the_cause_when_the_working_directory_was_deleted(
+    environment: Environment, tmp_path: Path, arguments: tuple[str, ...], status: int
+) -> None:
+    (tmp_path / "gone").mkdir()
+    line = 'rmdir "$PWD"; exec "$@"'
+    command = ["sh", "-c", line, "sh", environment.command("lightning-patches"), *arguments]
+    ended, output = environment.run(*command, cwd=tmp_path / "gone")
+    assert ended == status
+    assert "the working directory no longer exists. Change to another directory." in output
+    assert "bug of lightning-patches" not in output
+
+
 def test_command_of_this_environment_is_found_without_it_on_path(environment: Environment) -> None:
     found = seen(launch(environment, "lightning-patches", "run", PLAIN, PATH=os.defpath))
     assert found["armed"]
