@@ -18,7 +18,7 @@ yaml = pytest.importorskip("yaml")
 
 def test_the_newest_section_of_the_changelog_is_this_version() -> None:
     text = (Path(lightning_patches.__file__).parent / "CHANGELOG.md").read_text(encoding="utf-8")
-    versions = re.findall(r"^## (\S+)", text, re.MULTILINE)
+    versions = re.findall(r"^## (\d\S+)", text, re.MULTILINE)  # and not "Unreleased"
     assert versions[0] == lightning_patches.__version__
     assert versions[-1] == "0.1.0"
     assert len(versions) == diffs.NUMBER
