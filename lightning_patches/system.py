@@ -1,17 +1,20 @@
-"""What this system has of what not every system has.
+"""Operating system features that are not on every system, files that may be no regular files, and helper processes.
 
-Windows and macOS lack much that Linux has, and a Python that was built against an older glibc lacks some. Whoever needs
-such a thing asks here, when it is needed and not at import.
+Windows and macOS lack much that Linux has, and a Python that was built against an older glibc lacks some. Code that
+needs such a feature looks it up here when it needs it, not at import.
 """
 
 from __future__ import annotations
 
+import errno
 import importlib
 import os
+import stat
+import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Callable
+    from typing import BinaryIO, Callable
 
 WATCH = (
     "/proc/self/stat",
@@ -47,3 +50,63 @@ def after_fork(call: Callable[[], None]) -> None:
     """Have a function called in each forked child, where processes can be forked."""
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=call)
+
+
+def open_regular(path: str) -> BinaryIO:
+    """Open a regular file for reading. Reading a pipe or a device may wait for ever or never end.
+
+    Raises:
+        OSError: the file does not exist, or it is a directory, a device or a pipe.
+    """
+    flags = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_NONBLOCK", "O_NOCTTY", "O_BINARY", "O_CLOEXEC"))
+    try:
+        descriptor = os.open(path, flags)
+    except ValueError as error:  # a null byte in the name
+        raise OSError(0, str(error)) from None
+    mode = os.fstat(descriptor).st_mode
+    if stat.S_ISREG(mode):
+        return os.fdopen(descriptor, "rb")
+    os.close(descriptor)
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    raise OSError(0, "it is not a regular file")
+
+
+def read_regular(path: str, most: int) -> bytes:
+    """Read a regular file of at most ``most`` bytes.
+
+    Raises:
+        OSError: the file does not exist, is not a regular file, or is larger.
+    """
+    with open_regular(path) as file:
+        content = file.read(most + 1)
+    if len(content) > most:
+        raise OSError(0, f"it is larger than {in_bytes(most)}")
+    return content
+
+
+def in_bytes(count: int) -> str:
+    """Return a size in words, such as ``"16 MB"``."""
+    return f"{count >> 20} MB" if count >= 1 << 20 else f"{count >> 10} KB"
+
+
+_WITHOUT_DIRECTORY = "import sys; del sys.path[0]\n"
+_RUN_MODULE = "import runpy; runpy.run_module({!r}, run_name='__main__', alter_sys=True)"
+
+
+def python_command(option: str, program: str, *arguments: str) -> list[str]:
+    """Return the command that runs this Python without importing from the working directory.
+
+    A directory that a stranger wrote may hold a ``pip/`` or a ``torch/``, which Python would import first. The
+    environment keeps its meaning, ``PYTHONPATH`` and the user's site-packages included: ``-I`` would ignore them, and
+    with them a pip that is installed there.
+
+    Args:
+        option: ``"-m"`` or ``"-c"``.
+        program: name of the module, or the code.
+        arguments: what the program finds in ``sys.argv[1:]``.
+    """
+    if sys.version_info >= (3, 11):
+        return [sys.executable, "-P", option, program, *arguments]
+    code = _RUN_MODULE.format(program) if option == "-m" else program
+    return [sys.executable, "-c", _WITHOUT_DIRECTORY + code, *arguments]

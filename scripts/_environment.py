@@ -97,7 +97,7 @@ def set_up(venv: Path = VENV, torch_index: str = "") -> Path:
     print(TAKES, flush=True)
     if not python.exists():
         print(f"Making {venv}", flush=True)
-        if subprocess.run([sys.executable, "-m", "venv", str(venv)], env=environment).returncode:
+        if subprocess.run([sys.executable, "-m", "venv", str(venv)], cwd=ROOT, env=environment).returncode:
             sys.exit("No virtual environment could be made. On Debian and Ubuntu, `apt install python3-venv` helps.")
     pip = [str(python), "-m", "pip", "install", "--disable-pip-version-check", "--quiet"]
     # torch first and alone: nothing that comes later has a say in which torch it is.
@@ -106,7 +106,7 @@ def set_up(venv: Path = VENV, torch_index: str = "") -> Path:
         if command == [*pip, *torch]:
             refuse_cuda(command, environment)
         print("$", " ".join(command), flush=True)
-        if run(command, env=environment):
+        if run(command, cwd=ROOT, env=environment):
             sys.exit("The installation failed; see pip's message above.")
     stamp.write_text(recipe(ROOT))
     return python
@@ -123,7 +123,8 @@ def refuse_cuda(command: list[str], environment: dict[str, str]) -> None:
     Raises:
         SystemExit: it would install such a build, or it fails.
     """
-    dry_run = subprocess.run([*command, "--dry-run", "--report", "-"], env=environment, stdout=subprocess.PIPE)
+    reported = [*command, "--dry-run", "--report", "-"]
+    dry_run = subprocess.run(reported, cwd=ROOT, env=environment, stdout=subprocess.PIPE)
     if dry_run.returncode:
         sys.exit("torch cannot be installed; see pip's message above.")
     found = [item["metadata"] for item in json.loads(dry_run.stdout)["install"]]

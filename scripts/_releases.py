@@ -42,7 +42,7 @@ class Release:
 def cache_dir() -> Path:
     """Where wheels and unpacked releases are kept; ``LIGHTNING_PATCHES_TEST_CACHE`` moves it."""
     default = Path.home() / ".cache" / "lightning-patches-tests"
-    path = Path(os.environ.get("LIGHTNING_PATCHES_TEST_CACHE", default))
+    path = Path(os.environ.get("LIGHTNING_PATCHES_TEST_CACHE", default)).absolute()
     path.mkdir(parents=True, exist_ok=True)
     return path
 
@@ -105,8 +105,9 @@ def wheel(distribution: str, version: str) -> Path:
 
 
 def download(distribution: str, version: str, directory: Path) -> None:
+    """Download the release's wheel with pip, started in the empty ``directory``: `-m` imports from where it starts."""
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"]
-    subprocess.run([*command, "--dest", str(directory), f"{distribution}=={version}"], check=True)
+    subprocess.run([*command, "--dest", ".", f"{distribution}=={version}"], cwd=directory, check=True)
 
 
 def unpacked(distribution: str, version: str) -> Path:
@@ -125,8 +126,9 @@ def beside(name: str, *pinned: str) -> Path:
         if not target.exists():
             with tempfile.TemporaryDirectory(dir=target.parent) as temporary:
                 made = Path(temporary, "made")
-                options = ["--quiet", "--disable-pip-version-check", "--no-deps", "--target", str(made)]
-                subprocess.run([sys.executable, "-m", "pip", "install", *options, *pinned], check=True)
+                options = ["--quiet", "--disable-pip-version-check", "--no-deps", "--target", made.name]
+                command = [sys.executable, "-m", "pip", "install", *options, *pinned]
+                subprocess.run(command, cwd=temporary, check=True)
                 made.rename(target)
     return target
 

@@ -121,7 +121,7 @@ def made(stack: Stack, torch_index: str) -> str:
         [*pip, torch, *stack.beside, *needed],
         [*pip, "--no-deps", "--no-build-isolation", "--editable", str(ROOT)],
     ):
-        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         if done.returncode:
             last = (done.stdout.strip().splitlines() or ["it said nothing"])[-1]
             raise NoStackError(f"{' '.join(command[:4])} ... failed: {last[-200:]}")
@@ -130,7 +130,8 @@ def made(stack: Stack, torch_index: str) -> str:
 
 def version_of(python: str) -> str:
     program = "import platform, torch; print(f'torch {torch.__version__}, Python {platform.python_version()}')"
-    return subprocess.run([python, "-c", program], stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
+    command = [python, "-c", program]
+    return subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
 
 
 def cases(release: str) -> list[Proof]:

@@ -11,13 +11,13 @@ from __future__ import annotations
 import codecs
 import importlib
 import json
-import os
 import re
-import stat
 from contextlib import contextmanager
-from typing import Any, BinaryIO, Iterator
+from typing import Any, Iterator
 
 from lightning_patches.cli import UsageError
+from lightning_patches.system import open_regular as open_regular
+from lightning_patches.system import read_regular
 
 MAX_BYTES = 16 << 20
 """Of a file that is read as a whole. The largest lock files have some megabytes."""
@@ -30,23 +30,6 @@ MAX_DEPTH = 100
 """Of brackets within each other in YAML, and of the parts of a key in TOML. No file that people use comes near it."""
 
 
-def open_regular(path: str) -> BinaryIO:
-    """A file, open to be read. One that never ends, or that waits for somebody to write, is no file to look through.
-
-    Raises:
-        OSError: there is none, or it is a directory, a device or a pipe.
-    """
-    flags = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_NONBLOCK", "O_NOCTTY", "O_BINARY", "O_CLOEXEC"))
-    try:
-        file = os.fdopen(os.open(path, flags), "rb")  # of a directory it is an error that says so
-    except ValueError as error:  # a null byte in the name
-        raise OSError(0, str(error)) from None
-    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-        file.close()
-        raise OSError(0, "It is no regular file")
-    return file
-
-
 def read(path: str, most: int = MAX_BYTES) -> bytes:
     """What is in a file.
 
@@ -54,14 +37,9 @@ def read(path: str, most: int = MAX_BYTES) -> bytes:
         UsageError: it cannot be read, or is larger than ``most`` bytes.
     """
     try:
-        with open_regular(path) as file:
-            found = file.read(most + 1)
+        return read_regular(path, most)
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror or error}") from None
-    if len(found) > most:
-        size = f"{most >> 20} MB" if most >= 1 << 20 else f"{most >> 10} KB"
-        raise UsageError(f"{path} cannot be read: it is larger than {size}")
-    return found
 
 
 def read_text(path: str, most: int = MAX_BYTES) -> str:

@@ -18,11 +18,11 @@ import argparse
 import hashlib
 import importlib.util
 import subprocess
-import sys
 import tempfile
 from pathlib import Path
 from typing import Optional
 
+from lightning_patches import system
 from lightning_patches.cli import OK, UsageError, _output, _records
 from lightning_patches.engine.installed import find_installed
 from lightning_patches.fork import diffs, wheel
@@ -86,7 +86,7 @@ def _official(release: str, directory: Path) -> Path:
     )
     if importlib.util.find_spec("pip") is None:
         raise LookupError(f"there is no pip in this environment to download {pinned} with. {otherwise}")
-    pip = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check"]
+    pip = system.python_command("-m", "pip", "download", "--quiet", "--disable-pip-version-check")
     pip += ["--no-deps", "--only-binary=:all:", "--dest", str(directory), pinned]
     done = subprocess.run(pip, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     found = list(directory.glob("*.whl"))

@@ -236,14 +236,14 @@ class TestOnlyRegularFiles:
         os.mkfifo(pipe)
         for command in (["audit"], ["doctor", "--no-torch"], ["status", "--script"]):
             assert cli.main([*command, str(pipe)]) == 2
-            assert f"{pipe} cannot be read: It is no regular file" in capsys.readouterr().err
+            assert f"{pipe} cannot be read: it is not a regular file" in capsys.readouterr().err
 
     @pytest.mark.skipif(not os.path.exists("/dev/zero"), reason="there is no /dev/zero")
     @pytest.mark.parametrize("text", ["-r /dev/zero\n", "-c/dev/zero\n", "--requirement=/dev/zero\n", "-r link.txt\n"])
     def test_a_device_that_a_file_names(self, text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (tmp_path / "link.txt").symlink_to("/dev/zero")
         assert cli.main(["audit", write(tmp_path, PIP, text)]) == 2
-        assert "cannot be read: It is no regular file" in capsys.readouterr().err
+        assert "cannot be read: it is not a regular file" in capsys.readouterr().err
 
     def test_a_name_that_no_file_can_have(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         for name in ("a\0b", "a" * 4000, "a\udcff"):

@@ -1,0 +1,86 @@
+"""Python processes that the package and the scripts start must not import from a stranger's directory."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support import pythons
+from tests.support.arms import ROOT
+
+import _releases  # isort: skip
+
+CONSOLE_SCRIPT = "import sys; from lightning_patches.cli import main; sys.exit(main())\n"
+START = """
+import json, os, subprocess, sys
+os.environ["_LIGHTNING_PATCHES_IMPORT_ONLY"] = "1"
+sys.path.insert(0, sys.argv[1])
+from lightning_patches import system
+for command in (
+    system.python_command("-m", "this"),
+    system.python_command("-c", "import json, sys, this; print(json.dumps(sys.argv[1:]))", "one", "-m"),
+):
+    done = subprocess.run(command, stdout=subprocess.PIPE, check=True)
+    print(json.dumps(done.stdout.decode().splitlines()))
+"""
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A directory with modules that leave a file ``marker`` beside them when they are imported."""
+    directory = tmp_path / "checkout"
+    for package in ("pip", "venv"):
+        (directory / package).mkdir(parents=True)
+        for name in ("__init__.py", "__main__.py"):
+            (directory / package / name).write_text(f"open({str(directory / 'marker')!r}, 'w').close()\n")
+    (directory / "this.py").write_text(f"open({str(directory / 'marker')!r}, 'w').close()\n")
+    return directory
+
+
+def with_wheels(*wheels: Path) -> dict[str, str]:
+    """Variables with which pip finds these wheels and asks no index."""
+    (directory,) = {str(wheel.parent) for wheel in wheels}
+    return {**os.environ, "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": directory, "PYTHONPATH": str(ROOT)}
+
+
+def test_fork_downloads_with_the_installed_pip_beside_a_pip_folder(checkout: Path, tmp_path: Path) -> None:
+    variables = with_wheels(_releases.wheel("lightning", "2.2.5"))
+    program = tmp_path / "lightning-patches"
+    program.write_text(CONSOLE_SCRIPT)
+    command = [sys.executable, str(program), "fork", "lightning==2.2.5"]
+    done = subprocess.run(command, cwd=checkout, env=variables, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert len(list(checkout.glob("dist/*.whl"))) == 1
+    assert not (checkout / "marker").exists()
+
+
+def test_scripts_download_with_the_installed_pip_beside_a_pip_folder(
+    checkout: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    official = _releases.wheel("lightning", "2.2.5")
+    for name, value in with_wheels(official).items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.chdir(checkout)
+    (tmp_path / "wheels").mkdir()
+    _releases.download("lightning", "2.2.5", tmp_path / "wheels")
+    assert (tmp_path / "wheels" / official.name).exists()
+    assert not (checkout / "marker").exists()
+
+
+@pytest.mark.parametrize("minor", pythons.MINORS)
+def test_helper_python_ignores_modules_of_the_working_directory(checkout: Path, minor: str) -> None:
+    python = pythons.find(minor)
+    if python is None:
+        pytest.skip(f"no Python {minor} on this machine")
+    command = [python, "-I", "-c", START, str(ROOT)]
+    done = subprocess.run(command, cwd=checkout, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    zen, arguments = map(json.loads, done.stdout.splitlines())
+    assert zen[0].startswith("The Zen of Python")
+    assert json.loads(arguments[-1]) == ["one", "-m"]
+    assert not (checkout / "marker").exists()
