@@ -41,20 +41,21 @@ from __future__ import annotations
 
 import argparse
 import compileall
+import contextlib
 import hashlib
 import os
 import re
 import shlex
 import shutil
+import signal
 import site as sites
-import stat
 import subprocess
 import sys
 import sysconfig
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Optional
+from typing import Iterator, Optional
 
 from lightning_patches import permissions
 from lightning_patches.activation import startup
@@ -121,13 +122,34 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(f"autostart: --all is for disable, not for {args.action}.")
     if (args.directory is not None) != (args.action == "export"):
         raise UsageError("autostart: export needs a directory, and nothing else takes one: `autostart export DIR`.")
-    if args.action == "export":
-        return _export(args.directory)
-    if args.action == "enable":
-        return _enable(site)
-    if args.action == "disable":
+    if args.action == "status":
+        return _status(site, args.json)
+    with _unwound_by_signals():
+        if args.action == "export":
+            return _export(args.directory)
+        if args.action == "enable":
+            return _enable(site)
         return _disable(*(all_sites() if args.all else [site]))
-    return _status(site, args.json)
+
+
+@contextlib.contextmanager
+def _unwound_by_signals() -> Iterator[None]:
+    """Make SIGTERM and SIGHUP raise SystemExit, with a shell's status, so that unfinished files are removed."""
+    numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    numbers = [number for number in numbers if signal.getsignal(number) == signal.SIG_DFL]  # not under nohup
+
+    def end(number: int, frame: object) -> None:
+        for each in numbers:
+            signal.signal(each, signal.SIG_IGN)  # let the clean-up finish
+        raise SystemExit(128 + number)
+
+    for number in numbers:
+        signal.signal(number, end)
+    try:
+        yield
+    finally:
+        for number in numbers:
+            signal.signal(number, signal.SIG_DFL)
 
 
 def this_site() -> Site:
@@ -218,36 +240,92 @@ def _enable(site: Site) -> int:
 
 
 def _export(name: str) -> int:
-    import wrapt
-
     directory = Path(os.path.realpath(name))
+    existing = next(place for place in (directory, *directory.parents) if os.path.lexists(place))
     try:
-        directory.mkdir(mode=0o755, parents=True, exist_ok=True)
-        refused = permissions.why_others_can_change(str(directory), sticky_from=str(directory))
-        if os.pathsep in str(directory):
-            refused = f"{directory} has a {os.pathsep!r} in its name, which PYTHONPATH cannot express"
-        elif not refused and any(directory.iterdir()):
-            refused = f"{directory} is not empty"
-        if refused:
-            raise UsageError(f"autostart: name another directory: {refused}.")
-        launcher = (_ROOT / "lightning_patches" / "activation" / "launcher" / "sitecustomize.py").read_bytes()
-        with tempfile.TemporaryDirectory(dir=directory) as unfinished:
-            root = Path(unfinished, EXPORTED)
-            for package in (_ROOT / "lightning_patches", Path(wrapt.__file__).parent):
-                _copy(package, root / package.name)
-            compileall.compile_dir(root, quiet=2)  # or each rank does it, at once, on a shared file system
-            for path in (root, *root.rglob("*")):  # whatever the umask
-                path.chmod(stat.S_IMODE(path.stat().st_mode) & ~(stat.S_IWGRP | stat.S_IWOTH))
-            root.rename(directory / EXPORTED)
-        _write(directory / "sitecustomize.py", launcher)
+        _refuse_unsafe(directory, existing)
+        with _closed_umask(), contextlib.ExitStack() as undo:
+            for place in (*reversed(directory.parents), directory):
+                if not os.path.lexists(place):
+                    place.mkdir()
+                    undo.callback(_remove_empty, place)
+            _refuse_unsafe(directory, directory)  # in /tmp, another user could have made it first
+            _fill(directory, undo)
+            undo.pop_all()
     except OSError as error:
         raise UsageError(f"autostart: {error.filename}: {error.strerror}") from error
     version = EXPORTED[len("python") :]
     _output.write(f"# For the job script: Lightning is patched in every Python {version} that it starts.")
-    _output.write(f"export PYTHONPATH={shlex.quote(str(directory))}${{PYTHONPATH:+:$PYTHONPATH}}")
+    _output.write(f"export PYTHONPATH={_shell_word(str(directory))}${{PYTHONPATH:+:$PYTHONPATH}}")
     _output.write(f"export {startup.VARIABLE}=1")
     _output.write("# There, `python -m lightning_patches status` says what is patched.")
     return OK
+
+
+@contextlib.contextmanager
+def _closed_umask() -> Iterator[None]:
+    """Let others write to nothing that is made meanwhile."""
+    before = os.umask(0o022)
+    os.umask(before | 0o022)
+    try:
+        yield
+    finally:
+        os.umask(before)
+
+
+def _refuse_unsafe(directory: Path, existing: Path) -> None:
+    """Check a directory before anything is written to it.
+
+    Args:
+        directory: where to export to.
+        existing: the same, or the nearest directory above it that exists.
+
+    Raises:
+        UsageError: PYTHONPATH can't name it, another user can change it, or it is not empty.
+        OSError: it can't be read, or a file is in its place.
+    """
+    if os.pathsep in str(directory):
+        refused = f"{directory} has a {os.pathsep!r} in its name, which PYTHONPATH cannot express"
+    else:
+        refused = permissions.why_others_can_change(str(existing), sticky_from=str(directory))
+    if not refused and existing == directory:
+        names = sorted(os.listdir(directory))
+        refused = f"{directory} is not empty, it contains {names[0]!r}" if names else ""
+    if refused:
+        raise UsageError(f"autostart: name another directory: {refused}.")
+
+
+def _fill(directory: Path, undo: contextlib.ExitStack) -> None:
+    """Copy the package and wrapt into an empty directory.
+
+    Args:
+        directory: where to.
+        undo: gets the call that removes the copies if the export fails.
+    """
+    import wrapt
+
+    root = directory / EXPORTED
+    root.mkdir()
+    undo.callback(shutil.rmtree, root, ignore_errors=True)
+    for package in (_ROOT / "lightning_patches", Path(wrapt.__file__).parent):
+        _copy(package, root / package.name)
+    compileall.compile_dir(root, quiet=2)  # or each rank does it, at once, on a shared file system
+    launcher = (_ROOT / "lightning_patches" / "activation" / "launcher" / "sitecustomize.py").read_bytes()
+    _write(directory / "sitecustomize.py", launcher)  # last: until then, no Python looks at the others
+
+
+def _remove_empty(directory: Path) -> None:
+    with contextlib.suppress(OSError):
+        directory.rmdir()
+
+
+def _shell_word(path: str) -> str:
+    """Write a path so that every shell reads the bytes of its name, also where the terminal can't show them."""
+    name = os.fsencode(path)
+    if path.isprintable() and path.encode(sys.stdout.encoding or "ascii", "replace") == name:
+        return shlex.quote(path)
+    octal = (chr(byte) if re.match(rb"[\w./-]", bytes([byte])) else f"\\{byte:03o}" for byte in name)
+    return f"\"$(printf '{''.join(octal)}')\""
 
 
 def _copy(package: Path, target: Path) -> None:

@@ -7,10 +7,12 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import sysconfig
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
@@ -499,7 +501,60 @@ class TestExport:
             status, output = command(environment, "export", str(place))
             assert status == 2
             assert f"others can write to '{top}': `chmod o-w {top}` ends that" in output
-            assert not any(place.iterdir())
+            assert list(top.iterdir()) == []
+
+    def test_refused_export_makes_no_directory(self, environment: Environment, tmp_path: Path) -> None:
+        for place in (tmp_path / "new" / "a:b", tmp_path / "new" / ("n" * 300)):
+            status, output = command(environment, "export", str(place))
+            assert status == 2, output
+            assert list(tmp_path.iterdir()) == []
+
+    def test_failed_export_removes_what_it_wrote(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        def fail(source: str, target: Path) -> None:
+            raise OSError(28, "No space left on device", str(target))
+
+        (tmp_path / "mine").mkdir()
+        monkeypatch.setattr(os, "replace", fail)
+        for place in (tmp_path / "mine", tmp_path / "new" / "below"):
+            with pytest.raises(autostart.UsageError, match="No space left"):
+                autostart._export(str(place))
+        assert [path.name for path in tmp_path.rglob("*")] == ["mine"]
+
+    @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+    def test_export_removes_what_it_wrote_when_a_signal_ends_it(
+        self, environment: Environment, tmp_path: Path, number: signal.Signals
+    ) -> None:
+        (tmp_path / "mine").mkdir()
+        arguments = [environment.command("lightning-patches"), "autostart", "export", str(tmp_path / "mine")]
+        process = subprocess.Popen(arguments, env=environment.variables(lightning=False), stderr=subprocess.PIPE)
+        try:
+            deadline = time.monotonic() + 100
+            while not any((tmp_path / "mine").iterdir()) and time.monotonic() < deadline:
+                time.sleep(0.001)
+            process.send_signal(number)
+            assert process.communicate(timeout=100)[1] == b""
+        finally:
+            process.kill()
+            process.wait()
+        assert process.returncode == 128 + number
+        assert [path.name for path in tmp_path.rglob("*")] == ["mine"]
+        assert command(environment, "export", str(tmp_path / "mine"))[0] == 0
+
+    @pytest.mark.parametrize("shell", ["sh", "bash"])
+    @pytest.mark.parametrize(
+        ("name", "encoding"),
+        [(b"caf\xc3\xa9", "utf-8"), (b"caf\xc3\xa9", "ascii"), (b"caf\xc3\xa9", "latin-1"), (b"50%\xff\\'", "utf-8")],
+    )
+    def test_printed_path_exists_when_its_name_is_not_plain(
+        self, environment: Environment, tmp_path: Path, name: bytes, encoding: str, shell: str
+    ) -> None:
+        directory = os.fsencode(tmp_path) + b"/" + name
+        line = [os.fsencode(environment.command("lightning-patches")), b"autostart", b"export", directory]
+        variables = environment.variables(lightning=False, PYTHONIOENCODING=encoding)
+        done = subprocess.run(line, env=variables, capture_output=True, timeout=100)
+        assert done.returncode == 0, done.stderr
+        script = done.stdout + b'printf %s "$PYTHONPATH"; test -d "$PYTHONPATH"'
+        assert subprocess.run([shell, "-c", script], stdout=subprocess.PIPE, check=True).stdout == directory
 
     def test_others_can_write_nothing_that_is_exported(self, environment: Environment, tmp_path: Path) -> None:
         line = 'umask 0; exec "$0" autostart export "$1"'
@@ -515,7 +570,7 @@ class TestExport:
         (tmp_path / "mine").write_text("")
         status, output = command(environment, "export", str(tmp_path))
         assert status == 2
-        assert f"name another directory: {tmp_path} is not empty" in output
+        assert f"name another directory: {tmp_path} is not empty, it contains 'mine'" in output
         assert [path.name for path in tmp_path.iterdir()] == ["mine"]
 
     @pytest.mark.parametrize("arguments", [("export",), ("enable", "somewhere")])
