@@ -13,41 +13,41 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from _benchmark_arms import number, observed, scenario
+from _benchmark_variants import number, observed, scenario
 
 Rows = list[dict[str, Any]]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--releases", nargs="+", default=("2.2.5", "2.3.3", "2.6.6"))
-    parser.add_argument("--in-arm", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--in-variant", action="store_true", help=argparse.SUPPRESS)
 
 
 def run(options: argparse.Namespace) -> Rows:
-    if options.in_arm:
+    if options.in_variant:
         measure()
         return []
 
-    from tests.support.arms import Arm
+    from tests.support.variants import Variant
 
     rows = []
     for release in options.releases:
         for shim in (False, True):
-            arm = Arm("lightning", release, shim=shim)
-            found = observed("compile", arm)
+            variant = Variant("lightning", release, shim=shim)
+            found = observed("compile", variant)
             counts = {name: int(number(found[name])) for name in ("frames", "graphs", "breaks")}
-            rows.append({"arm": str(arm), **counts})
+            rows.append({"variant": str(variant), **counts})
     return rows
 
 
 def measure() -> None:
-    """In an arm: train and validate for two epochs, with a last batch of another size."""
-    arm = scenario()
+    """In a variant: train and validate for two epochs, with a last batch of another size."""
+    variant = scenario()
     import torch
     from torch._dynamo.utils import counters
     from torch.utils.data import DataLoader, TensorDataset
 
-    class Model(arm.pytorch().LightningModule):  # type: ignore[misc]
+    class Model(variant.pytorch().LightningModule):  # type: ignore[misc]
         def __init__(self) -> None:
             super().__init__()
             self.layer = torch.nn.Linear(8, 1)
@@ -64,6 +64,6 @@ def measure() -> None:
 
     data = DataLoader(TensorDataset(torch.ones(22, 8)), batch_size=4)
     model = torch.compile(Model(), backend="eager")
-    arm.trainer(max_epochs=2, accelerator="cpu").fit(model, data, data)
+    variant.trainer(max_epochs=2, accelerator="cpu").fit(model, data, data)
     breaks = sum(counters["graph_break"].values())
-    arm.observe(frames=counters["frames"]["ok"], graphs=counters["stats"]["unique_graphs"], breaks=breaks)
+    variant.observe(frames=counters["frames"]["ok"], graphs=counters["stats"]["unique_graphs"], breaks=breaks)

@@ -13,7 +13,7 @@ import gc
 from pathlib import Path
 from typing import Any
 
-from _benchmark_arms import number, observed, scenario
+from _benchmark_variants import number, observed, scenario
 
 Rows = list[dict[str, Any]]
 METRICS = [f"metric_{index}" for index in range(10)]
@@ -23,31 +23,33 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--releases", nargs="+", default=("2.2.5", "2.6.6"))
     parser.add_argument("--steps", type=int, default=10_000)
     parser.add_argument("--fits", type=int, default=200)
-    parser.add_argument("--in-arm", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--in-variant", action="store_true", help=argparse.SUPPRESS)
 
 
 def run(options: argparse.Namespace) -> Rows:
-    if options.in_arm:
+    if options.in_variant:
         measure(options.steps, options.fits)
         return []
 
-    from tests.support.arms import Arm
+    from tests.support.variants import Variant
 
     rows = []
     for release in options.releases:
         for shim in (False, True):
-            arm = Arm("lightning", release, shim=shim)
-            found = observed("growth", arm, "--steps", str(options.steps), "--fits", str(options.fits))
+            variant = Variant("lightning", release, shim=shim)
+            found = observed("growth", variant, "--steps", str(options.steps), "--fits", str(options.fits))
             for what in ("steps", "fits"):
                 objects, kilobytes = (number(part) for part in found[what])
                 count = getattr(options, what)
-                rows.append({"arm": str(arm), "over": f"{count} {what}", "objects": objects, "resident KB": kilobytes})
+                rows.append(
+                    {"variant": str(variant), "over": f"{count} {what}", "objects": objects, "resident KB": kilobytes}
+                )
     return rows
 
 
 def measure(steps: int, fits: int) -> None:
-    """In an arm: run both, and observe what came after the first fifth."""
-    arm = scenario()
+    """In a variant: run both, and observe what came after the first fifth."""
+    variant = scenario()
     import torch
     from torch.utils.data import DataLoader, TensorDataset
 
@@ -56,7 +58,7 @@ def measure(steps: int, fits: int) -> None:
         status = Path("/proc/self/status").read_text()
         return len(gc.get_objects()), int(status.partition("VmRSS:")[2].split()[0])
 
-    class Model(arm.pytorch().LightningModule):  # type: ignore[misc]
+    class Model(variant.pytorch().LightningModule):  # type: ignore[misc]
         def __init__(self, first: int = -1) -> None:
             super().__init__()
             self.layer, self.first = torch.nn.Linear(8, 1), first
@@ -79,7 +81,7 @@ def measure(steps: int, fits: int) -> None:
 
     def fit(model: Any, count: int) -> None:
         data = DataLoader(TensorDataset(torch.ones(4 * count, 8)), batch_size=4)
-        arm.trainer(max_epochs=1, accelerator="cpu").fit(model, data)
+        variant.trainer(max_epochs=1, accelerator="cpu").fit(model, data)
 
     model = Model(steps // 5)
     fit(model, steps)
@@ -91,4 +93,4 @@ def measure(steps: int, fits: int) -> None:
             before = held()
         fit(Model(), 2)
     came.append([after - earlier for earlier, after in zip(before, held())])
-    arm.observe(steps=came[0], fits=came[1])
+    variant.observe(steps=came[0], fits=came[1])

@@ -3,9 +3,9 @@
 scripts/benchmark log                             # 2.3.3, 2.6.6, 2.6.6+shim
 scripts/benchmark log --release 2.4.0 --rounds 9
 
-Times are processor time, which other programs on the machine disturb least. Each arm is a process of its own, and the
-arms take turns. In a process the time of a call is the median over the training steps; the table has the median over
-the rounds.
+Times are CPU times, which other programs on the machine disturb least. Each variant runs in its own process, and the
+variants take turns. A process reports the median time of a call over its training steps; the table shows the median
+over the rounds.
 """
 
 import argparse
@@ -13,7 +13,7 @@ import statistics
 import time
 from typing import Any
 
-from _benchmark_arms import number, observed, scenario
+from _benchmark_variants import number, observed, scenario
 
 Rows = list[dict[str, Any]]
 BASE = "2.3.3"
@@ -22,12 +22,12 @@ METRICS = [f"metric_{index}" for index in range(10)]
 
 
 def measure() -> None:
-    """In an arm: train, and write the median time of a call, in seconds."""
-    arm = scenario()
+    """In a variant: train, and write the median time of a call, in seconds."""
+    variant = scenario()
     import torch
     from torch.utils.data import DataLoader, TensorDataset
 
-    class Model(arm.pytorch().LightningModule):
+    class Model(variant.pytorch().LightningModule):
         def __init__(self) -> None:
             super().__init__()
             self.layer = torch.nn.Linear(1, 1)
@@ -45,38 +45,38 @@ def measure() -> None:
             return torch.optim.SGD(self.parameters(), lr=0.01)
 
     model = Model()
-    arm.trainer(max_epochs=1).fit(model, DataLoader(TensorDataset(torch.ones(STEPS, 1)), batch_size=1))
-    arm.observe(seconds=statistics.median(model.times[STEPS // 10 :]))
+    variant.trainer(max_epochs=1).fit(model, DataLoader(TensorDataset(torch.ones(STEPS, 1)), batch_size=1))
+    variant.observe(seconds=statistics.median(model.times[STEPS // 10 :]))
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--release", default="2.6.6", help=f"the release to compare with {BASE}")
     parser.add_argument("--distribution", default="lightning", choices=["lightning", "pytorch-lightning"])
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--in-arm", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--in-variant", action="store_true", help=argparse.SUPPRESS)
 
 
 def run(options: argparse.Namespace) -> Rows:
-    if options.in_arm:
+    if options.in_variant:
         measure()
         return []
 
-    from tests.support.arms import Arm
+    from tests.support.variants import Variant
 
-    arms = [Arm(options.distribution, BASE)]
-    arms += [Arm(options.distribution, options.release, shim=shim) for shim in (False, True)]
-    times: dict = {arm: [] for arm in arms}
+    variants = [Variant(options.distribution, BASE)]
+    variants += [Variant(options.distribution, options.release, shim=shim) for shim in (False, True)]
+    times: dict = {variant: [] for variant in variants}
     for _ in range(options.rounds):
-        for arm in arms:
-            times[arm].append(number(observed("log", arm)["seconds"]))
-    medians = {arm: statistics.median(times[arm]) for arm in arms}
+        for variant in variants:
+            times[variant].append(number(observed("log", variant)["seconds"]))
+    medians = {variant: statistics.median(times[variant]) for variant in variants}
     return [
         {
-            "arm": str(arm),
-            "CPU us a call": medians[arm] * 1e6,
-            "fastest": min(times[arm]) * 1e6,
-            "slowest": max(times[arm]) * 1e6,
-            f"times {BASE}": medians[arm] / medians[arms[0]],
+            "variant": str(variant),
+            "CPU us a call": medians[variant] * 1e6,
+            "fastest": min(times[variant]) * 1e6,
+            "slowest": max(times[variant]) * 1e6,
+            f"times {BASE}": medians[variant] / medians[variants[0]],
         }
-        for arm in arms
+        for variant in variants
     ]

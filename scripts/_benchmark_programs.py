@@ -22,7 +22,7 @@ import time
 from itertools import islice
 from typing import Any, Callable
 
-from _benchmark_arms import median, number, observed, scenario
+from _benchmark_variants import median, number, observed, scenario
 
 Rows = list[dict[str, Any]]
 PROGRAMS = ("0 logs", "1 log", "10 logs", "50 logs", "fabric", "accelerate", "teacher", "checkpoints")
@@ -35,23 +35,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--releases", nargs="+", default=RELEASES)
     parser.add_argument("--programs", nargs="+", default=PROGRAMS, choices=PROGRAMS)
     parser.add_argument("--blocks", type=int, default=100, help="pairs of blocks of a program (default: %(default)s)")
-    parser.add_argument("--in-arm", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--in-variant", action="store_true", help=argparse.SUPPRESS)
 
 
 def run(options: argparse.Namespace) -> Rows:
-    if options.in_arm:
+    if options.in_variant:
         measure(options.programs[0], options.blocks)
         return []
 
     from tests.differential.trial import distribution
-    from tests.support.arms import Arm
+    from tests.support.variants import Variant
 
     rows = []
     for release in options.releases:
         for program in options.programs:
-            arm = Arm(distribution(release), release, shim=True)
+            variant = Variant(distribution(release), release, shim=True)
             arguments = ("--blocks", str(options.blocks), "--programs", program)
-            found = observed("programs", arm, *arguments)["microseconds"]
+            found = observed("programs", variant, *arguments)["microseconds"]
             plain, shim, stock = ([number(value) for value in found[what]] for what in ("plain", "shim", "stock"))
             whole = [patched / bare for patched, bare in zip(shim, stock)]
             times = {"plain us": plain, "stock us": stock, "shim us": shim}
@@ -67,14 +67,14 @@ def run(options: argparse.Namespace) -> Rows:
 
 
 def measure(name: str, blocks: int) -> None:
-    """In an arm: time a program, block by block."""
-    arm = scenario()
+    """In a variant: time a program, block by block."""
+    variant = scenario()
     import torch
     from torch.utils.data import DataLoader, TensorDataset
 
     import lightning_patches
 
-    pl, Fabric = arm.pytorch(), arm.fabric().Fabric  # noqa: N806
+    pl, Fabric = variant.pytorch(), variant.fabric().Fabric  # noqa: N806
     data = DataLoader(TensorDataset(torch.ones(4 * (2 * blocks + 1) * BLOCK, 8)), batch_size=4)
     spent: dict[str, list[float]] = {"plain": [], "shim": [], "stock": []}
 
@@ -134,7 +134,7 @@ def measure(name: str, blocks: int) -> None:
 
     def trained(saves: bool = False, **options: Any) -> None:
         every = [pl.callbacks.ModelCheckpoint(every_n_train_steps=20, save_top_k=-1)] if saves else []
-        trainer = arm.trainer(max_epochs=1, accelerator="cpu", callbacks=every, enable_checkpointing=saves)
+        trainer = variant.trainer(max_epochs=1, accelerator="cpu", callbacks=every, enable_checkpointing=saves)
         trainer.fit(Model(**options), data)
 
     def loop(clock: Clock, steps: Any, prepare: Callable[..., Any], backward: Callable[[Any], None]) -> float:
@@ -170,4 +170,4 @@ def measure(name: str, blocks: int) -> None:
         "accelerate": accelerate,
     }
     kinds[name]()
-    arm.observe(microseconds=spent)
+    variant.observe(microseconds=spent)

@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import Any
 
 import _releases
-from _benchmark_arms import median
+from _benchmark_variants import median
 
 Rows = list[dict[str, Any]]
 ROOT = Path(__file__).resolve().parents[1]

@@ -23,9 +23,9 @@ from lightning_patches.fork import diffs as _diffs
 from tests.equivalence import boundaries
 from tests.equivalence.proof import Proof
 from tests.support import pythons
-from tests.support.arms import ROOT, Arm, Result, run
+from tests.support.variants import ROOT, Result, Variant, run
 
-import _releases  # isort: skip  (tests.support.arms has put scripts/ on the path)
+import _releases  # isort: skip  (tests.support.variants has put scripts/ on the path)
 
 DISTRIBUTION = "pytorch-lightning"
 """It has the same code as ``lightning``, and can be imported from 2.0.0 on."""
@@ -158,17 +158,17 @@ def verdicts(release: str, python: str) -> dict[str, tuple[str, str]]:
     Raises:
         RuntimeError: it said nothing.
     """
-    result = run("_verdicts", Arm(DISTRIBUTION, release, shim=True, python=python), toggle="all", timeout=TIMEOUT)
+    result = run("_verdicts", Variant(DISTRIBUTION, release, shim=True, python=python), toggle="all", timeout=TIMEOUT)
     if not result.ok or not result.observations:
         raise RuntimeError(f"no verdicts for {DISTRIBUTION} {release}: {result}")
     return {name: tuple(entry) for name, entry in result.observations[0]["verdicts"].items()}
 
 
 def look(proof: Proof, release: str, python: str, verdict: tuple[str, str]) -> Seen:
-    """Run a case in the stock and in the shim arm of a stack, and judge."""
-    stock = run_case(proof, Arm(DISTRIBUTION, release, python=python))
+    """Run a case in the stock and in the shim variant of a stack, and judge."""
+    stock = run_case(proof, Variant(DISTRIBUTION, release, python=python))
     toggle = proof.patch if proof.alone else f"1,{proof.patch}"
-    shim = run_case(proof, Arm(DISTRIBUTION, release, shim=True, python=python), toggle)
+    shim = run_case(proof, Variant(DISTRIBUTION, release, shim=True, python=python), toggle)
     seen = judge(proof, stock, shim, verdict)
     if seen.state not in (NOT_THERE, NOT_CURED, WORSE) and (seen.state, seen.shim) != (BROKEN, "right"):
         return seen
@@ -181,22 +181,22 @@ def run_reference(proof: Proof, release: str, python: str) -> Optional[Result]:
     the same one. ``None`` where there is neither."""
     patch = _diffs.record(proof.patch)
     if patch.fixed_in is not None:
-        return run_case(proof, Arm(DISTRIBUTION, patch.fixed_in, python=python))
+        return run_case(proof, Variant(DISTRIBUTION, patch.fixed_in, python=python))
     if proof.recommended is None and not proof.recommended_environment:
         return None
     case = proof.case if proof.recommended is None else proof.recommended
-    return run_case(proof, Arm(DISTRIBUTION, release, python=python), None, case, proof.recommended_environment)
+    return run_case(proof, Variant(DISTRIBUTION, release, python=python), None, case, proof.recommended_environment)
 
 
 def run_case(
     proof: Proof,
-    arm: Arm,
+    variant: Variant,
     toggle: Optional[str] = None,
     case: Optional[str] = None,
     variables: tuple[tuple[str, str], ...] = (),
 ) -> Result:
     case = proof.case if case is None else case
-    return run(proof.scenario, arm, case, False, toggle, dict(variables), timeout=TIMEOUT, fresh=proof.fresh)
+    return run(proof.scenario, variant, case, False, toggle, dict(variables), timeout=TIMEOUT, fresh=proof.fresh)
 
 
 def judge(proof: Proof, stock: Result, shim: Result, verdict: tuple[str, str]) -> Seen:

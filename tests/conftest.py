@@ -23,7 +23,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list) -> None:
-    """The tests of one patch share the runs of their arms: they stay on one worker."""
+    """The tests of one patch share the runs of their variants: they stay on one worker."""
     for item in items:
         if item.path.parents[1] == ROOT / "tests" / "patches":
             item.add_marker(pytest.mark.xdist_group(item.path.parent.name))

@@ -17,7 +17,7 @@ from typing import Any, Optional
 import pytest
 
 from tests.support import groups
-from tests.support.arms import ROOT, Arm, environment_of, execute
+from tests.support.variants import ROOT, Variant, environment_of, execute
 
 ENTRY_POINTS = ROOT / "lightning_patches" / "activation" / "entry_points"
 sys.path.append(str(ENTRY_POINTS))
@@ -26,7 +26,7 @@ PROGRAMS = Path(__file__).parent / "programs"
 TRAIN = str(PROGRAMS / "train.py")
 PATCHES = ["logged-metrics-device", "dataloader-error-unmasked"]
 """Those whose life the programs tell of."""
-RELEASE = Arm("lightning", "2.3.3")
+RELEASE = Variant("lightning", "2.3.3")
 WAYS = ("import", "run", "autostart")
 HEAVY = {
     "wrapt",

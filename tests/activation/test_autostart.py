@@ -21,7 +21,7 @@ import pytest
 from lightning_patches.cli import autostart
 from tests.activation.conftest import HEAVY, PROGRAMS, Environment, install_metadata
 from tests.support import pythons
-from tests.support.arms import ROOT
+from tests.support.variants import ROOT
 
 PLAIN = str(PROGRAMS / "plain.py")
 

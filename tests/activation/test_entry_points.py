@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.arms import ROOT, Arm, environment_of
+from tests.support.variants import ROOT, Variant, environment_of
 
 PROGRAM = """
 import importlib.metadata, sys, warnings
@@ -43,7 +43,7 @@ def variables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     for entry in Path(sysconfig.get_path("purelib")).iterdir():
         if "lightning_patches" not in entry.name:
             (packages / entry.name).symlink_to(entry)
-    found = dict(environment_of(Arm("lightning", "2.3.3")))
+    found = dict(environment_of(Variant("lightning", "2.3.3")))
     path = [entry for entry in found["PYTHONPATH"].split(os.pathsep) if entry != str(ROOT)]
     dropped = [name for name in found if "LIGHTNING_PATCHES" in name]
     return {

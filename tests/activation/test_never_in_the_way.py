@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests.activation.conftest import ENTRY_POINTS, HEAVY, PROGRAMS, Environment
-from tests.support.arms import ROOT
+from tests.support.variants import ROOT
 
 PLAIN = str(PROGRAMS / "plain.py")
 

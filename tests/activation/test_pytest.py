@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.arms import ROOT, Arm, environment_of
+from tests.support.variants import ROOT, Variant, environment_of
 
 SUITE = """
 import lightning.pytorch, lightning_patches
@@ -30,7 +30,7 @@ def test_it_fails(tmp_path):
 @pytest.mark.parametrize("workers", [[], ["--numprocesses=1"]], ids=["one process", "xdist"])
 def test_the_patches_are_on_and_the_log_can_be_read(tmp_path: Path, workers: list[str], by: str) -> None:
     (tmp_path / "test_suite.py").write_text(SUITE)
-    variables = environment_of(Arm("lightning", "2.3.3"))
+    variables = environment_of(Variant("lightning", "2.3.3"))
 
     manual = (ROOT / "upstream" / "MANUAL.md").read_text()
     settings = re.findall(r"^ +(\[tool\.pytest\.ini_options\])\n +(addopts = .*)\n", manual, re.M)

@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from tests.support import arms
-from tests.support.arms import ROOT, Arm
+from tests.support import variants
+from tests.support.variants import ROOT, Variant
 
 PROGRAM = ROOT / "scripts" / "_demo_programs" / "lr_finder_callback.py"
 README = (ROOT / "README.md").read_text()
@@ -20,7 +20,7 @@ def test_what_it_prints_before_and_after(command, tmp_path):
     run = ["-m", "lightning_patches", "run"] if "run" in command else []
     done = subprocess.run(
         [sys.executable, *run, str(PROGRAM)],
-        env=arms.environment_of(Arm("lightning", "2.2.5")),
+        env=variants.environment_of(Variant("lightning", "2.2.5")),
         cwd=tmp_path,
         capture_output=True,
         text=True,

@@ -19,7 +19,7 @@ import pytest
 from lightning_patches.cli import UsageError
 from lightning_patches.cli import run as run_command
 from tests.activation.conftest import HEAVY, PROGRAMS, Environment
-from tests.support.arms import ROOT, execute
+from tests.support.variants import ROOT, execute
 
 PLAIN = str(PROGRAMS / "plain.py")
 LAUNCHER = str(ROOT / "lightning_patches" / "activation" / "launcher")

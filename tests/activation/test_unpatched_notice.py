@@ -14,7 +14,7 @@ from lightning_patches.activation import startup
 from lightning_patches.cli import run as run_command
 from lightning_patches.engine import toggle, words
 from tests.activation.conftest import Environment  # puts the directory of _lightning_patches on the path
-from tests.support.arms import ROOT, Arm, environment_of, execute
+from tests.support.variants import ROOT, Variant, environment_of, execute
 
 import _lightning_patches  # isort: skip
 
@@ -41,8 +41,8 @@ for _ in range(2):
 """
 NO_CALLBACKS = ["callbacks []", "callbacks []"]
 RELEASES = {
-    "lightning": Arm("lightning", "2.3.3"),
-    "pytorch_lightning": Arm("pytorch-lightning", "2.6.4"),
+    "lightning": Variant("lightning", "2.3.3"),
+    "pytorch_lightning": Variant("pytorch-lightning", "2.6.4"),
 }
 
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import pytest
 
 from tests.support import groups
-from tests.support.arms import Arm, environment_of
+from tests.support.variants import Variant, environment_of
 
 pytestmark = pytest.mark.distributed
 PROGRAMS = Path(__file__).with_name("programs.py")
@@ -36,7 +36,7 @@ class Run(NamedTuple):
 @cache
 def run(version, case, shim, backend="gloo", toggle=None):
     with tempfile.TemporaryDirectory() as out, tempfile.TemporaryFile("w+", errors="replace") as output:
-        variables = environment_of(Arm("pytorch-lightning", version, shim), toggle=toggle)
+        variables = environment_of(Variant("pytorch-lightning", version, shim), toggle=toggle)
         variables.update(BROKEN_SHIM=str(int(shim)), BROKEN_OUT=out, BROKEN_BACKEND=backend)
         process = groups.start([sys.executable, str(PROGRAMS), case], output, variables, out)
         struck, began = None, time.monotonic()

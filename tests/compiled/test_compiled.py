@@ -11,8 +11,8 @@ from typing import Any, Optional
 import pytest
 import torch
 
-from tests.support import arms
-from tests.support.arms import Arm
+from tests.support import variants
+from tests.support.variants import Variant
 
 PROGRAMS = Path(__file__).with_name("programs.py")
 
@@ -26,9 +26,9 @@ pytestmark = [
 @cache
 def results(version: str, backend: str, shim: bool, toggle: Optional[str] = None) -> dict[str, dict[str, Any]]:
     """What came of each program, by its name."""
-    variables = arms.environment_of(Arm("pytorch-lightning", version), toggle=toggle)
+    variables = variants.environment_of(Variant("pytorch-lightning", version), toggle=toggle)
     variables.update(SCENARIO_SHIM=str(int(shim)), BACKEND=backend)
-    status, output = arms.execute([sys.executable, str(PROGRAMS)], variables, timeout=3600)
+    status, output = variants.execute([sys.executable, str(PROGRAMS)], variables, timeout=3600)
     assert status == 0, output[-3000:]
     lines = [json.loads(line) for line in output.splitlines() if line.startswith('{"program": ')]
     return {line["program"]: line for line in lines}

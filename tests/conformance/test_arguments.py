@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from tests.support import arms
+from tests.support import variants
 
 PROGRAM = """
 import importlib, inspect, json, pkgutil, sys, warnings
@@ -33,8 +33,11 @@ print(json.dumps(found))
 
 
 def arguments(version: str, shim: bool) -> dict[str, list[str]]:
-    variables = {**arms.environment_of(arms.Arm("pytorch-lightning", version, shim)), "LIGHTNING_PATCHES": "all,quiet"}
-    status, output = arms.execute([sys.executable, "-c", PROGRAM, str(shim)], variables, 240)
+    variables = {
+        **variants.environment_of(variants.Variant("pytorch-lightning", version, shim)),
+        "LIGHTNING_PATCHES": "all,quiet",
+    }
+    status, output = variants.execute([sys.executable, "-c", PROGRAM, str(shim)], variables, 240)
     assert status == 0, output
     found: dict[str, list[str]] = json.loads(output.splitlines()[-1])
     return found

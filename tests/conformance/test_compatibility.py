@@ -27,7 +27,7 @@ from lightning_patches.fork import diffs, wheel
 from lightning_patches.patches import all_patches
 from lightning_patches.ranks import hang, rank_by_rank
 from lightning_patches.ranks.hang import _files, _report, _secret, _settings
-from tests.support.arms import ROOT
+from tests.support.variants import ROOT
 
 import _releases  # isort: skip
 

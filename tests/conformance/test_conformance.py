@@ -17,7 +17,7 @@ from lightning_patches.engine import gate
 from lightning_patches.engine.fingerprints import known_releases
 from lightning_patches.patch import Patch
 from lightning_patches.patches import all_patches
-from tests.support import arms
+from tests.support import variants
 from tests.unit.fakes import AFFECTED, check, python, write_lightning
 
 PATCHES = tuple(patch for patch in all_patches() if patch.affected_2x)
@@ -58,9 +58,9 @@ GROUPS = sorted({(distribution, release) for distribution, release, _ in CHOSEN}
 @cache
 def conformance(distribution: str, release: str) -> dict[str, Any]:
     """What ``program.py`` found in a release."""
-    variables = arms.environment_of(arms.Arm(distribution, release))
+    variables = variants.environment_of(variants.Variant(distribution, release))
     with tempfile.TemporaryDirectory() as directory:
-        status, printed = arms.preloaded().execute(PROGRAM, variables, timeout=280, cwd=directory)
+        status, printed = variants.preloaded().execute(PROGRAM, variables, timeout=280, cwd=directory)
     assert status == 0, printed
     found: dict[str, Any] = json.loads(printed.splitlines()[-1])
     return found

@@ -20,7 +20,7 @@ from lightning_patches.engine.toggle import DEFAULT_WORDS, FLAG_WORDS, NOTHING_W
 from lightning_patches.patch import GROUPS, Patch
 from lightning_patches.patches import all_patches, find, index, layered
 from lightning_patches.unpatched import UNPATCHED
-from tests.support import arms  # noqa: F401  puts scripts/ on the path
+from tests.support import variants  # noqa: F401  puts scripts/ on the path
 from tests.unit.fakes import ROOT, check
 
 import _releases  # isort: skip

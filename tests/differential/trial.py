@@ -21,8 +21,8 @@ from packaging.version import Version
 from lightning_patches import patches as catalogue
 from lightning_patches.engine import gate
 from tests.differential import by_design
-from tests.support.arms import Arm, environment_of, execute
 from tests.support.preload import Preloaded
+from tests.support.variants import Variant, environment_of, execute
 
 HERE = Path(__file__).parent
 TESTS = HERE.parent
@@ -156,7 +156,7 @@ class Release:
             parent.close()
 
     def _parent(self, patched: bool) -> tuple[Preloaded, dict[str, str]]:
-        variables = environment_of(Arm(distribution(self.version), self.version, shim=patched))
+        variables = environment_of(Variant(distribution(self.version), self.version, shim=patched))
         variables |= {"PYTHONWARNINGS": "ignore", "PYTHONHASHSEED": "0", "SCENARIO_SHIM": str(int(patched))}
         space = variables["SCENARIO_NAMESPACE"]
         names = [f"{space}.pytorch", f"{space}.fabric"] if space == "lightning" else [space, "lightning_fabric"]

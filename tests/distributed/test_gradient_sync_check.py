@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from lightning_patches.ranks.gradient_sync_check import GradientSyncCheck
-from tests.support import arms
-from tests.support.arms import Arm
+from tests.support import variants
+from tests.support.variants import Variant
 
 PROGRAM = Path(__file__).parent / "programs" / "gradient_sync_check.py"
-FABRIC = Arm("lightning", "2.6.6")
+FABRIC = Variant("lightning", "2.6.6")
 STUDENT = ["student.0.weight", "student.0.bias", "student.2.weight", "student.2.bias"]
 APART = [[0], [1]]
 
@@ -24,13 +24,13 @@ pytestmark = pytest.mark.distributed
 
 
 @cache
-def observed(case: str, arm: Arm) -> list[dict[str, Any]]:
+def observed(case: str, variant: Variant) -> list[dict[str, Any]]:
     """What each rank observed."""
     with tempfile.TemporaryDirectory() as out:
-        variables = arms.environment_of(arm)
+        variables = variants.environment_of(variant)
         variables.pop("_LIGHTNING_PATCHES_IMPORT_ONLY", None)
-        variables.update(SCENARIO_CASE=case, SCENARIO_OUT=out, SCENARIO_SHIM=str(int(arm.shim)))
-        status, output = arms.execute([sys.executable, str(PROGRAM)], variables, 300, cwd=out)
+        variables.update(SCENARIO_CASE=case, SCENARIO_OUT=out, SCENARIO_SHIM=str(int(variant.shim)))
+        status, output = variants.execute([sys.executable, str(PROGRAM)], variables, 300, cwd=out)
         ranks = [Path(out) / f"rank{rank}.json" for rank in range(2)]
         assert status == 0 and all(path.exists() for path in ranks), output[-5000:]
         return [json.loads(path.read_text()) for path in ranks]
@@ -59,7 +59,7 @@ def test_every_rank_raises_when_asked_to() -> None:
 
 def test_silent_where_the_patches_keep_ranks_in_step() -> None:
     assert observed("fabric", FABRIC)[0]["submodules"]["warn"]["differences"]
-    for of_rank in observed("fabric", Arm("lightning", "2.6.6", shim=True)):
+    for of_rank in observed("fabric", Variant("lightning", "2.6.6", shim=True)):
         for seen in of_rank["submodules"].values():
             assert seen == {"differences": [], "error": "", "warnings": []}
 
@@ -120,9 +120,9 @@ def test_sharded_parameters_are_not_compared() -> None:
     assert any("no parameters that every rank has as a whole" in text for text in first["warnings"])
 
 
-@pytest.mark.parametrize("arm", [Arm("pytorch-lightning", "2.0.9"), Arm("lightning", "2.6.6")], ids=str)
-def test_trainer(arm: Arm) -> None:
-    for rank, of_rank in enumerate(observed("trainer", arm)):
+@pytest.mark.parametrize("variant", [Variant("pytorch-lightning", "2.0.9"), Variant("lightning", "2.6.6")], ids=str)
+def test_trainer(variant: Variant) -> None:
+    for rank, of_rank in enumerate(observed("trainer", variant)):
         assert of_rank["False"] == {"steps": 6, "differences": [], "warnings": []}
         strayed = of_rank["True"]
         assert strayed["steps"] == 6

@@ -19,8 +19,8 @@ import pytest
 from lightning_patches.ranks import _processes
 from lightning_patches.ranks.hang import _collectives, _report, _settings, watch_hangs
 from tests.distributed.processes import PROGRAMS, ROOT, run_ranks
-from tests.support.arms import Arm, environment_of, execute
 from tests.support.nodes import two_nodes
+from tests.support.variants import Variant, environment_of, execute
 
 distributed = pytest.mark.distributed
 
@@ -155,8 +155,10 @@ def test_nothing_is_said_without_the_variable() -> None:
 )
 def test_trainer(version: str, strategy: str, accelerator: str, tmp_path: Path) -> None:
     """A report may come while the second rank still imports Lightning, but that ends nothing."""
-    arm = environment_of(Arm("lightning", version), simulated_cuda=accelerator == "gpu")  # its backend is "nccl"
-    variables = {**arm, **watched("3:abort")}
+    variant = environment_of(
+        Variant("lightning", version), simulated_cuda=accelerator == "gpu"
+    )  # its backend is "nccl"
+    variables = {**variant, **watched("3:abort")}
     command = [sys.executable, str(PROGRAMS / "hang_trainer.py"), "sleeps", strategy, accelerator]
     status, output = execute(command, variables, timeout=300, cwd=str(tmp_path))
     assert status not in (0, None), output
@@ -167,7 +169,7 @@ def test_trainer(version: str, strategy: str, accelerator: str, tmp_path: Path) 
 
 @distributed
 def test_trainer_in_good_health(tmp_path: Path) -> None:
-    variables = {**environment_of(Arm("lightning", "2.2.5")), **watched("60")}
+    variables = {**environment_of(Variant("lightning", "2.2.5")), **watched("60")}
     command = [sys.executable, str(PROGRAMS / "hang_trainer.py"), "works", "ddp", "cpu"]
     status, output = execute(command, variables, timeout=300, cwd=str(tmp_path))
     assert status == 0 and "trained" in output, output

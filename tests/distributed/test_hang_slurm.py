@@ -10,8 +10,8 @@ import pytest
 
 from tests.distributed.processes import PROGRAMS
 from tests.support import slurm
-from tests.support.arms import Arm, environment_of, execute
 from tests.support.nodes import two_nodes
+from tests.support.variants import Variant, environment_of, execute
 
 pytestmark = [pytest.mark.distributed, pytest.mark.xdist_group("slurm"), slurm.needed]
 SRUN = ("srun", "--nodes=2", "--ntasks=2", "--ntasks-per-node=1", "--overcommit", "--job-name=train", "--unbuffered")
@@ -21,7 +21,11 @@ SRUN = ("srun", "--nodes=2", "--ntasks=2", "--ntasks-per-node=1", "--overcommit"
 def test_a_trainer_on_two_nodes(what: str, tmp_path: Path) -> None:
     with two_nodes() as nodes, slurm.cluster(nodes) as cluster:
         timeout = "20:abort" if what == "sleeps" else "4:abort"
-        variables = {**environment_of(Arm("lightning", "2.6.6")), **cluster, "LIGHTNING_PATCHES_HANG_TIMEOUT": timeout}
+        variables = {
+            **environment_of(Variant("lightning", "2.6.6")),
+            **cluster,
+            "LIGHTNING_PATCHES_HANG_TIMEOUT": timeout,
+        }
         assert not {"MASTER_ADDR", "MASTER_PORT", "LIGHTNING_PATCHES_HANG_SECRET"} & set(variables)
         command = nodes[0].command(*SRUN, sys.executable, str(PROGRAMS / "hang_trainer.py"), what, "ddp", "cpu", "2")
         status, output = execute(command, {**variables, "OMP_NUM_THREADS": "1"}, timeout=200, cwd=str(tmp_path))

@@ -14,8 +14,8 @@ import pytest
 
 from tests.distributed.processes import PROGRAMS, Ended, run_ranks
 from tests.support import groups
-from tests.support.arms import Arm, environment_of
 from tests.support.ports import free_port
+from tests.support.variants import Variant, environment_of
 
 distributed = pytest.mark.distributed
 
@@ -140,7 +140,7 @@ def test_a_temporary_directory_for_each_rank_lets_no_two_in(tmp_path: Path) -> N
 def test_the_variable_puts_load_from_checkpoint_into_turns(
     version: str, turns: bool, environment: dict[str, str], tmp_path: Path
 ) -> None:
-    variables = {**environment, "PYTHONPATH": environment_of(Arm("lightning", version))["PYTHONPATH"]}
+    variables = {**environment, "PYTHONPATH": environment_of(Variant("lightning", version))["PYTHONPATH"]}
     if turns:
         variables["LIGHTNING_PATCHES_RANK_BY_RANK"] = "1"
     if version == "2.2.5":
@@ -152,7 +152,7 @@ def test_the_variable_puts_load_from_checkpoint_into_turns(
 
 def train(action: str, version: str, variable: bool, directory: Path) -> Ended:
     """Both ranks of a Trainer, as Lightning's own launcher starts them: rank 1 is a child of rank 0."""
-    variables = environment_of(Arm("lightning", version))
+    variables = environment_of(Variant("lightning", version))
     if variable:
         variables["LIGHTNING_PATCHES_RANK_BY_RANK"] = "1"
     command = [sys.executable, str(PROGRAMS / "turns_trainer.py"), action]

@@ -1,8 +1,8 @@
 """Where each patch is proven, and what has to be seen there.
 
-A boundary is one case of one scenario on one release. On an affected release four arms run: stock has to show the bug;
-shim and fork have to observe what the first fixed release does, or the recommended usage. On any other, stock has no
-bug, and the shim changes nothing.
+A boundary is one case of one scenario on one release. On an affected release four variants run: stock must show the
+bug; shim and fork must observe the same as the first fixed release, or as the recommended usage. On every other
+release stock has no bug, and the shim changes nothing.
 
 Both distributions have the same source of all that the patches touch (a test compares). So one of them is enough:
 ``pytorch-lightning`` where a range begins, ``lightning`` where it ends.
@@ -20,10 +20,10 @@ from typing import Any, Callable, Iterator, Literal, Optional
 from packaging.version import Version
 
 from tests.equivalence.proof import Proof
-from tests.support import arms, forks, old_torch
-from tests.support.arms import PATCHES, Arm, Result
+from tests.support import forks, old_torch, variants
+from tests.support.variants import PATCHES, Result, Variant
 
-import _releases  # isort: skip  (tests.support.arms has put scripts/ on the path)
+import _releases  # isort: skip  (tests.support.variants has put scripts/ on the path)
 from lightning_patches import patches as catalogue
 from lightning_patches.engine import gate
 from lightning_patches.fork import diffs as _diffs
@@ -183,15 +183,15 @@ def companions(patch: Patch, version: str) -> list[str]:
 
 def run(
     proof: Proof,
-    arm: Arm,
+    variant: Variant,
     toggle: Optional[str] = None,
     case: Optional[str] = None,
     environment: tuple[tuple[str, str], ...] = (),
 ) -> Result:
-    """Run a case in an arm."""
-    return arms.run(
+    """Run a case in a variant."""
+    return variants.run(
         proof.scenario,
-        arm,
+        variant,
         proof.case if case is None else case,
         proof.simulated_cuda,
         toggle,
@@ -208,16 +208,16 @@ def problems(one: Boundary, run: Run = run) -> list[str]:
 
 
 def _affected(one: Boundary, run: Run) -> Iterator[str]:
-    proof, stock_arm = one.proof, Arm(one.distribution, one.version)
-    stock = run(proof, stock_arm)
+    proof, stock_variant = one.proof, Variant(one.distribution, one.version)
+    stock = run(proof, stock_variant)
     if not proof.shows_bug(stock):
         yield f"stock does not show the bug: {short(stock)}"
     fixed_in = official(proof)
     if fixed_in is not None:
-        reference = run(proof, Arm(one.distribution, fixed_in))
+        reference = run(proof, Variant(one.distribution, fixed_in))
         expected = view(proof.observed, reference)
     else:
-        reference = run(proof, stock_arm, None, proof.recommended, proof.recommended_environment)
+        reference = run(proof, stock_variant, None, proof.recommended, proof.recommended_environment)
         expected = view(proof.recommended_observed or proof.observed, reference)
     if fixed_in is None and proof.recommended is None and not proof.recommended_environment:
         expected["ended well"] = True  # what is recommended was seen in the stock run, which may end with the bug
@@ -229,8 +229,8 @@ def _affected(one: Boundary, run: Run) -> Iterator[str]:
     with_diffs = {diff.name for diff in _diffs.series()}
     fork = forks.directory_of(one.distribution, one.version, [name for name in names if name in with_diffs])
     results = {
-        "shim": run(proof, Arm(one.distribution, one.version, shim=True), ",".join(names)),
-        "fork": run(proof, Arm(one.distribution, one.version, directory=fork)),
+        "shim": run(proof, Variant(one.distribution, one.version, shim=True), ",".join(names)),
+        "fork": run(proof, Variant(one.distribution, one.version, directory=fork)),
     }
     for name, result in results.items():
         seen = view(proof.observed, result)
@@ -244,11 +244,11 @@ def _affected(one: Boundary, run: Run) -> Iterator[str]:
 
 def _unaffected(one: Boundary, run: Run) -> Iterator[str]:
     proof = one.proof
-    stock = run(proof, Arm(one.distribution, one.version))
+    stock = run(proof, Variant(one.distribution, one.version))
     if not stock.ok or proof.shows_bug(stock):
         yield f"stock is not right on a release that is not affected: {short(stock)}"
     # Without what a selection by name keeps, so that Lightning can be imported.
-    shim = run(proof, Arm(one.distribution, one.version, shim=True), f"none,{proof.patch}")
+    shim = run(proof, Variant(one.distribution, one.version, shim=True), f"none,{proof.patch}")
     if not same(view(proof.observed, stock), view(proof.observed, shim)):
         yield f"shim differs from stock: {short(shim)}"
     if f"lightning_patches: {one.distribution} " in shim.output:

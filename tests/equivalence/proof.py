@@ -1,4 +1,4 @@
-"""What a scenario has to show: the bug in the stock arm, and what the other arms must agree on.
+"""What a scenario has to show: the bug in the stock variant, and what the other variants must agree on.
 
 Each case of a scenario that takes part in the equivalence is a :class:`Proof`. The proofs stand in ``PROOFS`` of the
 patch's test, ``tests/patches/*/test_*.py``. A patch without one is not proven, and a test says so.
@@ -23,19 +23,19 @@ class Proof:
 
     Args:
         patch: name of the patch; the scenario is the file of that name, with underscores.
-        shows_bug: whether a run shows the bug as it was reported; gets its result (see ``tests/support/arms.py``).
+        shows_bug: whether a run shows the bug as it was reported; gets its result (see ``tests/support/variants.py``).
         case: handed to the scenario.
         simulated_cuda: the case needs CUDA devices, simulated or real.
         one_card: with ``simulated_cuda``: a single real GPU, which two ranks share, is enough to show it.
         observed: the part of the observations in which shim, fork and official release must agree, exactly.
         recommended: for a bug that upstream never fixed, the case that does what the maintainers recommend; it runs
-            in the stock release and takes the place of the official arm.
+            in the stock release and takes the place of the official variant.
         recommended_observed: the part of that run's observations that takes part in the comparison; ``observed`` if
             ``None``. Set it where the recommended usage is observed in the same run.
         recommended_environment: variables that make the recommended usage, where it is not up to the program.
-        alone: shim and fork have this patch only; for a reference arm that shows other bugs of the catalogue.
+        alone: shim and fork have this patch only; for a reference variant that shows other bugs of the catalogue.
         since: first release with the API that the case is written against.
-        fresh: the scenario needs a Python that was started anew, see :func:`tests.support.arms.run`.
+        fresh: the scenario needs a Python that was started anew, see :func:`tests.support.variants.run`.
         old_torch: torch has mended the bug by itself: the case runs with the Python of ``tests/support/old_torch``, on
             the releases that can be imported there, and is skipped where there is none. For patches
             with a ``probe``, and for no others.

@@ -9,7 +9,7 @@ from lightning_patches.engine import fingerprints
 from tests.equivalence import boundaries
 from tests.equivalence.boundaries import Boundary
 from tests.support import old_torch
-from tests.support.arms import Arm, Result
+from tests.support.variants import Result, Variant
 
 
 def marked(one, name):
@@ -25,7 +25,7 @@ def marked(one, name):
 @pytest.mark.parametrize(
     "boundary", [marked(one, str(one)) for proof in boundaries.proofs() for one in boundaries.boundaries(proof)]
 )
-def test_the_arms_agree(boundary):
+def test_the_variants_agree(boundary):
     assert boundaries.problems(boundary) == []
 
 
@@ -42,7 +42,7 @@ def by_default():
 @pytest.mark.parametrize("boundary", list(by_default()))
 def test_the_default_set_cures_it_too(boundary):
     """Above, the shim has the patches that the reference has."""
-    result = boundaries.run(boundary.proof, Arm(boundary.distribution, boundary.version, shim=True))
+    result = boundaries.run(boundary.proof, Variant(boundary.distribution, boundary.version, shim=True))
     assert result.ok and not boundary.proof.shows_bug(result), result
 
 
@@ -56,12 +56,12 @@ def test_the_default_set_cures_it_too(boundary):
         ([2, 2], [2, 10], False, ["shim is not right", "fork is not right"]),
     ],
 )
-def test_the_arms_agree_only_if_stock_shows_the_bug_and_the_cured_runs_are_right(stock, cured, right, wrong):
+def test_the_variants_agree_only_if_stock_shows_the_bug_and_the_cured_runs_are_right(stock, cured, right, wrong):
     (proof,) = boundaries.of("fit-resets-should-stop")
     boundary = Boundary(replace(proof, right=lambda result: right), "lightning", "2.5.0.post0", "affected")
 
-    def run(proof, arm, *_):
-        steps = [2, 10] if arm.version == "2.5.1" else cured if arm.shim or arm.directory else stock
+    def run(proof, variant, *_):
+        steps = [2, 10] if variant.version == "2.5.1" else cured if variant.shim or variant.directory else stock
         return Result(0, "", [{"steps": steps}])
 
     problems = boundaries.problems(boundary, run)
@@ -80,7 +80,7 @@ def test_the_arms_agree_only_if_stock_shows_the_bug_and_the_cured_runs_are_right
 def test_a_release_that_is_not_affected_is_left_alone(stock, shim, wrong):
     (proof,) = boundaries.of("fit-resets-should-stop")
     problems = boundaries.problems(
-        Boundary(proof, "lightning", "2.6.6", "newest"), lambda proof, arm, *_: shim if arm.shim else stock
+        Boundary(proof, "lightning", "2.6.6", "newest"), lambda proof, variant, *_: shim if variant.shim else stock
     )
     assert len(problems) == len(wrong) and all(map(str.startswith, problems, wrong)), problems
 

@@ -8,7 +8,7 @@ import pytest
 
 from lightning_patches import patches as catalogue
 from lightning_patches.engine import gate
-from tests.support.arms import ROOT
+from tests.support.variants import ROOT
 
 import _releases  # isort: skip
 

@@ -10,7 +10,7 @@ import pytest
 from lightning_patches import patches as catalogue
 from lightning_patches.engine import gate
 from lightning_patches.fork import diffs as _diffs
-from tests.support import arms
+from tests.support import variants
 
 import _releases  # isort: skip
 
@@ -28,7 +28,7 @@ def unsound(texts, directory):
     for path, text in texts.items():
         (directory / path).parent.mkdir(parents=True, exist_ok=True)
         (directory / path).write_text(text)
-    command = [arms.sys.executable, "-m", "ruff", "check", "--isolated", "--no-cache", "--select", "F821,F811,F823"]
+    command = [variants.sys.executable, "-m", "ruff", "check", "--isolated", "--no-cache", "--select", "F821,F811,F823"]
     done = subprocess.run([*command, "--output-format=json", directory], capture_output=True, text=True)
     return {(os.path.relpath(one["filename"], directory), one["message"]) for one in json.loads(done.stdout)}
 
@@ -212,8 +212,8 @@ def test_check_diffs_tells_the_states_of_a_tree(tmp_path):
     for path, text in files.items():
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text(text)
-    done = arms.execute(
-        [arms.sys.executable, str(arms.ROOT / "scripts" / "check_diffs"), "--directory", str(tmp_path)],
+    done = variants.execute(
+        [variants.sys.executable, str(variants.ROOT / "scripts" / "check_diffs"), "--directory", str(tmp_path)],
         dict(os.environ),
         60,
     )

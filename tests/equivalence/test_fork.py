@@ -19,7 +19,7 @@ from lightning_patches.engine import gate
 from lightning_patches.fork import diffs as _diffs
 from lightning_patches.fork import wheel as _fork
 from tests.support import forks
-from tests.support.arms import ROOT, Arm, environment_of, execute
+from tests.support.variants import ROOT, Variant, environment_of, execute
 
 import _releases  # isort: skip
 
@@ -76,7 +76,7 @@ def added_by(fork):
 def test_same_bytes_every_time(tmp_path):
     written = []
     for name, zone, seed in (("one", "UTC", "1"), ("two", "Pacific/Auckland", "2")):
-        environment = {**environment_of(Arm("lightning", "2.2.5")), "TZ": zone, "PYTHONHASHSEED": seed}
+        environment = {**environment_of(Variant("lightning", "2.2.5")), "TZ": zone, "PYTHONHASHSEED": seed}
         status, output = execute([*BUILD, "2.2.5", "--output", str(tmp_path / name)], environment, 120)
         assert status == 0, output
         written.append(next((tmp_path / name).glob("*.whl")).read_bytes())
@@ -105,7 +105,7 @@ def test_a_selection_has_a_version_of_its_own(tmp_path):
     ],
 )
 def test_refusals_say_why(tmp_path, arguments, message):
-    environment = environment_of(Arm("lightning", "2.2.5"))
+    environment = environment_of(Variant("lightning", "2.2.5"))
     status, output = execute([*BUILD, *arguments, "--output", str(tmp_path)], environment, 60)
     assert status == 2, output
     assert message in output
@@ -159,7 +159,7 @@ def test_installed_fork_is_recognized_and_nothing_is_applied_twice(tmp_path):
     complaints = [line for line in done.stdout.splitlines() if line.startswith("pytorch-lightning ")]
     assert not complaints, done.stdout
 
-    environment = environment_of(Arm("pytorch-lightning", "2.2.5", directory=site))
+    environment = environment_of(Variant("pytorch-lightning", "2.2.5", directory=site))
     environment["PYTHONPATH"] = str(ROOT)
     program = PROGRAM.format(package="pytorch_lightning", namespace="pytorch_lightning")
     program = f"import lightning_patches\n{program}"

@@ -7,7 +7,7 @@ import pytest
 from packaging.version import Version
 
 from lightning_patches import cli
-from tests.support.arms import Arm, Result, run
+from tests.support.variants import Result, Variant, run
 
 SCENARIO = "programs_of_1x"
 SAME = "right"
@@ -57,7 +57,7 @@ def saw(result, right):
 
 @cache
 def result_of(version, case, shim):
-    return run(SCENARIO, Arm("pytorch-lightning", version, shim=shim), case, fresh=True)
+    return run(SCENARIO, Variant("pytorch-lightning", version, shim=shim), case, fresh=True)
 
 
 def check(version, case, *names):

@@ -10,7 +10,7 @@ import pytest
 
 from lightning_patches import patches as catalogue
 from lightning_patches.cli import _coverage
-from tests.support.arms import ROOT
+from tests.support.variants import ROOT
 
 sys.path.insert(0, str(ROOT / "scripts"))
 import _coverage_page

@@ -11,8 +11,8 @@ import pytest
 
 from lightning_patches import patches as catalogue
 from tests.support import groups
-from tests.support.arms import ROOT
 from tests.support.scripts import load
+from tests.support.variants import ROOT
 
 
 def script(name, *arguments, **variables):
@@ -78,11 +78,11 @@ def test_the_demo_shows_five_bugs_and_that_they_are_gone():
 
 
 REPORT = """<testsuites><testsuite><properties><property name="card" value="A card"/></properties>
-<testcase name="test_the_arms_agree[align-devices:x lightning 2.2.5 affected]"/>
-<testcase name="test_the_arms_agree[align-devices:y lightning 2.2.5 affected]"><failure message="stock does not
+<testcase name="test_the_variants_agree[align-devices:x lightning 2.2.5 affected]"/>
+<testcase name="test_the_variants_agree[align-devices:y lightning 2.2.5 affected]"><failure message="stock does not
 show it"/></testcase>
 <testcase name="test_the_default_set_cures_it_too[align-devices]"/>
-<testcase name="test_the_arms_agree[align-devices:z lightning 2.2.5 affected]">
+<testcase name="test_the_variants_agree[align-devices:z lightning 2.2.5 affected]">
 <skipped message="no Python with an old torch"/></testcase>
 </testsuite></testsuites>"""
 
@@ -112,7 +112,7 @@ def test_the_proof_of_a_release_has_a_row_a_patch_and_every_exception(monkeypatc
         "| boundaries | 2 passed, 1 failed, 1 skipped | 0 |",
         "| upstream | not run: no repository was given (--upstream) | 0 |",
         "| gpu | not run: no card | 0 |",
-        "- boundaries: test_the_arms_agree[align-devices:y lightning 2.2.5 affected]: stock does not show it",
+        "- boundaries: test_the_variants_agree[align-devices:y lightning 2.2.5 affected]: stock does not show it",
         "- boundaries: 1 tests: no Python with an old torch",
         "| align-devices | 2.0.0 to 2.6.6 | 1 of 2 | 1 of 1 |",
     ):

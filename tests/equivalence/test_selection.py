@@ -8,7 +8,7 @@ import pytest
 from lightning_patches import patches as catalogue
 from tests import selection
 from tests.equivalence import boundaries
-from tests.support.arms import ROOT
+from tests.support.variants import ROOT
 
 pytest_plugins = ["pytester"]
 BOUNDARIES = "equivalence/test_boundaries.py"
@@ -27,7 +27,7 @@ class Item:
 
 def items_of(*patches):
     return [
-        Item(BOUNDARIES, "test_the_arms_agree", boundary=one)
+        Item(BOUNDARIES, "test_the_variants_agree", boundary=one)
         for patch in patches
         for proof in boundaries.of(patch)
         for one in boundaries.boundaries(proof)

@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from tests.equivalence.proof import Proof, ends_with
-from tests.support.arms import ROOT, Result
+from tests.support.variants import ROOT, Result
 
 sys.path.insert(0, str(ROOT / "scripts"))
 import _stacks as stacks
@@ -46,8 +46,8 @@ def failed(error):
     ],
 )
 def test_what_is_said_of_a_case(monkeypatch, stock, shim, reference, state):
-    def run_case(proof, arm, toggle=None, case=None, variables=()):
-        result = shim if arm.shim else reference if case == "eager" else stock
+    def run_case(proof, variant, toggle=None, case=None, variables=()):
+        result = shim if variant.shim else reference if case == "eager" else stock
         assert result is not None, "nobody has to know what is right"
         return result
 

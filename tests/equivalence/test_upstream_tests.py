@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from tests.support.arms import ROOT
+from tests.support.variants import ROOT
 
 sys.path.insert(0, str(ROOT / "scripts"))
 import _upstream_tests as upstream_tests

@@ -6,7 +6,7 @@ import sys
 import pytest
 import torch
 
-from tests.support.arms import ROOT
+from tests.support.variants import ROOT
 
 
 @pytest.mark.parametrize("program", ["conformance.py", "distributed_program.py"])

@@ -6,10 +6,10 @@ What can be shown on one card, that is: a case that needs a second one says so b
 import pytest
 
 from tests.equivalence import boundaries
-from tests.support import arms
+from tests.support import variants
 
 
 @pytest.mark.parametrize("boundary", [pytest.param(one, id=str(one)) for one in boundaries.on_one_card()])
-def test_stock_shows_the_bug_and_the_other_arms_agree(boundary, monkeypatch):
-    monkeypatch.setenv(arms.DEVICE, "cuda")
+def test_stock_shows_the_bug_and_the_other_variants_agree(boundary, monkeypatch):
+    monkeypatch.setenv(variants.DEVICE, "cuda")
     assert boundaries.problems(boundary) == []

@@ -10,7 +10,7 @@ import pytest
 
 from lightning_patches.fork import wheel
 from tests.support import pythons
-from tests.support.arms import ROOT, Arm, run
+from tests.support.variants import ROOT, Variant, run
 
 import _releases  # isort: skip
 
@@ -71,7 +71,7 @@ def test_training(minor):
     found = pythons.with_torch(minor)
     if found.python is None:
         pytest.skip(found.reason)
-    stock = run("fit_resets_should_stop", Arm("pytorch-lightning", "2.0.9", python=found.python))
-    shim = run("fit_resets_should_stop", Arm("pytorch-lightning", "2.0.9", shim=True, python=found.python))
+    stock = run("fit_resets_should_stop", Variant("pytorch-lightning", "2.0.9", python=found.python))
+    shim = run("fit_resets_should_stop", Variant("pytorch-lightning", "2.0.9", shim=True, python=found.python))
     assert stock.ok and stock.observations == [{"steps": [2, 2]}], stock
     assert shim.ok and shim.observations == [{"steps": [2, 10]}], shim

@@ -1,8 +1,8 @@
-"""The first import of every scenario: sets its arm up, and carries its observations out of every rank.
+"""The first import of every scenario: sets its variant up, and carries its observations out of every rank.
 
-A scenario is a user's program in small. It uses Lightning's public API only, and takes from here what a user would
-write by hand: which namespace to import, the ``import lightning_patches`` of the shim arm, and a way to say what was
-observed. The program is started by ``tests/support/arms.py``, in a process of its own, once per arm.
+A scenario is a small user program. It uses Lightning's public API only. This module replaces the lines that a user
+would write by hand: the namespace to import, the ``import lightning_patches`` of the shim variant, and a way to record
+observations. ``tests/support/variants.py`` starts the program once per variant, each time in a new process.
 """
 
 import os
@@ -66,7 +66,7 @@ def trainer(**options: Any) -> Any:
 
 @atexit.register
 def _leave_process_group() -> None:
-    """torch 2.13's gloo aborts 1 in 20 interpreters that end with a process group: the arms would differ by chance."""
+    """Destroy the process group: torch 2.13's gloo aborts 1 in 20 interpreters that exit with one."""
     if torch.distributed.is_available() and torch.distributed.is_initialized():
         torch.distributed.destroy_process_group()
 

@@ -10,9 +10,9 @@ import sys
 import pytest
 
 from tests.equivalence import boundaries
-from tests.support import arms, groups, ports
+from tests.support import groups, ports, variants
 
-import _releases  # isort: skip  (tests.support.arms has put scripts/ on the path)
+import _releases  # isort: skip  (tests.support.variants has put scripts/ on the path)
 
 PROGRAM = """
 import sys, torch, torch.distributed as dist
@@ -34,12 +34,12 @@ dist.destroy_process_group()
 @pytest.fixture(scope="module")
 def variables():
     """Those of a machine with one card."""
-    arms._build_simulated_cuda()
+    variants._build_simulated_cuda()
     return {
         **os.environ,
         "SIMULATED_CUDA": "1",
         "SIMULATED_CUDA_DEVICE_COUNT": "1",
-        "PYTHONPATH": str(arms.SIMULATED_CUDA_SITE),
+        "PYTHONPATH": str(variants.SIMULATED_CUDA_SITE),
     }
 
 
@@ -73,7 +73,9 @@ def on_the_machine(variables, tmp_path):
     def run(*command):
         said = tmp_path / "said.txt"
         with open(said, "w") as output:
-            process = groups.start([sys.executable, *map(str, command)], output, {**variables, **offline}, arms.ROOT)
+            process = groups.start(
+                [sys.executable, *map(str, command)], output, {**variables, **offline}, variants.ROOT
+            )
             try:
                 status = process.wait(1700)
             finally:

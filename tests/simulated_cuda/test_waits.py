@@ -6,15 +6,15 @@ What is left with the shim stands in ``lightning_patches/cli/coverage.txt``.
 
 import pytest
 
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 STEPS = 10
 TOGGLE = "default,progress-bar-without-wait"
 
 
 def waits(version, case, shim=False):
-    arm = Arm("pytorch-lightning", version, shim)
-    result = run("gpu_waits", arm, case, simulated_cuda=True, toggle=TOGGLE if shim else None, timeout=300)
+    variant = Variant("pytorch-lightning", version, shim)
+    result = run("gpu_waits", variant, case, simulated_cuda=True, toggle=TOGGLE if shim else None, timeout=300)
     assert result.ok and result.observations, result
     return result.observations
 

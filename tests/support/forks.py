@@ -11,7 +11,7 @@ from typing import Iterable, Iterator, Optional
 
 from lightning_patches.fork import diffs as _diffs
 from lightning_patches.fork import wheel as _fork
-from tests.support import arms  # noqa: F401  it has scripts/ on the path
+from tests.support import variants  # noqa: F401  it has scripts/ on the path
 
 import _releases  # isort: skip
 

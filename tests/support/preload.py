@@ -1,8 +1,8 @@
-"""Scenario processes that are forked from one that has imported torch, for runs of many arms.
+"""Scenario processes that are forked from one that has imported torch, for runs of many variants.
 
-Most of a scenario's time is spent on importing torch, and on tearing it down at the end. Each one still gets a
-process of its own, in which Lightning and the shim are imported anew, from the release of its arm; only what Lightning
-relies on is there already. The ranks that Lightning starts by running the program again are forked likewise.
+A scenario spends most of its time on importing torch and on tearing it down. Each scenario still runs in its own
+process, which imports Lightning (the release of its variant) and the shim itself; only Lightning's dependencies are
+imported before the fork. Ranks that Lightning starts by running the program again are forked in the same way.
 
 Run as a program, this file is that parent: ``python preload.py SOCKET``. For each scenario it forks an attendant, the
 leader of the scenario's process group, which forks the main process and then waits for it and for its ranks.
@@ -41,7 +41,7 @@ class Preloaded:
     Args:
         variables: of its environment, in which it imports torch.
         python: its interpreter.
-        modules: what it imports besides :data:`MODULES`, for programs that all run in the same arm.
+        modules: what it imports besides :data:`MODULES`, for programs that all run in the same variant.
     """
 
     def __init__(self, variables: dict[str, str], python: str = sys.executable, modules: tuple[str, ...] = ()) -> None:

@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple, Optional
 
-from tests.support import arms  # noqa: F401  puts scripts/ on the path
+from tests.support import variants  # noqa: F401  puts scripts/ on the path
 
 import _releases  # isort: skip
 

@@ -7,7 +7,7 @@ import sys
 from importlib.machinery import SourceFileLoader
 from types import ModuleType
 
-from tests.support.arms import ROOT
+from tests.support.variants import ROOT
 
 
 def load(name: str) -> ModuleType:

@@ -16,7 +16,7 @@ from lightning_patches.engine import gate
 from lightning_patches.patch import GROUPS
 from lightning_patches.patches import all_patches
 from lightning_patches.unpatched import UNPATCHED
-from tests.support.arms import ROOT, Arm, environment_of
+from tests.support.variants import ROOT, Variant, environment_of
 
 DEVICE = "logged-metrics-device"
 
@@ -706,7 +706,7 @@ def test_what_cannot_be_audited(capsys: pytest.CaptureFixture[str], arguments: l
 
 def test_the_environment() -> None:
     """What is installed is told by its code, without importing it."""
-    variables = environment_of(Arm("lightning", "2.3.3"))
+    variables = environment_of(Variant("lightning", "2.3.3"))
     program = (
         "import sys; from lightning_patches.cli import main; status = main(['audit', '--all']); "
         "print(status, sorted({'torch', 'lightning'} & set(sys.modules)))"

@@ -19,8 +19,8 @@ from lightning_patches import cli
 from lightning_patches.cli import _figures, _output, _records, autostart, report
 from lightning_patches.engine import toggle
 from lightning_patches.patches import all_patches
-from tests.support import arms
-from tests.support.arms import ROOT, Arm
+from tests.support import variants
+from tests.support.variants import ROOT, Variant
 
 LABELS = {"", "group", "affected", "fixed", "in", "upstream", "verdict", "drop", "it", "at", "covered"}
 LABELS |= {"PATCH", "BUG", "HARM"}
@@ -51,7 +51,7 @@ def call(*arguments: str, env: dict[str, str], how: tuple[str, ...] = MODULE) ->
 
 
 def release(distribution: str, version: str) -> Path:
-    return Path(arms.environment_of(Arm(distribution, version))["PYTHONPATH"].split(os.pathsep)[-1])
+    return Path(variants.environment_of(Variant(distribution, version))["PYTHONPATH"].split(os.pathsep)[-1])
 
 
 def strange_lightning(directory: Path, version: str) -> Path:

@@ -13,8 +13,8 @@ from lightning_patches import cli
 from lightning_patches import patches as catalogue
 from lightning_patches.cli import _coverage
 from lightning_patches.patches import all_patches
-from tests.support.arms import ROOT
 from tests.support.scripts import load
+from tests.support.variants import ROOT
 
 
 @pytest.fixture

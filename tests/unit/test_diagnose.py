@@ -25,7 +25,7 @@ from lightning_patches.engine import fingerprints
 from lightning_patches.patch import Impact
 from lightning_patches.patches import all_patches
 from lightning_patches.unpatched import NO_BUGS, UNPATCHED
-from tests.support.arms import ROOT
+from tests.support.variants import ROOT
 
 DEVICE, UNMASKED = "logged-metrics-device", "dataloader-error-unmasked"
 MESSAGE = "RuntimeError: No backend type associated with device type cpu"

@@ -21,7 +21,7 @@ from lightning_patches.doctor.facts import Facts, Gpu, Lightning, Torch, Unknown
 from lightning_patches.doctor.machine import gather
 from lightning_patches.ranks.hang import _files as hang_files
 from lightning_patches.ranks.hang._identity import Identity
-from tests.support.arms import ROOT
+from tests.support.variants import ROOT
 
 H100, A100 = Gpu(0, "NVIDIA H100", 81559, capability=(9, 0)), Gpu(1, "NVIDIA A100", 40960, capability=(8, 0))
 CUDA = Torch("2.6.0", "12.4", "2.21.5", cuda_available=True, devices=2, architectures=("sm_80", "sm_90"))

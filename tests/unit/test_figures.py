@@ -10,7 +10,7 @@ import pytest
 
 from lightning_patches import cli
 from lightning_patches.cli import _figures
-from tests.support.arms import ROOT
+from tests.support.variants import ROOT
 
 ROWS = re.findall(
     r"^\| (2\.\S+) \| (\d+) \| (\d+) \| (\d+) \| (\d+) \|$", (ROOT / "README.md").read_text(), re.MULTILINE

@@ -18,8 +18,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.arms import ROOT
 from tests.support.scripts import load
+from tests.support.variants import ROOT
 
 RESET = "RuntimeError: [enforce fail] Connection reset by peer\n"
 BACKEND = "RuntimeError: No backend type associated with device type cpu\n"

@@ -10,7 +10,7 @@ import subprocess
 import pytest
 
 from tests.support import pythons
-from tests.support.arms import ROOT
+from tests.support.variants import ROOT
 
 OLDEST = "3.8"
 IMPORT_ALL = """

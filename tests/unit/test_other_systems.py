@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.arms import ROOT, Arm, environment_of
 from tests.support.other_systems import SYSTEMS, WINDOWS
+from tests.support.variants import ROOT, Variant, environment_of
 from tests.unit.fakes import check, python, write_lightning
 
-RELEASES = (Arm("lightning", "2.6.6"), Arm("pytorch-lightning", "2.2.5"))
+RELEASES = (Variant("lightning", "2.6.6"), Variant("pytorch-lightning", "2.2.5"))
 LOG = "RuntimeError: Expected all tensors to be on the same device, but found at least two devices, cuda:0 and cpu!\n"
 EVERY_MODULE = """
 def every_module():
@@ -133,13 +133,13 @@ print(missing)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("arm", RELEASES, ids=str)
-def test_a_fit_is_the_same_everywhere(arm: Arm, tmp_path: Path) -> None:
-    variables = {**environment_of(arm), "LIGHTNING_PATCHES_HANG_TIMEOUT": "300"}
-    code = FIT.format(namespace={"lightning": "lightning.pytorch"}.get(arm.distribution, "pytorch_lightning"))
+@pytest.mark.parametrize("variant", RELEASES, ids=str)
+def test_a_fit_is_the_same_everywhere(variant: Variant, tmp_path: Path) -> None:
+    variables = {**environment_of(variant), "LIGHTNING_PATCHES_HANG_TIMEOUT": "300"}
+    code = FIT.format(namespace={"lightning": "lightning.pytorch"}.get(variant.distribution, "pytorch_lightning"))
     here = run(code, "", str(tmp_path), variables=variables, cwd=ROOT)
     assert here.returncode == 0 and "weights" in here.stdout, here.stderr
-    for system in SYSTEMS if arm is RELEASES[0] else ["windows"]:
+    for system in SYSTEMS if variant is RELEASES[0] else ["windows"]:
         there = run(code, system, str(tmp_path), variables=variables, cwd=ROOT)
         assert (there.returncode, there.stdout) == (0, here.stdout), (system, there.stdout, there.stderr)
         told = there.stderr.count("lightning_patches: the watch for hangs runs on Linux, and this system lacks /proc")
@@ -149,7 +149,7 @@ def test_a_fit_is_the_same_everywhere(arm: Arm, tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_commands_answer_as_here(tmp_path: Path) -> None:
     (tmp_path / "log.txt").write_text(LOG)
-    variables = environment_of(Arm("lightning", "2.3.3"))
+    variables = environment_of(Variant("lightning", "2.3.3"))
     here = run(COMMAND, "", json.dumps(COMMANDS), variables=variables, cwd=tmp_path)
     assert here.stdout.count("\nstatus ") == len(COMMANDS), here.stderr
     for system in SYSTEMS:
@@ -161,7 +161,7 @@ def test_commands_answer_as_here(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_doctor_finds_nothing_wrong_with_what_the_system_never_has(system: str, tmp_path: Path) -> None:
-    variables = environment_of(Arm("lightning", "2.3.3"))
+    variables = environment_of(Variant("lightning", "2.3.3"))
     there = run(COMMAND, system, json.dumps([["doctor", "--json"]]), variables=variables, cwd=tmp_path)
     assert there.stdout.rstrip().endswith(("status 0", "status 1")), there.stderr
     assert "/dev/shm" not in there.stdout or system == "old glibc", there.stdout

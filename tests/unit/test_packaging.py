@@ -15,8 +15,8 @@ import pytest
 
 import lightning_patches
 from lightning_patches.fork import diffs, wheel
-from tests.support.arms import ROOT
 from tests.support.scripts import load
+from tests.support.variants import ROOT
 
 import _releases  # isort: skip
 

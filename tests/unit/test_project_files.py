@@ -11,7 +11,7 @@ import lightning_patches
 from lightning_patches import patches as catalogue
 from lightning_patches.cli import _requirements
 from lightning_patches.fork import diffs
-from tests.support.arms import ROOT
+from tests.support.variants import ROOT
 
 yaml = pytest.importorskip("yaml")
 

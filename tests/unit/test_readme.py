@@ -10,8 +10,8 @@ import pytest
 
 from lightning_patches import patches as catalogue
 from lightning_patches.cli import _records
-from tests.support.arms import ROOT, Arm, environment_of
 from tests.support.scripts import load
+from tests.support.variants import ROOT, Variant, environment_of
 
 README = (ROOT / "README.md").read_text()
 PATCHES = ROOT / "upstream" / "PATCHES.md"
@@ -90,7 +90,7 @@ def test_the_call_survives_a_formatter_and_works(tmp_path: Path) -> None:
     assert text.index("import lightning.pytorch") < text.index("import lightning_patches\n") < text.index(call), text
     done = subprocess.run(
         [sys.executable, str(script)],
-        env=environment_of(Arm("lightning", "2.2.5")), capture_output=True, text=True, timeout=100,
+        env=environment_of(Variant("lightning", "2.2.5")), capture_output=True, text=True, timeout=100,
     )  # fmt: skip
     assert done.stdout == "2.2.5 {'applied'}\n", done
 

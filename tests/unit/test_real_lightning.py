@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.arms import ROOT  # which puts scripts/ on the path
+from tests.support.variants import ROOT  # which puts scripts/ on the path
 from tests.unit.fakes import check
 
 import _releases  # isort: skip

@@ -7,8 +7,8 @@ import pytest
 
 from lightning_patches import patches as catalogue
 from lightning_patches.engine.fingerprints import known_releases
-from tests.support.arms import ROOT
 from tests.support.scripts import load
+from tests.support.variants import ROOT
 
 LINES = [
     [cell.strip() for cell in line.split("|")]

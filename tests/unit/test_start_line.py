@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.arms import Arm, environment_of
+from tests.support.variants import Variant, environment_of
 
 PROGRAM = """
 import sys
@@ -54,7 +54,7 @@ def test_workers_do_not_repeat_it(context: list[str], tmp_path: Path) -> None:
     path.write_text(PROGRAM)
     ended = subprocess.run(
         [sys.executable, str(path), *context],
-        env={**environment_of(Arm("lightning", "2.6.6")), "LIGHTNING_PATCHES": "1"},
+        env={**environment_of(Variant("lightning", "2.6.6")), "LIGHTNING_PATCHES": "1"},
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,

@@ -17,10 +17,10 @@ import os
 import pickle
 import warnings
 
-os.environ["_LIGHTNING_PATCHES_IMPORT_ONLY"] = "1"  # the stock arm has our check, and none of our patches
+os.environ["_LIGHTNING_PATCHES_IMPORT_ONLY"] = "1"  # the stock variant has our check, and none of our patches
 from lightning_patches.ranks.gradient_sync_check import GradientSyncCheck, GradientSyncError
 
-del os.environ["_LIGHTNING_PATCHES_IMPORT_ONLY"]  # the launcher hands it on: rank 1 of the shim arm would be stock
+del os.environ["_LIGHTNING_PATCHES_IMPORT_ONLY"]  # the launcher hands it on: rank 1 of the shim variant would be stock
 
 
 def seen(differences):

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.equivalence.proof import Proof, only, sees
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 PATCH = "accumulation-across-validation"
 PROOFS = (
@@ -19,13 +19,13 @@ PROOFS = (
 
 @pytest.mark.parametrize("version", ["2.0.0", "2.0.9.post0"])
 def test_gradients_are_kept(version):
-    stock = run("accumulation_across_validation", Arm("pytorch-lightning", version), "automatic")
+    stock = run("accumulation_across_validation", Variant("pytorch-lightning", version), "automatic")
     assert stock.observations[0]["gradients"] == [None] * 4, stock
     shim = run(
-        "accumulation_across_validation", Arm("pytorch-lightning", version, shim=True), "automatic", toggle=PATCH
+        "accumulation_across_validation", Variant("pytorch-lightning", version, shim=True), "automatic", toggle=PATCH
     )
     assert shim.ok, shim
-    official = run("accumulation_across_validation", Arm("pytorch-lightning", "2.1.0"), "automatic")
+    official = run("accumulation_across_validation", Variant("pytorch-lightning", "2.1.0"), "automatic")
     for name in ("gradients", "weight"):
         assert shim.observations[0][name] == official.observations[0][name], (shim, official)
     assert shim.observations[0]["gradients"][0] == [((1 + 2) / 4).hex()]
@@ -33,14 +33,14 @@ def test_gradients_are_kept(version):
 
 
 def test_hooks_find_the_real_zero_grad():
-    shim = run("accumulation_across_validation", Arm("pytorch-lightning", "2.0.9", shim=True), "own", toggle=PATCH)
+    shim = run("accumulation_across_validation", Variant("pytorch-lightning", "2.0.9", shim=True), "own", toggle=PATCH)
     assert shim.ok, shim
     assert shim.observations[0]["zeroed"] == 4 + 2, shim  # by the hook, and by the loop where a window is over
 
 
 @pytest.mark.parametrize("case", ["validate", "asked"])
 def test_without_an_accumulation_all_is_as_before(case):
-    stock = run("accumulation_across_validation", Arm("pytorch-lightning", "2.0.9"), case)
-    shim = run("accumulation_across_validation", Arm("pytorch-lightning", "2.0.9", shim=True), case, toggle=PATCH)
+    stock = run("accumulation_across_validation", Variant("pytorch-lightning", "2.0.9"), case)
+    shim = run("accumulation_across_validation", Variant("pytorch-lightning", "2.0.9", shim=True), case, toggle=PATCH)
     assert stock.ok, stock
     assert shim.observations == stock.observations, (stock, shim)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.equivalence.proof import Proof, ends_with, only
-from tests.support.arms import Arm, Result, run
+from tests.support.variants import Result, Variant, run
 
 pytestmark = [
     pytest.mark.distributed,
@@ -28,10 +28,10 @@ BUG = "Expected all tensors to be on the same device"
 
 
 @cache
-def arm(release: tuple[str, str], case: str, shim: bool, **environment: str) -> Result:
+def variant(release: tuple[str, str], case: str, shim: bool, **environment: str) -> Result:
     environment["SCENARIO_PACKAGES"] = os.pathsep.join(_packages())
     return run(
-        "align_devices", Arm(*release, shim=shim), case, simulated_cuda=True, environment=environment, timeout=300
+        "align_devices", Variant(*release, shim=shim), case, simulated_cuda=True, environment=environment, timeout=300
     )
 
 
@@ -48,11 +48,11 @@ def needs(*packages: str) -> None:
 
 def assert_follows(release: tuple[str, str], case: str, bug: str = BUG, **environment: str) -> None:
     """Stock dies in the second rank; with the patch all is, to the last bit, as without hooks."""
-    stock = arm(release, case, shim=False)
+    stock = variant(release, case, shim=False)
     assert not stock.ok and bug in stock.output, stock
-    reference = arm(release, f"{case}_without_hooks", shim=False)
+    reference = variant(release, f"{case}_without_hooks", shim=False)
     assert reference.ok, reference
-    mended = arm(release, case, shim=True, **environment)
+    mended = variant(release, case, shim=True, **environment)
     assert mended.ok, mended
     assert losses(mended) == losses(reference)
     assert len(losses(mended)[0]) >= 3 and losses(mended)[0] != losses(mended)[1]
@@ -81,22 +81,22 @@ def test_fsdp() -> None:
 
 
 def test_fabric_on_two_devices() -> None:
-    stock = arm(NEWEST, "fabric", shim=False)
+    stock = variant(NEWEST, "fabric", shim=False)
     assert [BUG in rank.get("error", "") for rank in stock.observations] == [False, True], stock
-    reference, mended = arm(NEWEST, "fabric_without_hooks", shim=False), arm(NEWEST, "fabric", shim=True)
+    reference, mended = variant(NEWEST, "fabric_without_hooks", shim=False), variant(NEWEST, "fabric", shim=True)
     assert losses(mended) == losses(reference)
     assert [rank["pinned"]["hooks"] for rank in mended.observations] == HOOKS
 
 
 def test_a_spread_model_is_gathered_in_each_rank() -> None:
-    stock = arm(NEWEST, "spread", shim=False)
+    stock = variant(NEWEST, "spread", shim=False)
     assert not stock.ok and BUG in stock.output, stock
-    mended = arm(NEWEST, "spread", shim=True)
-    assert mended.ok and losses(mended) == losses(arm(NEWEST, "ddp_without_hooks", shim=False)), mended
+    mended = variant(NEWEST, "spread", shim=True)
+    assert mended.ok and losses(mended) == losses(variant(NEWEST, "ddp_without_hooks", shim=False)), mended
 
 
 def test_what_is_offloaded_cannot_be_moved_as_before() -> None:
-    stock, shim = (arm(NEWEST, "offloaded", shim=shim) for shim in (False, True))
+    stock, shim = (variant(NEWEST, "offloaded", shim=shim) for shim in (False, True))
     assert not stock.ok and "Cannot copy out of meta tensor" in stock.output, stock
     assert shim.observations == stock.observations, shim
 
@@ -105,7 +105,7 @@ def test_what_is_offloaded_cannot_be_moved_as_before() -> None:
 
 
 def seen(training: str, shim: bool) -> dict[str, Any]:
-    result = arm(NEWEST, "one_device", shim)
+    result = variant(NEWEST, "one_device", shim)
     assert result.ok, result
     return result.observations[0][training]
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 BUG = "Expected all tensors to be on the same device"
 PACKAGES = ("accelerate", "deepspeed")
@@ -18,11 +18,13 @@ pytestmark = [
 ]
 
 
-def arm(release, case, shim, stage):
+def variant(release, case, shim, stage):
     specs = map(importlib.util.find_spec, PACKAGES)
     folders = dict.fromkeys(str(Path(spec.origin).parents[1]) for spec in specs)
     environment = {"SCENARIO_PACKAGES": os.pathsep.join(folders), "ZERO_STAGE": str(stage)}
-    return run("align_devices_deepspeed", Arm(*release, shim=shim), case, True, environment=environment, timeout=300)
+    return run(
+        "align_devices_deepspeed", Variant(*release, shim=shim), case, True, environment=environment, timeout=300
+    )
 
 
 @pytest.mark.parametrize(
@@ -37,10 +39,10 @@ def arm(release, case, shim, stage):
     ],
 )
 def test_each_rank_trains_as_without_hooks(release, case, stage):
-    stock = arm(release, case, False, stage)
+    stock = variant(release, case, False, stage)
     assert not stock.ok and BUG in stock.output, stock
-    reference = arm(release, f"{case}_without_hooks", False, stage)
-    mended = arm(release, case, True, stage)
+    reference = variant(release, f"{case}_without_hooks", False, stage)
+    mended = variant(release, case, True, stage)
     assert reference.ok and mended.ok, (reference, mended)
     assert mended.observations == reference.observations
     assert [len(rank["losses"]) for rank in mended.observations] == [4, 4]

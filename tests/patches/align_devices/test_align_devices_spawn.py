@@ -4,7 +4,7 @@ import importlib.util
 
 import pytest
 
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 NEWEST = ("lightning", "2.6.6")
 
@@ -12,10 +12,10 @@ NEWEST = ("lightning", "2.6.6")
 @pytest.mark.distributed
 @pytest.mark.skipif(importlib.util.find_spec("accelerate") is None, reason="needs accelerate (extra `test`)")
 def test_each_rank_trains_as_without_hooks():
-    stock = run("align_devices_spawn", Arm(*NEWEST), "ddp_spawn", simulated_cuda=True, fresh=True)
+    stock = run("align_devices_spawn", Variant(*NEWEST), "ddp_spawn", simulated_cuda=True, fresh=True)
     assert not stock.ok and "Expected all tensors to be on the same device" in stock.output, stock
-    reference = run("align_devices_spawn", Arm(*NEWEST), "ddp_spawn_without_hooks", simulated_cuda=True, fresh=True)
-    mended = run("align_devices_spawn", Arm(*NEWEST, shim=True), "ddp_spawn", simulated_cuda=True, fresh=True)
+    reference = run("align_devices_spawn", Variant(*NEWEST), "ddp_spawn_without_hooks", simulated_cuda=True, fresh=True)
+    mended = run("align_devices_spawn", Variant(*NEWEST, shim=True), "ddp_spawn", simulated_cuda=True, fresh=True)
     assert reference.ok and mended.ok, (reference, mended)
     assert mended.observations == reference.observations
     assert [len(rank["losses"]) for rank in mended.observations] == [4, 4]

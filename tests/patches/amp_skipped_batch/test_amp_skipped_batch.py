@@ -1,7 +1,7 @@
 """PR 18267: training_step returns None in 16-mixed precision."""
 
 from tests.equivalence.proof import Proof, ends_with
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 AGAIN = "unscale_() has already been called on this optimizer since the last update()"
 TOO_EARLY = "Attempted unscale_ but _scale is None"
@@ -12,7 +12,7 @@ PROOFS = (
 
 
 def test_a_training_that_skips_nothing_is_the_same():
-    stock = run("amp_skipped_batch", Arm("pytorch-lightning", "2.0.6"), "none_skipped")
-    shim = run("amp_skipped_batch", Arm("pytorch-lightning", "2.0.6", shim=True), "none_skipped")
+    stock = run("amp_skipped_batch", Variant("pytorch-lightning", "2.0.6"), "none_skipped")
+    shim = run("amp_skipped_batch", Variant("pytorch-lightning", "2.0.6", shim=True), "none_skipped")
     assert stock.ok and shim.ok, (stock, shim)
     assert shim.observations == stock.observations

@@ -2,18 +2,18 @@
 
 from tests.differential.trial import difference
 from tests.equivalence.proof import Proof, observes, sees
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 ERROR = "RuntimeError: cannot schedule new futures after shutdown"
 
 
 def test_second_validation_saves():
-    stock = run("async_checkpoint_reuse", Arm("lightning", "2.5.3"), "validate")
+    stock = run("async_checkpoint_reuse", Variant("lightning", "2.5.3"), "validate")
     assert not stock.ok and stock.observations == [{"error": ERROR}], stock
 
-    shim = run("async_checkpoint_reuse", Arm("lightning", "2.5.3", shim=True), "validate")
+    shim = run("async_checkpoint_reuse", Variant("lightning", "2.5.3", shim=True), "validate")
     assert shim.ok, shim
-    official = run("async_checkpoint_reuse", Arm("lightning", "2.5.4"), "validate")
+    official = run("async_checkpoint_reuse", Variant("lightning", "2.5.4"), "validate")
     assert shim.observations == official.observations, (shim, official)
     assert shim.observations[0]["files"] == ["epoch=0.ckpt"]
 

@@ -7,31 +7,31 @@ import torch
 
 from lightning_patches.patches.checkpoints import async_checkpoint_snapshot
 from tests.equivalence.proof import Proof, only, sees
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 
-def observed(arm):
-    result = run("async_checkpoint_snapshot", arm)
+def observed(variant):
+    result = run("async_checkpoint_snapshot", variant)
     assert result.ok, result
     return result.observations[0]
 
 
 @pytest.mark.parametrize(("distribution", "version"), [("pytorch-lightning", "2.0.0"), ("lightning", "2.5.3")])
 def test_checkpoint_holds_the_moment_of_saving(distribution, version):
-    stock = observed(Arm(distribution, version))
+    stock = observed(Variant(distribution, version))
     assert stock["saved"]["weights"] != stock["asked_for"]["weights"], stock
     assert stock["saved"]["momentum"] != stock["asked_for"]["momentum"], stock
 
-    shim = observed(Arm(distribution, version, shim=True))
+    shim = observed(Variant(distribution, version, shim=True))
     assert shim["saved"] == shim["asked_for"] == stock["asked_for"]
     assert shim["tied"] is stock["tied"] is True
     assert shim["norm_version"] == stock["norm_version"] == 2
 
 
 def test_official_fix_saves_the_same():
-    official = observed(Arm("lightning", "2.5.4"))
+    official = observed(Variant("lightning", "2.5.4"))
     assert official["saved"] == official["asked_for"]
-    assert observed(Arm("lightning", "2.5.4", shim=True)) == official
+    assert observed(Variant("lightning", "2.5.4", shim=True)) == official
 
 
 KINDS = {

@@ -7,7 +7,7 @@ import pytest
 
 from tests.equivalence.proof import Proof, sees
 from tests.support import old_torch
-from tests.support.arms import Arm, environment_of, execute, run
+from tests.support.variants import Variant, environment_of, execute, run
 
 untrained = sees(lambda rank: rank["body_trained"] is False)
 PROOFS = (
@@ -24,22 +24,22 @@ def needs_old_torch():
         pytest.skip(old_torch.find().reason)
 
 
-def both_arms(name, distribution, version, case, old=True):
+def both_variants(name, distribution, version, case, old=True):
     """The scenario of this patch, on stock and with the patch alone."""
     scenario = name.replace("-", "_")
-    stock = run(scenario, Arm(distribution, version), case, old_torch=old)
-    return stock, run(scenario, Arm(distribution, version, shim=True), case, toggle=name, old_torch=old)
+    stock = run(scenario, Variant(distribution, version), case, old_torch=old)
+    return stock, run(scenario, Variant(distribution, version, shim=True), case, toggle=name, old_torch=old)
 
 
 def layers_get_their_gradients(name, distribution, version, case):
-    stock, shim = both_arms(name, distribution, version, case)
+    stock, shim = both_variants(name, distribution, version, case)
     assert stock.ok and untrained(stock), stock
     assert shim.ok and shim.observations[0]["body_trained"] is True, shim
     assert shim.observations[0]["torch_as_before"] is True, "hooks were left in torch"
 
 
 def nothing_changes_with_a_torch_that_is_right(name, distribution, version, case):
-    stock, shim = both_arms(name, distribution, version, case, old=False)
+    stock, shim = both_variants(name, distribution, version, case, old=False)
     assert stock.ok and shim.ok, (stock, shim)
     assert stock.observations[0]["body_trained"] is True
     assert shim.observations == stock.observations
@@ -59,7 +59,7 @@ def test_layers_get_their_gradients(with_old_torch, distribution, version, case)
 
 
 def test_training_does_not_end(with_old_torch):
-    stock, shim = both_arms(NAME, "lightning", "2.2.5", "all")
+    stock, shim = both_variants(NAME, "lightning", "2.2.5", "all")
     assert not stock.ok and MESSAGE in stock.output, stock
     assert shim.ok, shim
 
@@ -100,7 +100,7 @@ with plugin.forward_context():
 
 
 def test_the_verdict_says_what_the_probe_found(tmp_path):
-    variables = environment_of(Arm("pytorch-lightning", "2.5.4", shim=True), toggle=NAME)
+    variables = environment_of(Variant("pytorch-lightning", "2.5.4", shim=True), toggle=NAME)
     status, output = execute([sys.executable, "-c", VERDICTS], variables, 120, cwd=str(tmp_path))
     assert status == 0, output
     early, unasked, verdict = output.strip().splitlines()[-3:]
@@ -130,6 +130,6 @@ def last():
 
 def test_a_first_forward_when_python_ends(tmp_path):
     """There the probe has no thread to run in."""
-    variables = environment_of(Arm("pytorch-lightning", "2.5.4", shim=True), toggle=NAME)
+    variables = environment_of(Variant("pytorch-lightning", "2.5.4", shim=True), toggle=NAME)
     status, output = execute([sys.executable, "-c", AT_THE_END], variables, 120, cwd=str(tmp_path))
     assert status == 0 and output.count("in torch.bfloat16") == 2 and "Traceback" not in output, output

@@ -1,14 +1,17 @@
 """PR 18657: automatic optimization refuses a mapping that is no dict."""
 
 from tests.equivalence.proof import Proof, ends_with, sees
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 NAME = "automatic-optimization-mapping"
 
 
 def ran(case, shim):
     return run(
-        "automatic_optimization_mapping", Arm("pytorch-lightning", "2.0.9", shim), case, toggle=NAME if shim else None
+        "automatic_optimization_mapping",
+        Variant("pytorch-lightning", "2.0.9", shim),
+        case,
+        toggle=NAME if shim else None,
     )
 
 

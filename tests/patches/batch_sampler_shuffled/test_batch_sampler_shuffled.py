@@ -5,19 +5,19 @@ from typing import Any
 import pytest
 
 from tests.equivalence.proof import Proof
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 pytestmark = pytest.mark.distributed
 IN_ORDER = [[0, 2, 4, 6, 8, 10], [1, 3, 5, 7, 9, 11]]
 
 
 def test_what_is_ordered_stays_so():
-    result = run("batch_sampler_shuffled", Arm("lightning", "2.4.0", shim=True), "ordered")
+    result = run("batch_sampler_shuffled", Variant("lightning", "2.4.0", shim=True), "ordered")
     assert result.ok and _in_order(result), result
 
 
 def test_what_is_no_dataloader_is_not_asked_for_more():
-    stock, shim = (run("batch_sampler_shuffled", Arm("lightning", "2.4.0", on), "own") for on in (False, True))
+    stock, shim = (run("batch_sampler_shuffled", Variant("lightning", "2.4.0", on), "own") for on in (False, True))
     assert stock.ok and shim.observations == stock.observations, (stock, shim)
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.equivalence.proof import Proof, sees
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 PROOFS = (
     Proof(
@@ -17,10 +17,10 @@ PROOFS = (
 
 @pytest.mark.parametrize("case", ["oom", "first", "small"])
 def test_a_search_that_ends_by_itself_is_as_before(case):
-    stock = run("batch_size_finder_tried_size", Arm("lightning", "2.5.6"), case)
+    stock = run("batch_size_finder_tried_size", Variant("lightning", "2.5.6"), case)
     shim = run(
         "batch_size_finder_tried_size",
-        Arm("lightning", "2.5.6", shim=True),
+        Variant("lightning", "2.5.6", shim=True),
         case,
         toggle="batch-size-finder-tried-size",
     )

@@ -3,14 +3,14 @@
 import pytest
 
 from tests.equivalence.proof import Proof, only, sees
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 NAME = "batch-size-of-a-log"
 
 
 def observed(version, case, toggle):
-    arm = Arm("pytorch-lightning", version, toggle is not None)
-    (seen,) = run("batch_size_of_a_log", arm, case, toggle=toggle).observations
+    variant = Variant("pytorch-lightning", version, toggle is not None)
+    (seen,) = run("batch_size_of_a_log", variant, case, toggle=toggle).observations
     return seen
 
 

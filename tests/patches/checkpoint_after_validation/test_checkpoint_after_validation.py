@@ -3,14 +3,14 @@
 import pytest
 
 from tests.equivalence.proof import Proof, sees
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 NAME = "checkpoint-after-validation"
 STALE, BEST = "step=6-score=100", "step=4-score=100"
 
 
-def observed(arm, case):
-    result = run("checkpoint_after_validation", arm, case, toggle=NAME)
+def observed(variant, case):
+    result = run("checkpoint_after_validation", variant, case, toggle=NAME)
     assert result.ok, result
     return result.observations[0]
 
@@ -18,27 +18,27 @@ def observed(arm, case):
 @pytest.mark.parametrize(("distribution", "version"), [("pytorch-lightning", "2.0.0"), ("lightning", "2.5.4")])
 def test_the_metric_is_that_of_the_step(distribution, version):
     """A validation within the epoch, at which 2.5.5 and later still save with the metric of the one before."""
-    assert STALE in observed(Arm(distribution, version), "interval")["files"]
-    expected = observed(Arm(distribution, version), "interval_recommended")
+    assert STALE in observed(Variant(distribution, version), "interval")["files"]
+    expected = observed(Variant(distribution, version), "interval_recommended")
     assert expected["best"] == BEST
-    assert observed(Arm(distribution, version, shim=True), "interval") == expected
+    assert observed(Variant(distribution, version, shim=True), "interval") == expected
 
 
 @pytest.mark.parametrize("case", ["explicit", "before"])
 def test_as_the_official_fix_where_it_reaches(case):
-    stock = observed(Arm("lightning", "2.5.4"), case)
+    stock = observed(Variant("lightning", "2.5.4"), case)
     assert stock["best"] != BEST
-    official = observed(Arm("lightning", "2.5.5"), case)
+    official = observed(Variant("lightning", "2.5.5"), case)
     assert official["best"] == BEST
-    assert observed(Arm("lightning", "2.5.4", shim=True), case) == official
-    assert observed(Arm("lightning", "2.5.5", shim=True), case) == official
+    assert observed(Variant("lightning", "2.5.4", shim=True), case) == official
+    assert observed(Variant("lightning", "2.5.5", shim=True), case) == official
 
 
 def test_no_save_is_lost_to_a_validation_that_does_not_follow():
     """Validations at steps 3 and 7; saves at steps 4, 6 and 8, and the first that waited for the metric."""
-    files = list(observed(Arm("lightning", "2.5.4"), "uneven")["files"])
+    files = list(observed(Variant("lightning", "2.5.4"), "uneven")["files"])
     assert files == ["step=4-score=3", "step=6-score=3", "step=8-score=7"]
-    shim = list(observed(Arm("lightning", "2.5.4", shim=True), "uneven")["files"])
+    shim = list(observed(Variant("lightning", "2.5.4", shim=True), "uneven")["files"])
     assert shim == ["step=3-score=3", "step=4-score=3", "step=6-score=3", "step=8-score=7"]
 
 
@@ -48,17 +48,17 @@ def test_no_save_is_lost_to_a_validation_that_does_not_follow():
 )
 def test_other_ways_to_save(version, case, steps):
     right = {f"step={step}-score={score}" for step, score in steps.items()}
-    assert set(observed(Arm("lightning", version), case)["files"]) - {"last"} != right
-    files = observed(Arm("lightning", version, shim=True), case)["files"]
+    assert set(observed(Variant("lightning", version), case)["files"]) - {"last"} != right
+    files = observed(Variant("lightning", version, shim=True), case)["files"]
     assert set(files) - {"last"} == right
     assert ("last" in files) is (case == "last")
 
 
 @pytest.mark.distributed
 def test_ranks_put_off_the_same_saves():
-    stock = run("checkpoint_after_validation", Arm("lightning", "2.5.4"), "ranks")
+    stock = run("checkpoint_after_validation", Variant("lightning", "2.5.4"), "ranks")
     assert [STALE in seen["files"] for seen in stock.observations] == [True, True], stock
-    shim = run("checkpoint_after_validation", Arm("lightning", "2.5.4", shim=True), "ranks", toggle=NAME)
+    shim = run("checkpoint_after_validation", Variant("lightning", "2.5.4", shim=True), "ranks", toggle=NAME)
     assert shim.ok, shim
     steps = {2: 2, 4: 100, 6: 6, 8: 8}
     files = {f"step={step}-score={score}": [step, float(-step).hex()] for step, score in steps.items()}
@@ -69,14 +69,14 @@ def test_ranks_put_off_the_same_saves():
 @pytest.mark.parametrize("version", ["2.0.0", "2.2.5"])
 @pytest.mark.parametrize("case", ["epoch", "clock", "train_metric", "subclass", "upload"])
 def test_what_is_none_of_its_business_stays(version, case):
-    arms = (Arm("pytorch-lightning", version, shim=shim) for shim in (True, False))
-    shim, stock = (observed(arm, case) for arm in arms)
+    variants = (Variant("pytorch-lightning", version, shim=shim) for shim in (True, False))
+    shim, stock = (observed(variant, case) for variant in variants)
     assert shim == stock
 
 
 def test_a_misspelled_metric_is_still_an_error():
-    arms = (Arm("lightning", "2.5.4", shim=shim) for shim in (False, True))
-    stock, shim = (run("checkpoint_after_validation", arm, "misspelled", toggle=NAME) for arm in arms)
+    variants = (Variant("lightning", "2.5.4", shim=shim) for shim in (False, True))
+    stock, shim = (run("checkpoint_after_validation", variant, "misspelled", toggle=NAME) for variant in variants)
     assert not stock.ok and "could not find the monitored key" in stock.observations[0]["error"]
     assert not shim.ok and shim.observations == stock.observations
 

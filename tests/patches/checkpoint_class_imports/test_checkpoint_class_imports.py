@@ -6,7 +6,7 @@ from typing import Any, Optional
 import pytest
 
 from tests.equivalence.proof import Observations, Proof, sees
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 PATCH = "checkpoint-class-imports"
 NEWEST = "2.6.6"
@@ -26,17 +26,17 @@ SHOWN = [
 ]
 
 
-def seen(arm: Arm, case: str, toggle: Optional[str] = "security") -> dict[str, Any]:
-    result = run("checkpoint_class_imports", arm, case, toggle=toggle if arm.shim else None)
+def seen(variant: Variant, case: str, toggle: Optional[str] = "security") -> dict[str, Any]:
+    result = run("checkpoint_class_imports", variant, case, toggle=toggle if variant.shim else None)
     assert result.ok, result
     return result.observations[0]
 
 
 @pytest.mark.parametrize(("distribution", "version", "case"), SHOWN)
 def test_a_module_that_the_file_names_is_not_imported(distribution: str, version: str, case: str) -> None:
-    stock = seen(Arm(distribution, version), case)
+    stock = seen(Variant(distribution, version), case)
     assert stock["imported"], stock
-    shim = seen(Arm(distribution, version, shim=True), case)
+    shim = seen(Variant(distribution, version, shim=True), case)
     assert not shim["imported"], shim
     assert shim["result"].startswith(REFUSED), shim
 
@@ -52,25 +52,25 @@ def test_a_module_that_the_file_names_is_not_imported(distribution: str, version
     ],
 )
 def test_what_the_script_has_imported_is_made_as_before(version: str, case: str, result: str) -> None:
-    stock, shim = (seen(Arm("lightning", version, shim=shim), case) for shim in (False, True))
+    stock, shim = (seen(Variant("lightning", version, shim=shim), case) for shim in (False, True))
     assert stock == shim == {"result": result, "imported": False}
 
 
 @pytest.mark.parametrize("version", ["2.3.0", NEWEST])
 def test_checkpoints_of_ones_own_load_by_default(version: str) -> None:
     case = "loaded, a part of it"
-    stock = seen(Arm("lightning", version), case)
+    stock = seen(Variant("lightning", version), case)
     assert stock["result"] == "Model with Narrow"
-    assert seen(Arm("lightning", version, shim=True), case, toggle=None) == stock
-    refused = seen(Arm("lightning", version, shim=True), case)
+    assert seen(Variant("lightning", version, shim=True), case, toggle=None) == stock
+    refused = seen(Variant("lightning", version, shim=True), case)
     assert "lightning_patches.trust_module('_part_in_file')" in refused["result"], refused
-    assert seen(Arm("lightning", version, shim=True), "loaded, trusted") == stock
+    assert seen(Variant("lightning", version, shim=True), "loaded, trusted") == stock
 
 
 @pytest.mark.parametrize("case", ["constructor", "text", "wrong"])
 def test_other_hyperparameters_are_read_as_before(case: str) -> None:
     """A constructor may import what a text names, a text need not name a module, and other errors stay theirs."""
-    stock, shim = (seen(Arm("lightning", NEWEST, shim=shim), case) for shim in (False, True))
+    stock, shim = (seen(Variant("lightning", NEWEST, shim=shim), case) for shim in (False, True))
     assert stock == shim, shim
     assert stock["imported"] == (case == "constructor"), stock
     assert stock["result"].startswith("ArgumentError" if case == "wrong" else "Model with Linear"), stock

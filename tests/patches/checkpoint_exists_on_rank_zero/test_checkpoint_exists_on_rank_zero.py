@@ -3,7 +3,7 @@
 import pytest
 
 from tests.equivalence.proof import Proof, observes
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 pytestmark = pytest.mark.distributed
 NAME = "checkpoint_exists_on_rank_zero"
@@ -15,8 +15,12 @@ def is_denied(result):
 
 def test_other_ranks_do_not_ask():
     stock, shim, fixed = (
-        run(NAME, arm, "asked").observations
-        for arm in (Arm("lightning", "2.5.6"), Arm("lightning", "2.5.6", shim=True), Arm("lightning", "2.6.0"))
+        run(NAME, variant, "asked").observations
+        for variant in (
+            Variant("lightning", "2.5.6"),
+            Variant("lightning", "2.5.6", shim=True),
+            Variant("lightning", "2.6.0"),
+        )
     )
     assert stock == [{"questions": 2}, {"questions": 2}]
     assert shim == fixed == [{"questions": 2}, {"questions": 0}]
@@ -25,8 +29,8 @@ def test_other_ranks_do_not_ask():
 @pytest.mark.parametrize("version", ["2.1.0", "2.5.6"])
 def test_all_ranks_know_the_name(version):
     """The second fit finds the first one's file, and adds a version to the name, in every rank."""
-    stock = run(NAME, Arm("lightning", version), "version")
-    shim = run(NAME, Arm("lightning", version, shim=True), "version", toggle="checkpoint-exists-on-rank-zero")
+    stock = run(NAME, Variant("lightning", version), "version")
+    shim = run(NAME, Variant("lightning", version, shim=True), "version", toggle="checkpoint-exists-on-rank-zero")
     assert stock.ok and shim.ok, shim
     assert shim.observations == stock.observations
     first, second = shim.observations[0]["names"]
@@ -36,7 +40,7 @@ def test_all_ranks_know_the_name(version):
 @pytest.mark.parametrize(("distribution", "version"), [("pytorch-lightning", "2.0.9"), ("lightning", "2.5.6")])
 @pytest.mark.parametrize("case", ["own-broadcast", "proxy", "property"])
 def test_a_strategy_with_a_broadcast_of_its_own_is_asked(distribution, version, case):
-    stock, shim = (run(NAME, Arm(distribution, version, shim=on), case) for on in (False, True))
+    stock, shim = (run(NAME, Variant(distribution, version, shim=on), case) for on in (False, True))
     assert stock.observations == shim.observations == [{"exists": True}], shim
 
 

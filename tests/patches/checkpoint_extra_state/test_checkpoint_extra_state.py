@@ -3,13 +3,13 @@
 import pytest
 
 from tests.equivalence.proof import Proof, sees
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 ERROR = "AttributeError: 'dict' object has no attribute 'device'"
 
 
 def seen(version, case, shim=False):
-    result = run("checkpoint_extra_state", Arm("pytorch-lightning", version, shim), case)
+    result = run("checkpoint_extra_state", Variant("pytorch-lightning", version, shim), case)
     assert result.ok, result
     return result.observations[0]
 

@@ -6,15 +6,15 @@ from typing import Any
 import pytest
 
 from tests.equivalence.proof import Observations, Proof, sees
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 needs_cli = pytest.mark.skipif(
     importlib.util.find_spec("jsonargparse") is None, reason="LightningCLI needs jsonargparse[signatures]"
 )
 
 
-def observed(arm, case, **options):
-    result = run("checkpoint_instantiator", arm, case, **options)
+def observed(variant, case, **options):
+    result = run("checkpoint_instantiator", variant, case, **options)
     assert result.ok, result
     return result.observations[0]
 
@@ -32,53 +32,53 @@ def untouched(observations):
     ],
 )
 def test_function_that_the_file_names_is_not_called(distribution, version, case):
-    stock = observed(Arm(distribution, version), case)
+    stock = observed(Variant(distribution, version), case)
     assert stock["imported"] and stock["called"] == ["build"], stock
 
-    shim = observed(Arm(distribution, version, shim=True), case)
+    shim = observed(Variant(distribution, version, shim=True), case)
     assert untouched(shim), shim
     assert shim["loaded"][0].startswith("ValueError: The checkpoint asks for"), shim
     assert "lightning_patches.trust_instantiator('_named_in_file.build')" in shim["loaded"][0], shim
 
-    official = observed(Arm(distribution, "2.6.6"), case)
+    official = observed(Variant(distribution, "2.6.6"), case)
     assert untouched(official) and official["loaded"][0].startswith("ValueError: "), official
 
 
 @needs_cli
 def test_class_that_the_file_names_is_not_imported():
-    arm = Arm("lightning", "2.6.5")
-    stock = observed(arm, "class")
+    variant = Variant("lightning", "2.6.5")
+    stock = observed(variant, "class")
     assert stock["imported"], stock
 
-    shim = observed(Arm(arm.distribution, arm.version, shim=True), "class")
+    shim = observed(Variant(variant.distribution, variant.version, shim=True), "class")
     assert untouched(shim), shim
     assert shim["loaded"][0].startswith("ValueError: The checkpoint asks for the class '_named_in_file.Model'"), shim
 
 
 def test_what_is_no_name_is_refused():
-    stock = observed(Arm("lightning", "2.4.0"), "not a name")
+    stock = observed(Variant("lightning", "2.4.0"), "not a name")
     assert stock["loaded"][0].startswith("AttributeError"), stock
-    shim = observed(Arm("lightning", "2.4.0", shim=True), "not a name")
+    shim = observed(Variant("lightning", "2.4.0", shim=True), "not a name")
     assert untouched(shim) and shim["loaded"][0].startswith("ValueError: The checkpoint asks for"), shim
 
 
 def test_trusted_function_is_called():
-    shim = observed(Arm("lightning", "2.4.0", shim=True), "trusted")
+    shim = observed(Variant("lightning", "2.4.0", shim=True), "trusted")
     assert shim == {"loaded": ["Model"], "imported": True, "called": ["build"]}
 
 
 @needs_cli
 @pytest.mark.parametrize(("distribution", "version"), [("pytorch-lightning", "2.5.2"), ("lightning", "2.6.5")])
 def test_checkpoints_of_the_command_line_load_as_before(distribution, version):
-    stock = observed(Arm(distribution, version), "cli")
-    shim = observed(Arm(distribution, version, shim=True), "cli")
+    stock = observed(Variant(distribution, version), "cli")
+    shim = observed(Variant(distribution, version, shim=True), "cli")
     assert shim == stock
     assert shim["loaded"] == ["Deeper", "Deeper.Nested", "Deeper.Nested", "Lazy", "Model"], shim
 
 
 @pytest.mark.parametrize("version", ["2.2.5", "2.6.6"])
 def test_other_releases_are_left_alone(version):
-    shim = observed(Arm("lightning", version, shim=True), "function", toggle="checkpoint-instantiator,strict")
+    shim = observed(Variant("lightning", version, shim=True), "function", toggle="checkpoint-instantiator,strict")
     assert untouched(shim), shim
     assert "lightning_patches" not in shim["loaded"][0], shim
 

@@ -1,7 +1,7 @@
 """PRs 18750, 19023: ModelCheckpoint deletes the checkpoint that the run was resumed from."""
 
 from tests.equivalence.proof import Proof, observes
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 DELETED = {
     "same_directory": ["epoch=2.ckpt"],
@@ -17,7 +17,7 @@ KEPT = {
 
 def test_what_the_program_has_elsewhere_goes_as_before():
     stock, shim = (
-        run("checkpoint_kept_on_resume", Arm("pytorch-lightning", "2.0.0", on), "own") for on in (False, True)
+        run("checkpoint_kept_on_resume", Variant("pytorch-lightning", "2.0.0", on), "own") for on in (False, True)
     )
     assert stock.ok and shim.observations == stock.observations, (stock, shim)
 

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.equivalence.proof import Proof, sees
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 ERROR = "ValueError: Only '.' or '[' may follow ']' in format field specifier"
 LOST = {"error": ERROR, "files": []}
@@ -16,7 +16,7 @@ NAMES = {
 
 
 def seen(version, case, shim=False):
-    result = run("checkpoint_name_similar_metrics", Arm("pytorch-lightning", version, shim), case)
+    result = run("checkpoint_name_similar_metrics", Variant("pytorch-lightning", version, shim), case)
     assert result.ok, result
     return result.observations[0]
 

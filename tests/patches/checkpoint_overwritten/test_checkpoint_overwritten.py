@@ -3,11 +3,11 @@
 import pytest
 
 from tests.equivalence.proof import Proof, sees
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 
 def seen(distribution, version, case="", shim=False):
-    result = run("checkpoint_overwritten", Arm(distribution, version, shim), case)
+    result = run("checkpoint_overwritten", Variant(distribution, version, shim), case)
     assert result.ok, result
     return result.observations[0]
 

@@ -5,7 +5,7 @@ from functools import cache
 import pytest
 
 from tests.equivalence.proof import Proof, observes
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 DENIED = {
     "error": "PermissionError: [Errno 13] Access Denied: 'guarded://run/model.ckpt'",
@@ -17,7 +17,7 @@ WRITTEN = {"error": None, "written": True, "piped": []}
 
 @cache
 def seen(version, case, shim=False):
-    result = run("checkpoint_permission_error", Arm("lightning", version, shim), case)
+    result = run("checkpoint_permission_error", Variant("lightning", version, shim), case)
     assert result.ok, result
     return result.observations[0]
 

@@ -3,13 +3,13 @@
 import pytest
 
 from tests.equivalence.proof import Proof
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 NAME = "checkpoint-without-orig-mod"
 
 
 def observed(case, toggle, version="2.6.6"):
-    result = run("checkpoint_without_orig_mod", Arm("lightning", version, toggle is not None), case, toggle=toggle)
+    result = run("checkpoint_without_orig_mod", Variant("lightning", version, toggle is not None), case, toggle=toggle)
     return result.ok, result.observations[0]
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.equivalence.proof import Proof, ends_with, observes
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 REFUSED = "contains no parameters."
 
@@ -12,7 +12,7 @@ REFUSED = "contains no parameters."
 @pytest.mark.parametrize("version", ["2.0.2", "2.0.9"])
 def test_a_file_that_has_lost_its_weights_is_refused(version, case, error):
     for shim in (False, True):
-        result = run("checkpoint_without_parameters", Arm("pytorch-lightning", version, shim), case)
+        result = run("checkpoint_without_parameters", Variant("pytorch-lightning", version, shim), case)
         assert not result.ok and error in result.observations[0]["error"], result
 
 

@@ -5,13 +5,13 @@ from functools import cache
 import pytest
 
 from tests.equivalence.proof import Proof, only, sees
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 
 @cache
 def seen(version, case, shim=False):
     toggle = "1,checkpoint-written-once" if shim else None
-    result = run("checkpoint_written_once", Arm("lightning", version, shim), case, toggle=toggle)
+    result = run("checkpoint_written_once", Variant("lightning", version, shim), case, toggle=toggle)
     assert result.ok, result
     return result.observations[0]
 

@@ -3,13 +3,13 @@
 import pytest
 
 from tests.equivalence.proof import Proof, sees
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 CONFLICT = "RuntimeError: Error while merging hparams: the keys ['{}'] are present"
 
 
 def seen(version, case, shim=False):
-    result = run("cli_both_save_hyperparameters", Arm("lightning", version, shim), case)
+    result = run("cli_both_save_hyperparameters", Variant("lightning", version, shim), case)
     assert result.ok, result
     return result.observations[0]
 

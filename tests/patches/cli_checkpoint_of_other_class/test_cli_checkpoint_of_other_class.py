@@ -3,14 +3,14 @@
 import pytest
 
 from tests.equivalence.proof import Proof, only, sees
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 NAME = "cli-checkpoint-of-other-class"
 
 
 def observed(version, case, toggle):
-    arm = Arm("lightning", version, shim=toggle is not None)
-    result = run("cli_checkpoint_of_other_class", arm, case, toggle=toggle)
+    variant = Variant("lightning", version, shim=toggle is not None)
+    result = run("cli_checkpoint_of_other_class", variant, case, toggle=toggle)
     assert result.ok, result
     seen = result.observations[0]
     return seen, seen.pop("warnings")

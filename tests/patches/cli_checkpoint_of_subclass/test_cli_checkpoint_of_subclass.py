@@ -3,7 +3,7 @@
 import pytest
 
 from tests.equivalence.proof import Proof, sees
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 PARSING = ['error: Parser key "model":', "Parsing of ckpt_path hyperparameters failed!"]
 LOST = {"error": PARSING, "imported": False, "made": None, "values": None}
@@ -11,7 +11,7 @@ MADE = {"subclass": ("Deeper", {"width": 5, "depth": 3}), "same": ("Model", {"wi
 
 
 def seen(version, case, shim=False, toggle=None):
-    result = run("cli_checkpoint_of_subclass", Arm("lightning", version, shim), case, toggle=toggle)
+    result = run("cli_checkpoint_of_subclass", Variant("lightning", version, shim), case, toggle=toggle)
     assert result.ok, result
     return result.observations[0]
 

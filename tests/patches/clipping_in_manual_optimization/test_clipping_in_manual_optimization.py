@@ -3,15 +3,17 @@
 import pytest
 
 from tests.equivalence.proof import Proof, ends_with, only
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 NAME = "clipping-in-manual-optimization"
 REFUSED = "Automatic gradient clipping is not supported for manual optimization"
 
 
 def observed(version, case, shim=True):
-    arm = Arm("pytorch-lightning", version, shim)
-    (seen,) = run("clipping_in_manual_optimization", arm, case, toggle=f"default,{NAME}" if shim else None).observations
+    variant = Variant("pytorch-lightning", version, shim)
+    (seen,) = run(
+        "clipping_in_manual_optimization", variant, case, toggle=f"default,{NAME}" if shim else None
+    ).observations
     return seen
 
 
@@ -31,7 +33,7 @@ def test_accumulation_is_refused_as_before():
 
 
 def test_it_is_opt_in():
-    result = run("clipping_in_manual_optimization", Arm("pytorch-lightning", "2.6.6", True), "norm")
+    result = run("clipping_in_manual_optimization", Variant("pytorch-lightning", "2.6.6", True), "norm")
     assert not result.ok and REFUSED in result.output
 
 

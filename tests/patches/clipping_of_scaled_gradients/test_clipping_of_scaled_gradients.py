@@ -3,7 +3,7 @@
 import pytest
 
 from tests.equivalence.proof import Proof, only, sees
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 NAME = "clipping-of-scaled-gradients"
 
@@ -13,7 +13,10 @@ NAME = "clipping-of-scaled-gradients"
 def test_gradients_that_are_unscaled_are_clipped_as_before(version, case):
     stock, shim = (
         run(
-            "clipping_of_scaled_gradients", Arm("pytorch-lightning", version, shim), case, toggle=NAME if shim else None
+            "clipping_of_scaled_gradients",
+            Variant("pytorch-lightning", version, shim),
+            case,
+            toggle=NAME if shim else None,
         )
         for shim in (False, True)
     )
@@ -25,7 +28,9 @@ def test_gradients_that_are_unscaled_are_clipped_as_before(version, case):
 def test_who_makes_up_for_the_scale_by_hand_trains_as_before(case):
     """Why it is opt-in: with it these would not be clipped."""
     stock, shim, opted = (
-        run("clipping_of_scaled_gradients", Arm("pytorch-lightning", "2.6.6", on), case, toggle=toggle).observations[0]
+        run(
+            "clipping_of_scaled_gradients", Variant("pytorch-lightning", "2.6.6", on), case, toggle=toggle
+        ).observations[0]
         for on, toggle in ((False, None), (True, None), (True, NAME))
     )
     assert stock["moved"] and stock["weights"] == shim["weights"] != opted["weights"]

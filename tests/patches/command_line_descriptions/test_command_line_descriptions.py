@@ -2,13 +2,13 @@
 
 import pytest
 
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 
 @pytest.mark.parametrize("version", ["1.6.0", "1.6.1"])
 def test_the_command_line_starts(version):
-    stock = run("command_line_descriptions", Arm("pytorch-lightning", version), fresh=True)
+    stock = run("command_line_descriptions", Variant("pytorch-lightning", version), fresh=True)
     assert not stock.ok and "'module' object is not callable" in stock.output, stock
-    shim = run("command_line_descriptions", Arm("pytorch-lightning", version, shim=True), fresh=True)
+    shim = run("command_line_descriptions", Variant("pytorch-lightning", version, shim=True), fresh=True)
     assert shim.ok, shim
     assert shim.observations == [{"lr": (0.2).hex(), "steps": 4}]

@@ -6,12 +6,12 @@ import sys
 import pytest
 
 from tests.equivalence.proof import Proof, ends_with, observes
-from tests.support.arms import ROOT, Arm, _releases, run
+from tests.support.variants import ROOT, Variant, _releases, run
 
 
 @pytest.mark.parametrize("shim", [False, True])
 def test_arguments_of_a_compiled_module_are_kept(shim):
-    result = run("compile_as_decorator", Arm("lightning", "2.2.1", shim), "module")
+    result = run("compile_as_decorator", Variant("lightning", "2.2.1", shim), "module")
     assert result.observations == [{"kwargs": {"backend": "eager", "dynamic": False}}], result
 
 

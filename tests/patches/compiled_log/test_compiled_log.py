@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from tests.equivalence.proof import Proof, ends_with, only
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 ERROR = "InternalTorchDynamoError"
 PROOFS = tuple(
@@ -22,11 +22,11 @@ pytestmark = pytest.mark.skipif(
     [("pytorch-lightning", "2.0.0", "model"), ("lightning", "2.3.3", "step"), ("lightning", "2.6.6", "model")],
 )
 def test_a_compiled_module_logs_what_it_logs_uncompiled(distribution, version, case):
-    stock = run("compiled_log", Arm(distribution, version), case)
+    stock = run("compiled_log", Variant(distribution, version), case)
     assert not stock.ok and ERROR in stock.output, stock
-    eager = run("compiled_log", Arm(distribution, version), "eager")
+    eager = run("compiled_log", Variant(distribution, version), "eager")
     assert eager.ok, eager
-    shim = run("compiled_log", Arm(distribution, version, shim=True), case)
+    shim = run("compiled_log", Variant(distribution, version, shim=True), case)
     assert shim.ok, shim
     seen = shim.observations[0]
     assert seen.pop("compiled") is True
@@ -35,14 +35,14 @@ def test_a_compiled_module_logs_what_it_logs_uncompiled(distribution, version, c
 
 def test_torch_is_not_asked_what_some_versions_die_of():
     """The answer of torch 2.6 and 2.7 is a borrowed reference: on Python 3.11 each one takes None nearer to its end."""
-    shim, eager = (run("compiled_log", Arm("lightning", "2.5.1", shim=True), case) for case in ("unasked", "eager"))
+    shim, eager = (run("compiled_log", Variant("lightning", "2.5.1", shim=True), case) for case in ("unasked", "eager"))
     assert shim.ok and eager.ok, (shim, eager)
     assert shim.observations[0].pop("compiled") is True
     assert shim.observations == eager.observations
 
 
 def test_what_is_not_compiled_logs_as_before():
-    stock, shim = (run("compiled_log", Arm("lightning", "2.6.6", shim=on), "eager") for on in (False, True))
+    stock, shim = (run("compiled_log", Variant("lightning", "2.6.6", shim=on), "eager") for on in (False, True))
     assert stock.ok and shim.ok and shim.observations == stock.observations, shim
 
 
@@ -50,7 +50,7 @@ def test_with_the_other_patches_of_logging():
     """Patches of what self.log calls work below it, in compiled code as in other."""
     names = "compiled-log,log-metrics-without-move,logged-metrics-device"
     for version in ("2.3.3", "2.4.0"):
-        both = run("compiled_log", Arm("lightning", version, shim=True), "model", toggle=names)
-        alone = run("compiled_log", Arm("lightning", version, shim=True), "model", toggle="compiled-log")
+        both = run("compiled_log", Variant("lightning", version, shim=True), "model", toggle=names)
+        alone = run("compiled_log", Variant("lightning", version, shim=True), "model", toggle="compiled-log")
         assert both.ok and alone.ok, (both, alone)
         assert both.observations == alone.observations

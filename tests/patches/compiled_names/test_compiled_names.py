@@ -4,11 +4,11 @@ import pytest
 
 from tests.differential.trial import difference
 from tests.equivalence.proof import Proof, sees
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 
 def observed(version, case, shim=True):
-    result = run("compiled_names", Arm("pytorch-lightning", version, shim), case)
+    result = run("compiled_names", Variant("pytorch-lightning", version, shim), case)
     return result.ok, result.observations[0]
 
 

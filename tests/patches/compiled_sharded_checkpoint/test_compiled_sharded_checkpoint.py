@@ -1,14 +1,14 @@
 """PR 21384: ModelParallelStrategy cannot save a model with a compiled part in a single file."""
 
 from tests.equivalence.proof import Proof, ends_with, sees
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 NAME = "compiled-sharded-checkpoint"
 
 
 def test_a_model_that_is_not_compiled_is_saved_as_before():
     stock, shim = (
-        run("compiled_sharded_checkpoint", Arm("lightning", "2.6.0", on), "plain", simulated_cuda=True)
+        run("compiled_sharded_checkpoint", Variant("lightning", "2.6.0", on), "plain", simulated_cuda=True)
         for on in (False, True)
     )
     assert stock.ok and shim.observations == stock.observations, stock

@@ -3,13 +3,13 @@
 import pytest
 
 from tests.equivalence.proof import Proof, sees
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 CASES = ("deepcopy", "pickle", "trainer", "workers")
 
 
 def seen(version, case, shim=False):
-    result = run("copy_during_training", Arm("pytorch-lightning", version, shim), case)
+    result = run("copy_during_training", Variant("pytorch-lightning", version, shim), case)
     assert result.ok, result
     return result.observations[0]
 

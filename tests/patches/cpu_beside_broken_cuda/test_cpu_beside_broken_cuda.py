@@ -3,13 +3,13 @@
 import pytest
 
 from tests.equivalence.proof import Proof, sees
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 BROKEN = "The NVIDIA driver on your system is too old"
 
 
 def seen(version, case, shim=False):
-    result = run("cpu_beside_broken_cuda", Arm("pytorch-lightning", version, shim), case)
+    result = run("cpu_beside_broken_cuda", Variant("pytorch-lightning", version, shim), case)
     assert result.ok, result
     return result.observations[0]
 

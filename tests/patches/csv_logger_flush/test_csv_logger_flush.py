@@ -1,13 +1,13 @@
 """PR 17942: Fabric's CSVLogger writes nothing where log_metrics gets no step."""
 
 from tests.equivalence.proof import Proof, sees
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 ROWS = ["loss,step", "0.0,0", "1.0,1", "2.0,2", "3.0,3", "4.0,4"]
 
 
 def seen(version, case="", shim=False):
-    result = run("csv_logger_flush", Arm("pytorch-lightning", version, shim), case)
+    result = run("csv_logger_flush", Variant("pytorch-lightning", version, shim), case)
     assert result.ok, result
     return result.observations[0]
 

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.equivalence.proof import Proof, observes
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 TEXT = "rate: 0.1\nwidths:\n- 1\n- 2\n"
 
@@ -15,7 +15,7 @@ TEXT = "rate: 0.1\nwidths:\n- 1\n- 2\n"
 )
 def test_a_change_is_written(version, case, text):
     for shim in (False, True):
-        result = run("csv_logger_hparams_once", Arm("pytorch-lightning", version, shim), case)
+        result = run("csv_logger_hparams_once", Variant("pytorch-lightning", version, shim), case)
         assert result.observations[0]["text"] == text, result
 
 

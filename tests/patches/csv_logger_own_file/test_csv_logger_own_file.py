@@ -1,14 +1,16 @@
 """PR 19446: CSVLogger appends to the file of an earlier run."""
 
 from tests.equivalence.proof import Proof, ends_with, sees
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 MESSAGE = "dict contains fields not in fieldnames"
 RUN = ["epoch,loss,step", "0,0.0,0", "0,1.0,1"]
 
 
 def result(version, case="", shim=False, toggle="all"):
-    return run("csv_logger_own_file", Arm("pytorch-lightning", version, shim), case, toggle=toggle if shim else None)
+    return run(
+        "csv_logger_own_file", Variant("pytorch-lightning", version, shim), case, toggle=toggle if shim else None
+    )
 
 
 def test_another_version_is_another_file():

@@ -3,11 +3,11 @@
 import pytest
 
 from tests.equivalence.proof import Proof, sees
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 
 def steps(version, case="", shim=False):
-    result = run("csv_logger_step", Arm("pytorch-lightning", version, shim), case)
+    result = run("csv_logger_step", Variant("pytorch-lightning", version, shim), case)
     assert result.ok, result
     seen = result.observations[0]
     assert [float.fromhex(loss) for loss in seen["losses"]] == [0, 1, 2, 3, 4]
@@ -28,7 +28,9 @@ def test_steps_that_are_given_stay(version):
 
 
 def test_what_stands_in_for_the_writer_is_given_what_stock_gives_it():
-    stock, shim = (run("csv_logger_step", Arm("pytorch-lightning", "2.6.6", on), "stand-in") for on in (False, True))
+    stock, shim = (
+        run("csv_logger_step", Variant("pytorch-lightning", "2.6.6", on), "stand-in") for on in (False, True)
+    )
     assert stock.ok and stock.observations == shim.observations and stock.observations[0]["called"], (stock, shim)
 
 

@@ -1,17 +1,17 @@
 """PR 21051: save_hyperparameters in a dataclass with a field that is made later."""
 
 from tests.equivalence.proof import Proof, ends_with, sees
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 
-def observed(arm, case=""):
-    result = run("dataclass_hparams", arm, case)
+def observed(variant, case=""):
+    result = run("dataclass_hparams", variant, case)
     assert result.ok, result
     return result.observations[0]
 
 
 def test_nothing_changes_where_the_fields_are_set():
-    assert observed(Arm("lightning", "2.5.2", shim=True), "set") == observed(Arm("lightning", "2.5.2"), "set")
+    assert observed(Variant("lightning", "2.5.2", shim=True), "set") == observed(Variant("lightning", "2.5.2"), "set")
 
 
 def _fields_of_init(seen):

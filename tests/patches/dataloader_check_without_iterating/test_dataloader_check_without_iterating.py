@@ -1,7 +1,7 @@
 """PR 18415: a DataLoader is started once more before each run."""
 
 from tests.equivalence.proof import Proof, sees
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 
 def _started(train, validation):
@@ -17,7 +17,7 @@ PROOFS = (
 def test_what_cannot_be_iterated_over_is_refused():
     shim = run(
         "dataloader_check_without_iterating",
-        Arm("pytorch-lightning", "2.0.7", shim=True),
+        Variant("pytorch-lightning", "2.0.7", shim=True),
         "invalid",
         toggle="dataloader-check-without-iterating",
     )

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.equivalence.proof import Observations, Proof, sees
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 MASKED = "RuntimeError: Please call `iter(combined_loader)` first."
 CAUSE = "TypeError: cannot pickle '_thread.lock' object"
@@ -19,7 +19,7 @@ SIGTERM = 15
 @cache
 def observed(distribution: str, version: str, shim: bool) -> dict[str, Any]:
     """What the program saw in each way to fail. It goes on after each error, so it has to end well."""
-    result = run("dataloader_error_unmasked", Arm(distribution, version, shim))
+    result = run("dataloader_error_unmasked", Variant(distribution, version, shim))
     assert result.ok, result
     return result.observations[0]
 

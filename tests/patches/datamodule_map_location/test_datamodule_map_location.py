@@ -1,14 +1,14 @@
 """PR 17950: LightningDataModule.load_from_checkpoint refuses map_location."""
 
 from tests.equivalence.proof import Proof, ends_with, observes
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 SCALE = (2.5).hex()
 
 
 def test_without_one_all_is_as_before():
     for shim in (False, True):
-        result = run("datamodule_map_location", Arm("pytorch-lightning", "2.0.4", shim), "without")
+        result = run("datamodule_map_location", Variant("pytorch-lightning", "2.0.4", shim), "without")
         assert result.observations == [{"scale": SCALE, "mapped": []}], result
 
 

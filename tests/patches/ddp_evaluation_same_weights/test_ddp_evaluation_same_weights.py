@@ -6,14 +6,14 @@ from typing import Any, Callable
 import pytest
 
 from tests.equivalence.proof import Proof
-from tests.support.arms import Arm, Result, run
+from tests.support.variants import Result, Variant, run
 
 pytestmark = pytest.mark.distributed
 
 
 @cache
-def observed(arm, case):
-    result = run("ddp_evaluation_same_weights", arm, case)
+def observed(variant, case):
+    result = run("ddp_evaluation_same_weights", variant, case)
     assert result.ok and len(result.observations) == 2, result
     first, second = result.observations
     assert all(first["own"][name] != second["own"][name] for name in first["own"]), result
@@ -31,19 +31,19 @@ def each_its_own(ranks):
 
 
 def test_what_ddp_is_to_ignore_stays():
-    assert each_its_own(observed(Arm("pytorch-lightning", "2.0.0"), "ignored"))
-    shim = observed(Arm("pytorch-lightning", "2.0.0", shim=True), "ignored")
+    assert each_its_own(observed(Variant("pytorch-lightning", "2.0.0"), "ignored"))
+    shim = observed(Variant("pytorch-lightning", "2.0.0", shim=True), "ignored")
     first, second = shim
     assert first["used"] == first["own"]
     assert {name: second["used"][name] for name in ("scale", "shift")} == {
         name: second["own"][name] for name in ("scale", "shift")
     }
     assert all(second["used"][name] == first["own"][name] for name in ("layer.weight", "layer.bias", "calls"))
-    assert shim == observed(Arm("pytorch-lightning", "2.0.2"), "ignored")
+    assert shim == observed(Variant("pytorch-lightning", "2.0.2"), "ignored")
 
 
 def test_a_model_is_asked_for_its_parameters_as_often_as_on_stock():
-    stock, shim = (observed(Arm("pytorch-lightning", "2.0.0", shim=on), "asked") for on in (False, True))
+    stock, shim = (observed(Variant("pytorch-lightning", "2.0.0", shim=on), "asked") for on in (False, True))
     assert in_step(shim)
     assert [rank["asked"] for rank in shim] == [rank["asked"] for rank in stock]
 

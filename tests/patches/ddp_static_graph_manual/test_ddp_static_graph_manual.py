@@ -5,15 +5,15 @@ from typing import Any
 import pytest
 
 from tests.equivalence.proof import Proof
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 pytestmark = pytest.mark.distributed
 FITS = ("first fit", "second fit")
 
 
-def observed(arm, case="static"):
+def observed(variant, case="static"):
     """What the two ranks saw in each fit."""
-    result = run("ddp_static_graph_manual", arm, case)
+    result = run("ddp_static_graph_manual", variant, case)
     assert result.ok and len(result.observations) == 2, result
     return {fit: [rank[fit] for rank in result.observations] for fit in FITS}
 
@@ -25,8 +25,12 @@ def in_step(fit):
 
 def test_two_backwards_in_a_step_end_as_in_the_fixed_release_and_it_is_said():
     stock, shim, official = (
-        run("ddp_static_graph_manual", arm, "two")
-        for arm in (Arm("lightning", "2.2.5"), Arm("lightning", "2.2.5", shim=True), Arm("lightning", "2.6.6"))
+        run("ddp_static_graph_manual", variant, "two")
+        for variant in (
+            Variant("lightning", "2.2.5"),
+            Variant("lightning", "2.2.5", shim=True),
+            Variant("lightning", "2.6.6"),
+        )
     )
     assert stock.ok and not in_step([rank["first fit"] for rank in stock.observations]), stock
     for ended in (shim, official):
@@ -38,14 +42,14 @@ def test_two_backwards_in_a_step_end_as_in_the_fixed_release_and_it_is_said():
 
 @pytest.mark.parametrize(("version", "broken"), [("2.5.6", FITS), ("2.6.6", FITS[1:])])
 def test_the_fits_that_stock_breaks(version, broken):
-    stock = observed(Arm("lightning", version))
+    stock = observed(Variant("lightning", version))
     assert tuple(fit for fit in FITS if not in_step(stock[fit])) == broken, stock
 
 
 def test_what_torch_cannot_do_is_said():
-    stock = observed(Arm("lightning", "2.5.6"), "no_sync")
+    stock = observed(Variant("lightning", "2.5.6"), "no_sync")
     assert not in_step(stock["first fit"])
-    shim = run("ddp_static_graph_manual", Arm("lightning", "2.5.6", shim=True), "no_sync")
+    shim = run("ddp_static_graph_manual", Variant("lightning", "2.5.6", shim=True), "no_sync")
     assert shim.ok and [rank["warnings"] for rank in shim.observations] == [
         [
             f"[rank {rank}] DDPStrategy(static_graph=True): the first backward of manual optimization was under"

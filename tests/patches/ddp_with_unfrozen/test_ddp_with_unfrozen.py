@@ -3,7 +3,7 @@
 import pytest
 
 from tests.equivalence.proof import Proof, only
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 pytestmark = pytest.mark.distributed
 NAME = "ddp-with-unfrozen"
@@ -15,9 +15,9 @@ def are_alike(ranks):
 
 @pytest.mark.parametrize(("version", "case"), [("2.0.0", "callback"), ("2.6.6", "callback"), ("2.6.6", "accumulated")])
 def test_ranks_stay_alike_and_nothing_is_warned_of(version, case):
-    stock = run("ddp_with_unfrozen", Arm("pytorch-lightning", version), case)
+    stock = run("ddp_with_unfrozen", Variant("pytorch-lightning", version), case)
     assert stock.ok and not are_alike(stock.observations), stock
-    shim = run("ddp_with_unfrozen", Arm("pytorch-lightning", version, shim=True), case, toggle=f"default,{NAME}")
+    shim = run("ddp_with_unfrozen", Variant("pytorch-lightning", version, shim=True), case, toggle=f"default,{NAME}")
     assert are_alike(shim.observations), shim
     assert [rank["warnings"] for rank in shim.observations] == [[], []]
 

@@ -3,15 +3,15 @@
 import pytest
 
 from tests.equivalence.proof import Proof, sees
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 ENDS = {"ended": True, "well": False, "done": False}
 DONE = {"ended": True, "well": True, "done": True}
 
 
 def result(version, case, toggle=None):
-    arm = Arm("pytorch-lightning", version, shim=toggle is not None)
-    found = run("dead_rank_ends_job", arm, case, toggle=toggle, timeout=300)
+    variant = Variant("pytorch-lightning", version, shim=toggle is not None)
+    found = run("dead_rank_ends_job", variant, case, toggle=toggle, timeout=300)
     assert found.ok, found
     return found
 

@@ -1,20 +1,25 @@
 """PR 17507: a training_step without batch_idx below a decorator is called with it."""
 
 from tests.equivalence.proof import Proof, ends_with, sees
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 NAME = "decorated-hook-signature"
 TRAINS = sees(lambda seen: seen["steps"] == 3)
 
 
 def test_a_decorator_that_takes_batch_idx_gets_it_by_default():
-    result = run("decorated_hook_signature", Arm("pytorch-lightning", "2.0.2", shim=True), "dropped")
+    result = run("decorated_hook_signature", Variant("pytorch-lightning", "2.0.2", shim=True), "dropped")
     assert TRAINS(result), result
 
 
 def test_a_step_below_two_decorators_trains():
     stock, shim = (
-        run("decorated_hook_signature", Arm("pytorch-lightning", "2.0.2", shim), "twice", toggle=NAME if shim else None)
+        run(
+            "decorated_hook_signature",
+            Variant("pytorch-lightning", "2.0.2", shim),
+            "twice",
+            toggle=NAME if shim else None,
+        )
         for shim in (False, True)
     )
     assert not stock.ok

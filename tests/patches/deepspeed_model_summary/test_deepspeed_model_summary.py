@@ -1,11 +1,11 @@
 """Issue 21231: the summary of a model under DeepSpeed's stage 3 asks for counts of FLOPs that there are not."""
 
 from tests.equivalence.proof import Proof, ends_with, only, sees
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 
 def test_leaves_what_a_program_counts_itself():
-    stock, shim = (run("deepspeed_model_summary", Arm("lightning", "2.5.6", shim), "own") for shim in (False, True))
+    stock, shim = (run("deepspeed_model_summary", Variant("lightning", "2.5.6", shim), "own") for shim in (False, True))
     assert stock.observations == shim.observations
     (seen,) = shim.observations
     assert seen["counts"] == ["7"] and seen["left"] is None

@@ -3,11 +3,11 @@
 import pytest
 
 from tests.equivalence.proof import Proof, observes, sees
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 
 def seen(version, case, shim=False):
-    result = run("default_dtype_restored", Arm("pytorch-lightning", version, shim), case)
+    result = run("default_dtype_restored", Variant("pytorch-lightning", version, shim), case)
     assert result.ok, result
     return result.observations[0]
 

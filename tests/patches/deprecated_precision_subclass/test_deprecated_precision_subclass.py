@@ -3,7 +3,7 @@
 import pytest
 
 from tests.equivalence.proof import Proof, ends_with, sees
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 NAME = "deprecated-precision-subclass"
 
@@ -11,7 +11,7 @@ NAME = "deprecated-precision-subclass"
 @pytest.mark.parametrize("case", ["PrecisionPlugin:0", "FSDPMixedPrecisionPlugin:1"])
 def test_what_stock_makes_is_made_as_before(case):
     stock, shim = (
-        run("deprecated_precision_subclass", Arm("lightning", "2.2.0", shim), case, toggle=NAME if shim else None)
+        run("deprecated_precision_subclass", Variant("lightning", "2.2.0", shim), case, toggle=NAME if shim else None)
         for shim in (False, True)
     )
     assert stock.observations == shim.observations

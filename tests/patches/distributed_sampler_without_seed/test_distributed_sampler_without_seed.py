@@ -6,7 +6,7 @@ import pytest
 
 from tests.differential.trial import difference
 from tests.equivalence.proof import Proof
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 pytestmark = pytest.mark.distributed
 NAME = "distributed-sampler-without-seed"
@@ -16,7 +16,7 @@ ALL_ITEMS = list(range(16))
 @cache
 def items(version, case, shim=False):
     """Items of each rank in each epoch, in the order of its batches."""
-    result = run("distributed_sampler_without_seed", Arm("pytorch-lightning", version, shim), case, toggle=NAME)
+    result = run("distributed_sampler_without_seed", Variant("pytorch-lightning", version, shim), case, toggle=NAME)
     assert result.ok and len(result.observations) == 2, result
     return [rank["epochs"] for rank in result.observations]
 

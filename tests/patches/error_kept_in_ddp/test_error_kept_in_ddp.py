@@ -1,12 +1,12 @@
 """PR 17948: under DDP an error that is not made of text is replaced by another one."""
 
 from tests.equivalence.proof import Proof, observes
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 
 def test_an_error_with_a_text_stays():
     for shim in (False, True):
-        result = run("error_kept_in_ddp", Arm("pytorch-lightning", "2.0.4", shim), "text")
+        result = run("error_kept_in_ddp", Variant("pytorch-lightning", "2.0.4", shim), "text")
         assert result.observations == [{"error": "ValueError: a text"}]
 
 

@@ -3,14 +3,14 @@
 import pytest
 
 from tests.equivalence.proof import Proof, only, sees
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 NAME = "evaluation-step-of-checkpoint"
 
 
 def seen(version, case, toggle=None):
-    arm = Arm("pytorch-lightning", version, shim=toggle is not None)
-    result = run("evaluation_step_of_checkpoint", arm, case, toggle=toggle)
+    variant = Variant("pytorch-lightning", version, shim=toggle is not None)
+    result = run("evaluation_step_of_checkpoint", variant, case, toggle=toggle)
     assert result.ok, result
     return result.observations[0]
 

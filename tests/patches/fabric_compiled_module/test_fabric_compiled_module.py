@@ -3,7 +3,7 @@
 import pytest
 
 from tests.equivalence.proof import Proof, ends_with, sees
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 SCENARIO = "fabric_compiled_module"
 NO_LENGTH = "Net does not support len()"
@@ -17,17 +17,17 @@ NO_LENGTH = "Net does not support len()"
     ],
 )
 def test_compiled_module_trains(distribution, version, case):
-    stock = run(SCENARIO, Arm(distribution, version), case)
+    stock = run(SCENARIO, Variant(distribution, version), case)
     assert not stock.ok and NO_LENGTH in stock.observations[0]["error"], stock
-    plain = run(SCENARIO, Arm(distribution, version), "plain")
+    plain = run(SCENARIO, Variant(distribution, version), "plain")
     assert plain.ok and plain.observations[0]["module"], plain
-    shim = run(SCENARIO, Arm(distribution, version, shim=True), case)
+    shim = run(SCENARIO, Variant(distribution, version, shim=True), case)
     assert shim.ok and shim.observations == plain.observations, shim
 
 
 @pytest.mark.parametrize("version", ["2.2.5", "2.6.6"])
 def test_what_a_strategy_makes_of_a_module_need_not_be_one(version):
-    stock, shim = (run(SCENARIO, Arm("lightning", version, shim=shim), "function") for shim in (False, True))
+    stock, shim = (run(SCENARIO, Variant("lightning", version, shim=shim), "function") for shim in (False, True))
     assert stock.ok and stock.observations[0]["module"], stock
     assert shim.ok and shim.observations == stock.observations, shim
 

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.equivalence.proof import Proof, ends_with, observes
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 NAME = "fabric-dataloader-kept"
 
@@ -11,7 +11,7 @@ NAME = "fabric-dataloader-kept"
 @pytest.mark.parametrize(("case", "ranks"), [("plain", 1), ("ranks", 2)])
 def test_another_loader_is_as_on_stock(case, ranks):
     stock, shim = (
-        run("fabric_dataloader_kept", Arm("pytorch-lightning", "2.0.9", shim), case, toggle=NAME if shim else None)
+        run("fabric_dataloader_kept", Variant("pytorch-lightning", "2.0.9", shim), case, toggle=NAME if shim else None)
         for shim in (False, True)
     )
     assert stock.ok, stock

@@ -3,15 +3,15 @@
 import pytest
 
 from tests.equivalence.proof import Proof, ends_with
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 pytestmark = pytest.mark.distributed
 ABSENT = "has no attribute 'mark_forward_method'"
 
 
 def test_with_all_other_patches():
-    official = run("fabric_mark_forward_method", Arm("lightning", "2.3.0"))
-    result = run("fabric_mark_forward_method", Arm("lightning", "2.2.5", shim=True))
+    official = run("fabric_mark_forward_method", Variant("lightning", "2.3.0"))
+    result = run("fabric_mark_forward_method", Variant("lightning", "2.2.5", shim=True))
     assert result.ok and _in_step(result) and result.observations == official.observations, result
 
 

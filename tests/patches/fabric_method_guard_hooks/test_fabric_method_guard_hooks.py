@@ -5,14 +5,14 @@ from functools import cache
 import pytest
 
 from tests.equivalence.proof import Proof, only, sees
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 CLEAN = {"hooks": [0, 0], "saved": "NoneType", "after": "seen"}
 
 
 @cache
-def observed(arm, case):
-    result = run("fabric_method_guard_hooks", arm, case)
+def observed(variant, case):
+    result = run("fabric_method_guard_hooks", variant, case)
     assert result.ok and len(result.observations) == 1, result
     seen = dict(result.observations[0])
     return seen.pop("call"), seen
@@ -21,15 +21,15 @@ def observed(arm, case):
 @pytest.mark.parametrize("case", ["refused", "failing"])
 @pytest.mark.parametrize(("distribution", "version"), [("pytorch-lightning", "2.1.1"), ("lightning", "2.6.6")])
 def test_nothing_stays(distribution, version, case):
-    call, left = observed(Arm(distribution, version), case)
+    call, left = observed(Variant(distribution, version), case)
     assert left["hooks"] == [3, 3] and "_wrap_method_with_module_call_tracker.<locals>.hook" in left["saved"]
     assert ("from outside the" in left["after"]) is (case == "refused")
-    assert observed(Arm(distribution, version, shim=True), case) == (call, CLEAN)
+    assert observed(Variant(distribution, version, shim=True), case) == (call, CLEAN)
 
 
 def test_without_such_a_call():
-    assert observed(Arm("lightning", "2.6.6"), "accepted") == ("seen", CLEAN)
-    assert observed(Arm("lightning", "2.6.6", shim=True), "accepted") == ("seen", CLEAN)
+    assert observed(Variant("lightning", "2.6.6"), "accepted") == ("seen", CLEAN)
+    assert observed(Variant("lightning", "2.6.6", shim=True), "accepted") == ("seen", CLEAN)
 
 
 _LEFT = only("hooks", "saved", "after")

@@ -1,7 +1,7 @@
 """PR 17441: fabric.setup of a module without parameters ends with StopIteration."""
 
 from tests.equivalence.proof import Proof, ends_with, sees
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 CASES = ("setup", "setup_stay", "setup_module", "setup_module_stay")
 PROOFS = tuple(
@@ -16,6 +16,6 @@ PROOFS = tuple(
 
 
 def test_a_module_is_asked_for_its_parameters_as_often_as_on_stock():
-    arms = (Arm("pytorch-lightning", "2.0.1", shim=on) for on in (False, True))
-    stock, shim = (run("fabric_module_without_parameters", arm, "asked") for arm in arms)
+    variants = (Variant("pytorch-lightning", "2.0.1", shim=on) for on in (False, True))
+    stock, shim = (run("fabric_module_without_parameters", variant, "asked") for variant in variants)
     assert stock.ok and shim.observations == stock.observations, (stock, shim)

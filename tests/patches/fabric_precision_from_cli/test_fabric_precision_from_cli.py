@@ -3,7 +3,7 @@
 import pytest
 
 from tests.equivalence.proof import Proof, ends_with, observes
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 MESSAGE = "Your code has `Fabric(precision=None, ...)` but it conflicts with the value"
 PROOFS = (
@@ -18,7 +18,7 @@ PROOFS = (
 
 @pytest.mark.parametrize("case", ["script_agrees", "script_differs", "not_given"])
 def test_other_cases_are_as_in_the_fixed_release(case):
-    shim = run("fabric_precision_from_cli", Arm("lightning", "2.1.1", shim=True), case)
-    fixed = run("fabric_precision_from_cli", Arm("lightning", "2.1.2"), case)
+    shim = run("fabric_precision_from_cli", Variant("lightning", "2.1.1", shim=True), case)
+    fixed = run("fabric_precision_from_cli", Variant("lightning", "2.1.2"), case)
     assert shim.ok == fixed.ok == (case != "script_differs"), (shim, fixed)
     assert shim.observations == fixed.observations

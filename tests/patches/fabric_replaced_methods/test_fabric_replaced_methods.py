@@ -1,7 +1,7 @@
 """PR 19705: a method that is replaced on a model which Fabric has set up is not what is called."""
 
 from tests.equivalence.proof import Proof, ends_with, sees
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 
 def saw(expected):
@@ -17,18 +17,18 @@ PROOFS = (
 )
 
 
-def look(arm, case):
-    return run("fabric_replaced_methods", arm, case, toggle="fabric-replaced-methods" if arm.shim else None)
+def look(variant, case):
+    return run("fabric_replaced_methods", variant, case, toggle="fabric-replaced-methods" if variant.shim else None)
 
 
 def test_other_attributes_go_where_they_went():
-    arms = (Arm("lightning", "2.2.1"), Arm("lightning", "2.2.1", shim=True), Arm("lightning", "2.2.2"))
-    stock, shim, fixed = (look(arm, "added").observations for arm in arms)
+    variants = (Variant("lightning", "2.2.1"), Variant("lightning", "2.2.1", shim=True), Variant("lightning", "2.2.2"))
+    stock, shim, fixed = (look(variant, "added").observations for variant in variants)
     assert stock == shim == fixed
     assert stock[0]["set_on_model"]["added"] is True
 
 
 def test_what_the_wrapper_has_as_a_property_is_set_on_the_model():
     for version in ("2.1.0", "2.2.1"):
-        stock, shim = (look(Arm("lightning", version, shim=on), "device").observations for on in (False, True))
+        stock, shim = (look(Variant("lightning", version, shim=on), "device").observations for on in (False, True))
         assert shim == stock and stock[0]["seen"] == ["cpu", "float"]

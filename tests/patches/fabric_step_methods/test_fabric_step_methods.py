@@ -3,7 +3,7 @@
 from typing import Callable
 
 from tests.equivalence.proof import Proof, sees
-from tests.support.arms import Result
+from tests.support.variants import Result
 
 
 def _ranks_agree(agree: bool) -> Callable[[Result], bool]:

@@ -11,7 +11,7 @@ import torch
 
 from lightning_patches.patches.fabric import fabric_submodule_sync
 from tests.equivalence.proof import Observations, Proof
-from tests.support.arms import Arm, Result, run
+from tests.support.variants import Result, Variant, run
 
 pytestmark = pytest.mark.distributed
 
@@ -31,11 +31,11 @@ REFUSED = {"item": "'_FabricModule' object is not subscriptable", "method_of_roo
 
 
 @cache
-def arm(release: tuple[str, str], shim: bool, cases: str = "", toggle: str | None = None) -> Result:
+def variant(release: tuple[str, str], shim: bool, cases: str = "", toggle: str | None = None) -> Result:
     cases = cases or (ALL_CASES if release == NEWEST else "access")
     result = run(
         "fabric_submodule_sync",
-        Arm(*release, shim=shim),
+        Variant(*release, shim=shim),
         cases,
         simulated_cuda=cases == "cuda",
         toggle=toggle,
@@ -69,7 +69,7 @@ def assert_mended(part: str, stock: Result, shim: Result) -> None:
 @pytest.mark.parametrize("part", ACCESS)
 @pytest.mark.parametrize("release", RELEASES, ids="-".join)
 def test_every_way_to_reach_a_part(release: tuple[str, str], part: str) -> None:
-    stock = arm(release, shim=False)
+    stock = variant(release, shim=False)
     first, second = seen(stock, part)
     if part == "item" or (part == "method_of_root" and release[1] != "2.0.9"):
         assert REFUSED[part] in first["error"] and REFUSED[part] in second["error"]
@@ -77,8 +77,8 @@ def test_every_way_to_reach_a_part(release: tuple[str, str], part: str) -> None:
         assert first != second, "gradients are synchronized in stock"
         warned = part == "method_of_root"  # 2.0.9 warns on rank zero, and goes on
         assert [len(said) for said in warnings_of(stock, part)] == [int(warned), 0]
-    assert_mended(part, stock, arm(release, shim=True))
-    assert len({str(rank) for rank in seen(arm(release, shim=True), part)}) == 1
+    assert_mended(part, stock, variant(release, shim=True))
+    assert len({str(rank) for rank in seen(variant(release, shim=True), part)}) == 1
 
 
 @pytest.mark.parametrize(
@@ -106,32 +106,32 @@ def test_every_way_to_reach_a_part(release: tuple[str, str], part: str) -> None:
     ],
 )
 def test_every_way_to_train(part: str) -> None:
-    stock = arm(NEWEST, shim=False)
+    stock = variant(NEWEST, shim=False)
     assert not any("error" in rank for rank in seen(stock, part))
-    assert_mended(part, stock, arm(NEWEST, shim=True))
+    assert_mended(part, stock, variant(NEWEST, shim=True))
 
 
 def test_simulated_cuda() -> None:
-    stock, shim = arm(NEWEST, shim=False, cases="cuda"), arm(NEWEST, shim=True, cases="cuda")
+    stock, shim = variant(NEWEST, shim=False, cases="cuda"), variant(NEWEST, shim=True, cases="cuda")
     assert_mended("on_cuda", stock, shim)
     assert seen(shim, "fsdp") == seen(stock, "fsdp")  # left alone
     assert not any("error" in rank for rank in seen(stock, "fsdp"))
 
 
 def test_torch_without_hooks_after_accumulation_is_left_alone() -> None:
-    stock, shim = (arm(NEWEST, shim=shim, cases="older_torch") for shim in (False, True))
+    stock, shim = (variant(NEWEST, shim=shim, cases="older_torch") for shim in (False, True))
     assert seen(shim, "hooks_on_accumulators") == seen(stock, "hooks_on_accumulators")
 
 
 def test_methods_on_one_device() -> None:
     """What may be called on two devices may be called on one: users try their scripts there first."""
-    stock, shim = arm(NEWEST, shim=False, cases="single"), arm(NEWEST, shim=True, cases="single")
+    stock, shim = variant(NEWEST, shim=False, cases="single"), variant(NEWEST, shim=True, cases="single")
     assert REFUSED["method_of_root"] in seen(stock, "on_one_device")[0]["error"]
     assert seen(shim, "on_one_device") == seen(stock, "on_one_device", "recommended")
 
 
 def test_the_users_model_stays_what_it_was() -> None:
-    stock, shim = arm(NEWEST, shim=False), arm(NEWEST, shim=True)
+    stock, shim = variant(NEWEST, shim=False), variant(NEWEST, shim=True)
     for part in ("copies_and_files", "freed", "compiled_wrapper"):
         assert seen(shim, part) == seen(stock, part)
         assert not any("error" in rank for rank in seen(shim, part))
@@ -141,7 +141,7 @@ def test_the_users_model_stays_what_it_was() -> None:
 
 
 def test_nothing_changes_and_nothing_is_said_for_legitimate_uses() -> None:
-    stock, shim = arm(NEWEST, shim=False), arm(NEWEST, shim=True)
+    stock, shim = variant(NEWEST, shim=False), variant(NEWEST, shim=True)
     assert not any("error" in rank for rank in seen(stock, "legitimate"))
     assert seen(shim, "legitimate") == seen(stock, "legitimate")
     assert warnings_of(shim, "legitimate") == [[], []]
@@ -162,7 +162,7 @@ HEALTHY = (
 
 @pytest.mark.parametrize("part", HEALTHY)
 def test_what_goes_past_ddp_on_purpose_stays_past_it(part: str) -> None:
-    stock, shim = arm(NEWEST, shim=False), arm(NEWEST, shim=True)
+    stock, shim = variant(NEWEST, shim=False), variant(NEWEST, shim=True)
     assert not any("error" in rank for rank in seen(stock, part))
     assert seen(shim, part) == seen(stock, part)
     assert warnings_of(shim, part) == warnings_of(stock, part)
@@ -170,7 +170,7 @@ def test_what_goes_past_ddp_on_purpose_stays_past_it(part: str) -> None:
 
 def test_what_only_some_ranks_have_is_not_divided() -> None:
     part = "own_part_for_each_rank"
-    stock, shim = arm(NEWEST, shim=False), arm(NEWEST, shim=True)
+    stock, shim = variant(NEWEST, shim=False), variant(NEWEST, shim=True)
     assert seen(shim, part) == seen(stock, part)
     for rank, said in enumerate(warnings_of(shim, part)):
         assert len(said) == 1 and said[0].startswith(f"[rank {rank}] Only some ranks have gradients for parts")
@@ -179,13 +179,13 @@ def test_what_only_some_ranks_have_is_not_divided() -> None:
 
 def test_a_backward_that_only_one_rank_runs_is_noticed_at_the_next_one() -> None:
     part = "one_more_backward_in_rank_zero"
-    for rank, said in enumerate(warnings_of(arm(NEWEST, shim=True), part)):
+    for rank, said in enumerate(warnings_of(variant(NEWEST, shim=True), part)):
         assert len(said) == 1 and said[0].startswith(f"[rank {rank}] The ranks have run different numbers of backwards")
         assert "1 in rank 0, 0 in rank 1" in said[0] and "`.module`" in said[0]
 
 
 def test_a_rank_that_waits_says_so() -> None:
-    shim = arm(NEWEST, shim=True, cases="late")
+    shim = variant(NEWEST, shim=True, cases="late")
     first, second = warnings_of(shim, "one_rank_comes_late")
     assert len(first) == 1 and first[0].startswith("[rank 0] has waited 1")
     assert not second
@@ -194,7 +194,7 @@ def test_a_rank_that_waits_says_so() -> None:
 
 def test_lightnings_refusal_stays_where_autocast_would_be_missed() -> None:
     for shim in (False, True):
-        for rank in seen(arm(NEWEST, shim=shim), "methods_under_autocast"):
+        for rank in seen(variant(NEWEST, shim=shim), "methods_under_autocast"):
             assert REFUSED["method_of_root"] in rank["error"]
 
 

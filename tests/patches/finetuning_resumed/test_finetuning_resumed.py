@@ -3,7 +3,7 @@
 import pytest
 
 from tests.equivalence.proof import Proof, only, sees
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 NAME = "finetuning-resumed"
 WARNING = "Unfreeze them in on_fit_start of your finetuning callback"
@@ -11,8 +11,8 @@ RELEASES = ["2.0.0", "2.6.6"]
 
 
 def observed(version, case, shim):
-    arm = Arm("pytorch-lightning", version, shim)
-    result = run("finetuning_resumed", arm, case, toggle=NAME if shim else None)
+    variant = Variant("pytorch-lightning", version, shim)
+    result = run("finetuning_resumed", variant, case, toggle=NAME if shim else None)
     assert result.ok, result
     seen = result.observations[0]
     return seen, seen.pop("warnings")
@@ -30,7 +30,7 @@ def test_everybody_else_trains_as_before(version, case):
 
 
 def test_jobs_of_several_ranks_are_told():
-    result = run("finetuning_resumed", Arm("pytorch-lightning", "2.6.6", True), "ranks", toggle=NAME)
+    result = run("finetuning_resumed", Variant("pytorch-lightning", "2.6.6", True), "ranks", toggle=NAME)
     assert result.ok, result
     assert not result.observations[0]["trained"]
     (warning,) = result.observations[0]["warnings"]

@@ -1,7 +1,7 @@
 """PR 21224: KeyError: 0 with LearningRateFinder and BackboneFinetuning."""
 
 from tests.equivalence.proof import Proof, ends_with, sees
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 PROOFS = (
     Proof(
@@ -14,9 +14,12 @@ PROOFS = (
 
 
 def test_resuming_restores_the_groups_as_before():
-    stock = run("finetuning_with_lr_finder", Arm("lightning", "2.5.6"), "resume")
+    stock = run("finetuning_with_lr_finder", Variant("lightning", "2.5.6"), "resume")
     shim = run(
-        "finetuning_with_lr_finder", Arm("lightning", "2.5.6", shim=True), "resume", toggle="finetuning-with-lr-finder"
+        "finetuning_with_lr_finder",
+        Variant("lightning", "2.5.6", shim=True),
+        "resume",
+        toggle="finetuning-with-lr-finder",
     )
     assert stock.observations[0]["groups"] == [[2, 2]], stock
     assert shim.observations == stock.observations, (stock, shim)

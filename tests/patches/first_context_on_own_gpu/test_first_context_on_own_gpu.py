@@ -3,7 +3,7 @@
 from typing import Callable
 
 from tests.equivalence.proof import Proof
-from tests.support.arms import Result
+from tests.support.variants import Result
 
 
 def _devices(*current: int) -> Callable[[Result], bool]:

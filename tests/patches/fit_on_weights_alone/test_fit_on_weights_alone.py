@@ -3,7 +3,7 @@
 import pytest
 
 from tests.equivalence.proof import Proof, ends_with, only
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 PROOFS = tuple(
     Proof(
@@ -19,7 +19,7 @@ PROOFS = tuple(
 
 
 def test_it_says_so():
-    result = run("fit_on_weights_alone", Arm("lightning", "2.6.6", shim=True), toggle="fit-on-weights-alone")
+    result = run("fit_on_weights_alone", Variant("lightning", "2.6.6", shim=True), toggle="fit-on-weights-alone")
     assert result.ok, result
     (said,) = result.observations[0]["warnings"]
     assert "begin anew" in said
@@ -28,7 +28,12 @@ def test_it_says_so():
 @pytest.mark.parametrize("case", ["whole", "part"])
 def test_every_other_checkpoint_is_loaded_or_refused_as_before(case):
     stock, shim = (
-        run("fit_on_weights_alone", Arm("lightning", "2.6.6", on), case, toggle="fit-on-weights-alone" if on else None)
+        run(
+            "fit_on_weights_alone",
+            Variant("lightning", "2.6.6", on),
+            case,
+            toggle="fit-on-weights-alone" if on else None,
+        )
         for on in (False, True)
     )
     assert stock.ok is shim.ok is (case == "whole")
@@ -36,4 +41,4 @@ def test_every_other_checkpoint_is_loaded_or_refused_as_before(case):
 
 
 def test_it_is_opt_in():
-    assert not run("fit_on_weights_alone", Arm("lightning", "2.6.6", shim=True)).ok
+    assert not run("fit_on_weights_alone", Variant("lightning", "2.6.6", shim=True)).ok

@@ -4,13 +4,13 @@ import pytest
 
 from tests.differential.trial import difference
 from tests.equivalence.proof import Proof, sees
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 UNTOUCHED = {"mean": [(0.0).hex()] * 2, "weight": [(1.0).hex()] * 2}
 
 
 def seen(distribution, version, case="", shim=False):
-    result = run("frozen_batch_norm", Arm(distribution, version, shim), case)
+    result = run("frozen_batch_norm", Variant(distribution, version, shim), case)
     assert result.ok, result
     return result.observations[0]
 

@@ -1,7 +1,7 @@
 """PR 20964: FSDP refuses a CUDAAccelerator object."""
 
 from tests.equivalence.proof import Proof, sees
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 NAME = "fsdp-accelerator-object"
 MESSAGES = ("`fsdp` requires a GPU accelerator, but got: <", "to be `fsdp`, but GPU accelerator is not used.")
@@ -9,7 +9,7 @@ MESSAGES = ("`fsdp` requires a GPU accelerator, but got: <", "to be `fsdp`, but 
 
 
 def test_a_cpu_accelerator_is_refused_as_before():
-    result = run("fsdp_accelerator_object", Arm("lightning", "2.5.2", shim=True), "cpu", simulated_cuda=True)
+    result = run("fsdp_accelerator_object", Variant("lightning", "2.5.2", shim=True), "cpu", simulated_cuda=True)
     assert MESSAGES[0] in result.observations[0]["error"]
 
 

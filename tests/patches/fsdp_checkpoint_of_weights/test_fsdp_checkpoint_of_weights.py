@@ -1,14 +1,14 @@
 """PR 19524: FSDP cannot save the weights alone in shards."""
 
 from tests.equivalence.proof import Proof, ends_with, sees
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 NAME = "fsdp-checkpoint-of-weights"
 
 
 def test_a_whole_checkpoint_is_as_before():
     stock, shim = (
-        run("fsdp_checkpoint_of_weights", Arm("lightning", "2.2.1", on), "whole", simulated_cuda=True)
+        run("fsdp_checkpoint_of_weights", Variant("lightning", "2.2.1", on), "whole", simulated_cuda=True)
         for on in (False, True)
     )
     assert stock.ok and stock.observations[0]["optimizers"], stock

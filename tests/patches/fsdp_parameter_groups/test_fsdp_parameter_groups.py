@@ -1,14 +1,14 @@
 """PR 17914: FSDP looks at the first parameter group only."""
 
 from tests.equivalence.proof import Proof, ends_with, observes
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 NAME = "fsdp-parameter-groups"
 MESSAGE = "The optimizer does not seem to reference any FSDP parameters"
 
 
 def test_an_optimizer_without_any_is_refused_as_before():
-    result = run("fsdp_parameter_groups", Arm("pytorch-lightning", "2.0.4", shim=True), "none", simulated_cuda=True)
+    result = run("fsdp_parameter_groups", Variant("pytorch-lightning", "2.0.4", shim=True), "none", simulated_cuda=True)
     assert MESSAGE in result.observations[0]["error"]
 
 

@@ -1,12 +1,12 @@
 """PR 17438: FSDP counts one node."""
 
 from tests.equivalence.proof import Proof, observes
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 
 def test_a_strategy_of_the_programs_own_keeps_its_number():
     for shim in (False, True):
-        result = run("fsdp_several_nodes", Arm("pytorch-lightning", "2.0.1", shim), "own")
+        result = run("fsdp_several_nodes", Variant("pytorch-lightning", "2.0.1", shim), "own")
         assert result.observations == [{"nodes": 4}], result
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.equivalence.proof import Proof, ends_with
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 MESSAGE = "does not allow for gradient clipping because it performs unscaling of gradients internally"
 PROOFS = (
@@ -21,20 +21,22 @@ PROOFS = (
     ],
 )
 def test_gradients_are_clipped(distribution, version, case, by_hand):
-    stock = run("fused_optimizer_clipping", Arm(distribution, version), case)
+    stock = run("fused_optimizer_clipping", Variant(distribution, version), case)
     assert not stock.ok, stock
     assert MESSAGE in stock.observations[0]["error"], stock
 
     shim = run(
-        "fused_optimizer_clipping", Arm(distribution, version, shim=True), case, toggle="fused-optimizer-clipping"
+        "fused_optimizer_clipping", Variant(distribution, version, shim=True), case, toggle="fused-optimizer-clipping"
     )
     assert shim.ok, shim
     if by_hand is not None:
-        recommended = run("fused_optimizer_clipping", Arm(distribution, version), by_hand)
+        recommended = run("fused_optimizer_clipping", Variant(distribution, version), by_hand)
         assert shim.observations == recommended.observations, (shim, recommended)
 
 
 @pytest.mark.parametrize("case", ["by_hand", "value_by_hand"])
 def test_clipping_by_hand_stays(case):
-    stock, shim = (run("fused_optimizer_clipping", Arm("lightning", "2.6.6", shim=on), case) for on in (False, True))
+    stock, shim = (
+        run("fused_optimizer_clipping", Variant("lightning", "2.6.6", shim=on), case) for on in (False, True)
+    )
     assert stock.ok and shim.ok and shim.observations == stock.observations, shim

@@ -4,14 +4,14 @@ import pytest
 
 from tests.differential.trial import difference
 from tests.equivalence.proof import Proof, sees
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 NEWEST = ("lightning", "2.6.6")
 
 
 def observed(release, case, shim):
     toggle = "hook-calls,compiled-log" if shim else None
-    result = run("hook_calls", Arm(*release, shim=shim), case, toggle=toggle)
+    result = run("hook_calls", Variant(*release, shim=shim), case, toggle=toggle)
     assert result.ok, result
     return result.observations
 

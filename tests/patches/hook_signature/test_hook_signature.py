@@ -3,15 +3,15 @@
 import pytest
 
 from tests.equivalence.proof import Proof, sees
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 NEWEST = ("lightning", "2.6.6")
 
 
 def both(release, case):
     """What is seen on stock and with the patch, which must be the same, and how often ``inspect`` was asked."""
-    stock = run("hook_signature", Arm(*release), case)
-    shim = run("hook_signature", Arm(*release, shim=True), case, toggle="hook-signature")
+    stock = run("hook_signature", Variant(*release), case)
+    shim = run("hook_signature", Variant(*release, shim=True), case, toggle="hook-signature")
     assert stock.ok and shim.ok, (stock, shim)
     counts = [[rank.pop("counted") for rank in result.observations] for result in (stock, shim)]
     assert shim.observations == stock.observations

@@ -1,19 +1,19 @@
 """PR 21490: an argument that a subclass ignores is saved, because the base class has saved it."""
 
 from tests.equivalence.proof import Proof, sees
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 PATCH = "hparams-ignored-in-subclass"
 
 
-def observed(arm):
-    result = run("hparams_ignored_in_subclass", arm)
+def observed(variant):
+    result = run("hparams_ignored_in_subclass", variant)
     assert result.ok, result
     return result.observations[0]
 
 
 def test_it_is_opt_in():
-    assert observed(Arm("lightning", "2.6.0", shim=True)) == observed(Arm("lightning", "2.6.0"))
+    assert observed(Variant("lightning", "2.6.0", shim=True)) == observed(Variant("lightning", "2.6.0"))
 
 
 def _saved(seen):

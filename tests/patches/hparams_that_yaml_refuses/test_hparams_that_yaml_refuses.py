@@ -3,14 +3,14 @@
 import pytest
 
 from tests.equivalence.proof import Proof, sees
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 ERROR = "ValueError: dictionary update sequence element #0 has length 1"
 KINDS = {"dtype": {"special": "dtype"}, "metric": {"special": "MeanMetric"}}
 
 
 def seen(version, case, shim=False):
-    result = run("hparams_that_yaml_refuses", Arm("pytorch-lightning", version, shim), case)
+    result = run("hparams_that_yaml_refuses", Variant("pytorch-lightning", version, shim), case)
     assert result.ok, result
     return result.observations[0]
 

@@ -3,15 +3,15 @@
 import pytest
 
 from tests.equivalence.proof import Proof
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 pytestmark = pytest.mark.distributed
 PATCH = "hydra-output-directory"
 
 
 def observed(case, version, shim=False):
-    arm = Arm("pytorch-lightning", version, shim)
-    result = run("hydra_output_directory", arm, case, toggle=PATCH if shim else None, timeout=300)
+    variant = Variant("pytorch-lightning", version, shim)
+    result = run("hydra_output_directory", variant, case, toggle=PATCH if shim else None, timeout=300)
     assert result.ok and len(result.observations) == 2, result
     return result.observations
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.equivalence.proof import Proof, ends_with
 from tests.patches.import_without_pkg_resources import _without_setuptools
-from tests.support.arms import ROOT, Arm, environment_of, execute, run
+from tests.support.variants import ROOT, Variant, environment_of, execute, run
 
 import _releases  # isort: skip
 
@@ -20,7 +20,7 @@ PROOFS = (Proof("import-without-pkg-resources", ends_with(MESSAGE)),)
 @pytest.fixture(scope="module")
 def right():
     """What the first official release without pkg_resources does."""
-    result = run(SCENARIO, Arm("lightning", "2.4.0"))
+    result = run(SCENARIO, Variant("lightning", "2.4.0"))
     assert result.ok, result
     assert result.observations[0]["left_behind"] == []
     assert result.observations[0]["others_read"] == MESSAGE
@@ -29,16 +29,16 @@ def right():
 
 @pytest.mark.parametrize(("distribution", "version"), [("pytorch-lightning", "2.0.0"), ("lightning", "2.3.3")])
 def test_it_is_imported_and_trains(distribution, version, right):
-    stock = run(SCENARIO, Arm(distribution, version))
+    stock = run(SCENARIO, Variant(distribution, version))
     assert not stock.ok and MESSAGE in stock.output, stock
-    shim = run(SCENARIO, Arm(distribution, version, shim=True))
+    shim = run(SCENARIO, Variant(distribution, version, shim=True))
     assert shim.ok, shim
     assert shim.observations == right
 
 
 @pytest.mark.parametrize(("toggle", "imported"), [("19813", True), ("19813,-20081", False)])
 def test_a_selection_by_name_keeps_lightning_importable(toggle, imported):
-    result = run(SCENARIO, Arm("lightning", "2.3.3", shim=True), toggle=toggle)
+    result = run(SCENARIO, Variant("lightning", "2.3.3", shim=True), toggle=toggle)
     assert result.ok is imported and (MESSAGE in result.output) is not imported, result
 
 
@@ -68,7 +68,7 @@ def variables(bare):
     alone.mkdir()
     whole = _releases.unpacked("pytorch-lightning", "2.2.0")
     (alone / "lightning_fabric").symlink_to(whole / "lightning_fabric")
-    found = environment_of(Arm("pytorch-lightning", "2.2.0", directory=alone))
+    found = environment_of(Variant("pytorch-lightning", "2.2.0", directory=alone))
     return {**found, "HOME": str(bare[1])}
 
 
@@ -151,7 +151,7 @@ for warning in caught:
 
 def warnings_of(shim: bool) -> list[str]:
     program = WARNINGS.replace("lightning_patches_or_not", "lightning_patches" if shim else "os")
-    variables = environment_of(Arm("lightning", "2.2.5", shim=shim))
+    variables = environment_of(Variant("lightning", "2.2.5", shim=shim))
     done = subprocess.run([sys.executable, "-c", program], env=variables, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done
     return done.stdout.splitlines()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 SCENARIO = "import_without_pkg_resources_1x"
 VERSIONS = ["1.5.10", "1.6.5", "1.7.7", "1.8.6", "1.9.5"]
@@ -10,15 +10,15 @@ VERSIONS = ["1.5.10", "1.6.5", "1.7.7", "1.8.6", "1.9.5"]
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_it_is_imported_and_trains(version):
-    stock = run(SCENARIO, Arm("pytorch-lightning", version), fresh=True)
+    stock = run(SCENARIO, Variant("pytorch-lightning", version), fresh=True)
     assert not stock.ok and "No module named 'pkg_resources'" in stock.output, stock
-    shim = run(SCENARIO, Arm("pytorch-lightning", version, shim=True), fresh=True)
+    shim = run(SCENARIO, Variant("pytorch-lightning", version, shim=True), fresh=True)
     assert shim.ok, shim
     assert shim.observations == [{"steps": 4, "others_have": []}]
 
 
 @pytest.mark.parametrize("version", ["1.6.5", "1.9.5"])
 def test_the_real_one_is_asked_where_it_is_there(version):
-    shim = run(SCENARIO, Arm("pytorch-lightning", version, shim=True), case="there", fresh=True)
+    shim = run(SCENARIO, Variant("pytorch-lightning", version, shim=True), case="there", fresh=True)
     assert shim.ok, shim
     assert shim.observations == [{"steps": 4, "others_have": ["pkg_resources"]}]

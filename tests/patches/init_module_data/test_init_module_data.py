@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.equivalence.proof import Proof, sees
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 REPORTED = "RuntimeError: Expected a 'cuda' device type for generator but found 'cpu'"
 MASKED = "RuntimeError: Please call `iter(combined_loader)` first."
@@ -22,7 +22,7 @@ FAILS_BY_ITSELF = {
 @cache
 def observed(case: str, distribution: str, version: str, shim: bool) -> list[dict[str, Any]]:
     """What each rank saw. The program itself goes on after an error, so it has to end well."""
-    result = run("init_module_data", Arm(distribution, version, shim), case, simulated_cuda=True)
+    result = run("init_module_data", Variant(distribution, version, shim), case, simulated_cuda=True)
     assert result.ok, result
     return result.observations
 

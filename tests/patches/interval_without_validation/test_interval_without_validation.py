@@ -3,13 +3,13 @@
 import pytest
 
 from tests.equivalence.proof import Proof, sees
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 OLD = ["2.0.0", "2.2.5", "2.6.1"]
 
 
 def seen(version, case, shim=False):
-    result = run("interval_without_validation", Arm("pytorch-lightning", version, shim), case)
+    result = run("interval_without_validation", Variant("pytorch-lightning", version, shim), case)
     assert result.ok, result
     return result.observations[0]
 

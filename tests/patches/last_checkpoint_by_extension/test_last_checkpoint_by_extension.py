@@ -1,12 +1,12 @@
 """PR 17072: ckpt_path="last" takes any file with "last" in its name."""
 
 from tests.equivalence.proof import Proof, ends_with, observes
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 
 def test_a_checkpoint_that_was_renamed_is_found_as_before():
     for shim in (False, True):
-        result = run("last_checkpoint_by_extension", Arm("pytorch-lightning", "2.1.2", shim), "byhand")
+        result = run("last_checkpoint_by_extension", Variant("pytorch-lightning", "2.1.2", shim), "byhand")
         assert result.observations == [{"steps": 3}], result
 
 

@@ -4,12 +4,12 @@ import pytest
 
 from tests.differential.trial import difference
 from tests.equivalence.proof import Proof, observes
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 
 def test_a_link_to_another_stays_a_link():
     for shim in (False, True):
-        result = run("last_checkpoint_link_to_itself", Arm("pytorch-lightning", "2.5.6", shim), "every")
+        result = run("last_checkpoint_link_to_itself", Variant("pytorch-lightning", "2.5.6", shim), "every")
         assert result.observations == [{"there": True, "linked": True, "step": 4}], result
 
 

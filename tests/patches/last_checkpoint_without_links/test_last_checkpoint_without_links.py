@@ -3,11 +3,11 @@
 import pytest
 
 from tests.equivalence.proof import Proof, ends_with, observes
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 
 def seen(version, case, shim, toggle=None):
-    result = run("last_checkpoint_without_links", Arm("pytorch-lightning", version, shim), case, toggle=toggle)
+    result = run("last_checkpoint_without_links", Variant("pytorch-lightning", version, shim), case, toggle=toggle)
     assert result.ok, result
     return result.observations[0]
 

@@ -3,14 +3,14 @@
 import pytest
 
 from tests.equivalence.proof import Proof, sees
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 MISSING = "AttributeError: module 'pytorch_lightning.utilities.enums' has no attribute '_FaultTolerantMode'"
 CASES = ("model", "fit", "context")
 
 
 def seen(version, case, shim=False):
-    result = run("legacy_checkpoint_enum", Arm("pytorch-lightning", version, shim), case)
+    result = run("legacy_checkpoint_enum", Variant("pytorch-lightning", version, shim), case)
     assert result.ok, result
     return result.observations[0]
 

@@ -3,13 +3,13 @@
 import pytest
 
 from tests.equivalence.proof import Proof, sees
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 CASES = ("model", "context")
 
 
 def seen(version, case, shim=False):
-    result = run("legacy_checkpoint_threads", Arm("pytorch-lightning", version, shim), case)
+    result = run("legacy_checkpoint_threads", Variant("pytorch-lightning", version, shim), case)
     assert result.ok, result
     return result.observations[0]
 

@@ -3,11 +3,11 @@
 import pytest
 
 from tests.equivalence.proof import Proof, only, sees
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 
 def seen(case, shim=False, version="2.1.4"):
-    result = run("load_configured_model", Arm("lightning", version, shim), case)
+    result = run("load_configured_model", Variant("lightning", version, shim), case)
     assert result.ok, result
     return result.observations[0]
 

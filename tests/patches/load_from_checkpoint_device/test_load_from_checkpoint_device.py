@@ -3,12 +3,12 @@
 import pytest
 
 from tests.equivalence.proof import Proof, sees
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 
 def device(version, case="", shim=False):
-    arm = Arm("pytorch-lightning", version, shim)
-    result = run("load_from_checkpoint_device", arm, case, simulated_cuda=True)
+    variant = Variant("pytorch-lightning", version, shim)
+    result = run("load_from_checkpoint_device", variant, case, simulated_cuda=True)
     assert result.ok, result
     seen = result.observations[0]
     assert seen["parameters"] is None or set(seen["parameters"]) == {seen["device"]}

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.equivalence.proof import Proof, ends_with, sees
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 NAME = "load-from-gpu-checkpoint"
 LOADED = {"same": True, "device": "cpu", "done": True}
@@ -13,14 +13,14 @@ LOADED = {"same": True, "device": "cpu", "done": True}
 def test_what_loads_is_loaded_as_before(case):
     for shim in (False, True):
         result = run(
-            "load_from_gpu_checkpoint", Arm("pytorch-lightning", "2.0.9", shim), case, toggle=NAME if shim else None
+            "load_from_gpu_checkpoint", Variant("pytorch-lightning", "2.0.9", shim), case, toggle=NAME if shim else None
         )
         assert result.observations == [LOADED], result
 
 
 def test_a_wrapper_of_torch_load_gets_the_arguments_of_stock():
     for shim in (False, True):
-        result = run("load_from_gpu_checkpoint", Arm("pytorch-lightning", "2.0.9", shim), "wrapped")
+        result = run("load_from_gpu_checkpoint", Variant("pytorch-lightning", "2.0.9", shim), "wrapped")
         assert result.observations == [{**LOADED, "map_location": None}], result
 
 

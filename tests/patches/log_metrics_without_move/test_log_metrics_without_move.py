@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 
 from tests.equivalence.proof import Observations, Proof, sees
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 
-def observed(arm, case="cpu"):
+def observed(variant, case="cpu"):
     """Moves in each step but the first of an epoch, and the metrics of each fit."""
-    result = run("log_metrics_without_move", arm, case, simulated_cuda=case == "gpu")
+    result = run("log_metrics_without_move", variant, case, simulated_cuda=case == "gpu")
     assert result.ok, result
     fits = result.observations[0].values()
     return [moves for fit in fits for moves in fit["moves"]], [fit["metrics"] for fit in fits]
@@ -21,24 +21,24 @@ def observed(arm, case="cpu"):
     [("lightning", "2.6.6", "gpu")],
 )
 def test_nothing_is_moved_that_is_there(distribution, version, case):
-    stock_moves, stock_metrics = observed(Arm(distribution, version), case)
+    stock_moves, stock_metrics = observed(Variant(distribution, version), case)
     assert min(stock_moves) > 0, stock_moves
-    moves, metrics = observed(Arm(distribution, version, shim=True), case)
+    moves, metrics = observed(Variant(distribution, version, shim=True), case)
     assert max(moves) == 0, moves
     assert metrics == stock_metrics
 
 
 def test_backport_of_19814_costs_no_moves_either():
-    moves, metrics = observed(Arm("lightning", "2.3.3", shim=True), "gpu")
+    moves, metrics = observed(Variant("lightning", "2.3.3", shim=True), "gpu")
     assert max(moves) == 0, moves
-    assert metrics == observed(Arm("lightning", "2.6.6"), "gpu")[1]
+    assert metrics == observed(Variant("lightning", "2.6.6"), "gpu")[1]
 
 
 @pytest.mark.distributed
 @pytest.mark.parametrize(("version", "case"), [("2.4.0", "lr_find"), ("2.6.6", "fit_twice")])
 def test_metrics_of_an_earlier_run_are_still_moved(version, case):
-    stock = run("logged_metrics_device", Arm("lightning", version), case, simulated_cuda=True)
-    shim = run("logged_metrics_device", Arm("lightning", version, shim=True), case, simulated_cuda=True)
+    stock = run("logged_metrics_device", Variant("lightning", version), case, simulated_cuda=True)
+    shim = run("logged_metrics_device", Variant("lightning", version, shim=True), case, simulated_cuda=True)
     assert shim.ok and shim.observations == stock.observations, (stock, shim)
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.equivalence.proof import Proof, sees
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 NEWEST = ("lightning", "2.6.6")
 RELEASES = (("pytorch-lightning", "2.0.0"), ("lightning", "2.2.5"), NEWEST)
@@ -11,8 +11,8 @@ RELEASES = (("pytorch-lightning", "2.0.0"), ("lightning", "2.2.5"), NEWEST)
 
 def both(release, case):
     """What is seen on stock and with the patch, which must be the same, and how often stock's way was gone."""
-    stock = run("log_plain_tensors", Arm(*release), case)
-    shim = run("log_plain_tensors", Arm(*release, shim=True), case, toggle="log-plain-tensors")
+    stock = run("log_plain_tensors", Variant(*release), case)
+    shim = run("log_plain_tensors", Variant(*release, shim=True), case, toggle="log-plain-tensors")
     assert stock.ok and shim.ok, (stock, shim)
     counts = [[rank.pop("counted") for rank in result.observations] for result in (stock, shim)]
     assert shim.observations == stock.observations

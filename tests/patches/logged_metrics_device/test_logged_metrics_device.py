@@ -3,15 +3,15 @@
 import pytest
 
 from tests.equivalence.proof import Proof, ends_with
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 ERROR = "No backend type associated with device type cpu"
 pytestmark = pytest.mark.distributed
 
 
 def test_excluded_patch_leaves_the_bug():
-    arm = Arm("lightning", "2.3.3", shim=True)
-    excluded = run("logged_metrics_device", arm, "fit_twice", simulated_cuda=True, toggle="-19813")
+    variant = Variant("lightning", "2.3.3", shim=True)
+    excluded = run("logged_metrics_device", variant, "fit_twice", simulated_cuda=True, toggle="-19813")
     assert ERROR in excluded.output, excluded
 
 

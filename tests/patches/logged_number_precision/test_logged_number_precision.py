@@ -3,7 +3,7 @@
 import pytest
 
 from tests.equivalence.proof import Proof, sees
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 PROOFS = tuple(
     Proof(
@@ -22,7 +22,7 @@ PROOFS = tuple(
 def test_numbers_without_a_trainer_or_half_precision_are_logged_as_on_stock(version, case):
     """With the warnings of stock, and the module asked for its device as often."""
     stock, shim = (
-        run("logged_number_precision", Arm("pytorch-lightning", version, shim=on), case) for on in (False, True)
+        run("logged_number_precision", Variant("pytorch-lightning", version, shim=on), case) for on in (False, True)
     )
     assert stock.ok and shim.ok, (stock, shim)
     assert shim.observations == stock.observations

@@ -1,7 +1,7 @@
 """Issue 20692: the step that was logged as "step" comes to the loggers as a float."""
 
 from tests.equivalence.proof import Proof, observes
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 
 def of(kind):
@@ -10,7 +10,7 @@ def of(kind):
 
 def test_without_a_step_all_is_as_before():
     stock, shim = (
-        run("logged_step_whole", Arm("pytorch-lightning", "2.5.1", s), "without", toggle="all" if s else None)
+        run("logged_step_whole", Variant("pytorch-lightning", "2.5.1", s), "without", toggle="all" if s else None)
         for s in (False, True)
     )
     assert stock.ok, stock

@@ -4,7 +4,7 @@ import pytest
 
 from tests.differential.trial import difference
 from tests.equivalence.proof import Proof, sees
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 SCENARIO = "lr_finder_applies_lr"
 TOGETHER = "lr-finder-restarting-flag,lr-finder-val-loader,lr-finder-train-loader,lr-finder-applies-lr"
@@ -26,49 +26,49 @@ PROOFS = (
 )
 
 
-def observed(arm, case="", toggle=None):
-    result = run(SCENARIO, arm, case, toggle=toggle)
+def observed(variant, case="", toggle=None):
+    result = run(SCENARIO, variant, case, toggle=toggle)
     assert result.ok, result
     return result.observations[0]
 
 
 @pytest.mark.parametrize("case", ["hparams", "step_lr", "lambda_lr"])
 def test_each_step_is_as_in_the_fixed_release(case):
-    stock = observed(Arm("lightning", "2.5.3"), case)
+    stock = observed(Variant("lightning", "2.5.3"), case)
     assert stock["rates"][:1] == OLD_RATES, stock
     assert stock["attribute"] != INITIAL, stock
-    shim = observed(Arm("lightning", "2.5.3", shim=True), case, toggle="lr-finder-applies-lr")
+    shim = observed(Variant("lightning", "2.5.3", shim=True), case, toggle="lr-finder-applies-lr")
     assert shim["rates"][0] == [stock["attribute"]] * 2
-    assert shim == observed(Arm("lightning", "2.5.4"), case)
+    assert shim == observed(Variant("lightning", "2.5.4"), case)
 
 
 def test_groups_that_had_rates_of_their_own_are_named():
-    shim = observed(Arm("lightning", "2.5.3", shim=True), "groups", toggle="lr-finder-applies-lr")
+    shim = observed(Variant("lightning", "2.5.3", shim=True), "groups", toggle="lr-finder-applies-lr")
     (said,) = shim.pop("warnings")
     assert "they had 0.0005, 0.001." in said and "Tuner.lr_find" in said
-    official = observed(Arm("lightning", "2.5.4"), "groups")
+    official = observed(Variant("lightning", "2.5.4"), "groups")
     assert official.pop("warnings") == []
     assert shim == official
 
 
 def test_nothing_is_said_where_the_search_comes_before_the_fit():
     """Tuner.lr_find, as the warning recommends: the fit makes its optimizers anew, and each group has its rate."""
-    shim = observed(Arm("lightning", "2.5.3", shim=True), "groups_tuner", toggle="lr-finder-applies-lr")
+    shim = observed(Variant("lightning", "2.5.3", shim=True), "groups_tuner", toggle="lr-finder-applies-lr")
     assert shim["warnings"] == [] and shim["rates"][0] == [shim["attribute"], *OLD_RATES[0][1:]]
-    assert shim == observed(Arm("lightning", "2.5.3"), "groups_tuner")
+    assert shim == observed(Variant("lightning", "2.5.3"), "groups_tuner")
 
 
 @pytest.mark.parametrize("case", ["tuner", "no_update", "none"])
 def test_where_nothing_was_wrong_nothing_changes(case):
-    shim = observed(Arm("lightning", "2.5.3", shim=True), case, toggle=TOGETHER)
-    assert shim == observed(Arm("lightning", "2.5.3"), case)
+    shim = observed(Variant("lightning", "2.5.3", shim=True), case, toggle=TOGETHER)
+    assert shim == observed(Variant("lightning", "2.5.3"), case)
 
 
 @pytest.mark.distributed
 def test_on_two_ranks():
-    stock = run(SCENARIO, Arm("lightning", "2.5.3"), "ddp")
+    stock = run(SCENARIO, Variant("lightning", "2.5.3"), "ddp")
     assert [rank["rates"][0] for rank in stock.observations] == OLD_RATES * 2, stock
-    shim = run(SCENARIO, Arm("lightning", "2.5.3", shim=True), "ddp", toggle=TOGETHER)
+    shim = run(SCENARIO, Variant("lightning", "2.5.3", shim=True), "ddp", toggle=TOGETHER)
     assert shim.ok, shim
     assert [rank["rates"][0] for rank in shim.observations] == [[stock.observations[0]["attribute"]] * 2] * 2
-    assert shim.observations == run(SCENARIO, Arm("lightning", "2.5.4"), "ddp").observations
+    assert shim.observations == run(SCENARIO, Variant("lightning", "2.5.4"), "ddp").observations

@@ -1,7 +1,7 @@
 """Issue 19818: the training that follows the learning rate finder begins with a validation."""
 
 from tests.equivalence.proof import Proof, sees
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 SCENARIO = "lr_finder_restarting_flag"
 TOGETHER = "lr-finder-restarting-flag,lr-finder-val-loader,lr-finder-train-loader,lr-finder-applies-lr"
@@ -16,37 +16,37 @@ PROOFS = (
 )
 
 
-def observed(arm, case="", toggle=None):
-    result = run(SCENARIO, arm, case, toggle=toggle)
+def observed(variant, case="", toggle=None):
+    result = run(SCENARIO, variant, case, toggle=toggle)
     assert result.ok, result
     return result.observations[0]
 
 
 def test_alone_it_does_what_the_first_fixed_release_does():
-    stock = observed(Arm("lightning", "2.2.5"))
+    stock = observed(Variant("lightning", "2.2.5"))
     assert stock["events"][0] == "validate 0", stock
-    shim = observed(Arm("lightning", "2.2.5", shim=True), toggle="lr-finder-restarting-flag")
-    assert shim == observed(Arm("lightning", "2.3.0"))
+    shim = observed(Variant("lightning", "2.2.5", shim=True), toggle="lr-finder-restarting-flag")
+    assert shim == observed(Variant("lightning", "2.3.0"))
     assert shim["events"][0] == "train 0"
 
 
 def test_together_they_do_what_the_newest_release_does():
-    newest = observed(Arm("pytorch-lightning", "2.6.6"))
+    newest = observed(Variant("pytorch-lightning", "2.6.6"))
     assert newest["events"] == [f"train {i}" for i in range(8)] + ["validate 8", "train 8", "train 9"]
     for distribution, version in (("pytorch-lightning", "2.0.0"), ("lightning", "2.2.5")):
         if version == "2.0.0":
-            stock = observed(Arm(distribution, version))
+            stock = observed(Variant(distribution, version))
             assert stock["events"][0] == "validate 0", stock
-        assert observed(Arm(distribution, version, shim=True), toggle=TOGETHER) == newest
+        assert observed(Variant(distribution, version, shim=True), toggle=TOGETHER) == newest
 
 
 def test_without_one_of_them_the_others_still_work():
-    arm = Arm("lightning", "2.2.5", shim=True)
-    shim = observed(arm, toggle=f"{TOGETHER},-lr-finder-train-loader")
+    variant = Variant("lightning", "2.2.5", shim=True)
+    shim = observed(variant, toggle=f"{TOGETHER},-lr-finder-train-loader")
     assert shim["events"] == [f"train {i}" for i in range(10)] + ["validate 10"]
 
 
 def test_fixed_release_is_left_alone():
-    result = run(SCENARIO, Arm("lightning", "2.6.6", shim=True), toggle=TOGETHER)
+    result = run(SCENARIO, Variant("lightning", "2.6.6", shim=True), toggle=TOGETHER)
     assert result.ok, result
     assert "fix" not in result.output, result

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.equivalence.proof import Proof, only, sees
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 PROOFS = (
     Proof(
@@ -21,24 +21,24 @@ PROOFS = (
     [("pytorch-lightning", "2.0.0", "exponential"), ("lightning", "2.5.2", "exponential")],
 )
 def test_steepest_point_is_suggested(distribution, version, case):
-    stock = run("lr_finder_slope", Arm(distribution, version), case)
+    stock = run("lr_finder_slope", Variant(distribution, version), case)
     assert stock.observations[0]["suggested"] != stock.observations[0]["steepest"], stock
 
-    shim = run("lr_finder_slope", Arm(distribution, version, shim=True), case, toggle="lr-finder-slope")
+    shim = run("lr_finder_slope", Variant(distribution, version, shim=True), case, toggle="lr-finder-slope")
     assert shim.ok, shim
-    official = run("lr_finder_slope", Arm(distribution, "2.5.3"), case)
+    official = run("lr_finder_slope", Variant(distribution, "2.5.3"), case)
     assert official.ok, official
     assert shim.observations[0]["suggested"] == official.observations[0]["suggested"], (shim, official)
     assert shim.observations[0]["suggested"] == shim.observations[0]["steepest"]
 
 
 def test_it_is_opt_in():
-    default = run("lr_finder_slope", Arm("lightning", "2.5.2", shim=True), "exponential")
+    default = run("lr_finder_slope", Variant("lightning", "2.5.2", shim=True), "exponential")
     assert default.ok, default
     assert default.observations[0]["suggested"] != default.observations[0]["steepest"], default
 
 
 def test_too_few_losses():
-    shim = run("lr_finder_slope", Arm("lightning", "2.5.2", shim=True), "few", toggle="lr-finder-slope")
+    shim = run("lr_finder_slope", Variant("lightning", "2.5.2", shim=True), "few", toggle="lr-finder-slope")
     assert shim.ok, shim
     assert shim.observations[0]["suggested"] is None

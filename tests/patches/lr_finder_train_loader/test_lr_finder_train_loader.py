@@ -3,7 +3,7 @@
 import pytest
 
 from tests.equivalence.proof import Proof, sees
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 SCENARIO = "lr_finder_train_loader"
 TOGETHER = "lr-finder-restarting-flag,lr-finder-val-loader,lr-finder-train-loader,lr-finder-applies-lr"
@@ -31,8 +31,8 @@ PROOFS = (
 )
 
 
-def observed(arm, case="", toggle=None):
-    result = run(SCENARIO, arm, case, toggle=toggle)
+def observed(variant, case="", toggle=None):
+    result = run(SCENARIO, variant, case, toggle=toggle)
     assert result.ok, result
     return result.observations[0]
 
@@ -45,21 +45,21 @@ def observed(arm, case="", toggle=None):
     ],
 )
 def test_first_epoch_is_whole(distribution, version, case, left):
-    stock = observed(Arm(distribution, version), case)
+    stock = observed(Variant(distribution, version), case)
     assert stock["batches"]["0"] == left, stock
     assert "0" not in stock["validated"], stock
-    shim = observed(Arm(distribution, version, shim=True), case, toggle="lr-finder-train-loader")
+    shim = observed(Variant(distribution, version, shim=True), case, toggle="lr-finder-train-loader")
     assert shim["batches"] == {"0": 16, "1": 16, "2": 16, "3": 16}
     assert shim["validated"] == {"0": 4, "1": 4, "2": 4, "3": 4}
-    assert shim == observed(Arm(distribution, "2.5.3"), case)
+    assert shim == observed(Variant(distribution, "2.5.3"), case)
 
 
 @pytest.mark.distributed
 def test_on_two_ranks():
-    stock = run(SCENARIO, Arm("lightning", "2.4.0"), "ddp")
+    stock = run(SCENARIO, Variant("lightning", "2.4.0"), "ddp")
     assert stock.ok, stock
     assert [rank["batches"]["0"] for rank in stock.observations] == [5, 5], stock
-    shim = run(SCENARIO, Arm("lightning", "2.4.0", shim=True), "ddp", toggle=TOGETHER)
+    shim = run(SCENARIO, Variant("lightning", "2.4.0", shim=True), "ddp", toggle=TOGETHER)
     assert shim.ok, shim
     assert [rank["batches"]["0"] for rank in shim.observations] == [8, 8], shim
-    assert shim.observations == run(SCENARIO, Arm("lightning", "2.5.3"), "ddp").observations
+    assert shim.observations == run(SCENARIO, Variant("lightning", "2.5.3"), "ddp").observations

@@ -1,14 +1,14 @@
 """PR 21011: manual optimization refuses a mapping that is no dict."""
 
 from tests.equivalence.proof import Proof, ends_with, observes
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 SEEN = {"seen": [[["loss", "width"], 3, False]]}
 
 
 def test_a_dict_is_taken_as_before():
     for shim in (False, True):
-        result = run("manual_optimization_mapping", Arm("pytorch-lightning", "2.5.2", shim), "dict")
+        result = run("manual_optimization_mapping", Variant("pytorch-lightning", "2.5.2", shim), "dict")
         assert result.observations == [SEEN], result
 
 

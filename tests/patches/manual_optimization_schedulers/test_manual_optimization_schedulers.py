@@ -1,7 +1,7 @@
 """PR 18092: manual optimization refuses a scheduler of one's own."""
 
 from tests.equivalence.proof import Proof, ends_with, observes
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 REFUSED = "doesn't follow PyTorch's LRScheduler API"
 
@@ -9,7 +9,7 @@ REFUSED = "doesn't follow PyTorch's LRScheduler API"
 def test_automatic_optimization_refuses_it_as_before():
     for shim in (False, True):
         assert ends_with(REFUSED)(
-            run("manual_optimization_schedulers", Arm("pytorch-lightning", "2.0.5", shim), "automatic")
+            run("manual_optimization_schedulers", Variant("pytorch-lightning", "2.0.5", shim), "automatic")
         )
 
 

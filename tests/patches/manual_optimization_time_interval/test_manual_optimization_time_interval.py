@@ -3,11 +3,11 @@
 import pytest
 
 from tests.equivalence.proof import Proof, only, sees
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 
 def seen(case, shim, toggle="all"):
-    result = run("manual_optimization_time_interval", Arm("lightning", "2.6.6", shim), case, toggle=toggle)
+    result = run("manual_optimization_time_interval", Variant("lightning", "2.6.6", shim), case, toggle=toggle)
     assert result.ok, result
     return result.observations[0]
 

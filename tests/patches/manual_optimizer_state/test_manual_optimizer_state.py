@@ -2,7 +2,7 @@
 
 from tests.differential.trial import difference
 from tests.equivalence.proof import Proof, sees
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 
 def test_an_optimizer_around_another_one_is_the_one_that_steps():
@@ -20,13 +20,13 @@ PROOFS = (
 
 
 def test_a_rate_that_is_set_is_used_by_several_optimizers():
-    stock = run("manual_optimizer_state", Arm("pytorch-lightning", "2.0.0"), "several")
+    stock = run("manual_optimizer_state", Variant("pytorch-lightning", "2.0.0"), "several")
     assert stock.observations[0]["used"][-1][0] == (0.1).hex(), stock
 
-    arm = Arm("pytorch-lightning", "2.0.0", shim=True)
-    shim = run("manual_optimizer_state", arm, "several", toggle="manual-optimizer-state")
+    variant = Variant("pytorch-lightning", "2.0.0", shim=True)
+    shim = run("manual_optimizer_state", variant, "several", toggle="manual-optimizer-state")
     assert shim.ok, shim
-    official = run("manual_optimizer_state", Arm("pytorch-lightning", "2.0.7"), "several")
+    official = run("manual_optimizer_state", Variant("pytorch-lightning", "2.0.7"), "several")
     assert official.ok, official
     assert shim.observations == official.observations, (shim, official)
     assert shim.observations[0]["used"][-1][0] == (0.05).hex()

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.equivalence.proof import Proof, ends_with, sees
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 NAME = "mlflow-checkpoint-path"
 
@@ -11,7 +11,7 @@ NAME = "mlflow-checkpoint-path"
 @pytest.mark.parametrize("version", ["2.5.1", "2.5.6"])
 def test_the_prefix_of_the_path_stays(version):
     stock, shim = (
-        run("mlflow_checkpoint_path", Arm("lightning", version, shim), "prefix", toggle=NAME if shim else None)
+        run("mlflow_checkpoint_path", Variant("lightning", version, shim), "prefix", toggle=NAME if shim else None)
         for shim in (False, True)
     )
     assert "Invalid artifact path" in stock.output

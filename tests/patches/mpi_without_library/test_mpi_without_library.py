@@ -3,13 +3,13 @@
 import pytest
 
 from tests.equivalence.proof import Proof, sees
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 MISSING = "ImportError: libmpi.so.40: cannot open shared object file: No such file or directory"
 
 
 def seen(version, case, shim=False):
-    result = run("mpi_without_library", Arm("pytorch-lightning", version, shim), case)
+    result = run("mpi_without_library", Variant("pytorch-lightning", version, shim), case)
     assert result.ok, result
     return result.observations[0]
 

@@ -1,21 +1,21 @@
 """PR 21572: a package imports NeptuneLogger at its top."""
 
 from tests.equivalence.proof import Proof, ends_with
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 PROOFS = (Proof("neptune-logger-name", ends_with("has no attribute 'NeptuneLogger'"), recommended="module"),)
 
 
 def test_it_says_at_its_first_use_that_it_is_gone():
-    result = run("neptune_logger_name", Arm("lightning", "2.6.6", shim=True), "use", toggle="neptune-logger-name")
+    result = run("neptune_logger_name", Variant("lightning", "2.6.6", shim=True), "use", toggle="neptune-logger-name")
     assert not result.ok and "sunset" in result.observations[0]["error"], result
 
 
 def test_other_names_are_missing_as_before():
-    result = run("neptune_logger_name", Arm("lightning", "2.6.6", shim=True), "other", toggle="neptune-logger-name")
+    result = run("neptune_logger_name", Variant("lightning", "2.6.6", shim=True), "other", toggle="neptune-logger-name")
     assert not result.ok and "no attribute 'SaturnLogger'" in result.observations[0]["error"], result
 
 
 def test_who_asks_by_the_error_is_answered_as_before():
     """It is opt-in."""
-    assert not run("neptune_logger_name", Arm("lightning", "2.6.6", shim=True)).ok
+    assert not run("neptune_logger_name", Variant("lightning", "2.6.6", shim=True)).ok

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.equivalence.proof import Proof, observes
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 NAME = "onnx-in-memory"
 
@@ -11,7 +11,7 @@ NAME = "onnx-in-memory"
 @pytest.mark.parametrize("case", ["path", "nothing"])
 def test_a_path_and_a_missing_input_are_as_on_stock(case):
     stock, shim = (
-        run("onnx_in_memory", Arm("lightning", "2.4.0", shim), case, toggle=NAME if shim else None)
+        run("onnx_in_memory", Variant("lightning", "2.4.0", shim), case, toggle=NAME if shim else None)
         for shim in (False, True)
     )
     assert stock.ok is (case == "path"), stock

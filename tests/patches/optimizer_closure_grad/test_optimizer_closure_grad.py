@@ -2,11 +2,13 @@
 
 from tests.differential.trial import difference
 from tests.equivalence.proof import Proof, ends_with
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 
 def test_a_backward_that_needs_no_gradients():
-    stock, shim = (run("optimizer_closure_grad", Arm("pytorch-lightning", "2.0.0", on), "own") for on in (False, True))
+    stock, shim = (
+        run("optimizer_closure_grad", Variant("pytorch-lightning", "2.0.0", on), "own") for on in (False, True)
+    )
     assert stock.ok and stock.observations[0]["with_gradients"] is False, stock
     assert shim.observations == stock.observations, shim
 

@@ -11,14 +11,14 @@ import torch
 from lightning_patches.patches.checkpoints import own_checkpoint_load
 from tests.distributed.processes import run_ranks
 from tests.equivalence.proof import Proof, ends_with, only
-from tests.support.arms import ROOT, Arm, directory_of, run
+from tests.support.variants import ROOT, Variant, directory_of, run
 
 SCENARIO, REFUSED = "own_checkpoint_load", "Weights only load failed"
 UNDO = {"TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD": "1"}
 
 
 def seen(version, case, shim=True, **options):
-    return run(SCENARIO, Arm("pytorch-lightning", version, shim), case, **options)
+    return run(SCENARIO, Variant("pytorch-lightning", version, shim), case, **options)
 
 
 @pytest.mark.parametrize("version", ["2.6.6", "1.9.5"])
@@ -88,7 +88,7 @@ def test_a_note_of_another_user_is_not_believed(version, secret):
     Nobody of the job has started these ranks, as with torchrun and SLURM: what they share is what the user gives them.
     """
     variables = {
-        "PYTHONPATH": os.pathsep.join((str(ROOT), str(directory_of(Arm("lightning", version))))),
+        "PYTHONPATH": os.pathsep.join((str(ROOT), str(directory_of(Variant("lightning", version))))),
         "LIGHTNING_PATCHES_HANG_SECRET": secret,
     }
     with tempfile.TemporaryDirectory() as shared:
@@ -169,7 +169,9 @@ def test_a_file_of_several_megabytes_that_was_changed_is_refused_as_any_other():
     "case", ["encrypted", "save", "load", "watched", "edited", "environment", "allowed", "counting"]
 )
 def test_a_program_with_its_own_hand_in_it_sees_what_stock_shows_it(version, case):
-    stock, shim = (run("checkpoint_of_program", Arm("pytorch-lightning", version, on), case) for on in (False, True))
+    stock, shim = (
+        run("checkpoint_of_program", Variant("pytorch-lightning", version, on), case) for on in (False, True)
+    )
     assert stock.ok and stock.observations == shim.observations, (stock, shim)
 
 
@@ -177,7 +179,7 @@ def test_a_program_with_its_own_hand_in_it_sees_what_stock_shows_it(version, cas
 @pytest.mark.parametrize("toggle", ["1", "1,checkpoint-written-once"])
 def test_a_file_takes_the_place_of_the_last_as_on_stock(version, kept, toggle):
     for on in (False, True):
-        result = run("checkpoint_of_program", Arm("pytorch-lightning", version, on), "linked", toggle=toggle)
+        result = run("checkpoint_of_program", Variant("pytorch-lightning", version, on), "linked", toggle=toggle)
         assert result.observations == [{"kept": kept}], result
 
 

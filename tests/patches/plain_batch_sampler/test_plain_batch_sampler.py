@@ -5,16 +5,18 @@ from typing import Any
 import pytest
 
 from tests.equivalence.proof import Proof, ends_with, sees
-from tests.support.arms import Arm, Result, run
+from tests.support.variants import Result, Variant, run
 
 pytestmark = pytest.mark.distributed
 NAME = "plain-batch-sampler"
-OLDEST, NEWEST = Arm("pytorch-lightning", "2.0.0"), Arm("lightning", "2.6.6")
+OLDEST, NEWEST = Variant("pytorch-lightning", "2.0.0"), Variant("lightning", "2.6.6")
 ERROR = "stack(): argument 'tensors' (position 1) must be tuple of Tensors, not Tensor"
 
 
-def observed(arm: Arm, case: str, shim: bool = False) -> list[dict[str, Any]]:
-    result = run("plain_batch_sampler", Arm(arm.distribution, arm.version, shim=shim), case, toggle=f"default,{NAME}")
+def observed(variant: Variant, case: str, shim: bool = False) -> list[dict[str, Any]]:
+    result = run(
+        "plain_batch_sampler", Variant(variant.distribution, variant.version, shim=shim), case, toggle=f"default,{NAME}"
+    )
     assert result.ok, result
     return result.observations
 
@@ -34,18 +36,18 @@ def _single_items(result: Result) -> bool:
     ],
     ids=str,
 )
-def test_other_loaders_do_not_fail_at_the_first_batch(stock: Arm, case: str) -> None:
+def test_other_loaders_do_not_fail_at_the_first_batch(stock: Variant, case: str) -> None:
     assert ends_with(ERROR)(run("plain_batch_sampler", stock, case))
     assert observed(stock, case, shim=True) == observed(stock, f"{case}, direct", shim=True)
 
 
 @pytest.mark.parametrize(("stock", "case"), [(OLDEST, "overfit"), (NEWEST, "overfit"), (NEWEST, "fabric")], ids=str)
-def test_what_worked_is_as_before(stock: Arm, case: str) -> None:
+def test_what_worked_is_as_before(stock: Variant, case: str) -> None:
     assert observed(stock, case, shim=True) == observed(stock, case) == observed(stock, f"{case}, direct")
 
 
 @pytest.mark.parametrize("stock", [OLDEST, NEWEST], ids=str)
-def test_a_distributed_sampler_of_the_users_own_is_kept(stock: Arm) -> None:
+def test_a_distributed_sampler_of_the_users_own_is_kept(stock: Variant) -> None:
     """Each rank is given the other's items, as Lightning's own sampler would not."""
     for rank, seen in enumerate(observed(stock, "distributed", shim=True)):
         epoch = [list(range(start, start + 8, 2)) for start in (1 - rank, 9 - rank)]

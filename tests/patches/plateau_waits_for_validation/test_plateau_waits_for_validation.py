@@ -3,14 +3,14 @@
 import pytest
 
 from tests.equivalence.proof import Proof, sees
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 ERROR = "MisconfigurationException: ReduceLROnPlateau conditioned on metric {} which is not available"
 RELEASES = ["2.0.0", "2.6.6"]
 
 
 def seen(version, case, shim=False):
-    result = run("plateau_waits_for_validation", Arm("pytorch-lightning", version, shim), case)
+    result = run("plateau_waits_for_validation", Variant("pytorch-lightning", version, shim), case)
     assert result.ok, result
     return result.observations[0]
 

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.equivalence.proof import Proof, observes
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 NAME = "predict-own-batch-sampler"
 
@@ -11,7 +11,7 @@ NAME = "predict-own-batch-sampler"
 @pytest.mark.parametrize("case", ["like", "torch", "ranks"])
 def test_another_loader_is_as_on_stock(case):
     stock, shim = (
-        run("predict_own_batch_sampler", Arm("lightning", "2.2.5", shim), case, toggle=NAME if shim else None)
+        run("predict_own_batch_sampler", Variant("lightning", "2.2.5", shim), case, toggle=NAME if shim else None)
         for shim in (False, True)
     )
     assert stock.ok is shim.ok is (case != "ranks"), stock

@@ -1,11 +1,11 @@
 """PR 20484: predict without predictions to return, and with a step that takes the iterator, ends in an error."""
 
 from tests.equivalence.proof import Proof, ends_with, observes
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 
 def test_an_error_of_the_same_kind_in_the_step_is_seen():
-    result = run("predict_with_iterator", Arm("pytorch-lightning", "2.4.0", shim=True), "own")
+    result = run("predict_with_iterator", Variant("pytorch-lightning", "2.4.0", shim=True), "own")
     assert ends_with("'undefined'")(result), result
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.equivalence.proof import Proof, observes
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 pytestmark = pytest.mark.distributed
 PATCH = "prepare-data-without-deadline"
@@ -28,21 +28,21 @@ def times_out(result):
     ],
 )
 def test_ranks_wait(distribution, version, case, reported):
-    stock = run("prepare_data_without_deadline", Arm(distribution, version), case)
+    stock = run("prepare_data_without_deadline", Variant(distribution, version), case)
     assert not stock.ok and reported in stock.output, stock
-    shim = run("prepare_data_without_deadline", Arm(distribution, version, shim=True), case, toggle=PATCH)
+    shim = run("prepare_data_without_deadline", Variant(distribution, version, shim=True), case, toggle=PATCH)
     assert shim.ok and shim.observations == EXPECTED[case], shim
 
 
 def test_opt_in():
-    default = run("prepare_data_without_deadline", Arm("lightning", "2.2.5", shim=True), "module")
+    default = run("prepare_data_without_deadline", Variant("lightning", "2.2.5", shim=True), "module")
     assert times_out(default), default
 
 
 @pytest.mark.parametrize("version", ["2.1.4", "2.2.5"])
 def test_nothing_to_prepare_is_as_before(version):
-    stock = run("prepare_data_without_deadline", Arm("lightning", version), "quick")
-    shim = run("prepare_data_without_deadline", Arm("lightning", version, shim=True), "quick", toggle=PATCH)
+    stock = run("prepare_data_without_deadline", Variant("lightning", version), "quick")
+    shim = run("prepare_data_without_deadline", Variant("lightning", version, shim=True), "quick", toggle=PATCH)
     assert stock.ok and shim.ok and stock.observations == shim.observations == EXPECTED["quick"], shim
 
 

@@ -5,33 +5,33 @@ from typing import Any
 import pytest
 
 from tests.equivalence.proof import Proof, only, sees
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 pytestmark = pytest.mark.distributed
 PATCH = "process-group-device-id"
 
 
-def observed(arm, case, simulated_cuda=True):
+def observed(variant, case, simulated_cuda=True):
     result = run(
-        "process_group_device_id", arm, case, simulated_cuda=simulated_cuda, toggle=PATCH if arm.shim else None
+        "process_group_device_id", variant, case, simulated_cuda=simulated_cuda, toggle=PATCH if variant.shim else None
     )
     assert result.ok and len(result.observations) == 2, result
     return result.observations
 
 
 def test_group_knows_the_device_of_each_rank_where_the_ranks_take_each_others():
-    stock = observed(Arm("pytorch-lightning", "2.1.4"), "swapped")
+    stock = observed(Variant("pytorch-lightning", "2.1.4"), "swapped")
     assert [rank["bound"] for rank in stock] == ["None", "None"]
-    shim = observed(Arm("pytorch-lightning", "2.1.4", shim=True), "swapped")
+    shim = observed(Variant("pytorch-lightning", "2.1.4", shim=True), "swapped")
     assert [rank["bound"] for rank in shim] == [rank["device"] for rank in stock]
     assert [rank["device"] for rank in shim] == ["cuda:1", "cuda:0"]
     assert [rank["weights"] for rank in shim] == [rank["weights"] for rank in stock]
 
 
 def test_cpu_ranks_have_none():
-    stock = observed(Arm("lightning", "2.5.4"), "cpu", simulated_cuda=False)
+    stock = observed(Variant("lightning", "2.5.4"), "cpu", simulated_cuda=False)
     assert [rank["bound"] for rank in stock] == ["None", "None"]
-    assert observed(Arm("lightning", "2.5.4", shim=True), "cpu", simulated_cuda=False) == stock
+    assert observed(Variant("lightning", "2.5.4", shim=True), "cpu", simulated_cuda=False) == stock
 
 
 def _each_to_its_own(result: Any) -> bool:

@@ -3,12 +3,12 @@
 import pytest
 
 from tests.equivalence.proof import Proof, ends_with, only
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 
 @pytest.mark.parametrize("case", ["plain", "nowhere"])
 def test_other_names_and_other_errors_are_as_before(case):
-    stock, shim = (run("profiler_file_names", Arm("lightning", "2.6.0", shim), case) for shim in (False, True))
+    stock, shim = (run("profiler_file_names", Variant("lightning", "2.6.0", shim), case) for shim in (False, True))
     assert stock.ok is shim.ok is (case == "plain")
     assert stock.observations[0].keys() == shim.observations[0].keys()
     assert stock.observations[0].get("files") == shim.observations[0].get("files")

@@ -6,7 +6,7 @@ import pytest
 
 from tests.equivalence.proof import Proof, ends_with, sees
 from tests.support import pythons
-from tests.support.arms import ROOT, Arm, directory_of
+from tests.support.variants import ROOT, Variant, directory_of
 
 NAME = "profiler-nested-actions"
 ERROR = "ValueError: Another profiling tool is already active"
@@ -51,10 +51,10 @@ def test_the_profiler_of_each_python(minor, version):
     found = pythons.with_packages(minor)
     if found.python is None:
         pytest.skip(found.reason)
-    file = directory_of(Arm("pytorch-lightning", version)) / "pytorch_lightning" / "profilers" / "advanced.py"
+    file = directory_of(Variant("pytorch-lightning", version)) / "pytorch_lightning" / "profilers" / "advanced.py"
     stock, shim = (
-        subprocess.run([found.python, "-c", WITHOUT_TORCH, file, arm], cwd=ROOT, capture_output=True, text=True)
-        for arm in ("stock", "shim")
+        subprocess.run([found.python, "-c", WITHOUT_TORCH, file, variant], cwd=ROOT, capture_output=True, text=True)
+        for variant in ("stock", "shim")
     )
     measured = "{'epoch': True, 'batch': True, 'step': True}"
     assert (ERROR in stock.stderr) if minor > "3.11" else (stock.stdout.strip() == measured), stock

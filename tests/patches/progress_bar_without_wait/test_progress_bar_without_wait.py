@@ -3,12 +3,12 @@
 import pytest
 
 from tests.equivalence.proof import Proof, sees
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 
 def seen(version, case, shim=False):
-    arm = Arm("pytorch-lightning", version, shim)
-    result = run("progress_bar_without_wait", arm, case, simulated_cuda=True, toggle="progress-bar-without-wait")
+    variant = Variant("pytorch-lightning", version, shim)
+    result = run("progress_bar_without_wait", variant, case, simulated_cuda=True, toggle="progress-bar-without-wait")
     assert result.ok, result
     return result.observations[0]
 

@@ -3,13 +3,13 @@
 import pytest
 
 from tests.equivalence.proof import Proof, sees
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 RESUMED = [f"{epoch}.{batch}: {batch}" for epoch in (1, 2) for batch in (0, 1, 2)]
 
 
 def seen(case, shim=False, version="2.6.6"):
-    result = run("resume_after_last_batch", Arm("pytorch-lightning", version, shim), case)
+    result = run("resume_after_last_batch", Variant("pytorch-lightning", version, shim), case)
     assert result.ok, result
     return result.observations[0]
 

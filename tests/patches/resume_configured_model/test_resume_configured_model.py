@@ -2,13 +2,13 @@
 
 from tests.differential.trial import difference
 from tests.equivalence.proof import Proof, only, sees
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 NAME = "resume-configured-model"
 
 
 def seen(case, shim=False, version="2.1.4"):
-    result = run("resume_configured_model", Arm("lightning", version, shim), case, toggle=NAME if shim else None)
+    result = run("resume_configured_model", Variant("lightning", version, shim), case, toggle=NAME if shim else None)
     assert result.ok, result
     return result.observations[0]
 

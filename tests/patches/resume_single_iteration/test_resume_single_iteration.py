@@ -3,7 +3,7 @@
 import pytest
 
 from tests.equivalence.proof import Proof, sees
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 PROOFS = (
     Proof("resume-single-iteration", sees(lambda seen: seen["iterations"] == 3), case="stream"),
@@ -13,7 +13,7 @@ PROOFS = (
 
 def test_who_resumes_is_told_of_other_random_numbers():
     for case, times in (("shuffle", 1), ("workers", 1), ("dropout", 1), ("finder", 0)):
-        shim = run("resume_single_iteration", Arm("lightning", "2.2.5", shim=True), case)
+        shim = run("resume_single_iteration", Variant("lightning", "2.2.5", shim=True), case)
         assert shim.ok and shim.output.count("resume-single-iteration: ") == times, shim
 
 
@@ -21,8 +21,12 @@ def test_who_resumes_is_told_of_other_random_numbers():
 def test_what_is_drawn_after_a_resume_is_that_of_the_fixed_release(case, what):
     """The order that workers are handed, and a dropout where nothing is shuffled."""
     stock, shim, official = (
-        run("resume_single_iteration", arm, case).observations[0][what]
-        for arm in (Arm("lightning", "2.5.2"), Arm("lightning", "2.5.2", shim=True), Arm("lightning", "2.5.3"))
+        run("resume_single_iteration", variant, case).observations[0][what]
+        for variant in (
+            Variant("lightning", "2.5.2"),
+            Variant("lightning", "2.5.2", shim=True),
+            Variant("lightning", "2.5.3"),
+        )
     )
     assert stock != shim == official
 
@@ -30,6 +34,6 @@ def test_what_is_drawn_after_a_resume_is_that_of_the_fixed_release(case, what):
 def test_a_finder_that_searches_in_a_later_epoch_takes_no_batches_of_it():
     whole = list(range(1, 9)) * 3
     for toggle in ("resume-single-iteration", "lr-finder-train-loader,resume-single-iteration"):
-        shim = run("resume_single_iteration", Arm("lightning", "2.5.2", shim=True), "finder", toggle=toggle)
+        shim = run("resume_single_iteration", Variant("lightning", "2.5.2", shim=True), "finder", toggle=toggle)
         assert shim.ok, shim
         assert shim.observations[0]["trained"] == whole, shim

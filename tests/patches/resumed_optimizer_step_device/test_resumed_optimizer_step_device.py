@@ -6,14 +6,14 @@ import pytest
 
 from tests.differential.trial import difference
 from tests.equivalence.proof import Proof, sees
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 PARAMETERS = 2
 
 
 @cache
-def observed(arm, case="adam"):
-    result = run("resumed_optimizer_step_device", arm, case, simulated_cuda=True)
+def observed(variant, case="adam"):
+    result = run("resumed_optimizer_step_device", variant, case, simulated_cuda=True)
     assert result.ok and len(result.observations) == 1, result
     return result.observations[0]
 
@@ -24,19 +24,19 @@ def devices(seen):
 
 @pytest.mark.parametrize(("distribution", "version"), [("pytorch-lightning", "2.0.0"), ("lightning", "2.3.3")])
 def test_the_count_stays_on_the_cpu(distribution, version):
-    stock = observed(Arm(distribution, version))
+    stock = observed(Variant(distribution, version))
     assert devices(stock) == {"cuda:0"} and all(waits >= PARAMETERS for waits in stock["waits"])
-    shim = observed(Arm(distribution, version, shim=True))
+    shim = observed(Variant(distribution, version, shim=True))
     assert devices(shim) == {"cpu"} and shim["waits"] == [0, 0, 0]
     assert shim["weights"] == stock["weights"]
-    assert shim == observed(Arm(distribution, "2.4.0"))
+    assert shim == observed(Variant(distribution, "2.4.0"))
 
 
 @pytest.mark.parametrize("case", ["capturable", "vector"])
 def test_a_count_that_belongs_on_the_device_goes_there(case):
-    stock = observed(Arm("lightning", "2.3.3"), case)
+    stock = observed(Variant("lightning", "2.3.3"), case)
     assert devices(stock) == {"cuda:0"}
-    assert observed(Arm("lightning", "2.3.3", shim=True), case) == stock
+    assert observed(Variant("lightning", "2.3.3", shim=True), case) == stock
 
 
 def test_an_optimizer_that_knows_no_parameters():

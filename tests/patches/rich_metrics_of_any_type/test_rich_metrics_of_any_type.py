@@ -3,7 +3,7 @@
 import pytest
 
 from tests.equivalence.proof import Proof, ends_with, observes, sees
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 NAME = "rich-metrics-of-any-type"
 SHOWN = {"number": "0.123", "text": "well"}
@@ -13,7 +13,7 @@ SHOWN = {"number": "0.123", "text": "well"}
 @pytest.mark.parametrize("version", ["2.1.0", "2.5.6"])
 def test_what_the_bar_can_write_it_writes_as_before(version, case):
     stock, shim = (
-        run("rich_metrics_of_any_type", Arm("lightning", version, shim), case, toggle=NAME if shim else None)
+        run("rich_metrics_of_any_type", Variant("lightning", version, shim), case, toggle=NAME if shim else None)
         for shim in (False, True)
     )
     assert stock.observations == shim.observations == [{"steps": 2, "shown": [SHOWN[case]]}]
@@ -21,7 +21,7 @@ def test_what_the_bar_can_write_it_writes_as_before(version, case):
 
 def test_a_tensor_of_several_values_does_not_end_the_training():
     stock, shim = (
-        run("rich_metrics_of_any_type", Arm("lightning", "2.5.6", shim), "tensor", toggle=NAME if shim else None)
+        run("rich_metrics_of_any_type", Variant("lightning", "2.5.6", shim), "tensor", toggle=NAME if shim else None)
         for shim in (False, True)
     )
     assert "unsupported format string passed to Tensor.__format__" in stock.output

@@ -3,14 +3,14 @@
 import pytest
 
 from tests.equivalence.proof import Proof, sees
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 SECOND_EPOCH = [["Epoch 1/1 ", 4, batch] for batch in (1, 2, 3, 4)]
 SHOWN = {"resumed": [["Epoch 0/1 ", 4, 1], ["Epoch 0/1 ", 4, 2], *SECOND_EPOCH], "epoch": SECOND_EPOCH}
 
 
 def seen(version, case, shim=False):
-    result = run("rich_progress_bar_resumed", Arm("lightning", version, shim), case)
+    result = run("rich_progress_bar_resumed", Variant("lightning", version, shim), case)
     assert result.ok, result
     return result.observations[0]
 

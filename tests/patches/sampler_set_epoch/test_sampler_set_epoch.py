@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.equivalence.proof import Observations, Proof
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 pytestmark = pytest.mark.distributed
 NAME = "sampler-set-epoch"
@@ -14,9 +14,9 @@ AFTER_THEM = [12, 13, 14, 15]
 STUCK = EPOCHS[0]
 
 
-def drawn(arm, case="ddp"):
+def drawn(variant, case="ddp"):
     """Items that all ranks together saw, sorted: one list per epoch of fit, and that of predict."""
-    result = run("sampler_set_epoch", arm, case, toggle=NAME if arm.shim else None)
+    result = run("sampler_set_epoch", variant, case, toggle=NAME if variant.shim else None)
     assert result.ok, result
     ranks = result.observations
     assert len(ranks) == (2 if case == "ddp" else 1), result
@@ -26,12 +26,12 @@ def drawn(arm, case="ddp"):
 
 @pytest.fixture(scope="module")
 def one_device():
-    return drawn(Arm("lightning", "2.6.6"), "one")
+    return drawn(Variant("lightning", "2.6.6"), "one")
 
 
 def test_official_fix_leaves_predict_out(one_device):
-    assert drawn(Arm("lightning", "2.6.6")) == (EPOCHS, STUCK)
-    assert drawn(Arm("lightning", "2.6.6", shim=True)) == one_device
+    assert drawn(Variant("lightning", "2.6.6")) == (EPOCHS, STUCK)
+    assert drawn(Variant("lightning", "2.6.6", shim=True)) == one_device
 
 
 @pytest.mark.parametrize("case", ["told", "without"])
@@ -40,7 +40,10 @@ def test_what_a_script_says_itself_stays(version, case):
     """It tells the sampler by itself where it stands, or has one that is not to be told."""
     stock, shim = (
         run(
-            "sampler_told_by_hand", Arm("lightning", version, shim=on), case, toggle="sampler-set-epoch" if on else None
+            "sampler_told_by_hand",
+            Variant("lightning", version, shim=on),
+            case,
+            toggle="sampler-set-epoch" if on else None,
         )
         for on in (False, True)
     )

@@ -2,14 +2,14 @@
 
 import pytest
 
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 RIGHT = [{"lr": (0.025).hex()}]
 """The learning rate of 0.1 after two epochs that halve it."""
 
 
 def test_the_official_fix():
-    result = run("scheduler_choices", Arm("pytorch-lightning", "1.9.0"), fresh=True)
+    result = run("scheduler_choices", Variant("pytorch-lightning", "1.9.0"), fresh=True)
     assert result.ok, result
     assert result.observations == RIGHT
 
@@ -18,7 +18,7 @@ def test_the_official_fix():
     ("version", "status", "said"), [("1.6.5", 1, "Could not generate a config for"), ("1.8.6", 2, "lr_scheduler")]
 )
 def test_stock_refuses_them(version, status, said):
-    result = run("scheduler_choices", Arm("pytorch-lightning", version), fresh=True)
+    result = run("scheduler_choices", Variant("pytorch-lightning", version), fresh=True)
     assert result.status == status and said in result.output, result
 
 
@@ -32,6 +32,6 @@ def test_stock_refuses_them(version, status, said):
     ],
 )
 def test_they_are_taken(version, case):
-    shim = run("scheduler_choices", Arm("pytorch-lightning", version, shim=True), case=case, fresh=True)
+    shim = run("scheduler_choices", Variant("pytorch-lightning", version, shim=True), case=case, fresh=True)
     assert shim.ok, shim
     assert shim.observations == RIGHT

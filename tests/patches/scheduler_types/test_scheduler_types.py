@@ -4,7 +4,7 @@ from functools import cache
 
 import pytest
 
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 WORDS = {"1.5.10": 'The provided lr scheduler "<torch', "1.6.5": "doesn't follow PyTorch's LRScheduler API"}
 
@@ -12,7 +12,7 @@ WORDS = {"1.5.10": 'The provided lr scheduler "<torch', "1.6.5": "doesn't follow
 @cache
 def right(case):
     """What 1.9.5 does, which has the official fix."""
-    result = run("scheduler_types", Arm("pytorch-lightning", "1.9.5"), case=case, fresh=True)
+    result = run("scheduler_types", Variant("pytorch-lightning", "1.9.5"), case=case, fresh=True)
     assert result.ok, result
     return result.observations
 
@@ -23,13 +23,13 @@ def test_the_official_fix_halves_the_rate_in_each_epoch():
 
 @pytest.mark.parametrize("version", WORDS)
 def test_stock_refuses_them(version):
-    result = run("scheduler_types", Arm("pytorch-lightning", version), fresh=True)
+    result = run("scheduler_types", Variant("pytorch-lightning", version), fresh=True)
     assert not result.ok and WORDS[version] in result.output, result
 
 
 @pytest.mark.parametrize("case", ["", "every step", "plateau"])
 @pytest.mark.parametrize("version", ["1.5.10", "1.6.5", "1.7.7", "1.8.3"])
 def test_they_are_taken(version, case):
-    shim = run("scheduler_types", Arm("pytorch-lightning", version, shim=True), case=case, fresh=True)
+    shim = run("scheduler_types", Variant("pytorch-lightning", version, shim=True), case=case, fresh=True)
     assert shim.ok, shim
     assert shim.observations == right(case)

@@ -1,11 +1,11 @@
 """PR 17639: with several validation DataLoaders, the workers of all of them run at once."""
 
 from tests.equivalence.proof import Proof, sees
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 
 def seen(version, case, shim=False):
-    result = run("sequential_loader_workers", Arm("pytorch-lightning", version, shim), case)
+    result = run("sequential_loader_workers", Variant("pytorch-lightning", version, shim), case)
     assert result.ok, result
     return result.observations[0]
 

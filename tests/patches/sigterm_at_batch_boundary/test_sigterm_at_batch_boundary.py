@@ -5,15 +5,15 @@ import sys
 import pytest
 
 from tests.equivalence.proof import Proof, only
-from tests.support.arms import Arm, environment_of, execute, run
+from tests.support.variants import Variant, environment_of, execute, run
 
 pytestmark = pytest.mark.distributed
 SCENARIO = "sigterm_at_batch_boundary"
 PATCH = "sigterm-at-batch-boundary"
 
 
-def observed(arm, case):
-    result = run(SCENARIO, arm, case, toggle=PATCH if arm.shim else None, timeout=200)
+def observed(variant, case):
+    result = run(SCENARIO, variant, case, toggle=PATCH if variant.shim else None, timeout=200)
     assert result.ok and result.observations, result
     return result.observations[0]
 
@@ -24,7 +24,7 @@ def hangs(result):
 
 @pytest.fixture(scope="module")
 def stock_hangs():
-    seen = observed(Arm("lightning", "2.6.6"), "one")
+    seen = observed(Variant("lightning", "2.6.6"), "one")
     assert "hangs" in seen["statuses"] and seen["checkpoint"] == [], seen
 
 
@@ -35,22 +35,22 @@ def assert_left_together(seen):
 
 
 def test_signal_to_one_rank(stock_hangs):
-    seen = observed(Arm("lightning", "2.6.6", shim=True), "one")
+    seen = observed(Variant("lightning", "2.6.6", shim=True), "one")
     assert_left_together(seen)
     assert seen["places"][0][0] < 500, seen
 
 
 def test_signals_to_both_ranks_some_batches_apart():
-    stock = observed(Arm("pytorch-lightning", "2.5.2"), "all")
+    stock = observed(Variant("pytorch-lightning", "2.5.2"), "all")
     assert stock["statuses"] != [143, 143], stock
-    assert_left_together(observed(Arm("pytorch-lightning", "2.5.2", shim=True), "all"))
+    assert_left_together(observed(Variant("pytorch-lightning", "2.5.2", shim=True), "all"))
 
 
 @pytest.mark.parametrize(
     ("case", "evaluated"), [("validation", [500, 500]), ("sanity", [300, 300]), ("uneven", [200, 60])]
 )
 def test_a_validation_is_brought_to_its_end(case, evaluated, stock_hangs):
-    seen = observed(Arm("lightning", "2.6.6", shim=True), case)
+    seen = observed(Variant("lightning", "2.6.6", shim=True), case)
     assert seen["statuses"] == [143, 143] and seen["received"] == [True, True], seen
     assert [rank[1] for rank in seen["places"]] == evaluated and len({rank[0] for rank in seen["places"]}) == 1, seen
     assert seen["checkpoint"] == ["preempted.ckpt"], seen
@@ -59,26 +59,26 @@ def test_a_validation_is_brought_to_its_end(case, evaluated, stock_hangs):
 @pytest.mark.parametrize(("case", "batches"), [("testing", 0), ("epoch", 8)])
 def test_an_evaluation_by_itself_is_left_as_in_one_process(case, batches):
     """By the rank that got the signal: in the evaluation, or in the last batch of the fit before it."""
-    seen = observed(Arm("lightning", "2.6.6", shim=True), case)
+    seen = observed(Variant("lightning", "2.6.6", shim=True), case)
     assert "hangs" not in seen["statuses"] and seen["received"][1], seen
     assert seen["places"][1][0] == batches and seen["places"][1][1] < 10, seen
 
 
 def test_rank_whose_peer_failed_does_not_wait_for_it(stock_hangs):
-    seen = observed(Arm("lightning", "2.6.6", shim=True), "failed")
+    seen = observed(Variant("lightning", "2.6.6", shim=True), "failed")
     assert seen["statuses"][0] == 1 and seen["statuses"][1] not in (0, "hangs"), seen
 
 
 def test_the_store_is_not_asked_when_its_rank_may_have_left():
     """torch would say on stderr that the connection was lost."""
-    result = run(SCENARIO, Arm("lightning", "2.6.6", shim=True), "late", toggle=PATCH, timeout=200)
+    result = run(SCENARIO, Variant("lightning", "2.6.6", shim=True), "late", toggle=PATCH, timeout=200)
     assert result.observations[0]["statuses"] == [0, 0] and "recvValue failed" not in result.output, result
 
 
 def test_one_process_is_as_before():
-    stock = observed(Arm("lightning", "2.6.6"), "single")
+    stock = observed(Variant("lightning", "2.6.6"), "single")
     assert stock["statuses"] == [0] and stock["received"] == [True], stock
-    assert observed(Arm("lightning", "2.6.6", shim=True), "single") == stock
+    assert observed(Variant("lightning", "2.6.6", shim=True), "single") == stock
 
 
 WITHOUT_SIGNALS = """
@@ -106,7 +106,7 @@ print("trained", trainer.global_step)
 
 
 def test_a_signal_connector_of_the_programs_own(tmp_path):
-    variables = environment_of(Arm("pytorch-lightning", "2.6.6", shim=True), toggle=PATCH)
+    variables = environment_of(Variant("pytorch-lightning", "2.6.6", shim=True), toggle=PATCH)
     status, output = execute([sys.executable, "-c", WITHOUT_SIGNALS], variables, 120, cwd=str(tmp_path))
     assert status == 0 and "trained 2" in output, output
 

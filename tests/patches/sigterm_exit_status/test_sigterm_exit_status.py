@@ -3,27 +3,27 @@
 import pytest
 
 from tests.equivalence.proof import Proof, observes
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 PATCH = "sigterm-exit-status"
 
 
-def observed(arm, case):
-    result = run("sigterm_exit_status", arm, case, toggle=PATCH if arm.shim else None)
+def observed(variant, case):
+    result = run("sigterm_exit_status", variant, case, toggle=PATCH if variant.shim else None)
     assert result.ok and result.observations, result
     return result.observations[0]
 
 
 @pytest.mark.distributed
 def test_rank_with_this_status_does_not_get_the_others_killed():
-    stock = observed(Arm("lightning", "2.5.1"), "ranks")
+    stock = observed(Variant("lightning", "2.5.1"), "ranks")
     assert stock == {"status": 0, "cleaned_up": True}
-    assert observed(Arm("lightning", "2.5.1", shim=True), "ranks") == {"status": 143, "cleaned_up": True}
+    assert observed(Variant("lightning", "2.5.1", shim=True), "ranks") == {"status": 143, "cleaned_up": True}
 
 
 def test_message_of_the_script_stays():
-    arms = Arm("lightning", "2.6.6"), Arm("lightning", "2.6.6", shim=True)
-    stock, shim = (observed(arm, "message") for arm in arms)
+    variants = Variant("lightning", "2.6.6"), Variant("lightning", "2.6.6", shim=True)
+    stock, shim = (observed(variant, "message") for variant in variants)
     assert stock == shim == {"status": 1, "cleaned_up": True}
 
 

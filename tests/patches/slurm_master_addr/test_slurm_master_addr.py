@@ -1,7 +1,7 @@
 """Issue 17550: the address where ranks meet under SLURM."""
 
 from tests.equivalence.proof import Proof, observes
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 PROOFS = (
     Proof(
@@ -13,11 +13,11 @@ PROOFS = (
 
 
 def test_without_the_variable_it_is_the_first_node():
-    arms = [Arm("pytorch-lightning", "2.0.9", shim) for shim in (False, True)]
-    seen = [run("slurm_master_addr", arm, "unset", toggle="slurm-master-addr").observations for arm in arms]
+    variants = [Variant("pytorch-lightning", "2.0.9", shim) for shim in (False, True)]
+    seen = [run("slurm_master_addr", variant, "unset", toggle="slurm-master-addr").observations for variant in variants]
     assert seen == [[{"address": "node3", "variable": "node3"}]] * 2
 
 
 def test_it_is_opt_in():
-    seen = run("slurm_master_addr", Arm("pytorch-lightning", "2.0.9", shim=True)).observations
+    seen = run("slurm_master_addr", Variant("pytorch-lightning", "2.0.9", shim=True)).observations
     assert seen == [{"address": "node3", "variable": "node3"}]

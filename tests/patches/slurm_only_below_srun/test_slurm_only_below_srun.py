@@ -9,7 +9,7 @@ import pytest
 
 from tests.equivalence.proof import Proof, ends_with, observes
 from tests.support import slurm
-from tests.support.arms import Arm, environment_of, run
+from tests.support.variants import Variant, environment_of, run
 
 NAME = "slurm-only-below-srun"
 LAUNCHER = """
@@ -45,7 +45,7 @@ WAYS = {
 )
 @pytest.mark.parametrize("version", ["2.0.9", "2.6.6"])
 def test_who_starts_the_ranks(version, case, launcher):
-    result = run("slurm_only_below_srun", Arm("pytorch-lightning", version, shim=True), case, toggle=NAME)
+    result = run("slurm_only_below_srun", Variant("pytorch-lightning", version, shim=True), case, toggle=NAME)
     assert result.ok and result.observations[0]["launcher"] == launcher, result
     said = result.output.count("Lightning starts its ranks by itself")
     assert said == (case in ("per-node", "special", "mpirun", "pty")), result
@@ -59,7 +59,7 @@ def test_who_starts_the_ranks(version, case, launcher):
 def test_by_slurm_itself(tmp_path):
     tmp_path.joinpath("launcher.py").write_text(LAUNCHER)
     python = shlex.join([sys.executable, str(tmp_path / "launcher.py")])
-    variables = environment_of(Arm("pytorch-lightning", "2.6.6", shim=True), toggle=NAME)
+    variables = environment_of(Variant("pytorch-lightning", "2.6.6", shim=True), toggle=NAME)
     with slurm.cluster() as cluster:
         for way, launchers in WAYS.items():
             terminal = ["script", "-qec", way.format(python=python), os.devnull]
@@ -78,7 +78,7 @@ def test_by_slurm_itself(tmp_path):
 
 
 def test_it_is_opt_in():
-    assert not run("slurm_only_below_srun", Arm("lightning", "2.6.6", shim=True), "batch").ok
+    assert not run("slurm_only_below_srun", Variant("lightning", "2.6.6", shim=True), "batch").ok
 
 
 PROOFS = (

@@ -1,11 +1,11 @@
 """PR 18238: with ddp_spawn on the CPU, the ranks share the very parameters."""
 
 from tests.equivalence.proof import Proof, sees
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 
 def seen(version, case, shim=False):
-    result = run("spawned_parameters", Arm("pytorch-lightning", version, shim), case)
+    result = run("spawned_parameters", Variant("pytorch-lightning", version, shim), case)
     assert result.ok, result
     return [{name: float.fromhex(value) for name, value in rank.items()} for rank in result.observations]
 

@@ -3,15 +3,15 @@
 import pytest
 
 from tests.equivalence.proof import Proof, sees
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 RELEASES = (("pytorch-lightning", "2.0.0"), ("lightning", "2.6.6"))
 
 
 def both(release, case):
     """What is seen on stock and with the patch, which must be the same, and how often texts were compared."""
-    stock = run("stage_comparison", Arm(*release), case)
-    shim = run("stage_comparison", Arm(*release, shim=True), case, toggle="stage-comparison")
+    stock = run("stage_comparison", Variant(*release), case)
+    shim = run("stage_comparison", Variant(*release, shim=True), case, toggle="stage-comparison")
     assert stock.ok and shim.ok, (stock, shim)
     counts = [[rank.pop("counted") for rank in result.observations] for result in (stock, shim)]
     assert shim.observations == stock.observations

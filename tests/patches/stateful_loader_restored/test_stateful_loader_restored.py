@@ -5,12 +5,12 @@ from functools import cache
 import pytest
 
 from tests.equivalence.proof import Proof, sees
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 
 @cache
 def seen(distribution, version, case, shim=False):
-    result = run("stateful_loader_restored", Arm(distribution, version, shim), case)
+    result = run("stateful_loader_restored", Variant(distribution, version, shim), case)
     assert result.ok, result
     return result.observations[0]
 
@@ -23,7 +23,7 @@ def test_a_training_that_was_right_is_left_alone(case):
 def test_a_state_by_hand_is_overruled_as_without_the_bug():
     """By that of the checkpoint, of batch 2."""
     stock, shim, right = (
-        run("stateful_loader_state_by_hand", Arm("lightning", "2.6.6", on), case)
+        run("stateful_loader_state_by_hand", Variant("lightning", "2.6.6", on), case)
         for on, case in ((False, "estimated"), (True, "estimated"), (False, "not-estimated"))
     )
     assert stock.ok and stock.observations == [{"restored": [4], "seen": [5, 6, 1, 2]}], stock

@@ -8,13 +8,13 @@ import pytest
 
 from tests.differential.trial import difference
 from tests.equivalence.proof import Proof
-from tests.support.arms import Arm, Result, environment_of, execute, run
+from tests.support.variants import Result, Variant, environment_of, execute, run
 
 
 @cache
 def means(distribution, version, case="", shim=False):
     """What both ranks log, which is the same."""
-    result = run("synced_mean_batch_sizes", Arm(distribution, version, shim), case)
+    result = run("synced_mean_batch_sizes", Variant(distribution, version, shim), case)
     assert result.ok and result.observations[0] == result.observations[1], result
     return {name: float.fromhex(value) for name, value in result.observations[0].items()}
 
@@ -63,7 +63,7 @@ print("copies", counted.moved)
 def test_what_is_not_synchronized_costs_no_operation(tmp_path):
     seen = []
     for toggle in ("off", "synced-mean-batch-sizes"):
-        variables = environment_of(Arm("pytorch-lightning", "2.6.6", shim=True), toggle=toggle)
+        variables = environment_of(Variant("pytorch-lightning", "2.6.6", shim=True), toggle=toggle)
         status, output = execute([sys.executable, "-c", COUNTED], variables, 120, cwd=str(tmp_path))
         assert status == 0 and "copies " in output, output
         seen.append(output.rpartition("copies ")[2])

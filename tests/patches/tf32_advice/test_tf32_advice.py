@@ -3,7 +3,7 @@
 import pytest
 
 from tests.equivalence.proof import Proof, ends_with, sees
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 
 @pytest.mark.parametrize("version", ["2.0.9", "2.6.6"])
@@ -11,7 +11,7 @@ from tests.support.arms import Arm, run
 def test_the_advice_is_given_as_before(version, case):
     distribution = "pytorch-lightning" if version < "2.1" else "lightning"
     stock, shim = (
-        run("tf32_advice", Arm(distribution, version, shim), case, simulated_cuda=True) for shim in (False, True)
+        run("tf32_advice", Variant(distribution, version, shim), case, simulated_cuda=True) for shim in (False, True)
     )
     assert stock.ok and shim.ok, (stock, shim)
     assert stock.observations == shim.observations

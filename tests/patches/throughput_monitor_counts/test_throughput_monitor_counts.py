@@ -3,7 +3,7 @@
 import pytest
 
 from tests.equivalence.proof import Proof, ends_with, sees
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 NAME = "throughput-monitor-counts"
 TRAINED = [["train", batches, 2 * batches] for batches in range(1, 25)]
@@ -12,7 +12,7 @@ VARYING = [["train", batches, 2 * batches - batches // 9] for batches in range(1
 
 
 def logged(version, case, shim):
-    result = run("throughput_monitor_counts", Arm("lightning", version, shim), case, toggle=NAME if shim else None)
+    result = run("throughput_monitor_counts", Variant("lightning", version, shim), case, toggle=NAME if shim else None)
     assert result.ok, result
     return result.observations[0]["logged"]
 

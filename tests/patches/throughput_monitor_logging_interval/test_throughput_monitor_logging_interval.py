@@ -1,7 +1,7 @@
 """PR 19470: ThroughputMonitor refuses the Trainer's own logging interval."""
 
 from tests.equivalence.proof import Proof, ends_with, sees
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 NAME = "throughput-monitor-logging-interval"
 
@@ -10,7 +10,7 @@ def test_an_interval_that_was_taken_is_logged_as_before():
     stock, shim = (
         run(
             "throughput_monitor_logging_interval",
-            Arm("lightning", "2.2.0", shim),
+            Variant("lightning", "2.2.0", shim),
             "taken",
             toggle=NAME if shim else None,
         )

@@ -2,15 +2,15 @@
 
 import pytest
 
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 MESSAGE = "cannot import name '_compare_version' from 'torchmetrics.utilities.imports'"
 
 
 @pytest.mark.parametrize("version", ["1.7.0", "1.7.7"])
 def test_it_is_imported_and_nothing_is_left_behind(version):
-    stock = run("torchmetrics_compare_version", Arm("pytorch-lightning", version), fresh=True)
+    stock = run("torchmetrics_compare_version", Variant("pytorch-lightning", version), fresh=True)
     assert not stock.ok and MESSAGE in stock.output, stock
-    shim = run("torchmetrics_compare_version", Arm("pytorch-lightning", version, shim=True), fresh=True)
+    shim = run("torchmetrics_compare_version", Variant("pytorch-lightning", version, shim=True), fresh=True)
     assert shim.ok, shim
     assert shim.observations == [{"steps": 4, "rich": True, "left_behind": False}]

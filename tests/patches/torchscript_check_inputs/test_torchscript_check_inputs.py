@@ -3,7 +3,7 @@
 import pytest
 
 from tests.equivalence.proof import Proof, ends_with, sees
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 NAME = "torchscript-check-inputs"
 
@@ -11,7 +11,7 @@ NAME = "torchscript-check-inputs"
 @pytest.mark.parametrize("case", ["cpu", "hook"])
 def test_a_trace_on_the_cpu_is_as_on_stock(case):
     stock, shim = (
-        run("torchscript_check_inputs", Arm("lightning", "2.5.1", shim), case, toggle=NAME if shim else None)
+        run("torchscript_check_inputs", Variant("lightning", "2.5.1", shim), case, toggle=NAME if shim else None)
         for shim in (False, True)
     )
     assert stock.ok, stock

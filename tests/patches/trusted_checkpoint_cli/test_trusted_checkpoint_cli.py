@@ -3,33 +3,33 @@
 import pytest
 
 from tests.equivalence.proof import Proof, ends_with, only
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 NAME, REFUSED = "trusted_checkpoint_cli", "Weights only load failed"
 
 
 @pytest.mark.parametrize(("version", "case"), [("2.5.5", ""), ("2.6.6", ""), ("2.6.6", "whole")])
 def test_a_file_in_a_trusted_directory_is_read(version, case):
-    result = run(NAME, Arm("lightning", version, shim=True), case)
+    result = run(NAME, Variant("lightning", version, shim=True), case)
     assert result.ok, result
     assert result.observations == [{"width": 5, "called": False, "allowed": [], "warnings": []}], "only for this file"
 
 
 def test_a_file_elsewhere_is_refused_as_before():
-    result = run(NAME, Arm("lightning", "2.6.6", shim=True), "elsewhere")
+    result = run(NAME, Variant("lightning", "2.6.6", shim=True), "elsewhere")
     assert not result.ok and REFUSED in result.output, result
     assert "width" not in result.observations[0]
 
 
 @pytest.mark.parametrize("version", ["2.5.5", "2.6.6"])
 def test_a_link_that_is_turned_meanwhile_does_not_matter(version):
-    result = run(NAME, Arm("lightning", version, shim=True), "swapped")
+    result = run(NAME, Variant("lightning", version, shim=True), "swapped")
     assert result.ok and result.observations[0]["width"] == 5, result
 
 
 @pytest.mark.parametrize("case", ["plain", "allowed"])
 def test_what_torch_reads_anyway_is_as_before(case):
-    stock, shim = (run(NAME, Arm("lightning", "2.6.6", shim=on), case) for on in (False, True))
+    stock, shim = (run(NAME, Variant("lightning", "2.6.6", shim=on), case) for on in (False, True))
     assert shim.ok and stock.observations == shim.observations
 
 

@@ -3,18 +3,18 @@
 import pytest
 
 from tests.equivalence.proof import Proof, ends_with, only
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 REFUSED = "Weights only load failed"
 
 
 def seen(version, case="", **options):
-    return run("trusted_checkpoint_load", Arm("pytorch-lightning", version, shim=True), case, **options)
+    return run("trusted_checkpoint_load", Variant("pytorch-lightning", version, shim=True), case, **options)
 
 
 @pytest.mark.parametrize("version", ["2.0.0", "2.3.3", "2.6.0", "2.6.6"])
 def test_trusted_directory_loads(version):
-    stock = run("trusted_checkpoint_load", Arm("pytorch-lightning", version))
+    stock = run("trusted_checkpoint_load", Variant("pytorch-lightning", version))
     assert not stock.ok and REFUSED in stock.output, stock
 
     shim = seen(version, "ways")
@@ -49,7 +49,7 @@ def test_weights_only_is_obeyed():
 
 @pytest.mark.parametrize("version", ["2.3.3", "2.6.6"])
 def test_the_hint_on_what_is_no_file_names_no_directory(version):
-    stock = run("trusted_checkpoint_load", Arm("pytorch-lightning", version), "memory")
+    stock = run("trusted_checkpoint_load", Variant("pytorch-lightning", version), "memory")
     shim = seen(version, "memory")
     (hint,) = shim.observations[0]["warnings"]
     assert "__main__.Options" in hint and "add_safe_globals" in hint and "directory" not in hint
@@ -63,7 +63,7 @@ def test_a_name_in_the_file_does_not_reach_the_terminal_as_it_is():
 
 
 def test_link_to_a_trusted_file_loads():
-    result = run("trusted_checkpoint_load", Arm("lightning", "2.3.3", shim=True), "link-in")
+    result = run("trusted_checkpoint_load", Variant("lightning", "2.3.3", shim=True), "link-in")
     assert result.ok, result
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from tests.differential.trial import Release, difference, named
 from tests.equivalence.proof import Observations, Proof, sees
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 SCENARIO, PATCH = "tuner_cleanup_on_error", "tuner-cleanup-on-error"
 BROKE, STOPPED, MASKED = "ValueError: the step broke", "Stop: interrupted", "OSError: the data is gone"
@@ -16,20 +16,20 @@ BROKE, STOPPED, MASKED = "ValueError: the step broke", "Stop: interrupted", "OSE
 @pytest.fixture(scope="module")
 def no_search():
     """A fit without a search before it."""
-    result = run(SCENARIO, Arm("lightning", "2.6.6"), "no_search")
+    result = run(SCENARIO, Variant("lightning", "2.6.6"), "no_search")
     assert result.ok, result
     return result.observations[0]
 
 
-def stock_arm(distribution, version, case):
+def stock_variant(distribution, version, case):
     """What the failed search left behind, with its error under ``"error"``; the fit that follows may fail as well."""
-    result = run(SCENARIO, Arm(distribution, version), case)
+    result = run(SCENARIO, Variant(distribution, version), case)
     assert result.observations, result
     return result.observations[0]
 
 
 def assert_as_if_never_searched(distribution, version, case, no_search, error):
-    result = run(SCENARIO, Arm(distribution, version, shim=True), case, toggle=PATCH)
+    result = run(SCENARIO, Variant(distribution, version, shim=True), case, toggle=PATCH)
     assert result.ok, result
     observed = result.observations[0]
     assert observed["error"] == error, result
@@ -51,7 +51,7 @@ def assert_as_if_never_searched(distribution, version, case, no_search, error):
     ],
 )
 def test_where_upstream_does_nothing(distribution, version, case, error, left, no_search):
-    stock = stock_arm(distribution, version, case)
+    stock = stock_variant(distribution, version, case)
     assert stock["error"] == error, stock
     assert left <= set(stock["changed"]), stock
     assert stock["files"], stock
@@ -68,7 +68,7 @@ def test_where_upstream_does_nothing(distribution, version, case, error, left, n
     ],
 )
 def test_where_upstream_does_a_part(distribution, version, case, error, left, no_search):
-    stock = stock_arm(distribution, version, case)
+    stock = stock_variant(distribution, version, case)
     assert stock["error"] == error, stock
     assert left <= set(stock["changed"]), stock
     assert not stock["files"] and not stock["weights_changed"], stock
@@ -77,7 +77,7 @@ def test_where_upstream_does_a_part(distribution, version, case, error, left, no
 
 @pytest.mark.parametrize("case", ["lr_loader", "batch_size_loader"])
 def test_first_error_arrives(case, no_search):
-    stock = stock_arm("lightning", "2.6.6", case)
+    stock = stock_variant("lightning", "2.6.6", case)
     assert stock["error"] == MASKED, stock
     assert_as_if_never_searched("lightning", "2.6.6", case, no_search, BROKE)
 
@@ -85,8 +85,8 @@ def test_first_error_arrives(case, no_search):
 @pytest.mark.parametrize(("version", "case"), [("2.2.5", "tuner"), ("2.6.6", "tuner"), ("2.6.6", "callback")])
 def test_a_search_that_succeeds_is_the_same(version, case):
     """What it suggests, and the rates and weights of the fit after it."""
-    stock = run("lr_finder_applies_lr", Arm("lightning", version), case)
-    shim = run("lr_finder_applies_lr", Arm("lightning", version, shim=True), case, toggle=PATCH)
+    stock = run("lr_finder_applies_lr", Variant("lightning", version), case)
+    shim = run("lr_finder_applies_lr", Variant("lightning", version, shim=True), case, toggle=PATCH)
     assert stock.ok and stock.observations[0]["rates"], stock
     assert shim.ok and shim.observations == stock.observations, shim
 
@@ -94,17 +94,17 @@ def test_a_search_that_succeeds_is_the_same(version, case):
 @pytest.mark.parametrize("version", ["2.0.9", "2.5.2", "2.6.6"])
 def test_callbacks_are_told_of_the_error_of_a_search(version):
     """Stock has lost them by then. One that keeps a checkpoint of it keeps the weights from before the search."""
-    stock = run("finder_on_exception", Arm("pytorch-lightning", version))
-    shim = run("finder_on_exception", Arm("pytorch-lightning", version, shim=True), toggle=PATCH)
+    stock = run("finder_on_exception", Variant("pytorch-lightning", version))
+    shim = run("finder_on_exception", Variant("pytorch-lightning", version, shim=True), toggle=PATCH)
     assert stock.ok and stock.observations[0] == {"told": [], "saved": None}, stock
     assert shim.ok and shim.observations[0] == {"told": [BROKE], "saved": "the initial weights"}, shim
 
 
 @pytest.mark.distributed
 def test_rank_that_fails_alone_does_not_hang():
-    stock = run(SCENARIO, Arm("lightning", "2.6.6"), "one_rank")
+    stock = run(SCENARIO, Variant("lightning", "2.6.6"), "one_rank")
     assert stock.observations[-1]["error"] == "none arrived", stock
-    shim = run(SCENARIO, Arm("lightning", "2.6.6", shim=True), "one_rank", toggle=PATCH)
+    shim = run(SCENARIO, Variant("lightning", "2.6.6", shim=True), "one_rank", toggle=PATCH)
     assert not shim.ok, shim
     assert shim.observations[-1]["error"] == BROKE, shim
 

@@ -4,7 +4,7 @@ import pytest
 
 from lightning_patches.patches.finders import tuner_temporary_checkpoint
 from tests.equivalence.proof import Proof, ends_with
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 SCENARIO, PATCH = "tuner_temporary_checkpoint", "tuner-temporary-checkpoint"
 ERROR = "Weights only load failed"
@@ -19,20 +19,20 @@ ERROR = "Weights only load failed"
     ],
 )
 def test_search_reads_its_own_checkpoint(distribution, version, case, unaffected):
-    stock = run(SCENARIO, Arm(distribution, version), case)
+    stock = run(SCENARIO, Variant(distribution, version), case)
     assert not stock.ok, stock
     assert ERROR in stock.output, stock
-    shim = run(SCENARIO, Arm(distribution, version, shim=True), case, toggle=PATCH)
+    shim = run(SCENARIO, Variant(distribution, version, shim=True), case, toggle=PATCH)
     assert shim.ok, shim
     assert shim.observations[0].get("unchanged", True), shim
     if unaffected is not None:
-        official = run(SCENARIO, Arm(distribution, unaffected), case)
+        official = run(SCENARIO, Variant(distribution, unaffected), case)
         assert official.ok, official
         assert shim.observations == official.observations, (shim, official)
 
 
 def test_no_other_file_is_trusted_for_its_name():
-    shim = run(SCENARIO, Arm("lightning", "2.6.6", shim=True), "user_file", toggle=PATCH)
+    shim = run(SCENARIO, Variant("lightning", "2.6.6", shim=True), "user_file", toggle=PATCH)
     assert not shim.ok, shim
     assert "1 fix" in shim.output, shim
     assert ERROR in shim.output, shim
@@ -43,7 +43,7 @@ def test_no_other_file_is_trusted_for_its_name():
 def test_by_default_nothing_is_read_that_this_run_did_not_write(version, case):
     """Who can write the directory while the search runs has no code run, neither as it ends nor as it fails."""
     for toggle in (None, "tuner-cleanup-on-error"):
-        result = run(SCENARIO, Arm("lightning", version, shim=True), case, toggle=toggle)
+        result = run(SCENARIO, Variant("lightning", version, shim=True), case, toggle=toggle)
         assert not result.ok and result.observations[0]["called"] is False, result
         if case == "exchanged_error":
             assert "in the middle of the search" in result.observations[0]["error"], result
@@ -51,7 +51,7 @@ def test_by_default_nothing_is_read_that_this_run_did_not_write(version, case):
 
 @pytest.mark.parametrize("version", ["2.3.3", "2.6.6"])
 def test_by_default_a_local_file_is_read_since_this_run_wrote_it(version):
-    result = run(SCENARIO, Arm("lightning", version, shim=True), "lr_callback")
+    result = run(SCENARIO, Variant("lightning", version, shim=True), "lr_callback")
     assert result.ok, result
 
 

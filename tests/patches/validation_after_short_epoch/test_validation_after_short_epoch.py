@@ -5,12 +5,12 @@ from functools import cache
 import pytest
 
 from tests.equivalence.proof import Proof, sees
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 
 @cache
 def seen(distribution, version, case="", shim=False):
-    result = run("validation_after_short_epoch", Arm(distribution, version, shim), case)
+    result = run("validation_after_short_epoch", Variant(distribution, version, shim), case)
     assert result.ok, result
     return result.observations[0]
 

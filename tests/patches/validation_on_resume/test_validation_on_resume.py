@@ -4,11 +4,11 @@ import pytest
 
 from tests.differential.trial import difference
 from tests.equivalence.proof import Proof, sees
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 
 def seen(version, case, shim):
-    result = run("validation_on_resume", Arm("pytorch-lightning", version, shim), case)
+    result = run("validation_on_resume", Variant("pytorch-lightning", version, shim), case)
     assert result.ok, result
     return result.observations[0]
 

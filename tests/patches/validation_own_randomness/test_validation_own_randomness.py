@@ -1,14 +1,14 @@
 """Issue 16827: a validation changes the order of the training data."""
 
 from tests.equivalence.proof import Proof, sees
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 NAME = "validation-own-randomness"
 
 
 def seen(distribution, version, case="", toggle=None):
-    arm = Arm(distribution, version, shim=toggle is not None)
-    result = run("validation_own_randomness", arm, case, toggle=toggle)
+    variant = Variant(distribution, version, shim=toggle is not None)
+    result = run("validation_own_randomness", variant, case, toggle=toggle)
     assert result.ok, result
     return result.observations[0]
 

@@ -5,11 +5,11 @@ from unittest.mock import Mock
 import pytest
 
 from lightning_patches.patches.precision.clipping_of_scaled_gradients import are_scaled
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 
 def seen(version, case, shim=True, toggle=None):
-    result = run("clipping_of_scaled_gradients", Arm("pytorch-lightning", version, shim), case, toggle=toggle)
+    result = run("clipping_of_scaled_gradients", Variant("pytorch-lightning", version, shim), case, toggle=toggle)
     assert result.ok, result
     found = result.observations[0]
     return found, found["warnings"]

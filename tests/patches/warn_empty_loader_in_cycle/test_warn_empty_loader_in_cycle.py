@@ -2,11 +2,11 @@
 
 import pytest
 
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 
 def seen(version, case, shim):
-    result = run("warn_empty_loader_in_cycle", Arm("pytorch-lightning", version, shim), case)
+    result = run("warn_empty_loader_in_cycle", Variant("pytorch-lightning", version, shim), case)
     assert result.ok, result
     found = result.observations[0]
     return found["steps"], found["warnings"]

@@ -2,11 +2,11 @@
 
 import pytest
 
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 
 def seen(version, case, shim):
-    result = run("warn_frozen_batch_norm", Arm("pytorch-lightning", version, shim), case)
+    result = run("warn_frozen_batch_norm", Variant("pytorch-lightning", version, shim), case)
     assert result.ok, result
     found = result.observations[0]
     return found["moved"], found["warnings"]

@@ -2,13 +2,13 @@
 
 import pytest
 
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 pytestmark = pytest.mark.distributed
 
 
 def seen(version, case, shim=True):
-    result = run("warn_logged_keys_differ", Arm("pytorch-lightning", version, shim), case)
+    result = run("warn_logged_keys_differ", Variant("pytorch-lightning", version, shim), case)
     assert result.ok, result
     return [rank["values"] for rank in result.observations], [rank["warnings"] for rank in result.observations]
 

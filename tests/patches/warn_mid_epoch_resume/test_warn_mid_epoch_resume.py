@@ -3,11 +3,11 @@
 import pytest
 
 from lightning_patches.patches import find
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 
-def observed(arm, case):
-    result = run("warn_mid_epoch_resume", arm, case)
+def observed(variant, case):
+    result = run("warn_mid_epoch_resume", variant, case)
     assert result.ok, result
     seen = result.observations[0]
     return seen, seen.pop("warnings", [])
@@ -22,13 +22,13 @@ def observed(arm, case):
     ],
 )
 def test_warns_where_one_step_is_taken_twice(distribution, version, case):
-    whole, _ = observed(Arm(distribution, version), "whole")
+    whole, _ = observed(Variant(distribution, version), "whole")
     assert whole["steps"] == 8
-    stock, _ = observed(Arm(distribution, version), case)
+    stock, _ = observed(Variant(distribution, version), case)
     assert stock["steps"] == 9
     assert stock["weight"] != whole["weight"]
 
-    shim, warnings = observed(Arm(distribution, version, shim=True), case)
+    shim, warnings = observed(Variant(distribution, version, shim=True), case)
     assert shim == stock
     (warning,) = warnings
     batch = 2 if case == "batch" else 4
@@ -42,6 +42,6 @@ def test_warns_where_one_step_is_taken_twice(distribution, version, case):
     [("2.0.0", "epoch"), ("2.4.0", "epoch"), ("2.4.0", "validation"), ("2.5.0", "batch"), ("2.5.1", "batch")],
 )
 def test_is_silent_where_no_step_is_taken_twice(version, case):
-    stock, _ = observed(Arm("pytorch-lightning", version), case)
+    stock, _ = observed(Variant("pytorch-lightning", version), case)
     assert stock["steps"] == 8
-    assert observed(Arm("pytorch-lightning", version, shim=True), case) == (stock, [])
+    assert observed(Variant("pytorch-lightning", version, shim=True), case) == (stock, [])

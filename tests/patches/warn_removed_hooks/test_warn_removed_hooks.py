@@ -2,15 +2,15 @@
 
 import pytest
 
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 ENDS = [("pytorch-lightning", "2.0.0"), ("pytorch-lightning", "2.6.6"), ("lightning", "2.6.6")]
 RIGHT = -6.0
 """Two epochs of two steps, with gradients of 1 and 2 in each."""
 
 
-def observed(arm, case):
-    result = run("warn_removed_hooks", arm, case)
+def observed(variant, case):
+    result = run("warn_removed_hooks", variant, case)
     assert result.ok, result
     seen = result.observations[0]
     return float.fromhex(seen["weight"]), seen["warnings"]
@@ -19,11 +19,11 @@ def observed(arm, case):
 @pytest.mark.parametrize(("case", "name"), [("", "Old"), ("callback", "Forgets"), ("metaclass", "Old")])
 @pytest.mark.parametrize(("distribution", "version"), ENDS)
 def test_a_hook_that_is_never_called_is_named_once(distribution, version, case, name):
-    assert observed(Arm(distribution, version), "2.x") == (RIGHT, [])
-    wrong = observed(Arm(distribution, version), case)
+    assert observed(Variant(distribution, version), "2.x") == (RIGHT, [])
+    wrong = observed(Variant(distribution, version), case)
     assert wrong == (-10.0, [])
 
-    weight, (warning,) = observed(Arm(distribution, version, shim=True), case)
+    weight, (warning,) = observed(Variant(distribution, version, shim=True), case)
     assert weight == wrong[0]
     assert f"never calls {name}.on_epoch_end (instead: on_train_epoch_end" in warning
 
@@ -32,11 +32,11 @@ def test_a_hook_that_is_never_called_is_named_once(distribution, version, case, 
 @pytest.mark.parametrize(("distribution", "version"), ENDS)
 def test_is_silent_where_nothing_is_lost(distribution, version, case):
     """The replacement; and stubs of a base class, a hook that another method calls, and one that the script calls."""
-    assert observed(Arm(distribution, version, shim=True), case) == (RIGHT, [])
+    assert observed(Variant(distribution, version, shim=True), case) == (RIGHT, [])
 
 
 def test_where_warnings_are_errors_the_program_goes_on():
-    result = run("warn_removed_hooks", Arm("pytorch-lightning", "2.6.6", shim=True), "error")
+    result = run("warn_removed_hooks", Variant("pytorch-lightning", "2.6.6", shim=True), "error")
     assert result.ok, result
     assert result.observations[0]["weight"] == (-10.0).hex()
     assert "lightning_patches: Lightning 2.x never calls Old.on_epoch_end" in result.output

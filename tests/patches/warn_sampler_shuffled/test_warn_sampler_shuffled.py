@@ -2,13 +2,13 @@
 
 import pytest
 
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 pytestmark = pytest.mark.distributed
 
 
 def seen(version, case, shim=True):
-    result = run("sampler_order_kept", Arm("pytorch-lightning", version, shim), case)
+    result = run("sampler_order_kept", Variant("pytorch-lightning", version, shim), case)
     assert result.ok, result
     return result.observations
 

@@ -2,11 +2,11 @@
 
 import pytest
 
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 
 def seen(case, version="2.6.6", toggle=None, shim=True):
-    result = run("manual_optimization_time_interval", Arm("pytorch-lightning", version, shim), case, toggle=toggle)
+    result = run("manual_optimization_time_interval", Variant("pytorch-lightning", version, shim), case, toggle=toggle)
     assert result.ok, result
     return result.observations[0]
 

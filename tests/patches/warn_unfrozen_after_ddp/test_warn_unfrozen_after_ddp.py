@@ -4,12 +4,12 @@ import pytest
 import torch
 
 from lightning_patches.patches.distributed.ddp_with_unfrozen import trained_among
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 
 def observed(version, case, shim):
-    arm = Arm("pytorch-lightning", version, shim)
-    result = run("ddp_with_unfrozen", arm, case, toggle="warn-unfrozen-after-ddp" if shim else None)
+    variant = Variant("pytorch-lightning", version, shim)
+    result = run("ddp_with_unfrozen", variant, case, toggle="warn-unfrozen-after-ddp" if shim else None)
     assert result.ok, result
     return result.observations, [rank.pop("warnings") for rank in result.observations]
 
@@ -55,8 +55,8 @@ def test_is_silent_in_a_job_of_one_rank():
 
 
 def with_fabric(version, case, shim=True):
-    arm = Arm("pytorch-lightning", version, shim)
-    result = run("warn_unfrozen_after_ddp", arm, case, toggle="warn-unfrozen-after-ddp" if shim else None)
+    variant = Variant("pytorch-lightning", version, shim)
+    result = run("warn_unfrozen_after_ddp", variant, case, toggle="warn-unfrozen-after-ddp" if shim else None)
     assert result.ok, result
     return result.observations, [rank.pop("warnings") for rank in result.observations]
 

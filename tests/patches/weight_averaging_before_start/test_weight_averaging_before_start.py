@@ -6,7 +6,7 @@ import pytest
 
 from tests.differential.trial import difference
 from tests.equivalence.proof import Proof, observes
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 TRAINED = [1 - step / 8 for step in range(1, 7)]
 """The weight after each step, without an average."""
@@ -14,7 +14,7 @@ TRAINED = [1 - step / 8 for step in range(1, 7)]
 
 @cache
 def seen(version, case, shim=False):
-    result = run("weight_averaging_before_start", Arm("lightning", version, shim), case)
+    result = run("weight_averaging_before_start", Variant("lightning", version, shim), case)
     assert result.ok, result
     found = result.observations[0]
     calls = {"calls": found["calls"]} if "calls" in found else {}

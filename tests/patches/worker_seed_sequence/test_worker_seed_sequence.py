@@ -3,7 +3,7 @@
 import pytest
 
 from tests.equivalence.proof import Proof, sees
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 
 def numbers(result):
@@ -24,7 +24,7 @@ def official():
 
     def get(case):
         if case not in cases:
-            cases[case] = numbers(run("worker_seed_sequence", Arm("lightning", "2.6.1"), case))
+            cases[case] = numbers(run("worker_seed_sequence", Variant("lightning", "2.6.1"), case))
         return cases[case]
 
     return get
@@ -39,10 +39,10 @@ def official():
     ],
 )
 def test_each_epoch_and_seed_draws_its_own(distribution, version, case, official):
-    stock = numbers(run("worker_seed_sequence", Arm(distribution, version), case))
+    stock = numbers(run("worker_seed_sequence", Variant(distribution, version), case))
     assert different(stock["torch"]) == 1, stock
 
-    patched = run("worker_seed_sequence", Arm(distribution, version, shim=True), case)
+    patched = run("worker_seed_sequence", Variant(distribution, version, shim=True), case)
     shim = numbers(patched)
     assert shim["torch"] == official(case)["torch"]
     assert shim["python"] == official(case)["python"]

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.equivalence.proof import Proof, only
-from tests.support.arms import Arm, run
+from tests.support.variants import Variant, run
 
 PATCH = "worker-shutdown-error"
 
@@ -14,20 +14,20 @@ def crashes(result):
 
 @pytest.mark.parametrize(("distribution", "version"), [("pytorch-lightning", "2.0.0"), ("lightning", "2.6.6")])
 def test_end_of_a_training_that_went_well(distribution, version):
-    stock = run("worker_shutdown_error", Arm(distribution, version))
+    stock = run("worker_shutdown_error", Variant(distribution, version))
     assert crashes(stock) and stock.observations == [{"warnings": []}], stock
-    shim = run("worker_shutdown_error", Arm(distribution, version, shim=True), toggle=PATCH)
+    shim = run("worker_shutdown_error", Variant(distribution, version, shim=True), toggle=PATCH)
     assert shim.ok, shim
     warned = shim.observations[0].pop("warnings")
     assert len(warned) == 1 and "failed while it was being stopped, after its last batch" in warned[0], warned
-    plain = run("worker_shutdown_error", Arm(distribution, version), "plain")
+    plain = run("worker_shutdown_error", Variant(distribution, version), "plain")
     assert plain.ok and shim.observations == plain.observations, plain
     assert shim.observations[0]["torn_down"] and shim.observations[0]["left"] == 0
 
 
 def test_workers_that_end_well():
-    stock = run("worker_shutdown_error", Arm("lightning", "2.6.6"), "healthy")
-    shim = run("worker_shutdown_error", Arm("lightning", "2.6.6", shim=True), "healthy", toggle=PATCH)
+    stock = run("worker_shutdown_error", Variant("lightning", "2.6.6"), "healthy")
+    shim = run("worker_shutdown_error", Variant("lightning", "2.6.6", shim=True), "healthy", toggle=PATCH)
     assert stock.ok and shim.ok and shim.observations == stock.observations, shim
     assert shim.observations[0]["warnings"] == []
 

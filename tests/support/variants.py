@@ -1,6 +1,6 @@
-"""Runs a scenario in an arm: a process with one Lightning release, with or without the shim.
+"""Runs a scenario in a variant: a process with one Lightning release, with or without the shim.
 
-result = run("logged_metrics_device", Arm("lightning", "2.3.3", shim=True), simulated_cuda=True)
+result = run("logged_metrics_device", Variant("lightning", "2.3.3", shim=True), simulated_cuda=True)
 assert result.ok, result
 result.observations   # [{...rank 0...}, {...rank 1...}]
 """
@@ -37,7 +37,7 @@ DROPPED = (*LAUNCHER_VARIABLES, "LIGHTNING_PATCHES", "_LIGHTNING_PATCHES_IMPORT_
 
 
 @dataclass(frozen=True)
-class Arm:
+class Variant:
     """Where a scenario runs.
 
     Args:
@@ -82,7 +82,7 @@ class Result:
 
 def run(
     scenario: str,
-    arm: Arm,
+    variant: Variant,
     case: str = "",
     simulated_cuda: bool = False,
     toggle: Optional[str] = None,
@@ -91,13 +91,13 @@ def run(
     fresh: bool = False,
     old_torch: bool = False,
 ) -> Result:
-    """Run ``tests/patches/*/<scenario>.py`` in ``arm``, with nothing left running afterwards.
+    """Run ``tests/patches/*/<scenario>.py`` in ``variant``, with nothing left running afterwards.
 
-    What this process has run before is not run again: several tests ask for the same arm.
+    What this process has run before is not run again: several tests ask for the same variant.
 
     Args:
         scenario: the program's name; one of no single patch is in ``tests/scenarios``.
-        arm: where it runs.
+        variant: where it runs.
         case: handed to the program as ``CASE``.
         simulated_cuda: two simulated CUDA devices and backend "nccl" (see ``tests/simulated_cuda``). With the variable
             ``LIGHTNING_PATCHES_TEST_DEVICE=cuda``, a real GPU instead, which two ranks share.
@@ -113,14 +113,14 @@ def run(
         simulated_cuda, fresh = False, True
         variables["SCENARIO_ONE_CARD"] = "1"
     more = tuple(sorted(variables.items()))
-    result = _run(scenario, arm, case, simulated_cuda, toggle, more, timeout, fresh, old_torch)
+    result = _run(scenario, variant, case, simulated_cuda, toggle, more, timeout, fresh, old_torch)
     return copy.deepcopy(result)  # some tests take observations out of theirs
 
 
 @cache
 def _run(
     scenario: str,
-    arm: Arm,
+    variant: Variant,
     case: str,
     simulated_cuda: bool,
     toggle: Optional[str],
@@ -130,8 +130,8 @@ def _run(
     old_torch: bool,
 ) -> Result:
     with tempfile.TemporaryDirectory(prefix="scenario-") as out:
-        variables = environment_of(arm, simulated_cuda, toggle)
-        variables.update(SCENARIO_CASE=case, SCENARIO_OUT=out, SCENARIO_SHIM="1" if arm.shim else "0")
+        variables = environment_of(variant, simulated_cuda, toggle)
+        variables.update(SCENARIO_CASE=case, SCENARIO_OUT=out, SCENARIO_SHIM="1" if variant.shim else "0")
         variables.update(environment)
         variables["PYTHONPATH"] += f"{os.pathsep}{SCENARIOS}"
         program = program_of(scenario)
@@ -141,9 +141,9 @@ def _run(
             variables["PYTHONPATH"] = os.pathsep.join((str(old.SITE), variables["PYTHONPATH"]))
             status, output = execute([python, str(program)], variables, timeout, cwd=out)
         elif fresh or "PYTHONPATH" in dict(environment):
-            status, output = execute([arm.python, str(program)], variables, timeout, cwd=out)
+            status, output = execute([variant.python, str(program)], variables, timeout, cwd=out)
         else:
-            status, output = preloaded(simulated_cuda, arm.python).execute(program, variables, timeout, cwd=out)
+            status, output = preloaded(simulated_cuda, variant.python).execute(program, variables, timeout, cwd=out)
         found = {int(p.stem[4:]): json.loads(p.read_text()) for p in Path(out).glob("rank*.json")}
         return Result(status, output, [found[rank] for rank in sorted(found)])
 
@@ -170,13 +170,13 @@ def _build_simulated_cuda() -> None:
     subprocess.run([sys.executable, "-c", "import torch"], env=variables, check=True, timeout=600)
 
 
-def directory_of(arm: Arm) -> Path:
-    return arm.directory or _releases.unpacked(arm.distribution, arm.version)
+def directory_of(variant: Variant) -> Path:
+    return variant.directory or _releases.unpacked(variant.distribution, variant.version)
 
 
-def environment_of(arm: Arm, simulated_cuda: bool = False, toggle: Optional[str] = None) -> dict[str, str]:
-    """The environment in which ``arm``'s release is the one that Python imports."""
-    directory = directory_of(arm)
+def environment_of(variant: Variant, simulated_cuda: bool = False, toggle: Optional[str] = None) -> dict[str, str]:
+    """The environment in which ``variant``'s release is the one that Python imports."""
+    directory = directory_of(variant)
     path = [str(ROOT), str(directory)]
     if simulated_cuda:
         _build_simulated_cuda()
@@ -185,7 +185,7 @@ def environment_of(arm: Arm, simulated_cuda: bool = False, toggle: Optional[str]
     variables = {name: value for name, value in os.environ.items() if name not in DROPPED}
     variables.update(
         PYTHONPATH=os.pathsep.join(path),
-        SCENARIO_NAMESPACE=_releases.NAMESPACES[arm.distribution],
+        SCENARIO_NAMESPACE=_releases.NAMESPACES[variant.distribution],
         OMP_NUM_THREADS="1",
         PYTHONWARNINGS="ignore::UserWarning:lightning,ignore:pkg_resources",
     )

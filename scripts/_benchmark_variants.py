@@ -1,4 +1,4 @@
-"""Runs a part of a benchmark in an arm, in a fresh process, and reads what it has observed."""
+"""Runs a part of a benchmark in a variant, in a fresh process, and reads what it has observed."""
 
 from __future__ import annotations
 
@@ -14,23 +14,26 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def scenario() -> Any:
-    """In an arm: what a program of it begins with."""
+    """In a variant: what a program of it begins with."""
     sys.path.insert(0, str(ROOT / "tests" / "scenarios"))
     import _scenario
 
     return _scenario
 
 
-def observed(what: str, arm: Any, *arguments: str, timeout: float = 600) -> dict[str, Any]:
-    """What ``scripts/benchmark WHAT --in-arm ARGUMENTS`` observes in the arm. Numbers come as Python wrote them."""
-    from tests.support import arms
+def observed(what: str, variant: Any, *arguments: str, timeout: float = 600) -> dict[str, Any]:
+    """Run ``scripts/benchmark WHAT --in-variant ARGUMENTS`` in the variant and return what it observed.
+
+    Numbers are strings, as Python printed them.
+    """
+    from tests.support import variants
 
     with tempfile.TemporaryDirectory() as out:
-        variables = {**arms.environment_of(arm), "SCENARIO_OUT": out, "SCENARIO_SHIM": str(int(arm.shim))}
-        command = [sys.executable, str(ROOT / "scripts" / "benchmark"), what, "--in-arm", *arguments]
-        status, output = arms.execute(command, variables, timeout, cwd=out)
+        variables = {**variants.environment_of(variant), "SCENARIO_OUT": out, "SCENARIO_SHIM": str(int(variant.shim))}
+        command = [sys.executable, str(ROOT / "scripts" / "benchmark"), what, "--in-variant", *arguments]
+        status, output = variants.execute(command, variables, timeout, cwd=out)
         if status:
-            sys.exit(f"{arm} ended with status {status}:\n{output[-3000:]}")
+            sys.exit(f"{variant} ended with status {status}:\n{output[-3000:]}")
         found: dict[str, Any] = json.loads((Path(out) / "rank0.json").read_text())
         return found
 
