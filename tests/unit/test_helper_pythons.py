@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.support import pythons
-from tests.support.arms import ROOT
+from tests.support.variants import ROOT
 
 import _releases  # isort: skip
 
