@@ -86,7 +86,7 @@ def write(path: Path, lines: Iterable[bytes], size: int) -> int:
 def seconds(path: str) -> float:
     """Processor time of one diagnosis."""
     before = os.times()
-    done = subprocess.run([*COMMAND, path], capture_output=True, text=True)
+    done = subprocess.run([*COMMAND, path], cwd=ROOT, capture_output=True, text=True)
     after = os.times()
     names = [match["name"] for match in json.loads(done.stdout)["matches"]]
     if done.returncode or "logged-metrics-device" not in names:

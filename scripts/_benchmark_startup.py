@@ -75,6 +75,7 @@ def run(args: argparse.Namespace) -> Rows:
             [str(enabled / "bin" / "python"), "-m", "lightning_patches", "autostart", "enable"],
             check=True,
             env=variables(),
+            cwd=directory,
             stdout=subprocess.DEVNULL,
         )
         rows = starts(plain, enabled, args.rounds) if args.rounds else []
@@ -92,7 +93,7 @@ def row(what: str, wall: float, cpu: float, of: float, budget: float) -> dict[st
 
 def make(environment: Path) -> None:
     """A virtual environment with the package installed, and the torch of this Python within reach."""
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(environment)], check=True)
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(environment)], cwd=ROOT, check=True)
     site = next(environment.glob("lib/python*/site-packages"))
     ignored = shutil.ignore_patterns("__pycache__")
     shutil.copytree(ROOT / "lightning_patches", site / "lightning_patches", ignore=ignored)
@@ -131,7 +132,8 @@ def starts(plain: Path, enabled: Path, rounds: int) -> Rows:
     for environment, _, more in kinds.values():  # what is to be armed is, and the rest is not
         found = "any(type(f).__name__ == '_Finder' for f in sys.meta_path)"
         command = [str(environment / "bin" / "python"), "-c", f"import sys; print({found})"]
-        armed = subprocess.run(command, env=variables(**more), capture_output=True, text=True, check=True).stdout
+        done = subprocess.run(command, env=variables(**more), cwd=plain, capture_output=True, text=True, check=True)
+        armed = done.stdout
         assert armed.strip() == str("LIGHTNING_PATCHES" in more), (command, armed)
     costs: dict[str, list[Cost]] = {kind: [] for kind in kinds}
     for _ in range(rounds):
@@ -187,7 +189,8 @@ def imports(environment: Path, release: str, depth: int, count: int) -> Rows:
 def measure(command: list[str], environment: dict[str, str]) -> Cost:
     """Run a command, and see what it cost."""
     start = time.perf_counter()
-    process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    out = subprocess.DEVNULL
+    process = subprocess.Popen(command, env=environment, cwd=Path(command[0]).parent, stdout=out, stderr=out)
     _, status, usage = os.wait4(process.pid, 0)
     wall = time.perf_counter() - start
     process.returncode = os.waitstatus_to_exitcode(status)

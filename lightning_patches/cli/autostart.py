@@ -61,6 +61,7 @@ from lightning_patches import permissions
 from lightning_patches.activation import startup
 from lightning_patches.cli import NOT_APPLIED, OK, UsageError, _output
 from lightning_patches.engine.installed import find_installed
+from lightning_patches.system import python_command
 
 HELP = "turn the patches on in every program of this environment that runs with LIGHTNING_PATCHES set"
 STEM = "lightning_patches_autostart"
@@ -410,12 +411,11 @@ def _write(path: Path, content: bytes) -> None:
 
 
 def _works() -> bool:
-    """Whether a fresh Python of this environment comes up with the package loaded. It is run in an empty directory."""
+    """Return True if a new Python of this environment loads the package while it starts."""
     environment = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", startup.LOOKS_ONLY)}
     environment[startup.VARIABLE] = "1"
     code = "import sys; sys.exit('lightning_patches.activation.startup' not in sys.modules)"
-    with tempfile.TemporaryDirectory() as empty:
-        return subprocess.run([sys.executable, "-c", code], env=environment, cwd=empty).returncode == 0
+    return subprocess.run(python_command("-c", code), env=environment).returncode == 0
 
 
 def _record(directory: Path) -> Optional[Path]:

@@ -7,12 +7,12 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 import tempfile
 from typing import Any, Optional
 
 from lightning_patches.doctor.facts import Gpu, Torch, Unknown
 from lightning_patches.ranks import nvml
+from lightning_patches.system import python_command
 
 TORCH_TIMEOUT = 90.0
 """Seconds that torch may take to be imported and to say what it is."""
@@ -20,8 +20,6 @@ _TOOL_TIMEOUT = 20.0
 
 
 _QUESTIONS = """
-import sys
-sys.path[:] = filter(None, sys.path)  # -c puts the current directory there
 import json, warnings
 import torch
 facts = {"version": torch.__version__, "cuda": torch.version.cuda, "initialized_by_import": False}
@@ -60,7 +58,7 @@ def ask_torch(unknown: list[Unknown], timeout: float) -> Optional[Torch]:
     with tempfile.TemporaryFile(mode="w+", errors="replace") as output:
         try:
             done = subprocess.run(
-                [sys.executable, "-c", _QUESTIONS],
+                python_command("-c", _QUESTIONS),
                 env=variables,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
