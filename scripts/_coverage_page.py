@@ -109,7 +109,7 @@ def problems() -> list[str]:
 def disagreements(readme: Path) -> list[str]:
     """Where the README's table of errors gives other releases or numbers than the record of the patch it links to."""
     wrong = []
-    row = re.compile(r"^\| \[.*\]\(upstream/PATCHES\.md#([\w-]+)\) \((?:PR )?(\d+)\) \|.*\| ([^|]+) \|$")
+    row = re.compile(r"^\| \[.*\]\(upstream/patches/\w+\.md#([\w-]+)\) \((?:PR )?(\d+)\) \|.*\| ([^|]+) \|$")
     for found in filter(None, map(row.match, readme.read_text("utf-8").splitlines())):
         name, number, releases = found.groups()
         (patch,) = catalogue.find(name)

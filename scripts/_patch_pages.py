@@ -1,122 +1,153 @@
-"""``upstream/PATCHES.md``: the table of patches and a page for each, from the records and the diffs."""
+"""Generate ``upstream/PATCHES.md``, the index of patches, and a page per subject in ``upstream/patches/``.
+
+The text comes from the patch records and the headers of the diffs.
+"""
 
 from __future__ import annotations
+
+import importlib
+import textwrap
+from typing import Iterator
 
 from lightning_patches import patches as catalogue
 from lightning_patches.cli import _records
 from lightning_patches.fork import diffs as _diffs
 from lightning_patches.patch import GROUPS, Patch
 
-HEAD = """\
-# The patches
-
-Made from the records; `lightning-patches show NAME` has the same, and the diff.
-"""
 GROUP_WORDS = {
-    "correctness": "Wrong results, and nothing says so",
+    "correctness": "Wrong results without an error",
     "crash": "Ends in an error",
-    "hang": "Hangs, or waits for no reason",
+    "hang": "Hangs",
     "security": "Security",
-    "compat": "Does not work with what is installed beside it",
-    "performance": "Slow for no reason",
+    "compat": "Fails with a current version of another package",
+    "performance": "Slow",
 }
+INDEX_HEAD = """\
+# All patches
+
+Each row links to a description of the patch. `lightning-patches show NAME` prints the same text and the diff.
+`scripts/renew` generates this page from the patch records.
+
+The last column says which results of a program a patch changes, for programs that finish without the patch.
+"""
+SAME_RESULTS_HEAD = """\
+## What changes results
+
+These patches are on by default and change the results of some programs that finish without them. Select
+`LIGHTNING_PATCHES=same-results` to leave them out.
+"""
 
 
-def page() -> str:
-    """The tables by group in Markdown, and below them what there is to say of each patch."""
-    lines = [HEAD, *_changing()]
+def subjects() -> tuple[str, ...]:
+    """The folders of :mod:`lightning_patches.patches` that hold patches, by name."""
+    return tuple(sorted({subject_of(patch) for patch in catalogue.all_patches()}))
+
+
+def subject_of(patch: Patch) -> str:
+    """The folder that holds a patch: ``"checkpoints"``."""
+    return next(record.module for record in catalogue.index() if record.name == patch.name).partition(".")[0]
+
+
+def link(patch: Patch) -> str:
+    """The address of a patch's description, relative to ``upstream/``: ``"patches/loops.md#hook-calls"``."""
+    return f"patches/{subject_of(patch)}.md#{patch.name}"
+
+
+def index() -> str:
+    """``upstream/PATCHES.md``: a table of patches for each group."""
+    lines = [INDEX_HEAD]
     for group in GROUPS:
+        members = [patch for patch in catalogue.all_patches() if patch.group == group]
         lines += [f"## {GROUP_WORDS[group]} (`{group}`)", ""]
-        lines += ["| patch | what it does | releases | fixed in | number | changes |"]
-        lines += ["| --- | --- | --- | --- | --- | --- |"]
-        for patch in catalogue.all_patches():
-            if patch.group == group:
-                name = f"[`{patch.name}`](#{patch.name})" + (f" ({_kind(patch)})" if _kind(patch) else "")
-                cells = (name, patch.title, _records.affected(patch), _records.fixed_in(patch), _links(patch))
-                cells += (patch.changes_results.kind if patch.changes_results else "",)
-                lines.append(f"| {' | '.join(_cell(cell) for cell in cells)} |")
+        lines += [
+            "| patch | what it does | affected releases | default | changes results |",
+            "| --- | --- | --- | --- | --- |",
+        ]
+        lines += [_row(patch) for patch in members]
         lines.append("")
-    described = {diff.name: diff for diff in reversed(_diffs.series())}
+    return "\n".join([*lines, *_changing_results()])
+
+
+def _row(patch: Patch) -> str:
+    # The anchor keeps links to PATCHES.md#NAME working.
+    name = f'<a id="{patch.name}"></a>[`{patch.name}`]({link(patch)})'
+    default = "opt-in" if patch.opt_in else "only warns" if patch.warns else "yes"
+    changes = patch.changes_results.kind if patch.changes_results else ""
+    texts = (name, patch.title, _records.affected(patch), default, changes)
+    return f"| {' | '.join(' '.join(text.split()).replace('|', chr(92) + '|') for text in texts)} |"
+
+
+def _changing_results() -> Iterator[str]:
+    yield SAME_RESULTS_HEAD
+    members: dict[str, list[str]] = {}
     for patch in catalogue.all_patches():
-        lines += [f'## <a id="{patch.name}"></a>{_heading(patch)}', ""]
-        lines += [*_about(patch, described.get(patch.name)), ""]
-    return "\n".join(lines).rstrip() + "\n"
+        if patch.default and patch.changes_results:
+            members.setdefault(patch.changes_results.kind, []).append(f"[{patch.name}]({link(patch)})")
+    for kind in sorted(members):
+        yield f"- **{kind}**: {', '.join(members[kind])}"
+    yield ""
 
 
-def _changing() -> list[str]:
-    """The default patches that change results, by what changes."""
-    changing = {
-        patch.name: patch.changes_results.kind
-        for patch in catalogue.all_patches()
-        if patch.default and patch.changes_results
-    }
-    lines = ["## What changes results", ""]
-    lines += [
-        "These default patches change what a program with the bug computes, writes or ends with, even if it ends well"
-    ]
-    lines += ["without them. `LIGHTNING_PATCHES=same-results` applies the default set without them.", ""]
-    for kind in sorted(set(changing.values())):
-        names = ", ".join(f"[{name}](#{name})" for name in changing if changing[name] == kind)
-        lines.append(f"- **{kind}**: {names}")
-    return [*lines, ""]
+def subject_page(subject: str) -> str:
+    """``upstream/patches/<subject>.md``: the description of each patch of a subject."""
+    package = importlib.import_module(f"lightning_patches.patches.{subject}")
+    title = " ".join((package.__doc__ or subject).split()).rstrip(".")
+    lines = [f"# {title}", "", "[All patches](../PATCHES.md)", ""]
+    diffs: dict[str, list[_diffs.Diff]] = {}
+    for diff in _diffs.series():
+        diffs.setdefault(diff.name, []).append(diff)
+    for patch in sorted(catalogue.all_patches(), key=lambda patch: patch.name):
+        if subject_of(patch) == subject:
+            lines += [f"## {patch.name}", "", patch.title + ".", ""]
+            for heading, text in _sections(patch, diffs.get(patch.name, [])):
+                lines += [f"### {heading}", "", text, ""]
+    return "\n".join(lines)
 
 
-def _heading(patch: Patch) -> str:
-    """The name, with what people paste into a search engine and the releases that say so."""
-    error = f"`` {patch.impact.error} ``" if "`" in patch.impact.error else f"`{patch.impact.error}`"
-    said = f": {error}" if patch.impact.error else ""
-    return f"{patch.name}{said} ({_records.affected(patch)})"
+def _sections(patch: Patch, diffs: list[_diffs.Diff]) -> Iterator[tuple[str, str]]:
+    """Headings with their text, in the order of the page."""
+    yield "What goes wrong", patch.impact.summary
+    symptoms = dict.fromkeys([*([patch.impact.error] if patch.impact.error else []), *patch.impact.symptoms])
+    if symptoms:
+        yield "Symptoms", textwrap.indent("\n".join(symptoms), "    ")
+    yield "Affected releases", f"{_records.affected(patch)}."
+    yield "What the patch does", " ".join(filter(None, (_opt_in(patch), _description(patch, diffs))))
+    if patch.note:
+        yield "Limits", patch.note
+    changes = patch.changes_results
+    yield "Changes results?", f"Yes, {changes.kind}: {_sentence(changes.what)}" if changes else "No."
+    fixed_in = f"When you upgrade to Lightning {patch.fixed_in} or later."
+    yield "When to remove it", fixed_in if patch.fixed_in else "Keep it: no release has the fix yet."
+    yield "Links", "\n".join(f"- {entry}" for entry in _links(patch, diffs))
 
 
-def _kind(patch: Patch) -> str:
-    return "only warns" if patch.warns else "" if patch.default else "opt-in"
-
-
-def _about(patch: Patch, diff: _diffs.Diff | None) -> list[str]:
-    symptoms = ["", *(f"    {symptom}" for symptom in patch.impact.symptoms)] if patch.impact.symptoms else []
-    upstream = f"{_links(patch)}. " if _links(patch) else ""
-    if patch.fixed_in:
-        upstream += f"Fixed in {patch.fixed_in}."
-    elif patch.upstream.merged:
-        upstream += "The official fix is merged and in no release yet."
-    else:
-        upstream += "No release has a fix."
-    upstream += f" Our code differs: {_field(diff).rstrip('.')}." if _field(diff) else ""
-    proven = f"tests/patches/{patch.name.replace('-', '_')}"
-    until = f"With Lightning {patch.fixed_in}." if patch.fixed_in else "Not yet: no release has the fix."
-    opt_in = f" **Opt-in,** for {patch.opt_in}: `LIGHTNING_PATCHES=default,{patch.name}`."
-    points = {
-        "What is done": _description(patch, diff),
-        "What upstream did": upstream,
-        "What it changes of the results of a program that ends well without it": _sentence(
-            str(patch.changes_results or "nothing")
-        ),
-        "Good to know": patch.note,
-        "How it is proven": f"[{proven}](../{proven}).",
-        "Releases": f"{_records.affected(patch)}. **When to drop it.** {until}{'' if patch.default else opt_in}",
-    }
-    summary = f"**What happens without it.** {patch.impact.summary}"
-    return [summary, *symptoms, "", *(f"- **{words}.** {text}" for words, text in points.items() if text)]
+def _opt_in(patch: Patch) -> str:
+    if not patch.opt_in:
+        return ""
+    return f"**Opt-in**, for {patch.opt_in}: `LIGHTNING_PATCHES=default,{patch.name}`."
 
 
 def _sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:].rstrip('.')}."
+    return f"{text.rstrip('.')}."
 
 
-def _description(patch: Patch, diff: _diffs.Diff | None) -> str:
-    text = diff.header.get("Description", [""])[0] if diff is not None else ""
-    return f"{patch.title}. {' '.join(text.split())[len(patch.title) :].strip()}".strip()
+def _description(patch: Patch, diffs: list[_diffs.Diff]) -> str:
+    """The ``Description`` of the newest diff; the title where a patch has no diff."""
+    text = " ".join(diffs[-1].header.get("Description", [""])[0].split()) if diffs else ""
+    rest = text[len(patch.title) :].strip(" .") if text.startswith(patch.title) else text.rstrip(".")
+    return f"{rest or patch.title}."
 
 
-def _field(diff: _diffs.Diff | None) -> str:
-    return " ".join(diff.header.get("Difference", [""])[0].split()) if diff is not None else ""
-
-
-def _links(patch: Patch) -> str:
-    links = [f"[#{number}]({_records.UPSTREAM}/issues/{number})" for number in patch.upstream.issues]
-    links += [f"[PR #{number}]({_records.UPSTREAM}/pull/{number})" for number in patch.upstream.pull_requests]
-    return ", ".join(links)
-
-
-def _cell(text: str) -> str:
-    return " ".join(text.split()).replace("|", "\\|")
+def _links(patch: Patch, diffs: list[_diffs.Diff]) -> Iterator[str]:
+    for number in patch.upstream.issues:
+        yield f"report: [#{number}]({_records.UPSTREAM}/issues/{number})"
+    for number in patch.upstream.pull_requests:
+        yield f"official fix: [PR #{number}]({_records.UPSTREAM}/pull/{number})"
+    difference = " ".join(diffs[-1].header.get("Difference", [""])[0].split()).rstrip(".") if diffs else ""
+    if difference:
+        yield f"our code differs from the official fix: {difference}"
+    names = [f"[{diff.path.name}](../diffs/{diff.path.name})" for diff in diffs]
+    if names:
+        yield f"diff: {', '.join(names)}"
+    tests = f"tests/patches/{patch.name.replace('-', '_')}"
+    yield f"tests: [{tests}](../../{tests})"

@@ -1,1 +1,1 @@
-"""LightningCLI, and what Fabric takes from the command line."""
+"""LightningCLI and command line arguments."""

@@ -1,1 +1,1 @@
-"""Loaders, samplers, workers, and who prepares the data."""
+"""Data loading."""

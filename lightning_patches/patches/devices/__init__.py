@@ -1,1 +1,1 @@
-"""Which device is used, and when it is first touched."""
+"""Devices."""

@@ -1,1 +1,1 @@
-"""Several processes: how they start, agree, and end."""
+"""Distributed training."""

@@ -1,1 +1,1 @@
-"""What Fabric wraps around modules and optimizers."""
+"""Fabric."""

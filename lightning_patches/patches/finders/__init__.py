@@ -1,1 +1,1 @@
-"""The learning rate finder and the batch size finder."""
+"""Learning rate finder and batch size finder."""

@@ -1,1 +1,1 @@
-"""save_hyperparameters, and what loggers make of it."""
+"""Hyperparameters."""

@@ -1,1 +1,1 @@
-"""What stands in the way of importing Lightning."""
+"""Importing Lightning."""

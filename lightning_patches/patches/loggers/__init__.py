@@ -1,1 +1,1 @@
-"""Where metrics are written."""
+"""Loggers."""

@@ -1,1 +1,1 @@
-"""self.log: precision, device, reduction, and its cost."""
+"""Logging with `self.log`."""

@@ -1,1 +1,1 @@
-"""Epochs, validations within them, and where a resumed run goes on."""
+"""Loops: epochs, validation, resuming."""

@@ -1,1 +1,1 @@
-"""Optimizers, schedulers, closures and accumulation."""
+"""Optimizers and schedulers."""

@@ -1,1 +1,1 @@
-"""Mixed precision, dtypes, and clipping under them."""
+"""Precision."""
