@@ -66,6 +66,9 @@ ADVICE = (
 )
 """What to do about the two releases that were compromised on PyPI."""
 
+WITH_PKG_RESOURCES = "setuptools<82"
+"""The releases of setuptools that have ``pkg_resources``: 81.0.0 is the last one."""
+
 UNPATCHED = (
     Unpatched(
         name="compromised-release",
@@ -246,18 +249,18 @@ NO_BUGS = (
         "key of their own, as `['state_dict']`, take them out first",
     ),
     Unpatched(
-        name="libuv-on-windows",
-        title="torch for Windows has no libuv, which its process groups ask for",
+        name="torch-without-libuv",
+        title="This build of torch has no libuv, which the store of a process group asks for",
         group="environment",
         upstream=Upstream(issues=(20238,)),
         impact=Impact(
-            "From torch 2.4 on the store of a process group uses libuv unless it is told not to, and the wheels for "
-            "Windows were built without it.",
+            "From torch 2.4 on the store uses libuv by default. Some builds have no libuv: the wheels for Windows, and "
+            "the builds of some Linux distributions, such as Debian's.",
             ("use_libuv was requested but PyTorch was",),
             error="RuntimeError: use_libuv was requested but PyTorch was built without libuv support",
         ),
-        do="Set USE_LIBUV=0 before the start: `set USE_LIBUV=0` (PowerShell: `$env:USE_LIBUV=0`), or "
-        "`os.environ['USE_LIBUV'] = '0'` above the import of torch",
+        do="Set USE_LIBUV=0 before the start: `export USE_LIBUV=0` (cmd: `set USE_LIBUV=0`, PowerShell: "
+        "`$env:USE_LIBUV=0`), or `os.environ['USE_LIBUV'] = '0'` above the import of torch",
     ),
     Unpatched(
         name="numpy-2-without-inf",
@@ -283,7 +286,7 @@ NO_BUGS = (
             error="ModuleNotFoundError: No module named 'pkg_resources'",
             frames=("lightning_utilities/core/imports.py",),
         ),
-        do='`pip install -U lightning-utilities`, or `pip install "setuptools<82"`',
+        do=f'`pip install -U lightning-utilities`, or `pip install "{WITH_PKG_RESOURCES}"`',
         is_shared=True,
     ),
     Unpatched(

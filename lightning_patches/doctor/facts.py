@@ -18,6 +18,9 @@ PACKAGES = (
     "lightning-fabric",
 )
 
+IMPORTED_AT_ONCE = ("torch", "torchmetrics", "lightning-utilities", "fsspec", "pyyaml", "tqdm", "packaging")
+"""Packages that ``import lightning.pytorch`` needs in each release from 2.0 on."""
+
 
 @dataclass(frozen=True)
 class Gpu:
@@ -77,6 +80,20 @@ class Lightning:
     note: str = ""
 
 
+class Missing(NamedTuple):
+    """A required package that is not installed.
+
+    Args:
+        name: the package, as ``"torchmetrics"``.
+        requirement: the package with the versions that are allowed, as pip takes it.
+        by: distribution and version of the Lightning that requires it.
+    """
+
+    name: str
+    requirement: str
+    by: str
+
+
 class Unknown(NamedTuple):
     """Something that could not be found out.
 
@@ -101,6 +118,7 @@ class Facts:
         lightnings: the Lightnings that would be imported.
         packages: distribution -> version, of those in :data:`PACKAGES` that are installed.
         torch: ``None`` if it is not installed or did not answer; ``unknown`` says which.
+        missing: packages that an installed Lightning requires and that cannot be found.
         pinned: distribution -> version that torch's wheel asks for, of NVIDIA's packages.
         pinned_installed: distribution -> installed version, of the same packages.
         has_pkg_resources: ``pkg_resources`` can be imported.
@@ -129,6 +147,7 @@ class Facts:
     lightnings: tuple[Lightning, ...] = ()
     packages: dict[str, str] = field(default_factory=dict)
     torch: Optional[Torch] = None
+    missing: tuple[Missing, ...] = ()
     pinned: dict[str, str] = field(default_factory=dict)
     pinned_installed: dict[str, str] = field(default_factory=dict)
     has_pkg_resources: bool = True

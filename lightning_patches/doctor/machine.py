@@ -11,10 +11,18 @@ import shutil
 import socket
 import sys
 import tempfile
-from typing import Optional
+from typing import Iterator, Optional
 
 from lightning_patches.doctor import devices
-from lightning_patches.doctor.facts import PACKAGES, Facts, Lightning, Unknown, rendezvous_file
+from lightning_patches.doctor.facts import (
+    IMPORTED_AT_ONCE,
+    PACKAGES,
+    Facts,
+    Lightning,
+    Missing,
+    Unknown,
+    rendezvous_file,
+)
 from lightning_patches.ranks.hang import _files as hang_files
 from lightning_patches.ranks.hang import _identity, _secret
 from lightning_patches.ranks.hang import _settings as hang_settings
@@ -40,14 +48,16 @@ def gather(
     environment = dict(os.environ)
     gpus, driver, driver_cuda = devices.ask_driver(unknown)
     packages = {name: version for name in PACKAGES if (version := _version(name))}
+    lightnings = _lightnings()
     pinned = _pinned()
     shm = _shm()
     limits = _limits()
     return Facts(
         environment=environment,
-        lightnings=_lightnings(),
+        lightnings=lightnings,
         packages=packages,
         torch=devices.ask_torch(unknown, torch_timeout) if ask_torch and "torch" in packages else None,
+        missing=_missing(lightnings),
         pinned=pinned,
         pinned_installed={name: version for name in pinned if (version := _version(name))},
         has_pkg_resources=importlib.machinery.PathFinder.find_spec("pkg_resources") is not None,
@@ -84,6 +94,43 @@ def _lightnings() -> tuple[Lightning, ...]:
     from lightning_patches.engine.installed import find_installed
 
     return tuple(Lightning(one.distribution, one.version, one.forbidden, one.note) for one in find_installed())
+
+
+_MODULES = {"pyyaml": "yaml"}
+"""Modules of packages that are named differently. They matter only for a package without metadata."""
+
+
+def _missing(lightnings: tuple[Lightning, ...]) -> tuple[Missing, ...]:
+    """The packages that an installed Lightning requires and that are not there, neither by metadata nor as a module."""
+    found: dict[str, Missing] = {}
+    for one in lightnings:
+        for name, requirement in _required(one.distribution):
+            module = _MODULES.get(name, name.replace("-", "_"))
+            if not _version(name) and importlib.machinery.PathFinder.find_spec(module) is None:
+                found.setdefault(name, Missing(name, requirement, f"{one.distribution} {one.version}"))
+    return tuple(found.values())
+
+
+def _required(distribution: str) -> Iterator[tuple[str, str]]:
+    """Name and requirement of the packages that a distribution of Lightning requires without an extra, except other
+    distributions of Lightning. For one without metadata (a source tree on ``PYTHONPATH``), the packages that every
+    release imports."""
+    from packaging.markers import InvalidMarker, Marker
+
+    try:
+        lines = importlib.metadata.requires(distribution) or []
+    except importlib.metadata.PackageNotFoundError:
+        lines = list(IMPORTED_AT_ONCE)
+    for line in lines:
+        requirement, _, marker = line.partition(";")
+        requirement = re.sub(r"[\s()]", "", requirement)
+        name = re.split(r"[^\w.-]", requirement)[0].lower().replace("_", "-")
+        try:
+            applies = not marker or Marker(marker).evaluate({"extra": ""})
+        except InvalidMarker:
+            continue
+        if applies and name not in ("lightning", "pytorch-lightning", "lightning-fabric"):
+            yield name, requirement
 
 
 def _pinned() -> dict[str, str]:

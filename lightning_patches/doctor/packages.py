@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Iterator
 
 from lightning_patches import patches as catalogue
 from lightning_patches.doctor import Finding, script
-from lightning_patches.doctor.facts import Facts
+from lightning_patches.doctor.facts import IMPORTED_AT_ONCE, Facts
 from lightning_patches.engine import gate, toggle
 from lightning_patches.engine.words import asks_for_patches
 from lightning_patches.errors import ToggleError
-from lightning_patches.unpatched import ADVICE, ADVISORY
+from lightning_patches.unpatched import ADVICE, ADVISORY, WITH_PKG_RESOURCES
 
 NO_PKG_RESOURCES_SINCE = "2.4.0"
 """First release that imports without ``pkg_resources``."""
@@ -29,6 +30,21 @@ def compromised_release(facts: Facts) -> Iterator[Finding]:
                 f"2.6.2 and 2.6.3 were compromised on PyPI and run hostile code when they are imported ({ADVISORY}).",
                 f"{ADVICE[0].upper()}{ADVICE[1:]}.",
             )
+
+
+def missing_packages(facts: Facts) -> Iterator[Finding]:
+    """A package that Lightning requires is not installed."""
+    for by in dict.fromkeys(one.by for one in facts.missing):
+        missing = [one for one in facts.missing if one.by == by]
+        names = [one.name for one in missing]
+        yield Finding(
+            "missing-packages",
+            "error" if {*names} & {*IMPORTED_AT_ONCE} else "warning",
+            f"{by} requires {', '.join(names)}, which {'is' if len(names) == 1 else 'are'} not installed",
+            'The import of Lightning, or of a part of it, ends with "No module named ...". pip leaves requirements out '
+            "with `--no-deps`; or they were uninstalled.",
+            f"`pip install {' '.join(shlex.quote(one.requirement) for one in missing)}`, in the Python that trains.",
+        )
 
 
 def two_lightnings(facts: Facts) -> Iterator[Finding]:
@@ -64,7 +80,7 @@ def pkg_resources(facts: Facts) -> Iterator[Finding]:
                     "error",
                     what,
                     f"{why}.",
-                    f"`import lightning_patches` before it, install setuptools<81, or move to Lightning "
+                    f"`import lightning_patches` before it, install {WITH_PKG_RESOURCES}, or move to Lightning "
                     f"{NO_PKG_RESOURCES_SINCE}.",
                 )
 
@@ -179,6 +195,7 @@ def _older(version: str, than: str) -> bool:
 
 CHECKS = (
     compromised_release,
+    missing_packages,
     torch_unusable,
     pkg_resources,
     two_lightnings,

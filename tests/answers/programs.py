@@ -329,7 +329,7 @@ PLAIN = (
     Program("numpy-2-without-inf", "pytorch-lightning==1.9.5", "ModelCheckpoint(monitor='val_loss')",
             "import numpy\ndel numpy.Inf  # which torchmetrics of today puts back\n"),
     Program("profiler-nested-actions", "lightning==2.5.2 pytorch-lightning==2.2.5", "", "# python 3.12\n"),
-    Program("libuv-on-windows", "lightning==2.5.5 pytorch-lightning==2.4.0",
+    Program("torch-without-libuv", "lightning==2.5.5 pytorch-lightning==2.4.0",
             "import sys\n    sys.modules['torch.distributed.rendezvous'].TCPStore = of_a_wheel_for_windows\n"
             "    os.environ.update(MASTER_PORT='29511', LOCAL_RANK='0')\n    pl.Trainer(**{**QUIET, 'devices': 2}, strategy='ddp', max_epochs=1).fit(Net())",
             "# windows\ndef of_a_wheel_for_windows(*args, **kwargs):\n"

@@ -1403,6 +1403,16 @@ def test_show_and_diagnose_know_each_number_of_the_lists(capsys: pytest.CaptureF
     assert unknown == []
 
 
+def test_show_knows_each_number_of_the_readme(capsys: pytest.CaptureFixture[str]) -> None:
+    table = (ROOT / "README.md").read_text().partition("## Is it your bug?")[2].partition("\n## ")[0]
+    numbers = re.findall(r"^\|.*\((?:PR )?(\d{3,5})\) \|", table, re.M)
+    assert len(numbers) == len(re.findall(r"^\| \[", table, re.M)) > 9
+    unknown = [number for number in numbers if not _lookup.find(number)]
+    assert unknown == []
+    assert cli.main(["show", "20577"]) == 0
+    assert "LIGHTNING_PATCHES_HANG_TIMEOUT" in capsys.readouterr().out
+
+
 def test_every_number_of_coverage_and_every_name_is_known(capsys: pytest.CaptureFixture[str]) -> None:
     for key in _lookup.known():
         assert _lookup.find(key), key

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -16,11 +17,13 @@ import pytest
 from lightning_patches import cli
 from lightning_patches import doctor as checks
 from lightning_patches.cli import autostart
+from lightning_patches.cli.diagnose.answer import WORKAROUNDS
 from lightning_patches.doctor import devices, machine, script
-from lightning_patches.doctor.facts import Facts, Gpu, Lightning, Torch, Unknown
+from lightning_patches.doctor.facts import Facts, Gpu, Lightning, Missing, Torch, Unknown
 from lightning_patches.doctor.machine import gather
 from lightning_patches.ranks.hang import _files as hang_files
 from lightning_patches.ranks.hang._identity import Identity
+from lightning_patches.unpatched import NO_BUGS, WITH_PKG_RESOURCES
 from tests.support.variants import ROOT
 
 H100, A100 = Gpu(0, "NVIDIA H100", 81559, capability=(9, 0)), Gpu(1, "NVIDIA A100", 40960, capability=(8, 0))
@@ -47,6 +50,18 @@ FOUND: list[tuple[str, str, dict[str, Any], str]] = [
         "error",
         {"lightnings": (Lightning("lightning", "2.3.3"),), "has_pkg_resources": False},
         "2.3.3 imports pkg_resources",
+    ),
+    (
+        "missing-packages",
+        "error",
+        {"missing": (Missing("torchmetrics", "torchmetrics>=0.7.0", "lightning 2.2.5"),)},
+        "lightning 2.2.5 requires torchmetrics, which is not installed",
+    ),
+    (
+        "missing-packages",
+        "warning",
+        {"missing": (Missing("arrow", "arrow<3.0", "lightning 2.0.0"), Missing("click", "click", "lightning 2.0.0"))},
+        "requires arrow, click, which are not installed",
     ),
     ("torch-unusable", "error", {"unknown": (Unknown("torch", "did not answer within 1 s"),)}, "did not answer"),
     (
@@ -290,6 +305,13 @@ def test_a_script_without_the_import_is_named_where_nothing_else_activates(
     assert [finding.check for finding in findings] == ["patches-import"] * is_said
 
 
+def test_doctor_and_diagnose_name_the_same_releases_of_setuptools() -> None:
+    """81.0.0 is the last one whose wheel has pkg_resources."""
+    (finding,) = checks.all_checks()["pkg-resources"](Facts(**OLD))
+    advised = [finding.do, WORKAROUNDS["import-without-pkg-resources"], *(one.do for one in NO_BUGS)]
+    assert set(re.findall(r"setuptools[<=>]+\d+", " ".join(advised))) == {WITH_PKG_RESOURCES} == {"setuptools<82"}
+
+
 def test_every_check_is_tested() -> None:
     assert {check for check, *_ in FOUND} == set(checks.all_checks())
 
@@ -341,7 +363,42 @@ init = dict(init_method="file:///home/store")
     ]
 
 
+def write_metadata(site: Path, *lines: str) -> None:
+    (site / "lightning-9.9.dist-info").mkdir()
+    (site / "lightning-9.9.dist-info" / "METADATA").write_text(
+        "\n".join(["Metadata-Version: 2.1", "Name: lightning", "Version: 9.9", *lines]) + "\n"
+    )
+
+
 class TestMachine:
+    def test_missing_requirements_are_found_by_metadata(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        write_metadata(
+            tmp_path,
+            "Requires-Dist: packaging<99",
+            "Requires-Dist: pytorch-lightning",
+            "Requires-Dist: not-there[http] (<2.0,>=0.7)",
+            "Requires-Dist: Not_There>=1.9.*",
+            'Requires-Dist: not-on-this-python; python_version < "3"',
+            'Requires-Dist: not-without-an-extra; extra == "all"',
+            "Requires-Dist: without-metadata",
+        )
+        (tmp_path / "without_metadata.py").touch()
+        monkeypatch.syspath_prepend(str(tmp_path))
+        found = machine._missing((Lightning("lightning", "9.9"),))
+        assert found == (Missing("not-there", "not-there[http]<2.0,>=0.7", "lightning 9.9"),)
+
+    @pytest.mark.parametrize("name", ["torch", "torchmetrics", "lightning-utilities"])
+    def test_missing_requirements_are_found_without_metadata(self, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A source tree of Lightning on PYTHONPATH has no metadata."""
+        find = machine.importlib.machinery.PathFinder.find_spec
+        module = name.replace("-", "_")
+        monkeypatch.setattr(machine, "_version", lambda distribution: "" if distribution == name else "1.0")
+        monkeypatch.setattr(
+            machine.importlib.machinery.PathFinder, "find_spec", lambda of: None if of == module else find(of)
+        )
+        found = machine._missing((Lightning("lightning", "9.9"),))
+        assert found == (Missing(name, name, "lightning 9.9"),)
+
     def test_a_busy_port(self, monkeypatch: pytest.MonkeyPatch) -> None:
         with socket.socket() as taken:
             taken.bind(("", 0))

@@ -23,11 +23,11 @@ from lightning_patches.engine import distributions, gate
 from lightning_patches.engine.installed import find_installed
 from lightning_patches.patch import Patch
 from lightning_patches.removed import Removed
-from lightning_patches.unpatched import ADVICE, Unpatched
+from lightning_patches.unpatched import ADVICE, WITH_PKG_RESOURCES, Unpatched
 
 WORKAROUNDS = {
     "rich-progress-bar": '`pip install "rich<14.1"`',
-    "import-without-pkg-resources": '`pip install "setuptools<82"`',
+    "import-without-pkg-resources": f'`pip install "{WITH_PKG_RESOURCES}"`',
     "torchmetrics-compare-version": '`pip install "torchmetrics<0.11"`',
     "mpi-without-library": "`pip uninstall mpi4py`",
     "scheduler-types": '`pip install "torch<2"`',
