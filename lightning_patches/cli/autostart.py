@@ -248,8 +248,8 @@ def _export(name: str) -> int:
         with _closed_umask(), contextlib.ExitStack() as undo:
             for place in (*reversed(directory.parents), directory):
                 if not os.path.lexists(place):
-                    place.mkdir()
                     undo.callback(_remove_empty, place)
+                    place.mkdir()
             _refuse_unsafe(directory, directory)  # in /tmp, another user could have made it first
             _fill(directory, undo)
             undo.pop_all()
@@ -306,8 +306,12 @@ def _fill(directory: Path, undo: contextlib.ExitStack) -> None:
     import wrapt
 
     root = directory / EXPORTED
-    root.mkdir()
-    undo.callback(shutil.rmtree, root, ignore_errors=True)
+    undo.callback(shutil.rmtree, root, ignore_errors=True)  # before the directory exists: a signal may come at any time
+    try:
+        root.mkdir()
+    except FileExistsError:
+        undo.pop_all()  # another export was faster, and needs all of it
+        raise
     for package in (_ROOT / "lightning_patches", Path(wrapt.__file__).parent):
         _copy(package, root / package.name)
     compileall.compile_dir(root, quiet=2)  # or each rank does it, at once, on a shared file system

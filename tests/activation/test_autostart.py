@@ -520,6 +520,15 @@ class TestExport:
                 autostart._export(str(place))
         assert [path.name for path in tmp_path.rglob("*")] == ["mine"]
 
+    def test_export_leaves_the_files_of_a_faster_export_into_the_same_directory(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        (tmp_path / autostart.EXPORTED).mkdir()
+        monkeypatch.setattr(autostart, "_refuse_unsafe", lambda directory, existing: None)  # it looked before that
+        with pytest.raises(autostart.UsageError, match="File exists"):
+            autostart._export(str(tmp_path))
+        assert [path.name for path in tmp_path.rglob("*")] == [autostart.EXPORTED]
+
     @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
     def test_export_removes_what_it_wrote_when_a_signal_ends_it(
         self, environment: Environment, tmp_path: Path, number: signal.Signals
