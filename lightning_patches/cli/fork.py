@@ -60,7 +60,7 @@ def run(args: argparse.Namespace) -> int:
     except (LookupError, OSError, ValueError, diffs.DiffError) as error:
         raise UsageError(f"nothing is built: {error}.") from error
     _output.write("\n".join(f"applied {diff.path.name}" for diff in fork.diffs))
-    _output.write(f"{path}\nsha256:{hashlib.sha256(path.read_bytes()).hexdigest()}\n")
+    _output.write(f"{path}\nsha256:{hashlib.sha256(fork.content).hexdigest()}\n")
     package = fork.distribution.replace("-", "_")
     rows = (
         ("install it", f"pip install --no-deps {path}"),

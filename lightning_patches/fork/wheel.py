@@ -4,21 +4,28 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import io
 import json
 import os
 import pkgutil
 import re
 import tempfile
 import zipfile
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Iterable, Optional
 
+from lightning_patches import system
 from lightning_patches.fork import diffs as _diffs
 
 DISTRIBUTIONS = ("lightning", "pytorch-lightning")
 PROVENANCE = "lightning_patches.json"
 """In the fork's dist-info: what it was made from and which diffs are in it."""
+MAX_WHEEL = 16 << 20
+"""Bytes of an official wheel. The largest one has 2 MB."""
+MAX_UNPACKED = 64 << 20
+"""Bytes of all files in it. The largest one has 7 MB."""
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
@@ -27,7 +34,8 @@ class Fork:
     """What a fork consists of, before it is written anywhere.
 
     Args:
-        official: the wheel that it is made from.
+        official: name of the wheel that it is made from.
+        source: the content of that wheel.
         distribution: ``"lightning"`` or ``"pytorch-lightning"``.
         base: its release, ``"2.2.5"``.
         version: its own, ``"2.2.5+patches.N"``.
@@ -36,7 +44,8 @@ class Fork:
         changed: new content of the files that differ from the official wheel or are new, by path in the fork.
     """
 
-    official: Path
+    official: str
+    source: bytes = field(repr=False)
     distribution: str
     base: str
     version: str
@@ -47,6 +56,24 @@ class Fork:
     @property
     def wheel_name(self) -> str:
         return f"{self.distribution.replace('-', '_')}-{self.version}-py3-none-any.whl"
+
+    @cached_property
+    def content(self) -> bytes:
+        """The fork as a wheel: the same bytes wherever and whenever it is built.
+
+        Files are stored, not compressed: the output of a compressor depends on its version.
+        """
+        written = io.BytesIO()
+        with _open(self.source) as official, zipfile.ZipFile(written, "w", zipfile.ZIP_STORED) as archive:
+            originals = {self.path_of(info.filename): info for info in official.infolist() if not info.is_dir()}
+            for path in _order({*originals, *self.changed}):
+                entry = zipfile.ZipInfo(path, _EPOCH)
+                entry.create_system = 3
+                mode = originals[path].external_attr >> 16 if path in originals else 0
+                entry.external_attr = (0o100755 if mode & 0o111 else 0o100644) << 16
+                content = self.changed.get(path)
+                archive.writestr(entry, official.read(originals[path]) if content is None else content)
+        return written.getvalue()
 
     def path_of(self, path: str) -> str:
         """Where a file of the official wheel is in the fork."""
@@ -89,17 +116,22 @@ def make(official: Path, names: Optional[Iterable[str]] = None) -> Fork:
         names: patches to apply, where they have a diff for this release; ``None`` for all.
 
     Raises:
-        LookupError: not the wheel of a locked release, or there is no diff for a name.
+        LookupError: the file cannot be read, or is not the wheel of a locked release; or there is no diff for a name.
         DiffError: a diff does not apply.
         ValueError: the official wheel is not laid out as expected.
     """
     names = None if names is None else sorted(set(names))
     distribution, base = release_of(official)
-    wanted, digest = locked(distribution, base), hashlib.sha256(official.read_bytes()).hexdigest()
+    wanted = locked(distribution, base)
+    try:
+        source = system.read_regular(str(official), MAX_WHEEL)
+    except OSError as error:
+        raise LookupError(f"{official} cannot be read: {error.strerror or error}") from None
+    digest = hashlib.sha256(source).hexdigest()
     if digest != wanted:
         raise LookupError(f"{official} is not the wheel that PyPI has: its sha256 is {digest}, that one's {wanted}")
     diffs = _diffs.selected(base, names)
-    with zipfile.ZipFile(official) as archive:
+    with _open(source) as archive:
         paths = [name for name in archive.namelist() if not name.endswith("/")]
         present = set(paths)
 
@@ -113,7 +145,7 @@ def make(official: Path, names: Optional[Iterable[str]] = None) -> Fork:
         version = local_version(base, names)
         stem = distribution.replace("-", "_")
         renamed = f"{stem}-{base}.dist-info", f"{stem}-{version}.dist-info"
-        fork = Fork(official, distribution, base, version, tuple(diffs), renamed, changed)
+        fork = Fork(official.name, source, distribution, base, version, tuple(diffs), renamed, changed)
         infos = [path for path in paths if re.fullmatch(r"[^/]+/version\.info", path)]
         if not infos or f"{renamed[0]}/RECORD" not in present:
             raise ValueError(f"{distribution} {base}: no version.info or no RECORD where they were expected")
@@ -153,30 +185,31 @@ def default_set() -> list[str]:
 
 
 def write_wheel(fork: Fork, directory: Path) -> Path:
-    """Write the fork as a wheel: the same bytes wherever and whenever it is written.
-
-    Files are stored, not compressed: what a compressor makes of them depends on the zlib at hand.
-    """
+    """Write the fork's wheel into a directory, in one step."""
     directory.mkdir(parents=True, exist_ok=True)
     target = directory / fork.wheel_name
-    with zipfile.ZipFile(fork.official) as official:
-        originals = {fork.path_of(info.filename): info for info in official.infolist() if not info.is_dir()}
-        with tempfile.NamedTemporaryFile(dir=directory, delete=False) as file:
-            try:
-                with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
-                    for path in _order({*originals, *fork.changed}):
-                        entry = zipfile.ZipInfo(path, _EPOCH)
-                        entry.create_system = 3
-                        mode = originals[path].external_attr >> 16 if path in originals else 0
-                        entry.external_attr = (0o100755 if mode & 0o111 else 0o100644) << 16
-                        content = fork.changed.get(path)
-                        archive.writestr(entry, official.read(originals[path]) if content is None else content)
-                os.chmod(file.name, 0o644)
-                os.replace(file.name, target)
-            except BaseException:
-                os.unlink(file.name)
-                raise
+    with tempfile.NamedTemporaryFile(dir=directory, delete=False) as file:
+        try:
+            file.write(fork.content)
+            file.flush()
+            os.chmod(file.name, 0o644)
+            os.replace(file.name, target)
+        except BaseException:
+            os.unlink(file.name)
+            raise
     return target
+
+
+def _open(source: bytes) -> zipfile.ZipFile:
+    """Open an official wheel from memory.
+
+    Raises:
+        ValueError: the files in it are larger than :data:`MAX_UNPACKED` together.
+    """
+    archive = zipfile.ZipFile(io.BytesIO(source))
+    if sum(info.file_size for info in archive.infolist()) > MAX_UNPACKED:
+        raise ValueError(f"the files in the wheel have more than {system.in_bytes(MAX_UNPACKED)}")
+    return archive
 
 
 def _order(paths: Iterable[str]) -> list[str]:
@@ -199,7 +232,7 @@ def _with_version(metadata: str, base: str, version: str) -> str:
 
 def _provenance(fork: Fork, digest: str) -> bytes:
     facts = {
-        "made from": {"wheel": fork.official.name, "sha256": digest},
+        "made from": {"wheel": fork.official, "sha256": digest},
         "series": _diffs.NUMBER,
         "diffs": [{"file": diff.path.name, "sha256": diff.digest} for diff in fork.diffs],
     }

@@ -4,6 +4,7 @@ import base64
 import csv
 import hashlib
 import json
+import os
 import subprocess
 import sys
 import sysconfig
@@ -131,6 +132,60 @@ def test_a_wheel_that_is_not_the_official_one_is_refused(tmp_path):
     other.write_bytes(_releases.wheel("lightning", "2.2.4").read_bytes())
     with pytest.raises(LookupError, match="is not the wheel that PyPI has"):
         _fork.make(other)
+
+
+def test_wheel_exchanged_after_its_check_is_not_used(tmp_path, monkeypatch):
+    official = _releases.wheel("lightning", "2.2.5")
+    expected = _fork.make(official, _fork.default_set()).content
+    copy = tmp_path / official.name
+    copy.write_bytes(official.read_bytes())
+    selected = _diffs.selected
+
+    def exchange(*arguments):
+        copy.write_bytes(_releases.wheel("lightning", "2.2.4").read_bytes())
+        return selected(*arguments)
+
+    monkeypatch.setattr(_diffs, "selected", exchange)
+    fork = _fork.make(copy, _fork.default_set())
+    assert _fork.write_wheel(fork, tmp_path / "dist").read_bytes() == fork.content == expected
+
+
+def make_pipe(path):
+    os.mkfifo(path)
+
+
+def make_device(path):
+    path.symlink_to("/dev/zero")
+
+
+def make_gigabyte(path):
+    path.touch()
+    os.truncate(path, 1 << 30)
+
+
+@pytest.mark.parametrize(
+    ("make", "why"),
+    [
+        (Path.mkdir, "Is a directory"),
+        (make_pipe, "it is not a regular file"),
+        (make_device, "it is not a regular file"),
+        (make_gigabyte, "it is larger than 16 MB"),
+    ],
+)
+def test_fork_refuses_files_that_are_no_wheels(tmp_path, make, why):
+    wheel = tmp_path / "lightning-2.2.5-py3-none-any.whl"
+    make(wheel)
+    environment = environment_of(Arm("lightning", "2.2.5"))
+    status, output = execute([*BUILD, str(wheel), "--output", str(tmp_path / "dist")], environment, 60)
+    assert status == 2, output
+    assert f"nothing is built: {wheel} cannot be read: {why}" in " ".join(output.split())
+    assert not (tmp_path / "dist").exists()
+
+
+def test_fork_refuses_a_wheel_that_unpacks_to_more_than_any_release(tmp_path, monkeypatch):
+    monkeypatch.setattr(_fork, "MAX_UNPACKED", 1 << 20)
+    with pytest.raises(ValueError, match="the files in the wheel have more than 1 MB"):
+        _fork.make(_releases.wheel("lightning", "2.2.5"))
 
 
 PROGRAM = """
