@@ -90,6 +90,21 @@ def in_bytes(count: int) -> str:
     return f"{count >> 20} MB" if count >= 1 << 20 else f"{count >> 10} KB"
 
 
+def installed_version(distribution: str) -> str:
+    """Return the version that a distribution's metadata states, ``"unknown"`` if it states none, "" without metadata.
+
+    ``importlib.metadata`` raises errors of many kinds for metadata that are not UTF-8 or not complete.
+    """
+    from importlib import metadata  # takes longer to import than all of this package
+
+    try:
+        return metadata.version(distribution) or "unknown"
+    except metadata.PackageNotFoundError:
+        return ""
+    except Exception:
+        return "unknown"
+
+
 _WITHOUT_DIRECTORY = "import sys; del sys.path[0]\n"
 _RUN_MODULE = "import runpy; runpy.run_module({!r}, run_name='__main__', alter_sys=True)"
 

@@ -9,7 +9,6 @@ you paste it all the same.
 from __future__ import annotations
 
 import argparse
-import importlib.metadata
 import os
 import platform
 import re
@@ -17,6 +16,7 @@ import sys
 from typing import Any
 
 import lightning_patches
+from lightning_patches import system
 from lightning_patches.cli import OK, _output, _toggle
 from lightning_patches.engine import gate
 from lightning_patches.engine.installed import find_installed
@@ -48,7 +48,7 @@ def gather() -> dict[str, Any]:
     """What a maintainer asks first, in the order in which it is shown."""
     setting = _toggle.read_toggle()
     entries = _toggle.verdicts(setting)
-    packages = {name: version for name in PACKAGES if (version := _version(name))}
+    packages = {name: _plain(version) for name in PACKAGES if (version := system.installed_version(name))}
     not_applied = [
         f"{entry.patch} in {entry.distribution} {_plain(entry.version)}: {entry.verdict}, {without_paths(entry.reason)}"
         for entry in entries
@@ -81,10 +81,3 @@ def without_paths(text: str) -> str:
 def _plain(version: str) -> str:
     """A version, unless it is something else that stands in its place."""
     return version if re.fullmatch(r"[\w.+!-]{1,60}", version) else "unknown"
-
-
-def _version(package: str) -> str:
-    try:
-        return _plain(importlib.metadata.version(package))
-    except importlib.metadata.PackageNotFoundError:
-        return ""

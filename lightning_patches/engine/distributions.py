@@ -14,6 +14,7 @@ from functools import lru_cache
 from importlib.machinery import ModuleSpec, PathFinder
 from typing import Any, NamedTuple, Optional
 
+from lightning_patches import system
 from lightning_patches.engine.hooks import ROOT_PACKAGES as ROOT_PACKAGES
 
 PARTS: dict[str, dict[str, str]] = {
@@ -25,6 +26,9 @@ and before that there is nothing beside ``pytorch_lightning``."""
 
 FORBIDDEN = {"2.6.2", "2.6.3"}
 """Compromised on PyPI and withdrawn (``unpatched.ADVISORY``). Nobody should run them, patched or not."""
+
+MAX_VERSION_INFO = 1 << 10
+"""Bytes of a ``version.info``, which holds one version."""
 
 
 class Part(NamedTuple):
@@ -182,18 +186,12 @@ def _version(root: str, directory: str, loader: Any) -> str:
             continue
         if version:
             return version
-    from importlib import metadata  # takes longer to import than all of this package
-
-    try:
-        return metadata.version(_distribution_of(root))
-    except metadata.PackageNotFoundError:
-        return "unknown"
+    return system.installed_version(_distribution_of(root)) or "unknown"
 
 
 def _read(path: str, loader: Any) -> bytes:
     try:
-        with open(path, "rb") as file:
-            return file.read()
+        return system.read_regular(path, MAX_VERSION_INFO)
     except OSError:
         if not hasattr(loader, "archive"):
             raise

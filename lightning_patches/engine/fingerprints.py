@@ -15,8 +15,12 @@ import re
 from functools import lru_cache
 from typing import Any, NamedTuple, Optional, Union
 
+from lightning_patches import system
 from lightning_patches.engine.distributions import Part
 
+MAX_SOURCE = 192 << 10
+"""Bytes of a module. The largest one of a release has 80 KB. Below Python 3.11 the parser crashes on an expression with
+130,000 levels, which takes two bytes a level."""
 ABSENT = "absent"
 MARKER = "lightning-patches: "
 """Our diffs leave this comment with the patch's name beside the lines that they change."""
@@ -46,7 +50,7 @@ def source_of(part: Part, location: str) -> Source:
         location: ``"pytorch.tuner.lr_finder:_lr_find"``.
 
     Raises:
-        OSError: the file is there but cannot be read.
+        OSError: the file is there but cannot be read or parsed.
     """
     module, _, attribute = location.partition(":")
     path = part.file_of(module)
@@ -58,10 +62,12 @@ def source_of(part: Part, location: str) -> Source:
     releases = _with_file(part.namespace, module, known_digest)
     if releases:
         return Source(releases, True, frozenset())
-    with open(path, "rb") as file:
-        text = file.read().decode("utf-8", errors="replace")
+    text = system.read_regular(path, MAX_SOURCE).decode("utf-8", errors="replace")
     diffs = frozenset(re.findall(re.escape(MARKER) + r"([a-z0-9-]+)", text))
-    digest = function_digest(text, attribute)
+    try:
+        digest = function_digest(text, attribute)
+    except (RecursionError, MemoryError):
+        raise OSError(0, "it is nested too deeply") from None
     return Source(_with_function(location, digest or ABSENT), digest is not None, diffs)
 
 
@@ -78,8 +84,7 @@ def older_releases() -> tuple[str, ...]:
 @lru_cache(maxsize=None)
 def _digest_of(path: str, modified: int, size: int) -> str:
     """Of a file in the state that its time and size stand for. Cached: several patches have targets in one file."""
-    with open(path, "rb") as file:
-        return file_digest(file.read())
+    return file_digest(system.read_regular(path, MAX_SOURCE))
 
 
 def file_digest(content: bytes) -> str:

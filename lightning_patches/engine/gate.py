@@ -200,7 +200,7 @@ def decide_source(patch: Patch, parts: Mapping[str, Part]) -> Decision:
         try:
             source = fingerprints.source_of(part, location)
         except OSError as error:
-            return Decision("drifted", f"the source of {location} cannot be read: {error}")
+            return Decision("drifted", f"the source of {location} cannot be read: {error.strerror or error}")
         if patch.name in source.diffs:
             return Decision("fixed-upstream", f"{part.distribution} {part.version} carries this patch in its source")
         if not source.releases:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 from dataclasses import dataclass, field
 
+from lightning_patches import system
 from lightning_patches.engine import distributions
 from lightning_patches.unpatched import ADVICE, ADVISORY
 
@@ -39,7 +40,7 @@ def find_installed() -> list[Installed]:
             entry = Installed(part.distribution, part.version, name)
             found.setdefault(part.distribution, entry).packages[part.package] = part.directory
     for distribution, namespace_name in _NAMES.items():
-        version = _metadata_version(distribution)
+        version = system.installed_version(distribution)
         if version in distributions.FORBIDDEN and distribution not in found:
             found[distribution] = Installed(distribution, version, namespace_name)
         if distribution in found:
@@ -48,13 +49,6 @@ def find_installed() -> list[Installed]:
 
 
 _NAMES = {"lightning": "lightning", "pytorch-lightning": "pytorch_lightning", "lightning-fabric": "pytorch_lightning"}
-
-
-def _metadata_version(distribution: str) -> str:
-    try:
-        return importlib.metadata.version(distribution)
-    except importlib.metadata.PackageNotFoundError:
-        return ""
 
 
 def _judge(installed: Installed, metadata_version: str) -> None:
@@ -76,6 +70,6 @@ def _from_source(distribution: str) -> bool:
     """pip leaves ``direct_url.json`` beside what it built from a repository or a directory, not from PyPI."""
     try:
         origin = importlib.metadata.distribution(distribution).read_text("direct_url.json") or ""
-    except (importlib.metadata.PackageNotFoundError, OSError):
+    except (importlib.metadata.PackageNotFoundError, OSError, UnicodeDecodeError):
         return False
     return '"vcs_info"' in origin or '"dir_info"' in origin

@@ -7,11 +7,13 @@ import os
 import sys
 from pathlib import Path
 from types import ModuleType
+from typing import Callable, Optional
 
 import pytest
 
 from lightning_patches.engine import distributions
 from lightning_patches.engine.distributions import find, module_name
+from lightning_patches.engine.installed import find_installed
 from tests.support import variants  # noqa: F401  puts scripts/ on the path
 from tests.unit.fakes import World
 
@@ -175,3 +177,41 @@ def _write_metadata(root: Path, distribution: str, version: str) -> None:
 
 def test_every_namespace_has_the_same_parts() -> None:
     assert {frozenset(parts) - {"lite"} for parts in distributions.PARTS.values()} == {frozenset({"pytorch", "fabric"})}
+
+
+def make_pipe(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def make_device(path: Path) -> None:
+    path.symlink_to("/dev/zero")
+
+
+def make_long(path: Path) -> None:
+    path.write_text("2.3.3".rjust(2 << 10))
+
+
+@pytest.mark.parametrize("make", [make_pipe, make_device, make_long])
+def test_version_info_that_is_no_short_regular_file_is_not_read(world: World, make: Callable[[Path], None]) -> None:
+    world.install("", "lightning")
+    make(world.root / "lightning" / "version.info")
+    assert found("lightning")["pytorch"] == ("lightning", "unknown")
+    add_metadata(world, b"Metadata-Version: 2.1\nName: lightning\nVersion: 2.3.3\n")
+    assert found("lightning")["pytorch"] == ("lightning", "2.3.3")
+
+
+@pytest.mark.parametrize("metadata", [b"Name: lightning\nVersion: 2.3.3\nAuthor: \xe9\n", b"Name: lightning\n", None])
+def test_version_is_unknown_when_metadata_are_broken(world: World, metadata: Optional[bytes]) -> None:
+    world.install("", "lightning")
+    add_metadata(world, metadata)
+    assert found("lightning")["pytorch"] == ("lightning", "unknown")
+    (entry,) = find_installed()
+    assert (entry.version, entry.note) == ("unknown", "")
+
+
+def add_metadata(world: World, content: Optional[bytes]) -> None:
+    information = world.root / "lightning-2.3.3.dist-info"
+    information.mkdir()
+    (information / "direct_url.json").write_bytes(b'{"dir_info": "\xe9"}')
+    if content is not None:
+        (information / "METADATA").write_bytes(content)

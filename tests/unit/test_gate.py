@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+import os
+from pathlib import Path
+from typing import Any, Callable
 
 import pytest
 
@@ -222,3 +224,38 @@ def test_affected_releases(world: World) -> None:
 )
 def test_ranges(version: str, ranges: tuple[str, ...], expected: bool) -> None:
     assert in_ranges(version, ranges) is expected
+
+
+def make_pipe(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def make_device(path: Path) -> None:
+    path.symlink_to("/dev/zero")
+
+
+def make_gigabyte(path: Path) -> None:
+    path.touch()
+    os.truncate(path, 1 << 30)
+
+
+def make_nested(path: Path) -> None:
+    path.write_text(f"{AFFECTED}\nnested = {'-' * 10_000}1\n")
+
+
+@pytest.mark.parametrize(
+    ("make", "why"),
+    [
+        (make_pipe, "it is not a regular file"),
+        (make_device, "it is not a regular file"),
+        (make_gigabyte, "it is larger than 192 KB"),
+        (make_nested, "it is nested too deeply"),
+    ],
+)
+def test_source_that_cannot_be_read_is_drifted(world: World, make: Callable[[Path], None], why: str) -> None:
+    world.know(TOY)
+    installed = world.install("2.3.3")
+    source = world.root / "lightning" / "pytorch" / "subject.py"
+    source.unlink()
+    make(source)
+    assert decide(TOY, installed) == Decision("drifted", f"the source of {FUNCTION} cannot be read: {why}")
