@@ -175,7 +175,7 @@ def make_gigabyte(path):
 def test_fork_refuses_files_that_are_no_wheels(tmp_path, make, why):
     wheel = tmp_path / "lightning-2.2.5-py3-none-any.whl"
     make(wheel)
-    environment = environment_of(Arm("lightning", "2.2.5"))
+    environment = environment_of(Variant("lightning", "2.2.5"))
     status, output = execute([*BUILD, str(wheel), "--output", str(tmp_path / "dist")], environment, 60)
     assert status == 2, output
     assert f"nothing is built: {wheel} cannot be read: {why}" in " ".join(output.split())
