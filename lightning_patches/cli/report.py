@@ -61,7 +61,10 @@ def gather() -> dict[str, Any]:
         "system": f"{platform.system()} {platform.machine()}",
         "packages": packages or "none",
         "LIGHTNING_PATCHES": without_paths(os.environ.get("LIGHTNING_PATCHES", "not set")),
-        "fixes": {without_paths(release): str(count_fixes(found)) for release, found in by_release(entries).items()}
+        "fixes": {
+            f"{found[0].distribution} {_plain(found[0].version)}": str(count_fixes(found))
+            for found in by_release(entries).values()
+        }
         or "none",
         "not applied": not_applied or ([without_paths(str(setting.error))] if setting.error else "none"),
     }
@@ -79,5 +82,8 @@ def without_paths(text: str) -> str:
 
 
 def _plain(version: str) -> str:
-    """A version, unless it is something else that stands in its place."""
-    return version if re.fullmatch(r"[\w.+!-]{1,60}", version) else "unknown"
+    """Return a version with its local label. Of a text that is no version, return the number that it begins with."""
+    if re.fullmatch(r"\d[\w.!-]{0,60}(\+[\w.-]{1,60})?", version):
+        return version
+    number = re.match(r"\d[\w.!-]{0,60}", version)
+    return f"{number[0]} ..." if number else "unknown"

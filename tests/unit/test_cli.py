@@ -609,6 +609,24 @@ class TestReport:
         assert said.startswith("the source of pytorch.a:b cannot be read")
         assert not any(part in said.lower() for part in ("jane", "doe", "secret", "home", "users", "x.py", "server"))
 
+    @pytest.mark.parametrize(
+        ("version", "shown"),
+        [
+            ("2.2.5+patches.1", "2.2.5+patches.1"),
+            ("2.2.5+patches.2.only.8ab3c07d", "2.2.5+patches.2.only.8ab3c07d"),
+            ("2.2.5.dev20240102+" + "g0123456789abcdef." * 3 + "dirty", None),
+            ("2.2.5+team/jane", "2.2.5 ..."),
+            ("jane", "unknown"),
+        ],
+    )
+    def test_report_keeps_the_local_label_of_a_version(self, tmp_path, version, shown):
+        shown = shown or version
+        env = environment(strange_lightning(tmp_path, version))
+        document = json.loads(call("report", "--json", env=env).stdout)
+        assert document["Lightning"] == {"lightning": shown}
+        assert list(document["fixes"]) == [f"lightning {shown}"]
+        assert all(f" in lightning {shown}: " in line for line in document["not applied"])
+
     def test_a_toggle_or_a_version_with_a_path_is_not_shown(self, tmp_path):
         where = strange_lightning(tmp_path / "a", "2.3.3 of /home/jane doe/secret")
         for spec in ("default", "/home/jane doe/secret,default"):
