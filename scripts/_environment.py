@@ -1,4 +1,4 @@
-"""Makes the virtual environment in which the demo and the tests run: once, from ``setup.cfg``."""
+"""Make the virtual environment in which the demo and the tests run, from ``setup.cfg``."""
 
 from __future__ import annotations
 
@@ -9,26 +9,31 @@ import os
 import signal
 import subprocess
 import sys
+import urllib.request
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 VENV = ROOT / ".venv"
 TORCH = "torch==2.13.0"
-"""Asked for alone and exactly: the simulated CUDA device is built against this release's headers."""
+"""Installed alone and exactly: the simulated CUDA device is built against this release's headers."""
+CPU_INDEX = "https://download.pytorch.org/whl/cpu"
+"""PyTorch's index of builds for CPUs. For Linux, PyPI has the builds for CUDA."""
+PIP = "pip>=25.3,<27"
+"""From 25.3 on, a dry run downloads no wheel. The upper bound keeps ``--use-feature=fast-deps`` valid."""
 
 TAKES = (
-    "Takes a few minutes and 1.2 GB of disk once: .venv/ with torch (183 MB to download, the build for CPUs) and what "
-    "the tests import. Lightning's releases, up to 15 MB each, go to ~/.cache/lightning-patches-tests when they are "
-    "needed."
+    "The first run takes a few minutes and 1.2 GB of disk for .venv/, which has torch (183 MB to download, the build "
+    "for CPUs) and what the tests import. Lightning's releases, up to 15 MB each, go to "
+    "~/.cache/lightning-patches-tests when they are needed."
 )
 
 
 def run(command: list[str], **more: Any) -> int:
-    """Run a command to its end. After Ctrl-C it has ten seconds to end by itself, and nothing of it is left running.
+    """Run a command and return its exit status. Ctrl-C gives it ten seconds, then kills all that it started.
 
     Raises:
-        KeyboardInterrupt: by Ctrl-C, when the command has ended.
+        KeyboardInterrupt: after Ctrl-C, when the command has ended.
     """
     process = subprocess.Popen(command, start_new_session=True, **more)
     try:
@@ -48,7 +53,7 @@ def run(command: list[str], **more: Any) -> int:
 
 
 def groups_below(ancestor: int) -> set[int]:
-    """The process groups of all that a process has started: tests start programs in groups of their own."""
+    """Return the process groups of a process's descendants. Tests start programs in new groups."""
     shown = subprocess.run(
         ["ps", "-A", "-o", "ppid=", "-o", "pid=", "-o", "pgid="], stdout=subprocess.PIPE, text=True
     ).stdout
@@ -62,8 +67,7 @@ def groups_below(ancestor: int) -> set[int]:
 
 
 def enter() -> None:
-    """Go on in the virtual environment: start this program again with its Python, unless it is this one. Where there is
-    none, it is made."""
+    """Restart this program with the Python of the virtual environment. Make the environment if it is missing."""
     if Path(sys.prefix).resolve() != VENV.resolve():
         python = VENV / "bin" / "python"
         if not python.exists():
@@ -72,22 +76,22 @@ def enter() -> None:
 
 
 def recipe(root: Path) -> str:
-    """What an environment for a checkout is made from."""
+    """Return a digest that changes when the environment must be updated."""
     return hashlib.sha256(f"{root} {TORCH}\n".encode() + (root / "setup.cfg").read_bytes()).hexdigest()
 
 
 def set_up(venv: Path = VENV, torch_index: str = "") -> Path:
-    """Make the virtual environment, unless it is there and up to date, and install into it.
+    """Make the virtual environment, or update it if ``setup.cfg`` has changed.
 
     Args:
         venv: its directory.
-        torch_index: package index to take torch from; empty for pip's own.
+        torch_index: package index to take torch from; empty for pip's index, then PyTorch's index for CPUs.
 
     Returns:
         Its Python.
 
     Raises:
-        SystemExit: something could not be installed; pip's message is on the terminal.
+        SystemExit: an installation failed. pip's message is on the terminal.
     """
     python = venv / "bin" / "python"
     stamp = venv / "lightning-patches"
@@ -98,38 +102,73 @@ def set_up(venv: Path = VENV, torch_index: str = "") -> Path:
     if not python.exists():
         print(f"Making {venv}", flush=True)
         if subprocess.run([sys.executable, "-m", "venv", str(venv)], cwd=ROOT, env=environment).returncode:
-            sys.exit("No virtual environment could be made. On Debian and Ubuntu, `apt install python3-venv` helps.")
-    pip = [str(python), "-m", "pip", "install", "--disable-pip-version-check", "--quiet"]
-    # torch first and alone: nothing that comes later has a say in which torch it is.
-    torch = [TORCH, *(["--index-url", torch_index] if torch_index else [])]
-    for command in ([*pip, "pip>=22.2"], [*pip, *torch], [*pip, "--editable", f"{ROOT}[test]"]):
-        if command == [*pip, *torch]:
-            refuse_cuda(command, environment)
-        print("$", " ".join(command), flush=True)
-        if run(command, cwd=ROOT, env=environment):
+            sys.exit("The virtual environment could not be made. On Debian and Ubuntu, `apt install python3-venv`.")
+    pip = [str(python), "-m", "pip", "install", "--disable-pip-version-check", "-qq"]
+
+    def install(*requirements: str) -> None:
+        print("$", " ".join([*pip, *requirements]), flush=True)
+        if run([*pip, *requirements], cwd=ROOT, env=environment):
             sys.exit("The installation failed; see pip's message above.")
+
+    install(PIP)
+    # torch comes first and alone, so that no other requirement chooses its build.
+    install(TORCH, *torch_source(pip, environment, torch_index))
+    install("--editable", f"{ROOT}[test]")
     stamp.write_text(recipe(ROOT))
     return python
 
 
-def refuse_cuda(command: list[str], environment: dict[str, str]) -> None:
-    """Stop before a build of torch for CUDA is installed: gigabytes, and no GPU can be simulated on it.
-    The dry run reads metadata alone, where the index has it apart from the files, as PyPI does.
+def torch_source(pip: list[str], environment: dict[str, str], torch_index: str = "") -> list[str]:
+    """Return the options with which pip installs torch. They select a build for CPUs if any index has one.
+
+    Otherwise print the download size of the first build found. The simulated CUDA device needs the build for CPUs.
 
     Args:
-        command: pip's, to install torch.
-        environment: variables for it.
+        pip: the command that installs.
+        environment: its variables.
+        torch_index: the only index to try; empty for pip's index, then PyTorch's index for CPUs.
 
     Raises:
-        SystemExit: it would install such a build, or it fails.
+        SystemExit: no index has torch. pip's messages are on the terminal.
     """
-    reported = [*command, "--dry-run", "--report", "-"]
-    dry_run = subprocess.run(reported, cwd=ROOT, env=environment, stdout=subprocess.PIPE)
-    if dry_run.returncode:
-        sys.exit("torch cannot be installed; see pip's message above.")
-    found = [item["metadata"] for item in json.loads(dry_run.stdout)["install"]]
-    if any(one["name"].lower().startswith(("nvidia", "cuda")) or "+cu" in one["version"] for one in found):
-        sys.exit(
-            f"Give an index that has torch for CPUs: {sys.argv[0]} --torch-index URL (PyTorch's page "
-            "on installation names the one for CPUs).\npip's index has the build for CUDA. Nothing of it was installed."
-        )
+    found, errors = [], []
+    for index in [torch_index] if torch_index else ["", CPU_INDEX]:
+        options = ["--index-url", index] if index else []
+        # pip reads metadata only: files that the index serves beside the wheels, or (fast-deps) a part of each wheel.
+        dry_run = [*pip, "--retries=1", "--use-feature=fast-deps", "--dry-run", "--report=-", TORCH, *options]
+        done = subprocess.run(dry_run, cwd=ROOT, env=environment, capture_output=True, text=True)
+        if done.returncode:
+            errors.append(done.stderr)
+            continue
+        packages = json.loads(done.stdout)["install"]
+        if not any(is_for_gpus(package["metadata"]) for package in packages):
+            return options
+        found.append((options, packages))
+    if not found:
+        sys.exit("\n".join([*errors, "torch can't be installed; see pip's messages above."]))
+    options, packages = found[0]
+    print(
+        f"No index here has torch for CPUs: pip downloads {size_of(packages)}, torch for CUDA. What needs simulated "
+        "GPUs will be skipped. To avoid both, stop this and give --torch-index URL.",
+        flush=True,
+    )
+    return options
+
+
+def is_for_gpus(metadata: dict[str, Any]) -> bool:
+    """Return True for CUDA's libraries, and for a torch whose version names another device than ``cpu``."""
+    name, local = metadata["name"].lower(), metadata["version"].partition("+")[2]
+    return name.startswith(("nvidia", "cuda")) or (name == "torch" and local not in ("", "cpu"))
+
+
+def size_of(packages: list[dict[str, Any]]) -> str:
+    """Return the download size of the packages in a report of pip, in words."""
+    total = 0
+    for package in packages:
+        request = urllib.request.Request(package["download_info"]["url"], method="HEAD")
+        try:
+            with urllib.request.urlopen(request, timeout=15) as answer:
+                total += int(answer.headers["Content-Length"])
+        except Exception:  # whatever it is, the installation can go on
+            return "an unknown size"
+    return f"{total / 1e9:.1f} GB" if total >= 1e9 else f"{total / 1e6:.1f} MB"

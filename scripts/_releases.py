@@ -19,6 +19,8 @@ from typing import Callable, Iterator, Optional
 ROOT = Path(__file__).resolve().parents[1]
 LOCK = ROOT / "lightning_patches" / "fork" / "releases.lock"
 DISTRIBUTIONS = ("lightning", "pytorch-lightning")
+QUIET = ("-qq", "--disable-pip-version-check")
+"""pip prints errors only."""
 NAMESPACES = {"lightning": "lightning", "pytorch-lightning": "pytorch_lightning"}
 
 
@@ -106,7 +108,7 @@ def wheel(distribution: str, version: str) -> Path:
 
 def download(distribution: str, version: str, directory: Path) -> None:
     """Download the release's wheel with pip, started in the empty ``directory``: `-m` imports from where it starts."""
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"]
+    command = [sys.executable, "-m", "pip", "download", *QUIET, "--no-deps", "--only-binary=:all:"]
     subprocess.run([*command, "--dest", ".", f"{distribution}=={version}"], cwd=directory, check=True)
 
 
@@ -126,7 +128,7 @@ def beside(name: str, *pinned: str) -> Path:
         if not target.exists():
             with tempfile.TemporaryDirectory(dir=target.parent) as temporary:
                 made = Path(temporary, "made")
-                options = ["--quiet", "--disable-pip-version-check", "--no-deps", "--target", made.name]
+                options = [*QUIET, "--no-deps", "--target", made.name]
                 command = [sys.executable, "-m", "pip", "install", *options, *pinned]
                 subprocess.run(command, cwd=temporary, check=True)
                 made.rename(target)

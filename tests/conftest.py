@@ -1,9 +1,11 @@
-"""Puts the repository on ``sys.path``, so that tests import ``tests.support`` and the package of this checkout; and
-chooses tests for ``scripts/test``."""
+"""Put the repository on ``sys.path``, so that tests import ``tests.support`` and the package of this checkout. Choose
+tests for ``scripts/test``."""
 
 import os
 import sys
 import time
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -45,3 +47,22 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     until = item.config.getoption("until")
     if until is not None and time.time() > until:
         pytest.skip("no time was left for it (--until)")
+
+
+@pytest.hookimpl(hookwrapper=True, tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session) -> Iterator[None]:
+    """Print, below pytest's last line, how many tests were skipped because there are no simulated GPUs."""
+    yield
+    terminal = session.config.pluginmanager.get_plugin("terminalreporter")  # the workers of xdist have none
+    skipped = terminal.stats.get("skipped", []) if terminal else []
+    if not skipped:
+        return
+    from tests.support import variants
+
+    reason = variants.no_simulated_cuda()
+    folders = Counter(
+        "/".join(report.nodeid.split("/")[:2]) for report in skipped if reason and reason in report.longrepr[2]
+    )
+    if folders:
+        counts = ", ".join(f"{count} in {folder}" for folder, count in sorted(folders.items()))
+        terminal.write_line(f"Skipped tests: {counts}. {reason}")

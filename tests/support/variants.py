@@ -8,8 +8,10 @@ result.observations   # [{...rank 0...}, {...rank 1...}]
 from __future__ import annotations
 
 import copy
+import importlib.util
 import json
 import os
+import runpy
 import subprocess
 import sys
 import tempfile
@@ -164,8 +166,25 @@ def preloaded(simulated_cuda: bool = False, python: str = sys.executable) -> Pre
 
 
 @cache
+def no_simulated_cuda() -> str:
+    """Return why the simulated CUDA device is not available, and what to do; "" if it is."""
+    spec = importlib.util.find_spec("torch")
+    if spec is None or not spec.submodule_search_locations:
+        return "This Python has no torch."
+    library = runpy.run_path(str(SIMULATED_CUDA_SITE / "simulated_cuda" / "_library.py"))
+    return str(library["obstacle"](spec.submodule_search_locations[0]))
+
+
+@cache
 def _build_simulated_cuda() -> None:
-    """Compile the device before the first program needs it, outside of that program's time limit."""
+    """Compile the device before the first program needs it, outside of that program's time limit.
+
+    Skips the current test if the device is not available.
+    """
+    if no_simulated_cuda():
+        import pytest  # scripts/demo, whose Python may lack it, gets here only if the device is available
+
+        pytest.skip(no_simulated_cuda())
     variables = {**os.environ, "SIMULATED_CUDA": "1", "PYTHONPATH": str(SIMULATED_CUDA_SITE)}
     subprocess.run([sys.executable, "-c", "import torch"], env=variables, check=True, timeout=600)
 

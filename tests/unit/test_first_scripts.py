@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
+import runpy
 import signal
 import subprocess
 import sys
@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from tests.support.scripts import load
-from tests.support.variants import ROOT
+from tests.support.variants import ROOT, SIMULATED_CUDA_SITE
 
 RESET = "RuntimeError: [enforce fail] Connection reset by peer\n"
 BACKEND = "RuntimeError: No backend type associated with device type cpu\n"
@@ -37,15 +37,20 @@ def ended(demo: ModuleType, monkeypatch: pytest.MonkeyPatch, how: Callable[[Any]
     monkeypatch.setattr(demo, "ProcessPoolExecutor", lambda jobs, *context, **options: ThreadPoolExecutor(jobs))
 
 
-def wheel(directory: Path, name: str, version: str, requires: str = "") -> None:
-    """Write a wheel that holds nothing."""
+def write_wheel(index: Path, name: str, version: str, requires: str = "") -> None:
+    """Write an empty wheel into an index of packages, which is a folder."""
+    folder = index / name.replace("_", "-")
+    folder.mkdir(parents=True, exist_ok=True)
     metadata = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
     metadata += f"Requires-Dist: {requires}\n" if requires else ""
-    with zipfile.ZipFile(directory / f"{name}-{version}-py3-none-any.whl", "w") as archive:
-        folder = f"{name}-{version}.dist-info"
-        archive.writestr(f"{folder}/METADATA", metadata)
-        archive.writestr(f"{folder}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
-        archive.writestr(f"{folder}/RECORD", "")
+    file = folder / f"{name}-{version}-py3-none-any.whl"
+    with zipfile.ZipFile(file, "w") as archive:
+        information = f"{name}-{version}.dist-info"
+        archive.writestr(f"{information}/METADATA", metadata)
+        archive.writestr(f"{information}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        archive.writestr(f"{information}/RECORD", "")
+    links = "".join(f'<a href="{path.name}">{path.name}</a>' for path in sorted(folder.glob("*.whl")))
+    (folder / "index.html").write_text(f"<!DOCTYPE html><html><body>{links}</body></html>")
 
 
 @pytest.mark.parametrize("script", ["demo", "test"])
@@ -138,19 +143,147 @@ class TestDemo:
         assert {version for _, version in cases("21056")} == {*demo.RELEASES}
         assert len(cases(everything=True)) == len(demo.REPORTS) * len(demo.RELEASES)
 
+    def test_reports_that_need_simulated_gpus_are_skipped_and_named_when_there_is_no_compiler(
+        self, tmp_path: Path
+    ) -> None:
+        command = [sys.executable, str(ROOT / "scripts" / "demo"), "--here", "--only=19813,20276"]
+        variables = {**os.environ, "CXX": "/nowhere/c++", "LIGHTNING_PATCHES_TEST_CACHE": str(tmp_path)}
+        done = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=200)
+        assert (done.returncode, done.stderr) == (0, ""), done
+        assert done.stdout.splitlines()[-2:] == [
+            "0 bugs shown, 0 gone",
+            "Skipped: 19813, 20276. The simulated GPUs need a C++ compiler. "
+            "Install /nowhere/c++, or name another one in CXX.",
+        ]
+
+
+class TestSimulatedGpus:
+    @pytest.mark.parametrize(
+        ("platform", "compiler", "files", "reason"),
+        [
+            ("linux", sys.executable, [], ""),
+            ("darwin", sys.executable, [], "need Linux, and this is darwin"),
+            ("linux", "/nowhere/c++", [], "need a C.. compiler. Install /nowhere/c"),
+            ("linux", sys.executable, ["libtorch_cuda.so"], "need torch's build for CPUs.*--torch-index URL"),
+        ],
+        ids=["available", "not on Linux", "no compiler", "torch for CUDA"],
+    )
+    def test_obstacle_names_what_is_missing_and_what_to_do(
+        self,
+        platform: str,
+        compiler: str,
+        files: list[str],
+        reason: str,
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        (tmp_path / "lib").mkdir()
+        for name in files:
+            (tmp_path / "lib" / name).touch()
+        (tmp_path / "version.py").write_text("__version__ = '2.13.0'\n")
+        monkeypatch.setattr(sys, "platform", platform)
+        monkeypatch.setenv("CXX", compiler)
+        monkeypatch.setenv("LIGHTNING_PATCHES_TEST_CACHE", str(tmp_path / "cache"))
+        library = runpy.run_path(str(SIMULATED_CUDA_SITE / "simulated_cuda" / "_library.py"))
+        obstacle = library["obstacle"](tmp_path)
+        assert re.search(f"The simulated GPUs {reason}", obstacle) if reason else obstacle == ""
+        if compiler == "/nowhere/c++":
+            library["library_path"](tmp_path).parent.mkdir()
+            library["library_path"](tmp_path).touch()
+            assert library["obstacle"](tmp_path) == "", "a library that is built already needs no compiler"
+
 
 class TestEnvironment:
-    @pytest.mark.parametrize("cuda", [True, False])
-    def test_a_build_for_cuda_is_refused_before_it_is_downloaded(self, cuda: bool, tmp_path: Path) -> None:
-        environment = load("demo")._environment
-        wheel(tmp_path, "torch", "2.13.0", "nvidia-cublas" if cuda else "")
-        wheel(tmp_path, "nvidia_cublas", "13.0")
-        offline = {"PIP_CONFIG_FILE": os.devnull, "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(tmp_path)}
-        pip = [sys.executable, "-m", "pip", "install", "--quiet", "--target", str(tmp_path / "empty")]
-        refused = pytest.raises(SystemExit, match="--torch-index URL.*\n.*the build for CUDA")
-        with refused if cuda else contextlib.nullcontext():
-            environment.refuse_cuda([*pip, environment.TORCH], {**os.environ, **offline})
-        assert not (tmp_path / "empty").exists()
+    """Real pip, on indexes in a folder."""
+
+    FOR_CPUS = (("torch", "2.13.0+cpu"),)
+    FOR_CUDA = (("torch", "2.13.0", "nvidia-cublas"), ("nvidia_cublas", "13.0"))
+    FOR_ROCM = (("torch", "2.13.0+rocm7.1"),)
+
+    @pytest.fixture
+    def source(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str]]:
+        """The options for torch, where pip's index and PyTorch's have these wheels; without any it is unreachable."""
+        module = load("demo")._environment
+        monkeypatch.setattr(module, "CPU_INDEX", (tmp_path / "pytorch").as_uri())
+        variables = {name: value for name, value in os.environ.items() if not name.startswith("PIP_")}
+        variables.update(PIP_CONFIG_FILE=os.devnull, PIP_INDEX_URL=(tmp_path / "pip").as_uri())
+        pip = [sys.executable, "-m", "pip", "install", "-qq", "--target", str(tmp_path / "target")]
+
+        def source(torch_index: str = "", **indexes: tuple[tuple[str, ...], ...]) -> list[str]:
+            for index, wheels in indexes.items():
+                for one in wheels:
+                    write_wheel(tmp_path / index, *one)
+            options: list[str] = module.torch_source(pip, variables, torch_index)
+            assert not (tmp_path / "target").exists()
+            return options
+
+        return source
+
+    @pytest.mark.parametrize("wheels", [FOR_CPUS, (("torch", "2.13.0"),)], ids=["with +cpu", "as on macOS"])
+    def test_torch_comes_from_pips_index_when_that_has_a_build_for_cpus(
+        self, source: Callable[..., list[str]], wheels: tuple[tuple[str, ...], ...], capfd: pytest.CaptureFixture[str]
+    ) -> None:
+        assert source(pip=wheels, pytorch=self.FOR_CPUS) == []
+        assert capfd.readouterr() == ("", "")
+
+    @pytest.mark.parametrize("wheels", [FOR_CUDA, FOR_ROCM, ()], ids=["CUDA", "ROCm", "no torch"])
+    def test_torch_comes_from_pytorchs_index_when_pips_has_no_build_for_cpus(
+        self,
+        source: Callable[..., list[str]],
+        wheels: tuple[tuple[str, ...], ...],
+        tmp_path: Path,
+        capfd: pytest.CaptureFixture[str],
+    ) -> None:
+        assert source(pip=wheels, pytorch=self.FOR_CPUS) == ["--index-url", (tmp_path / "pytorch").as_uri()]
+        assert capfd.readouterr() == ("", "")
+
+    @pytest.mark.parametrize("wheels", [FOR_CUDA, ()], ids=["CUDA", "unreachable"])
+    def test_torch_for_cuda_is_taken_after_a_line_with_its_size_when_no_index_has_a_build_for_cpus(
+        self,
+        source: Callable[..., list[str]],
+        wheels: tuple[tuple[str, ...], ...],
+        tmp_path: Path,
+        capfd: pytest.CaptureFixture[str],
+    ) -> None:
+        assert source(pip=self.FOR_CUDA, pytorch=wheels) == []
+        out, err = capfd.readouterr()
+        assert re.fullmatch(r"No index here has torch for CPUs: pip downloads 0\.0 MB, .*--torch-index URL\.\n", out)
+        assert err == ""
+
+    def test_a_given_index_is_the_only_one_that_is_tried(
+        self, source: Callable[..., list[str]], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    ) -> None:
+        given = (tmp_path / "given").as_uri()
+        assert source(given, pip=self.FOR_CPUS, pytorch=self.FOR_CPUS, given=self.FOR_CUDA) == ["--index-url", given]
+        assert "No index here has torch for CPUs" in capfd.readouterr().out
+
+    def test_set_up_ends_with_pips_messages_when_no_index_has_torch(self, source: Callable[..., list[str]]) -> None:
+        with pytest.raises(SystemExit, match="(?s)No matching distribution .*torch can't be installed"):
+            source()
+
+    def test_the_size_of_a_download_is_that_of_all_wheels(self, tmp_path: Path) -> None:
+        size_of = load("demo")._environment.size_of
+        packages = []
+        for number, size in enumerate((1_500_000_000, 1_040_000_000)):
+            file = tmp_path / f"{number}.whl"
+            with open(file, "wb") as opened:
+                opened.truncate(size)  # takes no space on disk
+            packages.append({"download_info": {"url": file.as_uri()}})
+        assert (size_of(packages), size_of(packages[1:]), size_of([])) == ("2.5 GB", "1.0 GB", "0.0 MB")
+        assert size_of([{"download_info": {"url": (tmp_path / "gone.whl").as_uri()}}]) == "an unknown size"
+
+    def test_set_up_asks_pip_for_errors_only(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A notice of a new pip, and pip's warnings, do not belong between the lines of the demo."""
+        module = load("demo")._environment
+        commands: list[list[str]] = []
+        monkeypatch.setattr(module, "run", lambda command, **more: commands.append(command) or 0)
+        monkeypatch.setattr(module, "torch_source", lambda pip, *others: commands.append(pip) or ["--index-url", "x"])
+        python = module.set_up(tmp_path / "venv")
+        assert (tmp_path / "venv" / "lightning-patches").read_text() == module.recipe(ROOT)
+        assert module.set_up(tmp_path / "venv") == python and len(commands) == 4, "it is made once"
+        for command in commands:
+            assert {"-qq", "--disable-pip-version-check"} < set(command)
+        assert [command[-1] for command in commands] == [module.PIP, "-qq", "x", f"{ROOT}[test]"]
 
     def test_the_readme_gives_the_same_sizes(self) -> None:
         sizes = set(re.findall(r"[\d.]+ [GM]B", load("demo")._environment.TAKES))
@@ -160,13 +293,6 @@ class TestEnvironment:
 
 
 class TestTest:
-    def test_the_compiler_is_asked_for_only_when_it_is_needed(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        script = load("test")
-        monkeypatch.setenv("CXX", "no-such-compiler")
-        assert script.why_not(["tests/unit", "-q"]) == ""
-        for arguments in ([], ["-x"], ["tests/simulated_cuda"], ["tests/patches/align_devices"]):
-            assert "Install g++" in script.why_not(arguments)
-
     def test_what_is_run_without_arguments(self) -> None:
         chosen = load("test").chosen
         assert chosen(False, None) == ["--soon"] and chosen(True, None) == []
@@ -174,12 +300,20 @@ class TestTest:
         assert re.fullmatch(r"--rest=\d+", turn)
         assert 1790 < float(until.partition("=")[2]) - time.time() <= 1800
 
-    def test_without_a_compiler_nothing_is_downloaded(self, tmp_path: Path) -> None:
-        command = [sys.executable, str(ROOT / "scripts" / "test")]
-        environment = {**os.environ, "CXX": "no-such-compiler"}
-        done = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=200)
-        assert (done.returncode, done.stdout) == (2, "")
-        assert "no-such-compiler" in done.stderr
+    @pytest.mark.parametrize("workers", [(), ("--numprocesses=1",)], ids=["alone", "xdist"])
+    def test_tests_that_need_simulated_gpus_are_skipped_and_counted_when_there_is_no_compiler(
+        self, tmp_path: Path, workers: tuple[str, ...]
+    ) -> None:
+        tests = ("tests/simulated_cuda/test_rehearsal.py", "tests/unit/test_names.py")
+        command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *workers, *tests]
+        variables = {**os.environ, "CXX": "/nowhere/c++", "LIGHTNING_PATCHES_TEST_CACHE": str(tmp_path)}
+        done = subprocess.run(command, env=variables, cwd=ROOT, capture_output=True, text=True, timeout=200)
+        assert done.returncode == 0, done
+        assert re.search(r"= \d+ passed, 3 skipped in ", done.stdout), done
+        assert done.stdout.splitlines()[-1] == (
+            "Skipped tests: 3 in tests/simulated_cuda. The simulated GPUs need a C++ compiler. "
+            "Install /nowhere/c++, or name another one in CXX."
+        )
 
     def test_ctrl_c_ends_what_it_started(self, tmp_path: Path) -> None:
         """Also a grandchild that takes its time; and no traceback of ours."""

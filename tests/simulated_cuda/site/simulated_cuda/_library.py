@@ -5,6 +5,7 @@ import ctypes
 import hashlib
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 
@@ -13,29 +14,46 @@ SOURCES = (HERE / "device.cpp", HERE / "nccl.cpp")
 FLAGS = ("-shared", "-fPIC", "-O1", "-std=c++20", "-DUSE_DISTRIBUTED", "-DUSE_C10D_GLOO")
 
 
+def obstacle(torch_folder):
+    """Return why the device can't be used with the torch in ``torch_folder``, and what to do; "" if it can."""
+    if not sys.platform.startswith("linux"):
+        return f"The simulated GPUs need Linux, and this is {sys.platform}."
+    if (pathlib.Path(torch_folder) / "lib" / "libtorch_cuda.so").exists():
+        return (
+            "The simulated GPUs need torch's build for CPUs, and this one is for CUDA. "
+            "Remove .venv/ and give --torch-index URL of an index that has torch for CPUs."
+        )
+    compiler = os.environ.get("CXX", "g++")
+    if shutil.which(compiler) is None and not library_path(torch_folder).exists():
+        return f"The simulated GPUs need a C++ compiler. Install {compiler}, or name another one in CXX."
+    return ""
+
+
 def load(torch_folder):
     """Load the library for the torch in ``torch_folder``, building it if necessary.
 
     Must happen before torch is imported. Raises ImportError with a reason.
     """
     torch_folder = pathlib.Path(torch_folder)
-    if not sys.platform.startswith("linux"):
-        raise ImportError(f"simulated_cuda works on Linux only, not on {sys.platform}")
-    if (torch_folder / "lib" / "libtorch_cuda.so").exists():
-        raise ImportError("simulated_cuda needs the CPU build of torch; this one has CUDA")
+    reason = obstacle(torch_folder)
+    if reason:
+        raise ImportError(reason)
     # torch opens this library privately; ours needs its symbols to be visible
     own = torch_folder / "lib" / "libtorch_cpu.so"
     ctypes.CDLL(str(own) if own.exists() else own.name, mode=ctypes.RTLD_GLOBAL)
     ctypes.CDLL(str(library_file(torch_folder)), mode=ctypes.RTLD_GLOBAL)
 
 
+def library_path(torch_folder):
+    return cache_folder() / library_name(torch_folder)
+
+
 def library_file(torch_folder):
     """Path of the built library; builds it on first use, once for all processes of a user."""
-    folder = cache_folder()
-    target = folder / library_name(torch_folder)
+    target = library_path(torch_folder)
     if target.exists():
         return target
-    folder.mkdir(parents=True, exist_ok=True)
+    target.parent.mkdir(parents=True, exist_ok=True)
     with exclusive(target.with_suffix(".lock")):
         if not target.exists():  # another process may have built it while this one waited
             compile_to(target, torch_folder)
@@ -96,10 +114,5 @@ def compile_to(target, torch_folder):
                 f"{result.returncode}\n{' '.join(command)}\n{result.stdout}{result.stderr}"
             )
         os.replace(unfinished, target)
-    except OSError as error:
-        raise ImportError(
-            f"simulated_cuda could not be compiled: the C++ compiler {compiler!r} cannot be run "
-            f"({error}). Install g++ or name another compiler in CXX."
-        ) from error
     finally:
         unfinished.unlink(missing_ok=True)
