@@ -1,8 +1,9 @@
-"""Which room of the package may import from which, imports inside of functions included."""
+"""Each module of the package imports only what ``upstream/DESIGN.md`` allows, inside functions, too."""
 
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -10,28 +11,20 @@ import pytest
 from tests.unit.fakes import ROOT
 
 PACKAGE = ROOT / "lightning_patches"
-EVERYBODY = {"errors", "patch", "trust"}
-ENGINE = {*EVERYBODY, "system", "notices", "removed", "unpatched", "engine"}
-ABOUT_FUNCTIONS = {f"engine.looks.{name}" for name in ("home_of", "is_traced", "names_in", "skip_frames", "stock_of")}
-ALLOWED: dict[str, set[str]] = {
-    "errors": set(),
-    "system": set(),
-    "patch": set(),
-    "permissions": set(),
-    "trust": {"notices", "permissions"},
-    "notices": {"errors"},
-    "removed": {"patch"},
-    "unpatched": {"patch"},
-    "engine": ENGINE,
-    "patches": {"patch", "notices", "removed", "trust", "engine.distributions", *ABOUT_FUNCTIONS, "patches"},
-    "ranks": {"notices", "errors", "system", "ranks"},
-    "doctor": {*ENGINE, "patches", "ranks", "doctor"},
-    "activation": {*ENGINE, "patches", "ranks", "activation", ""},
-    "fork": {*ENGINE, "patches", "fork", ""},
-    "cli": {*ENGINE, "permissions", "patches", "ranks", "doctor", "activation", "fork", "cli", ""},
-    "__init__": {*ENGINE, "ranks", "activation"},
-    "__main__": {"cli"},
-}
+DESIGN = ROOT / "upstream" / "DESIGN.md"
+
+
+def layers() -> dict[str, set[str]]:
+    """The table of ``upstream/DESIGN.md``: for each module, the modules that it may import; ``""`` is the package."""
+    rows = re.findall(r"^\| `(\w+)` \|.*\| (.*) ?\|$", DESIGN.read_text(), re.M)
+    allowed: dict[str, set[str]] = {}
+    for module, text in rows:
+        names = {"" if name == PACKAGE.name else name for name in re.findall(r"`([\w.]+)`", text)}
+        allowed[module] = names | (allowed["engine"] if "the imports of `engine`" in text else set())
+    return allowed
+
+
+ALLOWED = layers()
 
 
 def imports(path: Path) -> set[str]:
@@ -48,7 +41,7 @@ def imports(path: Path) -> set[str]:
     return found
 
 
-def room(path: Path) -> str:
+def layer(path: Path) -> str:
     return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
 
@@ -56,21 +49,21 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(PACKAGE).as_posix())
-def test_a_file_imports_from_the_rooms_that_it_may(path: Path) -> None:
-    allowed = ALLOWED[room(path)]
+def test_module_imports_only_allowed_layers(path: Path) -> None:
+    allowed = ALLOWED[layer(path)]
     wrong = {
         name
         for name in imports(path)
         if not any(f"{name}.".startswith(f"{one}.") if one else not name for one in allowed)
     }
-    assert not wrong, f"{room(path)} may import from {sorted(allowed)} only"
+    assert not wrong, f"{layer(path)} may import only {sorted(allowed)}"
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(PACKAGE).as_posix())
-def test_only_the_catalogues_own_files_use_its_helpers(path: Path) -> None:
+def test_private_helpers_of_patches_are_used_only_by_patches(path: Path) -> None:
     private = {name for name in imports(path) if name.startswith("patches._")}
-    assert not private or room(path) == "patches"
+    assert not private or layer(path) == "patches"
 
 
-def test_the_table_speaks_of_the_rooms_that_there_are() -> None:
-    assert set(ALLOWED) == {room(path) for path in FILES}
+def test_design_page_lists_every_layer() -> None:
+    assert set(ALLOWED) == {layer(path) for path in FILES}
