@@ -273,6 +273,7 @@ DATA: Dict[str, Any] = {
         'pytorch._graveyard.precision:_create_class': 'absent 0-16, 34f1c97ae1443d38 17-18, 3464d6c1c38a7129 19-42',
         'pytorch._graveyard.precision:type': 'absent 0-42',
         'pytorch.callbacks.early_stopping:EarlyStopping._run_early_stopping_check': '470965c1f7cc269f 0-37, b5f8cf2a4cf825ef 38-42',
+        'pytorch.callbacks.early_stopping:EarlyStopping.on_train_epoch_end': 'e4b75b53b9d9978b 0-16, f4cfa696cb55276a 17-42',
         'pytorch.callbacks.finetuning:BackboneFinetuning.freeze_before_training': '896205ecf555e855 0-16, 67316b5c1bac3677 17-42',
         'pytorch.callbacks.finetuning:BackboneFinetuning.on_fit_start': '00063d25b611156c 0-16, f0b9d3409c8e452a 17-42',
         'pytorch.callbacks.finetuning:BaseFinetuning.on_fit_start': '0ed58a74654b0a3f 0-16, e74f857f9a74fe71 17-37, 1053174bc159e785 38-42',

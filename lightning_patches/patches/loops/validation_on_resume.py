@@ -1,31 +1,64 @@
-"""A run that was saved at the end of a validation does not begin with another one when it is resumed."""
+"""A resumed run does not repeat a validation that had ended when the checkpoint was saved."""
 
 from __future__ import annotations
 
+import inspect
 from typing import Any, Callable
 
+from lightning_patches.engine.distributions import upstream_module
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 _EPOCH_LOOP = "pytorch.loops.training_epoch_loop:_TrainingEpochLoop"
 
+_LEFT_OUT: dict[str, Callable[..., Any]] = {
+    "_should_check_val_fx": lambda *_: False,
+    # Here on_advance_end only updates ReduceLROnPlateau, whose metric was lost with the first process.
+    "update_lr_schedulers": lambda *_, **__: None,
+}
+
+
+def validates_again(loop: Any) -> bool:
+    """True if a resumed loop is about to repeat a validation that had ended.
+
+    The validation loop is still restarting only before the first training batch.
+    """
+    progress = loop.val_loop.batch_progress
+    ended = progress.is_last_batch and progress.current.completed == progress.current.ready
+    return bool(loop._restarting and loop.val_loop._restarting and ended)
+
 
 def _on_advance_end(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def on_advance_end(self: Any, *args: Any) -> None:
-        validation = self.val_loop
-        progress = validation.batch_progress
-        ended = progress.is_last_batch and progress.current.completed == progress.current.ready
-        # The validation is still restarting only where no batch was trained before it. Not by `Target.stock`, which
-        # would leave out the loops of a class of the program's own.
-        if not (self._restarting and validation._restarting and ended) or "_should_check_val_fx" in vars(self):
+        if not validates_again(self) or _LEFT_OUT.keys() & vars(self).keys() or _marks_validation(self, namespace):
             original(self, *args)
             return
-        self._should_check_val_fx = lambda *args: False
+        vars(self).update(_LEFT_OUT)
         try:
             original(self, *args)
         finally:
-            del self._should_check_val_fx
+            for name in _LEFT_OUT:
+                del vars(self)[name]
 
     return on_advance_end
+
+
+def _marks_validation(loop: Any, namespace: str) -> bool:
+    """True if the module overrides the hook that many programs use to turn the repeated validation into a sanity check.
+
+    Such a program (discussion 18110) would turn the first real validation into one if there were no repeated one.
+    """
+    hook, module = "on_validation_model_zero_grad", loop.trainer.lightning_module
+    base = upstream_module(namespace, "pytorch").LightningModule
+    return inspect.getattr_static(module, hook, None) is not inspect.getattr_static(base, hook, None)
+
+
+def _on_train_epoch_end(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def on_train_epoch_end(self: Any, trainer: Any, *args: Any, **kwargs: Any) -> None:
+        # fit_loop is restarting until the first epoch ends.
+        if not (trainer.fit_loop.restarting and self.monitor not in trainer.callback_metrics):
+            original(self, trainer, *args, **kwargs)
+
+    return on_train_epoch_end
 
 
 PATCH = Patch(
@@ -33,9 +66,12 @@ PATCH = Patch(
     added="0.2.0",
     title="A resumed run does not validate one batch before it trains",
     group="correctness",
-    changes_results=Effect("numbers", "a validation less in a resumed run, and what is random after it"),
+    changes_results=Effect("numbers", "a resumed run has one validation less, and draws other random numbers after it"),
     affected=(">=2.0.0,<2.5.0",),
-    targets=(Target(f"{_EPOCH_LOOP}.on_advance_end", _on_advance_end),),
+    targets=(
+        Target(f"{_EPOCH_LOOP}.on_advance_end", _on_advance_end),
+        Target("pytorch.callbacks.early_stopping:EarlyStopping.on_train_epoch_end", _on_train_epoch_end),
+    ),
     upstream=Upstream(
         issues=(19549, 20277, 20288, 18595),
         pull_requests=(20379,),
@@ -50,9 +86,14 @@ PATCH = Patch(
             "SkipResumeTrainingValidationLoop, NoValOnRestartTrainingLoop: an epoch loop of one's own",
         ),
     ),
-    note="A validation that was not over when the checkpoint was saved is gone on with, as without the patch. What "
-    "asks for a metric of a validation at the end of that epoch, such as "
-    "EarlyStopping(check_on_train_epoch_end=True), finds none if there is no other validation in it, as from "
-    "2.5.0 on.",
+    opt_in="whoever resumes from checkpoints that are saved at the end of a validation",
+    signs=("ckpt_path val_check_interval", "ckpt_path save_on_train_epoch_end"),
     after=("validation-own-randomness",),
+    note="Opt-in, because programs that work without it can depend on that validation: those that read its metric in "
+    "on_train_epoch_end, and those that skip the first validation after a resume, whatever it is. With the patch, the "
+    "former find no metric, as from 2.5.0 on, and the latter skip a real validation. The most common of the latter "
+    "override on_validation_model_zero_grad (discussion 18110): the patch leaves modules that do so unchanged. "
+    "EarlyStopping and ReduceLROnPlateau miss one check, since the metric was lost with the first process; from 2.5.0 "
+    "on they end the run with an error instead (18595, open). A validation that had not ended when the checkpoint was "
+    "saved is continued, as without the patch.",
 )

@@ -3,21 +3,25 @@
 import pytest
 
 from tests.differential.trial import difference
-from tests.equivalence.proof import Proof, sees
+from tests.equivalence.proof import Proof, only, sees
+from tests.support import forks
 from tests.support.variants import Variant, run
 
+NAME = "validation-on-resume"
 
-def seen(version, case, shim):
-    result = run("validation_on_resume", Variant("pytorch-lightning", version, shim), case)
+
+def seen(version, case, shim=False, fork=None):
+    variant = Variant("pytorch-lightning", version, shim, fork)
+    result = run("validation_on_resume", variant, case, toggle=f"default,{NAME}")
     assert result.ok, result
     return result.observations[0]
 
 
 @pytest.mark.parametrize("version", ["2.0.0", "2.4.0"])
 @pytest.mark.parametrize("case", ["start", "early", "epoch"])
-def test_no_validation_is_lost(version, case):
-    """It was not over when the checkpoint was saved, or none is due."""
-    assert seen(version, case, shim=True) == seen(version, case, shim=False)
+def test_validation_that_had_not_ended_is_run(version, case):
+    patched, stock = seen(version, case, shim=True), seen(version, case)
+    assert patched["resumed"] == stock["resumed"]
 
 
 def shows_bug(observed):
@@ -30,20 +34,38 @@ def is_right(observed):
     return resumed["seen"] == whole["seen"][-len(resumed["seen"]) :] and resumed["weights"] == whole["weights"]
 
 
-def test_a_check_of_the_programs_own_on_the_loop_stays():
-    assert not difference("own_check", "2.2.5", "validation-on-resume")
+@pytest.mark.parametrize("version", ["2.0.0", "2.4.0"])
+@pytest.mark.parametrize("case", ["stopping", "plateau"])
+def test_metric_of_the_left_out_validation_is_not_required(version, case):
+    """Issue 18595: from 2.5.0 on, both end in an error."""
+    assert shows_bug(seen(version, case))
+    assert is_right(seen(version, case, shim=True))
+    assert is_right(seen(version, case, fork=forks.directory_of("pytorch-lightning", version, [NAME])))
+
+
+@pytest.mark.parametrize("version", ["2.1.0", "2.4.0"])
+def test_module_that_marks_the_first_validation_is_unchanged(version):
+    """The workaround of discussion 18110 must not mark a real validation. The scenario notes only real ones."""
+    assert is_right(seen(version, "marks"))
+    assert is_right(seen(version, "marks", shim=True))
+    assert is_right(seen(version, "marks", fork=forks.directory_of("pytorch-lightning", version, [NAME])))
+
+
+def test_own_check_on_the_loop_is_kept():
+    assert not difference("own_check", "2.2.5", NAME)
 
 
 PROOFS = (
     *(
-        Proof("validation-on-resume", sees(shows_bug), case=case, right=sees(is_right))
+        Proof(NAME, sees(shows_bug), case=case, observed=only("whole", "resumed"), right=sees(is_right))
         for case in ("", "end", "accumulate", "streams", "loaders", "steps")
     ),
     Proof(
-        "validation-on-resume",
+        NAME,
         sees(lambda observed: observed["resumed"]["best"] == [(4.0).hex()]),
         case="best",
+        observed=only("whole", "resumed"),
         right=sees(lambda observed: observed["resumed"]["best"] == [(9.0).hex()]),
     ),
-    Proof("validation-on-resume", sees(shows_bug), case="other"),
+    Proof(NAME, sees(shows_bug), case="other", observed=only("whole", "resumed")),
 )

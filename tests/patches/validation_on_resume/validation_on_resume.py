@@ -5,7 +5,9 @@ at the end of the epoch, after which max_steps leaves more to do), ``best`` (by 
 ``accumulate`` (a step every 2 batches), ``streams`` (data without a length), ``loaders`` (two to validate on),
 ``steps`` (validation every 5 batches, across epochs), ``start`` (saved when a validation begins: it is to run),
 ``early`` (saved after 3 batches, before the first validation), ``other`` (resumed with validation every 2 batches),
-``epoch`` (saved by default, at the end of an epoch).
+``epoch`` (saved by default, at the end of an epoch), ``stopping`` (as ``end``, with EarlyStopping, which checks at the
+end of the epoch), ``plateau`` (with ReduceLROnPlateau after each validation), ``marks`` (the module turns the first
+validation after a resume into a sanity check), ``marks later`` (it does so in another hook).
 """
 
 import os
@@ -57,12 +59,33 @@ class Model(pl.LightningModule):
         self.note("epoch")
 
     def configure_optimizers(self):
-        return torch.optim.SGD(self.parameters(), lr=0.01)
+        optimizer = torch.optim.SGD(self.parameters(), lr=0.01)
+        if CASE != "plateau":
+            return optimizer
+        plateau = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer)
+        return [optimizer], [{"scheduler": plateau, "monitor": "loss", "interval": "step", "frequency": 4}]
+
+
+class Marks(Model):
+    marked = False
+
+    def mark(self):
+        if self.trainer.ckpt_path is not None and not self.marked:
+            self.trainer.sanity_checking = self.marked = True
+
+    def on_validation_model_zero_grad(self):
+        super().on_validation_model_zero_grad()
+        if CASE == "marks":
+            self.mark()
+
+    def on_validation_epoch_start(self):
+        if CASE == "marks later":
+            self.mark()
 
 
 class Save(pl.Callback):
     def save(self, trainer, when):
-        steps = {"end": 8, "epoch": 8, "early": 3, "accumulate": 2, "steps": 5}.get(CASE, 4)
+        steps = {"end": 8, "stopping": 8, "epoch": 8, "early": 3, "accumulate": 2, "steps": 5}.get(CASE, 4)
         if when and not trainer.sanity_checking and trainer.global_step == steps and not os.path.exists(SAVED):
             trainer.save_checkpoint(SAVED)
 
@@ -89,21 +112,25 @@ def fit(resume, **options):
     seen, directory = [], os.path.join(OUT, "resumed" if resume else "first")
     if CASE == "best":
         options["callbacks"].append(scenario.pytorch("callbacks").ModelCheckpoint(directory, monitor="loss"))
+    if CASE == "stopping":
+        options["callbacks"].append(scenario.pytorch("callbacks").EarlyStopping("loss", patience=9))
     options["limit_train_batches"] = 8
-    if CASE != "end":
+    ends = CASE in ("end", "stopping")
+    if not ends:
         options.setdefault("val_check_interval", 4)
     if CASE == "steps":
         options.update(val_check_interval=5, check_val_every_n_epoch=None)
     trainer = scenario.trainer(
         accelerator="cpu",
-        max_epochs=-1 if CASE == "end" else 2,
-        max_steps=16 if CASE == "end" else -1,
+        max_epochs=-1 if ends else 2,
+        max_steps=16 if ends else -1,
         accumulate_grad_batches=2 if CASE == "accumulate" else 1,
         enable_checkpointing=CASE == "best",
         **options,
     )
     validation = [data(3), data(3)] if CASE == "loaders" else data(3)
-    trainer.fit(Model(seen), data(8), validation, ckpt_path=SAVED if resume else None)
+    model = Marks(seen) if CASE.startswith("marks") else Model(seen)
+    trainer.fit(model, data(8), validation, ckpt_path=SAVED if resume else None)
     best = trainer.checkpoint_callback.best_model_score if CASE == "best" else None
     return {"seen": seen, "best": best, "steps": trainer.global_step, "weights": trainer.lightning_module.layer.weight}
 
@@ -112,5 +139,6 @@ if __name__ == "__main__":
     OUT = os.environ.get("SCENARIO_OUT", ".")
     SAVED = os.path.join(OUT, "saved.ckpt")
     whole = fit(False, callbacks=[Save()])
-    resumed = fit(True, callbacks=[], **({"val_check_interval": 2} if CASE == "other" else {}))
+    with scenario.observing_warnings():
+        resumed = fit(True, callbacks=[], **({"val_check_interval": 2} if CASE == "other" else {}))
     scenario.observe(whole=whole, resumed=resumed)

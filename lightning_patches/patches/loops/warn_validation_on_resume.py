@@ -1,0 +1,49 @@
+"""Warn when a resumed run has validated on one batch before it trains."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from lightning_patches import notices
+from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patches.loops.validation_on_resume import validates_again
+
+
+def _on_advance_end(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def on_advance_end(self: Any, *args: Any) -> None:
+        again = validates_again(self)
+        original(self, *args)
+        # Lightning does not set _has_run in a sanity check, into which some programs turn this validation.
+        if again and self.val_loop._has_run:
+            notices.warn_once(
+                "validation-on-resume",
+                "This run was resumed from a checkpoint that was saved at the end of a validation, and has repeated "
+                "that validation on one batch, as Lightning below 2.5.0 does. Its metrics are wrong, and callbacks and "
+                "loggers have seen them. To leave it out, set LIGHTNING_PATCHES=default,validation-on-resume, or use "
+                "Lightning 2.5.0 or later.",
+            )
+
+    return on_advance_end
+
+
+PATCH = Patch(
+    name="warn-validation-on-resume",
+    added="0.3.0",
+    title="Warn when a resumed run has validated on one batch before it trains",
+    group="correctness",
+    affected=(">=2.0.0,<2.5.0",),
+    targets=(Target("pytorch.loops.training_epoch_loop:_TrainingEpochLoop.on_advance_end", _on_advance_end),),
+    upstream=Upstream(
+        issues=(19549, 20277, 20288, 18595),
+        pull_requests=(20379,),
+        fixed_in="2.5.0",
+    ),
+    impact=Impact(
+        "A run that is resumed from a checkpoint which was saved at the end of a validation validates one batch before "
+        "it trains: the metric of that batch is logged, and may be called the best.",
+    ),
+    after=("validation-on-resume", "validation-own-randomness", "warn-frozen-batch-norm"),
+    note="This patch fixes nothing: it warns once, after the first such validation. The opt-in validation-on-resume "
+    "fixes it. There is no warning if the program has left out that validation, or turned it into a sanity check. "
+    "Nothing but the warning is new.",
+)
