@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -110,6 +111,21 @@ def download(distribution: str, version: str, directory: Path) -> None:
     """Download the release's wheel with pip, started in the empty ``directory``: `-m` imports from where it starts."""
     command = [sys.executable, "-m", "pip", "download", *QUIET, "--no-deps", "--only-binary=:all:"]
     subprocess.run([*command, "--dest", ".", f"{distribution}=={version}"], cwd=directory, check=True)
+
+
+@cache
+def on_the_index(distribution: str) -> tuple[str, ...]:
+    """All releases that pip lists, newest first: those of PyPI that are not yanked.
+
+    Raises:
+        LookupError: pip lists none.
+    """
+    command = [sys.executable, "-m", "pip", "index", "versions", distribution]
+    listing = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    available = re.search(r"Available versions: (.*)", listing)
+    if available is None:
+        raise LookupError(f"pip lists no versions of {distribution}")
+    return tuple(version.strip() for version in available[1].split(","))
 
 
 def unpacked(distribution: str, version: str) -> Path:
