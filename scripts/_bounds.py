@@ -38,8 +38,8 @@ def text(afresh: bool = False) -> str:
             bounds = known.get(distribution, {}).get(version)
             if bounds is None:
                 bounds = fetch(distribution, version)
-            changes = [f"{name}{spec}" for name, spec in bounds.items() if before.get(name) != spec]
-            changes += [f"-{name}" for name in before if name not in bounds]
+            changes = [f"{name}{spec}" for name, spec in sorted(bounds.items()) if before.get(name) != spec]
+            changes += [f"-{name}" for name in sorted(before) if name not in bounds]
             lines.append(" ".join([f"{distribution}=={version}", *changes]))
             before = bounds
     return HEAD + "\n".join(lines) + "\n"
@@ -67,4 +67,4 @@ def read(wheel: Path) -> dict[str, str]:
             bounds[re.sub(r"[-_.]+", "-", found[1]).lower()] = found[2]
     # Releases up to 1.8 have bounds such as ">=1.8.*", which pip 24.1 refuses and which means ">=1.8".
     clean = {name: re.sub(r"([<>]=?[\d.]+)\.\*", r"\1", spec.replace(" ", "")) for name, spec in bounds.items()}
-    return {name: ",".join(sorted(spec.split(","), reverse=True)) for name, spec in sorted(clean.items())}
+    return {name: ",".join(sorted(spec.split(","), reverse=True)) for name, spec in clean.items()}

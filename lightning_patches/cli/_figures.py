@@ -53,7 +53,7 @@ def of_release(distribution: str, version: str) -> Figures:
 
     default = toggle.parse("default", catalogue.all_patches())
     try:
-        (audited,) = audit.audit_requirements([f"{distribution}=={version}"], [], default)
+        (audited,) = audit.audit_requirements([f"{distribution}=={version}"], default)
     except UsageError:  # a version that pip would not take
         return count(())
     return count(bug.record for bug in audited.bugs)

@@ -1,9 +1,10 @@
-"""Files that a stranger wrote: what is read of them has bounds, and what a parser makes of them is an answer of ours.
+"""Read files that a stranger wrote. Everything that is read has a bound.
 
     with _files.parsing(path):
-        data = json.loads(_files.read_text(path))
+        data = _files.parse_json(_files.read_text(path))
 
-ends with status 2 and the file's name where the file cannot be read or understood, and never with a traceback.
+raises :class:`UsageError` with the file's name if the file cannot be read or understood. No message quotes what is in a
+file.
 """
 
 from __future__ import annotations
@@ -11,9 +12,10 @@ from __future__ import annotations
 import codecs
 import importlib
 import json
+import os
 import re
 from contextlib import contextmanager
-from typing import Any, Iterator
+from typing import Any, Iterator, Optional
 
 from lightning_patches.cli import UsageError
 from lightning_patches.system import open_regular as open_regular
@@ -21,6 +23,8 @@ from lightning_patches.system import read_regular
 
 MAX_BYTES = 16 << 20
 """Of a file that is read as a whole. The largest lock files have some megabytes."""
+MAX_STRUCTURED = 8 << 20
+"""Bytes of TOML or YAML. Both parsers read about a megabyte a second."""
 MAX_SCRIPT = 192 << 10
 """Of a Python script. Below 3.11 the parser of Python itself dies of an expression with 130,000 levels, which takes
 two bytes a level."""
@@ -56,73 +60,148 @@ def read_text(path: str, most: int = MAX_BYTES) -> str:
         raise UsageError(f"{path} cannot be read: it is not text") from None
 
 
+def inside(root: str, path: str) -> Optional[str]:
+    """Follow all links of a path. Returns where it leads, or ``None`` if that is outside of the directory ``root``."""
+    try:
+        real = os.path.realpath(path)
+        top = os.path.realpath(root)
+    except (OSError, ValueError):  # links in a circle on Windows, or a null byte in the name: it cannot be opened
+        return path
+    return real if real == top or real.startswith(os.path.join(top, "")) else None
+
+
 def lines(text: str) -> list[str]:
     """The lines of a text, each cut to :data:`MAX_LINE` characters, to be matched with patterns."""
     return [line[:MAX_LINE] for line in text.splitlines()]
 
 
+class MalformedError(ValueError):
+    """A file is not what its name says. The message is safe to show: it has no text of the file."""
+
+
 @contextmanager
 def parsing(path: str) -> Iterator[None]:
-    """Around all that is done with what a file holds, until it has the form that is expected of it.
+    """Turn the errors of parsers, and of code that looks for what is not in the parsed data, into one of ours.
 
     Raises:
-        UsageError: in place of what a parser raises, or the look for what is not there.
+        UsageError: the file cannot be understood.
     """
     try:
         yield
     except (RecursionError, MemoryError):
         raise UsageError(f"{path} cannot be understood: it is nested too deeply") from None
-    except (ValueError, TypeError, AttributeError, LookupError, SyntaxError) as error:
-        said = " ".join(str(error).split())[:200]
-        raise UsageError(f"{path} cannot be understood: {said}") from None
+    except (MalformedError, SyntaxError) as error:
+        raise UsageError(f"{path} cannot be understood: {' '.join(str(error).split())[:200]}") from None
+    except (ValueError, TypeError, AttributeError, LookupError):
+        raise UsageError(f"{path} cannot be understood: it does not have the structure of such a file") from None
 
 
 def parse_json(text: str) -> Any:
-    """JSON, in which all numbers are floats: a large integer takes long to make of its digits."""
-    return json.loads(text, parse_int=float)
+    """Parse JSON. All numbers become floats, because Python takes long to convert a large integer.
+
+    Raises:
+        MalformedError: it is not JSON.
+    """
+    try:
+        return json.loads(text, parse_int=float)
+    except json.JSONDecodeError as error:
+        raise MalformedError(f"line {error.lineno} is not valid JSON") from None
 
 
 def parse_toml(text: str) -> Any:
-    """TOML.
+    """Parse TOML.
 
     Raises:
-        UsageError: nothing is installed that reads it.
+        MalformedError: it is not TOML.
+        UsageError: no library for TOML is installed.
     """
     toml = _library("TOML", "use Python 3.11, or `pip install tomli`", "tomllib", "tomli")
     for line in text.splitlines():
-        # For a key of many parts the parser takes the square of their number.
+        # The parser's time grows with the square of the number of parts in a key.
         keys = re.split(r"[^\w.\s'-]", re.sub(r'"[^"\\]*(?:\\.[^"\\]*)*"?', "", line))
         if max(key.count(".") for key in keys) > MAX_DEPTH:
-            raise ValueError(f"a key has more than {MAX_DEPTH} parts")
-    return toml.loads(text)
+            raise MalformedError(f"a key has more than {MAX_DEPTH} parts")
+    try:
+        return toml.loads(text)
+    except ValueError as error:
+        place = re.search(r"\(at (line \d+), column", str(error))
+        raise MalformedError(f"{place[1] if place else 'it'} is not valid TOML") from None
+
+
+class YamlText(str):
+    """A scalar of a YAML file, with the number of the line on which its text begins."""
+
+    line = 1
 
 
 def parse_yaml(text: str) -> Any:
-    """YAML, in which every value is text: 3.10 stays what it is.
+    """Parse YAML into dicts, lists and :class:`YamlText`: ``3.10`` stays what it is.
 
     Raises:
-        UsageError: nothing is installed that reads it.
+        MalformedError: it is not YAML, or nested more than ``MAX_DEPTH`` levels deep.
+        UsageError: no library for YAML is installed.
     """
     yaml = _library("YAML", "`pip install PyYAML`", "yaml")
 
     class Plain(yaml.BaseLoader):  # type: ignore[misc,name-defined]
-        """Where libyaml is not there: it takes the square of the depth."""
+        """For PyYAML without libyaml, whose time grows with the square of the depth."""
 
         def fetch_flow_collection_start(self, token: Any) -> None:
             if self.flow_level > MAX_DEPTH:
-                raise yaml.YAMLError("it is nested too deeply")
+                raise MalformedError("it is nested too deeply")
             super().fetch_flow_collection_start(token)
 
-    loader = getattr(yaml, "CBaseLoader", Plain)
-    depth = 0
     try:
-        for event in yaml.parse(text, Loader=loader):  # some builds of libyaml's die of the depth when they load
-            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-            if depth > MAX_DEPTH:
-                raise ValueError("it is nested too deeply")
-        return yaml.load(text, Loader=loader)
+        return _built(yaml, yaml.parse(text, Loader=getattr(yaml, "CBaseLoader", Plain)))
     except yaml.YAMLError as error:
-        raise ValueError(str(error)) from None
+        mark = getattr(error, "problem_mark", None)
+        raise MalformedError(f"{f'line {mark.line + 1}' if mark else 'it'} is not valid YAML") from None
+
+
+def _built(yaml: Any, events: Iterator[Any]) -> Any:
+    """The data of a YAML document. Some builds of libyaml crash on deep nesting when they build it themselves."""
+    documents: list[Any] = []
+    open_ones: list[tuple[Any, Any]] = [(documents, None)]
+    keys: list[Any] = []  # of the open mappings, the key that waits for its value
+    anchors: dict[str, Any] = {}
+
+    def add(value: Any) -> None:
+        container = open_ones[-1][0]
+        if isinstance(container, list):
+            container.append(value)
+        elif keys[-1] is None:
+            if not isinstance(value, str):
+                raise MalformedError("a key is not text")
+            keys[-1] = value
+        else:
+            container[keys[-1]] = value
+            keys[-1] = None
+
+    for event in events:
+        if isinstance(event, yaml.ScalarEvent):
+            value = YamlText(event.value)
+            value.line = event.start_mark.line + (2 if event.style in ("|", ">") else 1)
+            add(value)
+            anchors[event.anchor] = value
+        elif isinstance(event, yaml.AliasEvent):
+            if event.anchor not in anchors:
+                raise MalformedError(f"line {event.start_mark.line + 1} is not valid YAML")
+            add(anchors[event.anchor])
+        elif isinstance(event, yaml.CollectionStartEvent):
+            if len(open_ones) > MAX_DEPTH:
+                raise MalformedError("it is nested too deeply")
+            is_mapping = isinstance(event, yaml.MappingStartEvent)
+            open_ones.append(({} if is_mapping else [], event.anchor))
+            keys += [None] * is_mapping
+        elif isinstance(event, yaml.CollectionEndEvent):
+            value, anchor = open_ones.pop()
+            if isinstance(value, dict):
+                keys.pop()
+            add(value)
+            anchors[anchor] = value
+    if len(documents) > 1:
+        raise MalformedError("it has more than one document")
+    return documents[0] if documents else None
 
 
 def _library(format_: str, remedy: str, *names: str) -> Any:

@@ -1,7 +1,7 @@
-"""What commands install: `pip install`, `conda install` and their like, in Dockerfiles, workflows and notebooks.
+"""Read requirements files and commands: `pip install`, `conda install` and others, in Dockerfiles and workflows.
 
-A path in a command is one of the machine on which it runs. :class:`Place` tells which file of the project that is, and
-no other file is ever read.
+A path in a command is one of the machine on which it runs. A :class:`~lightning_patches.cli._sources.Place` finds the
+file of the project that will be there.
 """
 
 from __future__ import annotations
@@ -13,24 +13,24 @@ import posixpath
 import re
 import shlex
 from dataclasses import dataclass, field
-from typing import Any, Callable, Iterator, Optional
+from typing import Iterator, Optional
 
 from lightning_patches.cli import UsageError, _files
-from lightning_patches.cli._requirements import Asked, conda_spec
+from lightning_patches.cli._requirements import conda_spec
+from lightning_patches.cli._resolve import Group
+from lightning_patches.cli._sources import Checkout, Include, Item, Place, Skipped, Source, Spec, Unclear
 
 _MOST = 100
-"""Files that are included, and stages and copies of a Dockerfile."""
+"""Stages and copies of a Dockerfile."""
 _MOST_EXPANDED = 1 << 20
 """Characters that variables may stand for, in all of a Dockerfile."""
 _HAS_PATCHES = re.compile(r"lightning[-_]patches|LIGHTNING_PATCHES[\s=:]{1,2}[\"']?(?!0|off|false|none)")
 
-Locate = Callable[[str], Optional[str]]
-"""A path of the machine that is set up -> the file of the project that is there; ``None`` for one that is not of it."""
 
-
-def has_patches(text: str) -> bool:
-    """Whether it asks for lightning-patches, or starts a program with them."""
-    return _HAS_PATCHES.search(text) is not None
+def uses_patches(text: str) -> Iterator[Spec]:
+    """Yield our package if a text asks for it, or starts a program with it."""
+    if _HAS_PATCHES.search(text):
+        yield Spec("lightning-patches")
 
 
 def logical_lines(lines: list[str], begin: int = 0) -> Iterator[tuple[int, str]]:
@@ -54,65 +54,38 @@ WITH_FILE = ("-r", "-c", "--requirement", "--constraint")
 """Options of pip that include a file."""
 
 
-def read_pip(
-    path: str, asked: Asked, place: str = "", locate: Locate = lambda path: path, paths: Any = os.path
-) -> None:
-    """A requirements file of pip, and those that it includes. Paths and pip's options are passed over; what is neither
-    goes to ``unclear``.
+def read_pip(source: Source) -> Iterator[Item]:
+    """Read a requirements file of pip. Paths and pip's other options are passed over."""
+    for number, line in logical_lines(_files.lines(source.text)):
+        yield from pip_line(line, number, source)
+
+
+def pip_line(line: str, number: int, source: Source, group: Group = ()) -> Iterator[Item]:
+    """A line of a requirements file.
 
     Args:
-        path: as the machine that is set up has it.
-        asked: takes what is found.
-        place: where it is named, "" for the command line.
-        locate: where that file is here.
-        paths: how that machine writes paths, ``posixpath`` or ``ntpath``.
-
-    Raises:
-        UsageError: a file cannot be read, or there are too many.
+        line: the line.
+        number: of the line, from 1.
+        source: the file.
+        group: of what the line requires.
     """
-    left = [path]
-    top = os.path.realpath(os.path.dirname(path))
-    while left:
-        path = left.pop()
-        file = _new_file(path, asked, place, locate)
-        for number, line in logical_lines(_files.lines(_files.read_text(file))) if file else ():
-            line = _without_comment(line)
-            place = f"{file}, line {number}"
-            option, value = option_of(line)
-            if option in WITH_FILE:
-                if "://" in value:
-                    asked.unclear.append(f"{place}: {value[:200]} is at an address, and was not fetched")
-                else:
-                    left.append(paths.normpath(paths.join(paths.dirname(path), value)))
-                continue
-            if option in ("-e", "--editable"):
-                line = value
-            line = _without_options(line)
-            if not line or asked.add(line, place, file, number):
-                continue
-            first = line.split()[0]
-            if not line.startswith(("-", ".")) and "://" not in first and not re.search(r"[/\\]", first):
-                # What is elsewhere on this machine is not for those who have asked for it.
-                said = f": {line[:200]!r}" if os.path.realpath(file).startswith(os.path.join(top, "")) else ""
-                asked.unclear.append(f"{place}{said} cannot be understood")
+    line = _without_comment(line)
+    option, value = option_of(line)
+    if option in WITH_FILE:
+        if "://" in value:
+            yield Skipped(f"{source.path}, line {number}: the file is at an address, and was not fetched")
+        else:
+            yield Include(source.beside(value), source.place, number, read_pip, group)
+        return
+    line = _without_options(value if option in ("-e", "--editable") else line)
+    if line:
+        yield Spec(line, number, group=group, is_line=True)
 
 
-def _new_file(path: str, asked: Asked, place: str, locate: Locate) -> str:
-    """The file of the project that is at a path; "" if there is none, or it was read before."""
-    file = locate(path)
-    if file is None:
-        asked.unclear.append(f"{place}: {path[:200]} is not in the project, or not copied from it, and was not read")
-        return ""
-    try:
-        real = os.path.realpath(file)
-    except (OSError, ValueError):
-        real = file  # reading it tells what is wrong
-    if real in asked.read:
-        return ""
-    asked.read.add(real)
-    if len(asked.read) > _MOST:
-        raise UsageError(f"{file} is the last of {_MOST} files that are included: more are not read.")
-    return file
+def is_path(line: str) -> bool:
+    """True if a line of a requirements file that is no requirement is a path, an address or an option."""
+    first = line.split()[0]
+    return line.startswith(("-", ".")) or "://" in first or re.search(r"[/\\]", first) is not None
 
 
 def _without_comment(line: str) -> str:
@@ -137,23 +110,27 @@ def option_of(line: str) -> tuple[str, str]:
 # -------------------------------------------------------------------- commands
 
 
-def read_commands(line: str, asked: Asked, place: str, file: str, number: int, here: Place) -> None:
+def read_commands(line: str, here: Checkout, path: str, number: int) -> Iterator[Item]:
     """A line for a shell.
 
-    Raises:
-        UsageError: it names Lightning, and cannot be understood.
+    Args:
+        line: the line.
+        here: where it runs.
+        path: the file that has the line.
+        number: of the line, or of one before it.
     """
     begun = here.directory
     try:
         for words in _commands(line):
+            here.commands += 1
             words = [part for word in words for part in here.expanded(word)]
             if words[:1] == ["cd"] and len(words) > 1:
                 here.directory = here.path(words[1])
             elif words:
-                _read_command(words, asked, place, file, number, here)
+                yield from _read_command(words, here, number, (f"command {here.commands}",))
     except ValueError:
         if re.search(r"\b(?:pip|conda|mamba)\b", line) and re.search(r"lightning", line, re.IGNORECASE):
-            raise UsageError(f"{place}: {line.strip()[:200]!r} cannot be understood.") from None
+            raise UsageError(f"{path}: a command on line {number} or below cannot be understood.") from None
     finally:
         here.directory = begun
 
@@ -178,84 +155,43 @@ _LOCKED = {"poetry": "poetry.lock", "uv": "uv.lock", "pdm": "pdm.lock", "pixi": 
 """Tools that install what their lock file says."""
 
 
-def _read_command(words: list[str], asked: Asked, place: str, file: str, number: int, here: Place) -> None:
+def _read_command(words: list[str], here: Checkout, number: int, group: Group) -> Iterator[Item]:
     names = [posixpath.basename(word) for word in words]
-    asked.has_patches |= "lightning-patches" in names or "lightning_patches" in names
+    yield from uses_patches(" ".join(names))
     for tool, name in enumerate(names):
         verb = next((i for i in range(tool + 1, min(tool + 9, len(names))) if not names[i].startswith("-")), tool)
         if name in _LOCKED and names[verb] in ("install", "sync"):
-            _read_project(here.path(_LOCKED[name]), asked, place, here)
+            yield Include(here.path(_LOCKED[name]), here, number, group=group, is_needed=False)
         elif re.fullmatch(r"pip[\d.]*", name) and names[verb] == "install":
-            _read_pip_command(words[verb + 1 :], asked, place, file, number, here)
+            yield from _pip_command(words[verb + 1 :], here, number, group)
         elif name in ("conda", "mamba", "micromamba") and names[verb] in ("install", "create", "env", "update"):
-            _read_conda_command(words[verb + 1 :], asked, place, file, number, here)
+            yield from _conda_command(words[verb + 1 :], here, number, group)
         else:
             continue
         return
 
 
-def _read_pip_command(words: list[str], asked: Asked, place: str, file: str, number: int, here: Place) -> None:
+def _pip_command(words: list[str], here: Checkout, number: int, group: Group) -> Iterator[Item]:
     for before, word in zip(["", *words], words):
         option, value = option_of(word) if word.startswith("-") else ("", "")
         if before in WITH_FILE or (option in WITH_FILE and value):
-            read_pip(here.path(value or word), asked, place, here.locate, posixpath)
+            yield Include(here.path(value or word), here, number, read_pip, group)
         elif word.startswith((".", "/")) and not word.endswith((".whl", ".gz", ".zip")):
             project = here.path(posixpath.join(word.partition("[")[0], "pyproject.toml"))
-            _read_project(project, asked, place, here)
+            yield Include(project, here, number, group=group, is_needed=False)
         elif not word.startswith("-") and before not in _WITH_VALUE:
-            asked.add(word, place, file, number)
+            yield Spec(word, after=number, written=word, group=group)
 
 
-def _read_conda_command(words: list[str], asked: Asked, place: str, file: str, number: int, here: Place) -> None:
+def _conda_command(words: list[str], here: Checkout, number: int, group: Group) -> Iterator[Item]:
     for before, word in zip(["", *words], words):
         if before in (*_WITH_VALUE, "-c", "--channel"):
             continue
         path = word if before in ("-f", "--file") else word[7:] if word.startswith("--file=") else ""
         if path:
-            _read_project(here.path(path), asked, place, here)
+            yield Include(here.path(path), here, number, group=group)
         elif not word.startswith("-"):
-            asked.add(conda_spec(word), place, file, number)
-
-
-def _read_project(path: str, asked: Asked, place: str, here: Place) -> None:
-    from lightning_patches.cli import _projects
-
-    file = _new_file(path, asked, place, here.locate)
-    if file:
-        _projects.read_into(file, asked)
-
-
-@dataclass
-class Place:
-    """Where commands run: a checkout.
-
-    Args:
-        root: the directory of the project, of which no file is left.
-        directory: the one in which they run, below the root.
-    """
-
-    root: str
-    directory: str = "/"
-
-    def path(self, path: str) -> str:
-        return posixpath.normpath(posixpath.join(self.directory, path))
-
-    def locate(self, path: str) -> Optional[str]:
-        return within(self.root, path)
-
-    def expanded(self, word: str) -> list[str]:
-        return [word]
-
-
-def within(root: str, path: str) -> Optional[str]:
-    """The file of this path below a directory, if there is one that is really there."""
-    real = os.path.realpath(root)
-    try:
-        found = os.path.realpath(os.path.join(real, path.lstrip("/")))
-        is_there = os.path.isfile(found) and found.startswith(os.path.join(real, ""))
-    except (OSError, ValueError):
-        return None
-    return os.path.normpath(os.path.join(root, os.path.relpath(found, real))) if is_there else None
+            yield Spec(conda_spec(word), after=number, written=word, group=group)
 
 
 # -------------------------------------------------------------------- Dockerfiles
@@ -279,25 +215,25 @@ class Stage:
     copies: list[Copy] = field(default_factory=list)
 
 
-@dataclass
-class Image(Place):
+class Image(Checkout):
     """Where the RUN lines of a Dockerfile run. The root is the build context.
 
     Args:
+        root: the build context.
+        within: the project that it must be in.
         file: the Dockerfile.
-        stage: the image.
-        variables: those that ARG and ENV have set.
-        left: how many characters the variables may still stand for.
-        looks: how many places may still be looked at for files.
-        mounts: what one line has bound into the image.
     """
 
-    file: str = ""
-    stage: Stage = field(default_factory=Stage)
-    variables: dict[str, str] = field(default_factory=dict)
-    left: int = _MOST_EXPANDED
-    looks: int = 10_000
-    mounts: list[Copy] = field(default_factory=list)
+    def __init__(self, root: str, within: Place, file: str) -> None:
+        super().__init__(root, within)
+        self.file = file
+        self.stage = Stage()
+        self.variables: dict[str, str] = {}
+        self.mounts: list[Copy] = []
+        self.left = _MOST_EXPANDED
+        """Characters that the variables may still stand for."""
+        self.looks = 10_000
+        """Copies that may still be looked through."""
 
     def expanded(self, word: str) -> list[str]:
         return self.expand(word).split() if "$" in word else [word]
@@ -321,7 +257,7 @@ class Image(Place):
         return re.sub(r"\$(?:\{(\w{1,99})(?::?-([^{}]{0,999}))?\}|(\w{1,99}))", value, text)[: _files.MAX_LINE]
 
     def locate(self, path: str) -> Optional[str]:
-        """The file of the build context that COPY, ADD or a mount has put at a path of the image."""
+        """The file of the build context that COPY, ADD or a mount puts at a path of the image."""
         left: list[tuple[Optional[Stage], str]] = [(self.stage, path)]
         while left:
             stage, path = left.pop()
@@ -329,7 +265,7 @@ class Image(Place):
             if self.looks < 0:
                 raise UsageError(f"{self.file} cannot be read: it copies too much")
             if stage is None:
-                found = within(self.root, path)
+                found = super().locate(path)
                 if found is not None:
                     return found
                 continue
@@ -362,29 +298,27 @@ def _sources(copy: Copy, path: str) -> Iterator[str]:
                 yield source
 
 
-def read_dockerfile(path: str, asked: Asked, context: str = "") -> None:
-    """What the RUN lines of a Dockerfile install. Where they name no Lightning, it may still be in the image that it
-    begins with.
+def read_dockerfile(source: Source, context: str = "") -> Iterator[Item]:
+    """Read what the RUN lines of a Dockerfile install.
 
     Args:
-        path: of the file.
-        asked: takes what is found.
-        context: the directory that is handed to ``docker build``; "" for that of the file.
+        source: the Dockerfile.
+        context: the directory that ``docker build`` is given; "" for that of the file.
 
     Raises:
-        UsageError: it cannot be read.
+        UsageError: it is too large.
     """
-    image = Image(context or os.path.dirname(path) or ".", file=path)
+    within = Place(context) if context else source.place
+    image = Image(context or os.path.dirname(source.path) or ".", within, source.path)
     stages: dict[str, Stage] = {}
-    lines = _files.lines(_files.read_text(path))
     copies = begun = 0
-    for first, end, instruction, rest in _instructions(lines):
-        asked.has_patches |= has_patches(f"{instruction} {rest}")
+    for first, instruction, rest in _instructions(_files.lines(source.text)):
+        yield from uses_patches(f"{instruction} {rest}")
         if instruction in ("ARG", "ENV"):
             _set(image, rest)
         elif instruction == "FROM":
             begun += 1
-            _begin(image, image.expand(rest), stages, asked)
+            yield from _begin(image, image.expand(rest), stages)
         elif instruction == "WORKDIR":
             image.directory = image.stage.workdir = image.path(image.expand(rest.strip()))
         elif instruction in ("COPY", "ADD"):
@@ -393,21 +327,20 @@ def read_dockerfile(path: str, asked: Asked, context: str = "") -> None:
             image.stage.copies += [found] if found is not None else []
         elif instruction == "RUN":
             image.mounts = list(_mounts(image, rest, stages))
-            before = len(asked.found)
             for _, line in logical_lines(rest.split("\n")):
-                read_commands(line, asked, f"{path}, line {first + 1}", path, first + 1, image)
+                yield from read_commands(line, image, source.path, first)
             image.mounts = []
-            asked.put_lines(before, path, lines[first:end], first)
         if max(begun, copies) > _MOST:
-            raise UsageError(f"{path} cannot be read: it has more than {_MOST} stages or copies.")
+            raise UsageError(f"{source.path} cannot be read: it has more than {_MOST} stages or copies.")
+    yield Unclear(f"{source.path} has no installation of Lightning by its name; it may be in the base image", True)
 
 
 _WORD = re.compile(r"\s*([A-Za-z]+)\s+(.*)", re.DOTALL)
 _HEREDOC = re.compile(r"<<-?[\"']?([A-Za-z_]\w{0,99})")
 
 
-def _instructions(lines: list[str]) -> Iterator[tuple[int, int, str, str]]:
-    """Each with the indices of its lines, and continued lines joined by blanks. The text of a heredoc follows its
+def _instructions(lines: list[str]) -> Iterator[tuple[int, str, str]]:
+    """Each with the number of its first line, and continued lines joined by blanks. The text of a heredoc follows its
     command, a line for a line."""
     last = {line.strip(): index for index, line in enumerate(lines)}
     at = 0
@@ -438,7 +371,7 @@ def _instructions(lines: list[str]) -> Iterator[tuple[int, int, str, str]]:
                 at += 1
             rest = "\n".join([rest[: heredoc.start()], *lines[body:at]])
             at += 1
-        yield first, at, found[1].upper(), rest
+        yield first + 1, found[1].upper(), rest
 
 
 def _words(text: str) -> list[str]:
@@ -462,7 +395,7 @@ _TELLING = ((re.compile(r"python:(\d+\.\d+)"), "python=={}.*"), (re.compile(r"py
 """Images by the last part of their names, and what they bring."""
 
 
-def _begin(image: Image, rest: str, stages: dict[str, Stage], asked: Asked) -> None:
+def _begin(image: Image, rest: str, stages: dict[str, Stage]) -> Iterator[Spec]:
     words = [word for word in rest.split() if not word.startswith("--")]
     if not words:
         return
@@ -475,7 +408,7 @@ def _begin(image: Image, rest: str, stages: dict[str, Stage], asked: Asked) -> N
     for pattern, spec in _TELLING:
         found = pattern.match(words[0].rpartition("/")[2])
         if found:
-            asked.add(spec.format(found[1]), "", "")
+            yield Spec(spec.format(found[1]), group=("base image",))
 
 
 def _copy(image: Image, rest: str, stages: dict[str, Stage]) -> Optional[Copy]:

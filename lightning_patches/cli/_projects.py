@@ -1,145 +1,132 @@
-"""Which Lightning a project asks for, from the files in which projects say so.
+"""Readers of the files in which projects say what they require.
 
-A file comes in, and an :class:`~lightning_patches.cli._requirements.Asked` goes out. Every format is read with the
-library that is made for it. Where that is not installed, or the format is not known, the file is refused: that it asks
-for no Lightning must never be said of a file that was not understood.
+Each format is parsed with the library that is made for it. If that library is missing, or the format is unknown, the
+file is refused: a file that was not understood must never count as one that requires no Lightning.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from typing import Any, Callable, Iterator, Optional
+from typing import Any, Callable, Iterator, List, Optional, Tuple
 
 from lightning_patches.cli import UsageError, _files
 from lightning_patches.cli._installs import (
-    WITH_FILE,
-    Place,
-    has_patches,
     logical_lines,
-    option_of,
+    pip_line,
     read_commands,
     read_dockerfile,
     read_pip,
+    uses_patches,
 )
-from lightning_patches.cli._requirements import Asked, conda_spec, lines_of, specifier
+from lightning_patches.cli._requirements import conda_spec, specifier
+from lightning_patches.cli._sources import Checkout, Include, Item, Locks, Reader, Source, Spec, Unclear
 
 READ = (
     "requirements files of pip, pyproject.toml, uv.lock, poetry.lock, pdm.lock, pylock.toml, Pipfile, Pipfile.lock, "
     "environment.yml, conda-lock.yml, pixi.toml, pixi.lock, Dockerfiles, workflows of GitHub, and notebooks"
 )
 _UNKNOWN = "https://unknown.invalid"
-"""The address of what comes from a directory or a repository, which is not asked for a release."""
+"""The address of a requirement that comes from a directory or a repository, without a release."""
 
 
-def read(path: str, context: str = "") -> Asked:
-    """What a file asks for.
-
-    Args:
-        path: of the file.
-        context: the directory that ``docker build`` is given, for a Dockerfile; "" for that of the file.
+def reader_of(path: str) -> Tuple[Reader, int, int]:
+    """The reader of a file, by its name, the most bytes that it takes, and what a byte costs.
 
     Raises:
-        UsageError: it cannot be read, is of a format that is not known or whose library is not installed, or does not
-            tell whether it asks for Lightning.
+        UsageError: the file cannot be read, or no reader is for it.
     """
-    asked = Asked()
-    read_into(path, asked, context)
-    if not asked.found and asked.unclear:
-        raise UsageError(f"{asked.unclear[0]}, and so whether Lightning is asked for cannot be told.")
-    return asked
-
-
-def read_into(path: str, asked: Asked, context: str = "") -> None:
-    """The same, for a file that another one names.
-
-    Raises:
-        UsageError: it cannot be read, or is of a format that is not known or whose library is not installed.
-    """
-    name = os.path.basename(path).lower()
-    reader = next(reader for pattern, reader in _FORMATS if re.fullmatch(pattern, name, re.DOTALL))
+    reader, most, cost = next(rest for pattern, *rest in _FORMATS if _matches(pattern, path))
     if reader is None:
         _files.read(path)
         raise UsageError(f"{path} cannot be read. Those that can are {READ}.")
-    if reader is read_dockerfile:
-        read_dockerfile(path, asked, context)
-        if not asked.found:
-            asked.unclear.append(f"{path} has no installation of Lightning by its name; it may be in the base image")
-    elif reader is read_pip:
-        read_pip(path, asked)
-    else:
-        with _files.parsing(path):
-            reader(path, asked)
+    return reader, most, cost
 
 
-def _all(texts: Iterator[Any], path: str, text: str, asked: Asked, locked: bool = False) -> None:
-    """Take requirements, each once, with the lines on which their distributions are first named."""
-    before = len(asked.found)
-    for one in dict.fromkeys(texts):
-        asked.add(one, path, path, 1, locked)
-    asked.put_lines(before, path, _files.lines(text))
+def is_dockerfile(path: str) -> bool:
+    """True if a file is read as a Dockerfile."""
+    return next(row for row in _FORMATS if _matches(row[0], path))[1] is read_dockerfile
 
 
-def _toml_file(texts: Callable[[Any], Iterator[Any]], locked: bool = False) -> Callable[[str, Asked], None]:
-    def reader(path: str, asked: Asked) -> None:
-        text = _files.read_text(path)
-        _all(texts(_files.parse_toml(text)), path, text, asked, locked)
+def _matches(pattern: str, path: str) -> bool:
+    return re.fullmatch(pattern, os.path.basename(path).lower(), re.DOTALL) is not None
+
+
+# -------------------------------------------------------------------- TOML
+
+
+def _toml_file(specs: Callable[[Any], Iterator[Spec]]) -> Reader:
+    def reader(source: Source) -> Iterator[Item]:
+        yield from specs(_files.parse_toml(source.text))
 
     return reader
 
 
-def _locked(data: Any) -> Iterator[str]:
+def _lock(source: Source) -> Iterator[Item]:
     """uv.lock, poetry.lock, pdm.lock, and pylock.toml, which is the standard for them (PEP 751)."""
+    data = _files.parse_toml(source.text)
     python = data.get("requires-python") or data.get("metadata", {}).get("requires_python")
     yield from _python(python or data.get("metadata", {}).get("python-versions"))
-    for package in data.get("package", data.get("packages", ())):
-        yield f"{package['name']}=={package['version']}" if "version" in package else f"{package['name']} @ {_UNKNOWN}"
+    lines = _files.lines(source.text)
+    tables = [number for number, line in enumerate(lines, 1) if re.match(r"\s*\[\[\s*packages?\s*\]\]", line)]
+    packages = data.get("package", data.get("packages", ()))
+    after = tables if len(tables) == len(packages) else [1] * len(packages)
+    for package, line in zip(packages, after):
+        version = package.get("version")
+        spec = f"{package['name']}=={version}" if version is not None else f"{package['name']} @ {_UNKNOWN}"
+        yield Spec(spec, after=line, is_locked=True)
 
 
-def _python(spec: Any) -> Iterator[str]:
+def _python(spec: Any) -> Iterator[Spec]:
     if isinstance(spec, str):
-        yield f"python{specifier(spec)}"
+        yield Spec(f"python{specifier(spec, 'python')}")
 
 
-def _pyproject(path: str, asked: Asked) -> None:
-    text = _files.read_text(path)
-    data = _files.parse_toml(text)
-    before = len(asked.found)
-    _all(_of_pyproject(data), path, text, asked)
-    files = data.get("tool", {}).get("setuptools", {}).get("dynamic", {}).get("dependencies", {}).get("file", ())
-    for name in [files] if isinstance(files, str) else files:
-        read_pip(os.path.join(os.path.dirname(path), name), asked, path)
-    if len(asked.found) == before and not files and "dependencies" in data.get("project", {}).get("dynamic", ()):
-        asked.unclear.append(f"{path} leaves its dependencies to the build (dynamic)")
-
-
-def _of_pyproject(data: Any) -> Iterator[Any]:
+def _pyproject(source: Source) -> Iterator[Item]:
+    data = _files.parse_toml(source.text)
     project, tool = data.get("project", {}), data.get("tool", {})
     yield from _python(project.get("requires-python"))
-    yield from project.get("dependencies", ())
-    groups = [*project.get("optional-dependencies", {}).values(), *data.get("dependency-groups", {}).values()]
-    groups += tool.get("pdm", {}).get("dev-dependencies", {}).values()
-    groups.append(tool.get("uv", {}).get("dev-dependencies", ()))
-    for group in groups:
-        yield from (item for item in group if isinstance(item, str))
+    yield from _texts(project.get("dependencies", ()))
+    extras = [*project.get("optional-dependencies", {}).items(), *data.get("dependency-groups", {}).items()]
+    for name, items in extras:
+        yield from _texts((item for item in items if isinstance(item, str)), f"[{name}]")
+    for items in [
+        *tool.get("pdm", {}).get("dev-dependencies", {}).values(),
+        tool.get("uv", {}).get("dev-dependencies"),
+    ]:
+        yield from _texts(item for item in items or () if isinstance(item, str))
+    if "poetry" in tool or "pdm" in tool:
+        yield Locks()
     poetry = tool.get("poetry", {})
     tables = [poetry.get("dependencies", {}), poetry.get("dev-dependencies", {})]
     tables += [group.get("dependencies", {}) for group in poetry.get("group", {}).values()]
     for table in tables:
         yield from _named(table)
-    yield from _of_pixi(tool.get("pixi", {}))
+    yield from _pixi(tool.get("pixi", {}))
+    files = tool.get("setuptools", {}).get("dynamic", {}).get("dependencies", {}).get("file", ())
+    for name in [files] if isinstance(files, str) else files:
+        yield Include(source.beside(name), source.place, reader=read_pip)
+    if not files and "dependencies" in project.get("dynamic", ()):
+        yield Unclear(f"{source.path} leaves its dependencies to the build (dynamic)", if_none=True)
 
 
-def _of_pixi(data: Any) -> Iterator[str]:
+def _texts(texts: Any, extra: str = "") -> Iterator[Spec]:
+    for text in texts:
+        if not isinstance(text, str):
+            raise TypeError
+        yield Spec(text, written=text, group=(extra,) if extra else ())
+
+
+def _pixi(data: Any) -> Iterator[Spec]:
     """pixi.toml: conda's packages and pip's, also of features and platforms."""
-    tables = [data, *data.get("feature", {}).values()]
-    tables += [target for table in tables for target in table.get("target", {}).values()]
-    for table in tables:
-        for key in ("dependencies", "pypi-dependencies", "host-dependencies"):
-            yield from _named(table.get(key, {}))
+    for name, feature in [("", data), *data.get("feature", {}).items()]:
+        for table in [feature, *feature.get("target", {}).values()]:
+            for key in ("dependencies", "pypi-dependencies", "host-dependencies"):
+                for spec in _named(table.get(key, {})):
+                    yield spec._replace(group=(f"[{name}]",) if name else ())
 
 
-def _of_pipfile(data: Any) -> Iterator[str]:
+def _pipfile(data: Any) -> Iterator[Spec]:
     python = data.get("requires", {})
     yield from _python(python.get("python_version") and f"{python['python_version']}.*")
     for section, table in data.items():
@@ -147,118 +134,118 @@ def _of_pipfile(data: Any) -> Iterator[str]:
             yield from _named(table)
 
 
-def _pipfile_lock(path: str, asked: Asked) -> None:
-    text = _files.read_text(path)
-    data = _files.parse_json(text)
-    tables = [table for section, table in data.items() if section != "_meta"]
-    _all((one for table in tables for one in _named(table)), path, text, asked, True)
-
-
-def _named(table: Any) -> Iterator[str]:
-    """``{name: version}`` as Poetry and Pipenv write it; ``version`` may stand in a table of its own."""
+def _named(table: Any) -> Iterator[Spec]:
+    """``{name: version}`` of Poetry, Pipenv and pixi. ``version`` may be in a table of its own."""
     for name, value in table.items():
         for one in value if isinstance(value, list) else [value]:
             version = one.get("version") if isinstance(one, dict) else one
             if version is None:
-                yield f"{name} @ {_UNKNOWN}"
+                yield Spec(f"{name} @ {_UNKNOWN}")
             else:
-                yield name + specifier(version)
+                yield Spec(name + specifier(version, name), written=version)
 
 
-def _notebook(path: str, asked: Asked) -> None:
+# -------------------------------------------------------------------- JSON
+
+
+def _pipfile_lock(source: Source) -> Iterator[Item]:
+    data = _files.parse_json(source.text)
+    lines = _files.lines(source.text)
+    for section, table in data.items():
+        begin = next((number for number, line in enumerate(lines, 1) if line.strip().startswith(f'"{section}":')), 1)
+        for spec in _named(table) if section != "_meta" else ():
+            yield spec._replace(after=begin, written="", is_locked=True)
+
+
+def _notebook(source: Source) -> Iterator[Item]:
     """What the cells install, with ``!pip install`` and ``%pip install``."""
-    text = _files.read_text(path)
-    data = _files.parse_json(text)
+    data = _files.parse_json(source.text)
     cells = data.get("cells") or [cell for sheet in data.get("worksheets", ()) for cell in sheet["cells"]]
-    place = Place(os.path.dirname(path) or ".")
-    before, imports = len(asked.found), False
+    here = Checkout(os.path.dirname(source.path) or ".", source.place)
+    imports = False
     for cell in cells:
-        source = cell.get("source", cell.get("input", ""))
-        lines = _files.lines(source if isinstance(source, str) else "".join(source))
+        text = cell.get("source", cell.get("input", ""))
+        lines = _files.lines(text if isinstance(text, str) else "".join(text))
         if cell.get("cell_type") != "code":
             continue
         for _, line in logical_lines(lines):
             imports |= re.match(r"\s*(?:import|from)\s(?:pytorch_lightning|lightning(?!_))", line) is not None
-            asked.has_patches |= has_patches(line)
+            yield from uses_patches(line)
             if line.lstrip().startswith(("!", "%")):
-                read_commands(line.lstrip().lstrip("!%"), asked, path, path, 1, place)
-    asked.put_lines(before, path, _files.lines(text))
-    if imports and len(asked.found) == before:
-        asked.unclear.append(f"{path} imports Lightning and installs none: the environment it runs in decides")
+                yield from read_commands(line.lstrip().lstrip("!%"), here, source.path, 1)
+    if imports:
+        yield Unclear(f"{source.path} imports Lightning and installs none: the environment it runs in decides", True)
 
 
-def _yaml(path: str, asked: Asked) -> None:
-    """A file that names its form in what it holds: conda's environments and lock files, pixi.lock, and workflows."""
-    text = _files.read_text(path)
+# -------------------------------------------------------------------- YAML
+
+
+def _yaml(source: Source) -> Iterator[Item]:
+    """A file whose content tells its format: conda's environments and lock files, pixi.lock, and workflows."""
+    text = source.text
     if text.startswith("# This file may be used to create an environment") or "@EXPLICIT" in text[:2000].split():
-        _all(_of_addresses(_files.lines(text)), path, text, asked, True)
+        for number, line in enumerate(_files.lines(text), 1):
+            yield from _address(line, number)
         return
     data = _files.parse_yaml(text)
     data = data if isinstance(data, dict) else {}
     packages = data.get("package", data.get("packages"))
     if isinstance(data.get("dependencies"), list):
-        _all(_of_conda(data["dependencies"]), path, text, asked)
-        for name in _files_of_conda(data["dependencies"]):
-            read_pip(os.path.join(os.path.dirname(path), name), asked, path)
+        for item in data["dependencies"]:
+            yield from _conda(item, source)
     elif isinstance(packages, list):
-        _all(_of_conda_lock(packages), path, text, asked, True)
+        for package in packages:
+            yield from _conda_lock(package)
     elif isinstance(data.get("jobs"), dict) or isinstance(data.get("runs"), dict):
-        _workflow(data, path, text, asked)
+        yield from _workflow(data, source)
     else:
         raise UsageError(
-            f"{path} has no list of dependencies, as an environment of conda has, and no packages or jobs: it is no "
-            "lock file and no workflow either."
+            f"{source.path} has no list of dependencies, as an environment of conda has, and no packages or jobs: it "
+            "is no lock file and no workflow either."
         )
 
 
-def _of_conda(items: Any) -> Iterator[str]:
-    for item in items:
-        if isinstance(item, dict):
-            yield from (one for one in item.get("pip") or () if not one.startswith("-"))
-        else:
-            yield conda_spec(item)
+def _conda(item: Any, source: Source) -> Iterator[Item]:
+    """An item of an environment: a package of conda, or a mapping with the packages of pip."""
+    if not isinstance(item, dict):
+        yield Spec(conda_spec(item), item.line, group=("conda",))
+        return
+    for line in item.get("pip") or ():
+        yield from pip_line(line, line.line, source, ("pip",))
 
 
-def _files_of_conda(items: Any) -> Iterator[str]:
-    for one in (one for item in items if isinstance(item, dict) for one in item.get("pip") or ()):
-        option, name = option_of(one)
-        if option in WITH_FILE and "://" not in name:
-            yield name
-
-
-def _of_conda_lock(packages: Any) -> Iterator[str]:
+def _conda_lock(package: Any) -> Iterator[Spec]:
     """conda-lock.yml has names and versions, pixi.lock has them or only addresses."""
-    for package in packages:
-        if "name" in package and "version" in package:
-            yield f"{package['name']}=={package['version']}"
-        else:
-            yield from _of_addresses([package.get("conda") or package.get("pypi") or package.get("url") or ""])
+    if "name" in package and "version" in package:
+        yield Spec(f"{package['name']}=={package['version']}", package["name"].line, is_locked=True)
+    else:
+        address = package.get("conda") or package.get("pypi") or package.get("url")
+        if address:
+            yield from _address(address, address.line)
 
 
-def _of_addresses(addresses: list[str]) -> Iterator[str]:
-    for address in addresses:
-        file = address.partition("#")[0].strip().rpartition("/")[2]
-        parts = file.rsplit("-", 2)
-        if file.endswith((".conda", ".tar.bz2")) and len(parts) == 3:
-            yield f"{parts[0]}=={parts[1]}"
-        elif file.endswith((".whl", ".tar.gz")):
-            yield address
+def _address(address: str, line: int) -> Iterator[Spec]:
+    file = address.partition("#")[0].strip().rpartition("/")[2]
+    parts = file.rsplit("-", 2)
+    if file.endswith((".conda", ".tar.bz2")) and len(parts) == 3:
+        yield Spec(f"{parts[0]}=={parts[1]}", line, is_locked=True)
+    elif file.endswith((".whl", ".tar.gz")):
+        yield Spec(address, line, is_locked=True)
 
 
-def _workflow(data: Any, path: str, text: str, asked: Asked) -> None:
+def _workflow(data: Any, source: Source) -> Iterator[Item]:
     """The `run` lines of a workflow of GitHub's, or of an action."""
-    asked.has_patches |= has_patches(text)
-    before = len(asked.found)
+    yield from uses_patches(source.text)
+    here = Checkout(checkout_of(source.path) or os.path.dirname(source.path) or ".", source.place)
     for run, directory in dict.fromkeys(_runs(data)):  # an alias may stand for many
-        place = Place(_checkout(path))
-        place.directory = place.path(directory)
-        for _, line in logical_lines(_files.lines(run)):
+        here.directory = "/"
+        here.directory = here.path(directory)
+        for number, line in logical_lines(_files.lines(run), run.line - 1):
             if not line.lstrip().startswith("#"):
-                read_commands(re.sub(r"\$\{\{[^{}]*\}\}", "", line), asked, path, path, 1, place)
-    asked.put_lines(before, path, _files.lines(text))
+                yield from read_commands(re.sub(r"\$\{\{[^{}]*\}\}", "", line), here, source.path, number)
 
 
-def _runs(data: Any) -> Iterator[tuple[str, str]]:
+def _runs(data: Any) -> Iterator[Tuple[_files.YamlText, str]]:
     """The commands of all steps, and the directory in which they run."""
     seen: set[int] = set()
     for job in [*(data.get("jobs") or {}).values(), data.get("runs")]:
@@ -271,102 +258,31 @@ def _runs(data: Any) -> Iterator[tuple[str, str]]:
                 yield step["run"], str(step.get("working-directory", ""))
 
 
-def directory_of(path: str) -> str:
-    """The directory of the project that a file is of."""
-    return _checkout(path) if os.path.join(".github", "") in path else os.path.dirname(path) or "."
+def checkout_of(path: str) -> Optional[str]:
+    """The checkout in which the commands of a workflow or an action run: the parent of the last ``.github``.
+
+    Returns ``None`` for a file that is not below ``.github/workflows`` or ``.github/actions``.
+    """
+    parts = os.path.abspath(path).split(os.sep)
+    for index in reversed(range(len(parts) - 2)):
+        if parts[index] == ".github" and parts[index + 1] in ("workflows", "actions"):
+            return os.sep.join(parts[:index]) or os.sep
+    return None
 
 
-def _checkout(path: str) -> str:
-    """The top of the checkout that a workflow is in, where its commands run."""
-    directory = os.path.dirname(os.path.abspath(path))
-    return directory.partition(f"{os.sep}.github")[0] or os.sep
-
-
-Reader = Callable[..., None]
-_FORMATS: tuple[tuple[str, Optional[Reader]], ...] = (
-    (r"(?:uv|poetry|pdm)\.lock|pylock(?:\..*)?\.toml", _toml_file(_locked, True)),
-    (r"pyproject\.toml", _pyproject),
-    (r"pixi\.toml", _toml_file(_of_pixi)),
-    (r"pipfile\.lock", _pipfile_lock),
-    (r"pipfile", _toml_file(_of_pipfile)),
-    (r".*\.ya?ml|pixi\.lock|conda-.*\.lock", _yaml),
-    (r".*\.ipynb", _notebook),
-    (r"(?:.*[.-])?(?:dockerfile|containerfile)(?:[.-].*)?", read_dockerfile),
-    (r".*\.(?:toml|lock|json|cfg|py|whl|gz|zip|md|rst|log|ini)", None),
-    (r".*", read_pip),
-)
-"""File names, and who reads them. What nobody reads is refused; a name that says nothing is pip's."""
-
-# -------------------------------------------------------------------- directories
-
-_FOUND = re.compile(
-    r"(?:requirements.*|constraints.*)\.(?:txt|in)|pyproject\.toml|(?:uv|poetry|pdm|pixi)\.lock|pylock(?:\..*)?\.toml|"
-    r"pipfile(?:\.lock)?|pixi\.toml|(?:environment|conda).*\.(?:ya?ml|lock)|.*\.ipynb|"
-    r"(?:.*[.-])?(?:dockerfile|containerfile)(?:[.-].*)?"
-)
-LOCKED_BESIDE = ("pyproject.toml", "pipfile", "pixi.toml")
-"""Where there is a lock file in the same directory, what it says is what is installed."""
-_DEEPEST, _MOST_DIRECTORIES, _MOST_FILES = 4, 2000, 200
-_NOT_OURS = ("node_modules", "site-packages", "__pycache__", "build", "dist")
-
-
-def files_in(directory: str) -> list[str]:
-    """The files below a directory that may ask for Lightning, those of the top first; no link is followed."""
-    found = [
-        path
-        for path in _walk(directory)
-        if _FOUND.fullmatch(os.path.basename(path).lower())
-        or os.path.basename(os.path.dirname(path)) == "requirements"
-        and path.endswith((".txt", ".in"))
-        or os.path.join(".github", "workflows") in path
-        and path.endswith((".yml", ".yaml"))
-    ]
-    return sorted(found, key=lambda path: (path.count(os.sep), path))[:_MOST_FILES]
-
-
-def not_read(directory: str) -> list[str]:
-    """What is to be said of the files below a directory that name Lightning and that only a build can read."""
-    found = []
-    for path in _walk(directory):
-        if os.path.basename(path) in ("setup.py", "setup.cfg"):
-            try:
-                named = lines_of(_files.lines(_files.read_text(path)))
-            except UsageError:
-                continue
-            found += [f"{path}, line {line}, names {name}, and is not read" for name, line in named.items()]
-    return found
-
-
-def _walk(directory: str, deepest: int = _DEEPEST) -> Iterator[str]:
-    top = directory.rstrip(os.sep).count(os.sep)
-    for number, (place, directories, files) in enumerate(os.walk(directory)):
-        if number > _MOST_DIRECTORIES:
-            return
-        deep = place.rstrip(os.sep).count(os.sep) - top
-        directories[:] = sorted(
-            name
-            for name in directories
-            if deep < deepest
-            and name not in _NOT_OURS
-            and (not name.startswith(".") or name == ".github")
-            and not os.path.exists(os.path.join(place, name, "pyvenv.cfg"))
-        )
-        for name in sorted(files):
-            path = os.path.join(place, name)
-            if not os.path.islink(path):
-                yield os.path.normpath(path)
-
-
-_IMPORTS = re.compile(rb"^[ \t]*(?:import|from)[ \t]+lightning_patches\b", re.MULTILINE)
-
-
-def imports_patches(directory: str) -> bool:
-    """Whether a script in a directory, or in those within it, imports ``lightning_patches``."""
-    scripts = (path for path in _walk(directory, 2) if path.endswith(".py"))
-    for _, path in zip(range(_MOST_FILES), scripts):
-        try:
-            if _IMPORTS.search(_files.read(path, _files.MAX_SCRIPT)):
-                return True
-        except UsageError:
-            continue
-    return False
+_STRUCTURED = (_files.MAX_STRUCTURED, 8)
+_PLAIN = (_files.MAX_BYTES, 1)
+_FORMATS: List[Tuple[Any, ...]] = [
+    (r"(?:uv|poetry|pdm)\.lock|pylock(?:\..*)?\.toml", _lock, *_STRUCTURED),
+    (r"pyproject\.toml", _pyproject, *_STRUCTURED),
+    (r"pixi\.toml", _toml_file(_pixi), *_STRUCTURED),
+    (r"pipfile\.lock", _pipfile_lock, *_PLAIN),
+    (r"pipfile", _toml_file(_pipfile), *_STRUCTURED),
+    (r".*\.ya?ml|pixi\.lock|conda-.*\.lock", _yaml, *_STRUCTURED),
+    (r".*\.ipynb", _notebook, *_PLAIN),
+    (r"(?:.*[.-])?(?:dockerfile|containerfile)(?:[.-].*)?", read_dockerfile, *_PLAIN),
+    (r".*\.(?:toml|lock|json|cfg|py|whl|gz|zip|md|rst|log|ini)", None, *_PLAIN),
+    (r".*", read_pip, *_PLAIN),
+]
+"""File name patterns with their readers, the most bytes that they take, and what a byte costs. The first match wins;
+``None`` means unsupported. Files with other names are read as requirements files."""

@@ -13,6 +13,15 @@ release that is not known here nothing can be said, and the exit status says so.
 another package of the same file excludes are not counted. The files of a Dockerfile are those that COPY and ADD bring
 from the build context, and no others.
 
+A range takes the other requirements of the file into account: with torch==1.13.1, lightning>=2 is 2.2.5. If they leave
+more than one release open, the release is not known.
+
+Files outside of the project are never read: outside of the directory that you give, or for a file outside of its
+checkout (the nearest directory with .git) or, without one, of its own directory. No message quotes a line of a file.
+A directory is looked through without hidden directories (except .github), virtual environments, node_modules,
+site-packages, __pycache__, build and dist. Links are followed if they stay inside. What was not looked at for another
+reason is listed, and the exit status says so.
+
 With --json, one object; keys are only ever added:
   schema     1
   toggle     {value (null: not set), selected: [patch names]}
@@ -21,6 +30,7 @@ With --json, one object; keys are only ever added:
               excluded: [bugs that another package excludes], notes: [text], bugs, figures: {known, default, opt_in,
               unmended}, upstream: {patched, open, not patchable, nothing to patch, left out}}]
   unclear    [what of a directory was not understood]
+  skipped    [what was not looked at, and why]
   ignore     [the bugs that end with status 1, for --ignore]
   fail_on    the option
   ok         the exit status is 0
@@ -37,17 +47,21 @@ exit status:
   0  no bug that --fail-on asks about
   1  there are such bugs
   2  the command line is wrong, or a file cannot be read or understood
-  3  a release is not known here, or the requirement does not tell it, and there is no reason for status 1
+  3  a release is not known here, or the requirement does not tell it, or something was not looked at, and there is no
+     reason for status 1 or 2
 """
 
 from __future__ import annotations
 
 import argparse
 import difflib
+import importlib.metadata
 import os
+import platform
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Optional
 
 from lightning_patches import patches as catalogue
@@ -58,15 +72,19 @@ from lightning_patches.cli import (
     USAGE,
     UsageError,
     _audit_formats,
+    _collect,
     _coverage,
+    _directories,
     _figures,
     _output,
     _projects,
     _records,
     _requirements,
+    _resolve,
     _toggle,
     autostart,
 )
+from lightning_patches.cli._sources import Place
 from lightning_patches.engine import distributions, gate, toggle
 from lightning_patches.engine.installed import find_installed
 from lightning_patches.patch import GROUPS, Patch
@@ -76,6 +94,8 @@ HELP = "which known bugs this environment has, or a requirement such as lightnin
 
 FAIL_ON = ("any", "opt-in", "uncovered", "never")
 FORMATS = ("text", "json", "github", "markdown", "sarif")
+MAX_AUDITED = 500
+"""Requirements that one command looks up."""
 
 
 @dataclass(frozen=True)
@@ -208,13 +228,14 @@ def run(args: argparse.Namespace) -> int:
     for what in args.what:
         is_path = os.sep in what and "://" not in what and _requirements.parse(what) is None
         (files if is_path or os.path.exists(what) else specs).append(what)
-    trouble: list[str] = []
-    unclear: list[str] = []
+    gaps = Gaps()
     if specs or files:
         directories = [path for path in files if os.path.isdir(path)]
-        audited = [one for path in directories for one in _audit_directory(path, setting.selection, trouble, unclear)]
         files = [path for path in files if path not in directories]
-        audited += audit_requirements(specs, files, setting.selection, args.context) if specs or files else []
+        audited = [one for path in directories for one in _audit_directory(path, setting.selection, gaps)]
+        requirements = _requirements_of(specs)
+        requirements += [one for path in files for one in _requirements_in(path, args.context, gaps)]
+        audited += _audit_all(requirements, setting.selection, gaps)
     else:
         audited = audit_installed(setting.selection)
     for one in audited:
@@ -222,15 +243,14 @@ def run(args: argparse.Namespace) -> int:
         one.bugs.sort(key=lambda bug: (bug.covered, GROUPS.index(bug.record.group)))
         one.do = advice(one)
     failing = {bug.record.name: None for one in audited for bug in one.bugs if fails(bug, args.fail_on)}
-    ended = _exit_status(audited, args.fail_on)
-    if trouble and ended != NOT_APPLIED:
-        ended = USAGE
+    ended = _exit_status(audited, gaps, args.fail_on)
     if args.format == "json":
         _output.write_json(
             {
                 "toggle": {"value": setting.value, "selected": sorted(setting.selection.names)},
                 "audited": [_as_dict(one) for one in audited],
-                "unclear": [*trouble, *unclear],
+                "unclear": [*gaps.trouble, *gaps.unclear],
+                "skipped": gaps.skipped,
                 "ignore": list(failing),
                 "fail_on": args.fail_on,
                 "ok": ended == OK,
@@ -239,15 +259,17 @@ def run(args: argparse.Namespace) -> int:
         return ended
     accept = " ".join(f"--ignore {name}" for name in failing)
     if args.format == "text":
-        _write(audited, setting, args, bool(trouble or unclear))
-        for said in (*trouble, *unclear):
-            _output.write(_output.paragraph(f"not known: {said}."))
+        _write(audited, setting, args, gaps)
+        for text in (*gaps.trouble, *gaps.unclear):
+            _output.write(_output.paragraph(f"not known: {text}."))
+        for text in gaps.skipped:
+            _output.write(_output.paragraph(f"not looked at: {text}."))
         if failing:
             _output.write()
             _output.write(_output.paragraph(f"To accept what ends with status 1, add `{accept}`."))
         return ended
     found = [_as_dict(one, args.all) for one in audited]
-    written = _audit_formats.FORMATS[args.format](found, trouble)
+    written = _audit_formats.FORMATS[args.format](found, [*gaps.trouble, *gaps.skipped])
     if written:
         _output.write(written)
     if failing:
@@ -255,49 +277,85 @@ def run(args: argparse.Namespace) -> int:
     return ended
 
 
-def _audit_directory(
-    directory: str, selection: toggle.Selection, trouble: list[str], unclear: list[str]
-) -> list[Audited]:
-    """All files of a directory. Those that cannot be read go to ``trouble``, and those that do not tell whether they
-    ask for Lightning to ``unclear``.
+_LOCKED_BESIDE = ("pyproject.toml", "pipfile", "pixi.toml")
+"""If there is a lock file in the same directory, its releases are the ones that are installed."""
+
+
+@dataclass
+class Gaps:
+    """What an audit could not take into account. All are sentences without their full stops.
+
+    Args:
+        trouble: files that cannot be read or understood.
+        unclear: files that do not tell whether they ask for Lightning.
+        skipped: what was not looked at.
+    """
+
+    trouble: list[str] = field(default_factory=list)
+    unclear: list[str] = field(default_factory=list)
+    skipped: list[str] = field(default_factory=list)
+
+
+@dataclass
+class _Requirement:
+    """A requirement of Lightning, with what its file says besides."""
+
+    found: _collect.Found
+    collected: _collect.Collected = field(default_factory=_collect.Collected)
+    has_patches: bool = False
+
+
+def _audit_directory(directory: str, selection: toggle.Selection, gaps: Gaps) -> list[Audited]:
+    """Audit all files of a directory.
 
     Raises:
         UsageError: it has no such file.
     """
-    paths = _projects.files_in(directory)
-    if not paths:
+    listing = _directories.look_through(directory)
+    if not listing.files and not listing.skipped:
         raise UsageError(f"{directory} has no file that `audit` reads. It reads {_projects.READ}.")
-    found: list[tuple[_requirements.Found, _requirements.Asked]] = []
-    has_patches = _projects.imports_patches(directory)
-    for path in paths:
-        try:
-            for context in ("", directory):  # which of them `docker build` is given, no file tells
-                asked = _requirements.Asked()
-                _projects.read_into(path, asked, context)
-                if not asked.unclear:
-                    break
-        except UsageError as error:
-            trouble.append(str(error).rstrip("."))
-            continue
-        has_patches |= asked.has_patches
-        found += [(one, asked) for one in asked.found]
-        unclear += _few(asked.unclear) if not asked.found else []
-    unclear += _few(_projects.not_read(directory))
-    locks = {(os.path.dirname(one.file), _requirements.canonical(one.requirement)) for one, _ in found if one.locked}
-    audited: dict[tuple[str, int, str], Audited] = {}
-    for one, asked in found:
-        where = os.path.dirname(one.file), _requirements.canonical(one.requirement)
-        if where not in locks or os.path.basename(one.file).lower() not in _projects.LOCKED_BESIDE:
-            audited.setdefault((one.file, one.line, str(one.requirement)), _audit(one, selection, asked))
-    for each in audited.values():
-        each.has_patches = has_patches
-    return _with_notes(list(audited.values()), [one for one, _ in found])
+    place, budget = Place(directory), _collect.Budget()
+    requirements: list[_Requirement] = []
+    has_patches = _directories.imports_patches(listing)
+    for path in listing.files:
+        # No file tells which directory `docker build` is given.
+        contexts = ("", directory) if _projects.is_dockerfile(path) else ("",)
+        tried = [_collect.collect(path, place, context, budget) for context in contexts]
+        collected = min(tried, key=lambda one: len(one.trouble) + len(one.unclear) + len(one.skipped))
+        has_patches |= collected.has_patches
+        requirements += [_Requirement(one, collected) for one in collected.found]
+        gaps.trouble += collected.trouble
+        gaps.skipped += _few(collected.skipped)
+        gaps.unclear += _few(collected.unclear) if not collected.found else []
+    named = {_requirements.canonical(one.found.requirement) for one in requirements}
+    for name, text in _directories.unread_setups(listing):
+        (gaps.unclear if name in named else gaps.skipped).append(text)
+    gaps.skipped += listing.skipped
+    gaps.unclear += _few(listing.outside)
+    locks = {_place_of(one) for one in requirements if one.found.is_locked}
+    for one in requirements:
+        one.has_patches = has_patches
+    return _audit_all(
+        [
+            one
+            for one in requirements
+            if _place_of(one) not in locks or os.path.basename(one.found.file).lower() not in _LOCKED_BESIDE
+        ],
+        selection,
+        gaps,
+    )
 
 
-def _exit_status(audited: list[Audited], fail_on: str) -> int:
+def _place_of(one: _Requirement) -> tuple[str, str]:
+    return os.path.dirname(one.found.file), _requirements.canonical(one.found.requirement)
+
+
+def _exit_status(audited: list[Audited], gaps: Gaps, fail_on: str) -> int:
     if any(fails(bug, fail_on) for one in audited for bug in one.bugs):
         return NOT_APPLIED
-    return UNKNOWN if fail_on != "never" and not all(one.known for one in audited) else OK
+    if gaps.trouble:
+        return USAGE
+    return UNKNOWN if fail_on != "never" and (gaps.skipped or not all(one.known for one in audited)) else OK
 
 
 def _as_dict(one: Audited, also_covered: bool = True) -> dict[str, Any]:
@@ -318,9 +376,10 @@ def audit_installed(selection: toggle.Selection) -> list[Audited]:
     """The Lightnings of this environment. What decides is the code that is installed, not the number alone."""
     audited = []
     is_on = bool(selection.spec and selection.names) and autostart.is_enabled()
+    pins = _installed_pins()
     for one in find_installed():
         found = Audited(one.distribution, one.version, notes=[one.note] if one.note else [], has_patches=is_on)
-        found.known = _requirements.is_known(one.distribution, one.version)
+        found.known = _resolve.is_known(one.distribution, one.version)
         for bug in UNPATCHED:
             hit = one.forbidden if bug.name == "compromised-release" else has(bug, one.distribution, one.version)
             if hit:
@@ -328,9 +387,37 @@ def audit_installed(selection: toggle.Selection) -> list[Audited]:
         namespace = distributions.find(one.namespace)
         if namespace is not None and not one.forbidden:
             own = {name: part for name, part in namespace.parts.items() if part.distribution == one.distribution}
-            found.bugs += _bugs_in(distributions.Namespace(namespace.name, own), selection)
+            _add_bugs(found, _bugs_in(distributions.Namespace(namespace.name, own), selection), pins)
         audited.append(found)
     return audited
+
+
+def _installed_pins() -> _resolve.Pins:
+    """The versions of the other packages of this environment, and of its Python, that decide about bugs."""
+    from packaging.version import InvalidVersion, Version
+
+    pins = _resolve.Pins()
+    pins.add("python", f"=={platform.python_version().rstrip('+')}")
+    for name in {_resolve.split(text)[0] for patch in _mending() for text in patch.only_with} - {"python"}:
+        try:
+            pins.add(name, f"=={Version(importlib.metadata.version(name))}")
+        except (importlib.metadata.PackageNotFoundError, InvalidVersion, UnicodeDecodeError, OSError, TypeError):
+            continue
+    return pins
+
+
+def _add_bugs(one: Audited, bugs: Iterable[Bug], pins: _resolve.Pins, group: _resolve.Group = ()) -> None:
+    """Add the bugs of a release, except for those that another package excludes."""
+    bounds = _resolve.bounds(one.distribution, one.version or "")
+    for bug in bugs:
+        needed = bug.record.only_with if isinstance(bug.record, Patch) else ()
+        if pins.exclude(needed, group, bounds):
+            one.excluded.append(bug.record.name)
+        else:
+            one.bugs.append(bug)
+    if one.excluded:
+        where = "that are asked for besides" if one.requirement else "of this environment"
+        one.notes.append(f"not there with the packages {where}: {', '.join(one.excluded)}")
 
 
 def _bugs_in(namespace: distributions.Namespace, selection: toggle.Selection) -> Iterator[Bug]:
@@ -349,48 +436,60 @@ def _mending() -> list[Patch]:
     return [patch for patch in catalogue.all_patches() if not patch.warns]
 
 
-def audit_requirements(
-    specs: list[str], files: list[str], selection: toggle.Selection, context: str = ""
-) -> list[Audited]:
-    """Releases by their number.
+def audit_requirements(specs: list[str], selection: toggle.Selection) -> list[Audited]:
+    """Audit releases by their number.
 
     Args:
         specs: requirements.
-        files: that have requirements.
         selection: of patches.
-        context: of `docker build`; "" for the directory of each Dockerfile.
 
     Raises:
-        UsageError: a spec is not a requirement, or not one of Lightning; a file cannot be read.
+        UsageError: a spec is not a requirement of Lightning.
     """
-    audited, requirements = [], []
+    return _audit_all(_requirements_of(specs), selection, Gaps())
+
+
+def _requirements_of(specs: list[str]) -> list[_Requirement]:
+    """The requirements of the command line."""
+    found = []
     for spec in specs:
         requirement = _requirements.parse(spec) or _requirements.parse(_requirements.conda_spec(spec))
         if requirement is None:
             missing = f"There is no file {spec!r}, and it" if _is_bare(spec) else repr(spec)
             raise UsageError(f"{missing} is not a requirement such as lightning==2.2.5.")
-        if _requirements.canonical(requirement) in _requirements.NAMES and not _requirements.applies(requirement):
-            raise UsageError(f"{spec!r} asks for nothing here: its marker is that of another Python or system.")
-        if _requirements.distribution(requirement) is None:
+        if _requirements.canonical(requirement) not in _requirements.NAMES:
             raise UsageError(_not_lightning(spec))
-        requirements.append(_requirements.Found(requirement))
-        audited.append(_audit(requirements[-1], selection, _requirements.Asked()))
-    for path in files:
-        asked = _projects.read(path, context)
-        requirements += asked.found
-        read = [_audit(found, selection, asked) for found in asked.found]
-        if any(bug.covered for one in read for bug in one.bugs):
-            has_patches = asked.has_patches or _projects.imports_patches(_projects.directory_of(path))
-            for one in read:
-                one.has_patches = has_patches
-        audited += read
-    return _with_notes(audited, requirements)
+        if not _requirements.applies(requirement):
+            raise UsageError(f"{spec!r} asks for nothing here: its marker is that of another Python or system.")
+        found.append(_Requirement(_collect.Found(requirement)))
+    return found
 
 
-def _with_notes(audited: list[Audited], requirements: list[_requirements.Found]) -> list[Audited]:
-    locked = {found.file for found in requirements if found.locked}
-    named = {one.distribution for one in audited}
-    for one in audited:
+def _requirements_in(path: str, context: str, gaps: Gaps) -> list[_Requirement]:
+    """The requirements of a file."""
+    collected = _collect.read(path, context)
+    gaps.skipped += _few(collected.skipped)
+    has_patches = collected.has_patches
+    if collected.found and not has_patches:
+        directory = _projects.checkout_of(path) or os.path.dirname(path) or "."
+        has_patches = _directories.imports_patches(_directories.look_through(directory, _directories.SCRIPTS_DEPTH))
+    return [_Requirement(one, collected, has_patches) for one in collected.found]
+
+
+def _audit_all(requirements: list[_Requirement], selection: toggle.Selection, gaps: Gaps) -> list[Audited]:
+    """Audit requirements, equal ones of one place once."""
+    audited: dict[tuple[Any, ...], Audited] = {}
+    for requirement in requirements:
+        one = _audit(requirement, selection)
+        key = (one.file, one.line, one.requirement, one.version)
+        if len(audited) < MAX_AUDITED or key in audited:
+            audited.setdefault(key, one)
+        else:
+            gaps.skipped.append(f"more than {MAX_AUDITED} requirements of Lightning: the others were not looked at")
+            break
+    locked = {one.found.file for one in requirements if one.found.is_locked}
+    named = {one.distribution for one in audited.values()}
+    for one in audited.values():
         if (
             one.known
             and one.distribution == "lightning"
@@ -400,7 +499,7 @@ def _with_notes(audited: list[Audited], requirements: list[_requirements.Found])
             one.notes.append(
                 "installing lightning also installs pytorch-lightning, in its newest release unless something pins it"
             )
-    return audited
+    return list(audited.values())
 
 
 def _not_lightning(spec: str) -> str:
@@ -427,30 +526,30 @@ _SHIPS = {
 """Distribution -> the parts of upstream's source tree that it brings."""
 
 
-def _audit(found: _requirements.Found, selection: toggle.Selection, asked: _requirements.Asked) -> Audited:
+def _audit(asked: _Requirement, selection: toggle.Selection) -> Audited:
+    found, pins = asked.found, asked.collected.pins
     requirement = found.requirement
     distribution = _requirements.canonical(requirement)
     text = requirement.name if requirement.url else str(requirement)
-    release = _requirements.resolve(requirement, asked)
+    release = _resolve.resolve(requirement, pins, found.group)
     one = Audited(distribution, release.version, text, found.file, found.line, known=release.known)
+    one.has_patches = asked.has_patches
     one.notes += [release.note] if release.note else []
-    one.notes += _few(asked.unclear)
-    if release.version is None or not release.known:
-        return one
-    for bug in UNPATCHED:
-        if has(bug, distribution, release.version):
-            one.bugs.append(Bug(bug, "none", False, bug.why_not))
-    for patch in _mending() if release.version not in distributions.FORBIDDEN else ():
-        parts = {re.split("[.:]", location)[0] for location in patch.locations}
-        if not parts & set(_SHIPS[distribution]) or not _in_ranges(release.version, patch.affected):
-            continue
-        if asked.excludes(patch.only_with):
-            one.excluded.append(patch.name)
-        else:
-            one.bugs.append(_selected(patch, selection))
-    if one.excluded:
-        one.notes.append(f"not there with the packages that are asked for besides: {', '.join(one.excluded)}")
+    one.notes += _few(asked.collected.unclear)
+    if release.version is not None and release.known:
+        _add_bugs(one, _bugs_of(distribution, release.version, selection), pins, found.group)
     return one
+
+
+@lru_cache(maxsize=None)
+def _bugs_of(distribution: str, version: str, selection: toggle.Selection) -> tuple[Bug, ...]:
+    """The bugs of a release, by its number."""
+    bugs = [Bug(bug, "none", False, bug.why_not) for bug in UNPATCHED if has(bug, distribution, version)]
+    for patch in _mending() if version not in distributions.FORBIDDEN else ():
+        parts = {re.split("[.:]", location)[0] for location in patch.locations}
+        if parts & set(_SHIPS[distribution]) and _in_ranges(version, patch.affected):
+            bugs.append(_selected(patch, selection))
+    return tuple(bugs)
 
 
 def _few(texts: list[str]) -> list[str]:
@@ -484,10 +583,14 @@ def _in_ranges(version: str, ranges: tuple[str, ...]) -> bool:
         return False
 
 
-def _write(audited: list[Audited], setting: _toggle.Toggle, args: argparse.Namespace, is_unclear: bool) -> None:
+def _write(audited: list[Audited], setting: _toggle.Toggle, args: argparse.Namespace, gaps: Gaps) -> None:
     if not audited:
-        in_others = "Some files do not tell whether they ask for Lightning, and the others ask for none."
-        _output.write(in_others if is_unclear else "There is no Lightning here: nothing to audit.")
+        text = "There is no Lightning here: nothing to audit."
+        if gaps.trouble or gaps.unclear:
+            text = "Some files do not tell whether they ask for Lightning, and the others ask for none."
+        elif gaps.skipped:
+            text = "The files that were read ask for no Lightning, and not all were read."
+        _output.write(text)
         _output.write("Do: give the file that asks for it, or a release: `lightning-patches audit lightning==2.2.5`.")
         return
     alike: dict[tuple[str, ...], list[Audited]] = {}

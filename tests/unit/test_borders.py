@@ -14,7 +14,7 @@ from typing import Any, Callable
 import pytest
 
 from lightning_patches import cli, doctor
-from lightning_patches.cli import _files, _output, _projects, list_
+from lightning_patches.cli import _collect, _files, _output, list_
 from lightning_patches.doctor import machine, script
 from lightning_patches.doctor.facts import Facts
 
@@ -139,7 +139,7 @@ def test_twice_the_file_takes_no_more_than_twice_the_time(
 
         def read() -> None:
             try:
-                _projects.read(path)
+                _collect.read(path)
             except cli.UsageError:
                 pass
 
@@ -243,7 +243,7 @@ class TestOnlyRegularFiles:
     def test_a_device_that_a_file_names(self, text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (tmp_path / "link.txt").symlink_to("/dev/zero")
         assert cli.main(["audit", write(tmp_path, PIP, text)]) == 2
-        assert "cannot be read: it is not a regular file" in capsys.readouterr().err
+        assert "is not in the project" in capsys.readouterr().err
 
     def test_a_name_that_no_file_can_have(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         for name in ("a\0b", "a" * 4000, "a\udcff"):

@@ -103,5 +103,5 @@ def _required(requirement: Optional[str], setting: _toggle.Toggle) -> Optional[l
     """The release that the command line names, nothing for one that is not known here; ``None`` if it names none."""
     if requirement is None or setting.selection is None:
         return None
-    audited = audit.audit_requirements([requirement], [], setting.selection)
+    audited = audit.audit_requirements([requirement], setting.selection)
     return [(one.distribution, one.version) for one in audited if one.version and one.known]

@@ -1,0 +1,321 @@
+"""Collect what a file of a project requires, together with the files that it includes."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING, Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Set, Tuple
+
+from lightning_patches import patches as catalogue
+from lightning_patches.cli import UsageError, _files, _projects, _requirements, _resolve
+from lightning_patches.cli._installs import is_path, read_dockerfile
+from lightning_patches.cli._resolve import Group
+from lightning_patches.cli._sources import Include, Item, Locks, Place, Skipped, Source, Spec
+
+if TYPE_CHECKING:
+    from packaging.requirements import Requirement
+
+MAX_INCLUDED = 100
+"""Files that one file may include."""
+MAX_REQUIREMENTS = 100
+"""Different requirements of Lightning in one file with its includes."""
+MAX_OTHERS = 1000
+"""Different requirements of other packages that matter, and remarks on one file."""
+BUDGET = 256 << 20
+"""Bytes that one audit reads. A byte of TOML or YAML takes as long as eight others."""
+
+_ALIASES = {"pytorch": "torch", "pytorch-gpu": "torch", "pytorch-cpu": "torch"}
+"""conda's names for packages that pip calls otherwise."""
+_REQUIREMENT = re.compile(r"([A-Za-z0-9][\w.-]*)\s*(?:\[[\w\s,.-]*\])?\s*(?:$|[<>=!~]=|[<>@;(])")
+"""The beginning of a requirement: most of them are of packages that do not matter, and need no parser."""
+
+
+class Found(NamedTuple):
+    """A requirement of Lightning.
+
+    Args:
+        requirement: the requirement.
+        file: that has it, "" for the command line.
+        line: of that file, from 1.
+        group: what else is installed with it.
+        is_locked: it is from a lock file.
+    """
+
+    requirement: Requirement
+    file: str = ""
+    line: int = 0
+    group: Group = ()
+    is_locked: bool = False
+
+
+@dataclass
+class Budget:
+    """How many bytes may still be read."""
+
+    left: int = BUDGET
+
+
+@dataclass
+class Collected:
+    """What a file and its includes require.
+
+    Args:
+        found: the requirements of Lightning.
+        pins: the requirements of other packages that matter, and of Python.
+        unclear: what was read and does not tell what is installed, each a sentence without its full stop.
+        skipped: what was not looked at.
+        trouble: what cannot be read or understood.
+        has_patches: it requires lightning-patches, or starts a program with them.
+    """
+
+    found: List[Found] = field(default_factory=list)
+    pins: _resolve.Pins = field(default_factory=_resolve.Pins)
+    unclear: List[str] = field(default_factory=list)
+    skipped: List[str] = field(default_factory=list)
+    trouble: List[str] = field(default_factory=list)
+    has_patches: bool = False
+
+
+def read(path: str, context: str = "") -> Collected:
+    """Collect what a file that the user names requires.
+
+    Args:
+        path: of the file.
+        context: the directory that ``docker build`` is given, for a Dockerfile; "" for that of the file.
+
+    Raises:
+        UsageError: it cannot be read or understood, or it does not tell whether it requires Lightning.
+    """
+    collected = collect(path, Place(project_of(path)), context)
+    if collected.trouble:
+        raise UsageError(collected.trouble[0])
+    unsaid = [*collected.skipped, *collected.unclear]
+    if not collected.found and unsaid:
+        raise UsageError(f"{unsaid[0]}, and so whether Lightning is asked for cannot be told.")
+    return collected
+
+
+def project_of(path: str) -> str:
+    """The directory of the project that a file belongs to. What the file names outside of it is not read.
+
+    For a workflow it is the checkout. For other files it is the nearest directory with a ``.git``, unless that is the
+    user's home, or else the directory of the file.
+    """
+    checkout = _projects.checkout_of(path)
+    if checkout is not None:
+        return checkout
+    directory = os.path.dirname(path) or "."
+    above = os.path.realpath(directory)
+    home = os.path.realpath(os.path.expanduser("~"))
+    while above not in (home, os.path.dirname(above)):
+        if os.path.exists(os.path.join(above, ".git")):
+            return above
+        above = os.path.dirname(above)
+    return directory
+
+
+def collect(path: str, place: Place, context: str = "", budget: Optional[Budget] = None) -> Collected:
+    """Collect what a file requires. Never raises for what is in a file.
+
+    Args:
+        path: of the file.
+        place: the project. What the file names outside of it is not read.
+        context: the directory that ``docker build`` is given, for a Dockerfile; "" for that of the file.
+        budget: what may be read, shared by several files.
+    """
+    collector = _Collector(context, budget or Budget())
+    collector.run(path, place)
+    return collector.collected
+
+
+class _Entry(NamedTuple):
+    """A requirement whose marker was not looked at; ``found`` if it is of Lightning."""
+
+    requirement: Requirement
+    name: str
+    group: Group
+    path: str
+    found: Optional[Found]
+
+
+@dataclass
+class _Open:
+    """A file that is being read.
+
+    Args:
+        source: the file.
+        items: what its reader still yields.
+        group: of all that it requires.
+        before: how many requirements of Lightning were found before it.
+        lines: of the file, as soon as one is looked for.
+    """
+
+    source: Source
+    items: Iterator[Item]
+    group: Group
+    before: int
+    lines: Optional[_requirements.Lines] = None
+
+
+class _Collector:
+    """The work list: files that are being read, each included by the one before it."""
+
+    def __init__(self, context: str, budget: Budget) -> None:
+        self.collected = Collected()
+        self._context = context
+        self._budget = budget
+        self._stack: List[_Open] = []
+        self._read: Set[str] = set()
+        self._entries: Dict[Tuple[str, str, Group], _Entry] = {}
+        self._lightnings = 0
+
+    def run(self, path: str, place: Place) -> None:
+        try:
+            self._include(Include(path, place, is_needed=True), "")
+        except UsageError as error:
+            self._add(self.collected.trouble, str(error))
+        while self._stack:
+            top = self._stack[-1]
+            try:
+                with _files.parsing(top.source.path):
+                    item = next(top.items, None)
+                if item is None:
+                    self._stack.pop()
+                else:
+                    self._take(item, top)
+            except UsageError as error:
+                self._add(self.collected.trouble, str(error))
+        self._finish()
+
+    def _add(self, texts: List[str], text: str) -> None:
+        text = text.rstrip(".")
+        if len(texts) < MAX_OTHERS and text not in texts[-3:]:
+            texts.append(text)
+
+    def _take(self, item: Item, top: _Open) -> None:
+        if isinstance(item, Spec):
+            self._require(item, top)
+        elif isinstance(item, Include):
+            self._include(item._replace(group=top.group + item.group), top.source.path)
+        elif isinstance(item, Skipped):
+            self._add(self.collected.skipped, item.text)
+        elif isinstance(item, Locks):
+            self.collected.pins.locks = True
+        elif not item.if_none or self._lightnings == top.before:
+            self._add(self.collected.unclear, item.text)
+
+    def _include(self, item: Include, named_in: str) -> None:
+        path = item.place.locate(item.path)
+        if path is None:
+            text = f"{item.path[:200]} is not in the project, or not copied from it, and was not read"
+            if not named_in:
+                text = f"{item.path} is a link that leads out of the project, and was not read"
+            where = f"{named_in}{f', line {item.line}' if item.line else ''}: " if named_in else ""
+            self._add(self.collected.skipped if item.is_needed else self.collected.unclear, where + text)
+            return
+        try:
+            real = os.path.realpath(path)
+        except (OSError, ValueError):
+            real = path  # to read it tells what is wrong
+        if real in self._read:
+            return
+        if len(self._read) > MAX_INCLUDED:
+            raise UsageError(f"{path} is the last of {MAX_INCLUDED} files that are included: more are not read.")
+        if self._budget.left < 0:
+            self._add(self.collected.skipped, f"{path} was not read: the files before it are too large")
+            return
+        self._read.add(real)
+        reader, most, cost = _projects.reader_of(path) if item.reader is None else (item.reader, _files.MAX_BYTES, 1)
+        text = _files.read_text(path, most)
+        self._budget.left -= len(text) * cost
+        source = Source(path, text, item.place, item.path)
+        items = read_dockerfile(source, self._context) if reader is read_dockerfile else reader(source)
+        self._stack.append(_Open(source, items, item.group, self._lightnings))
+
+    def _require(self, spec: Spec, top: _Open) -> None:
+        begun = _REQUIREMENT.match(spec.text)
+        if begun is not None and re.sub(r"[-_.]+", "-", begun[1]).lower() not in _that_matter():
+            return
+        path = top.source.path
+        requirement = _requirements.parse(spec.text)
+        if requirement is None:
+            if _requirements.begins_with_lightning(spec.text):
+                line = spec.line or spec.after
+                raise UsageError(
+                    f"{path}, line {line}: a requirement of Lightning cannot be understood. Give it with "
+                    "--requirement, as lightning==2.2.5."
+                )
+            if spec.is_line and not is_path(spec.text):
+                self._add(self.collected.unclear, f"{path}, line {spec.line} cannot be understood")
+            return
+        name = _requirements.canonical(requirement)
+        name = _ALIASES.get(name, name)
+        if name not in _that_matter():
+            return
+        group = top.group + spec.group
+        is_pinned = requirement.url or _resolve.pinned_version(requirement)
+        is_lightning = name in _requirements.NAMES
+        key = (path if is_lightning else "", str(requirement), () if is_lightning and is_pinned else group)
+        if key in self._entries:
+            return
+        found = None
+        if is_lightning:
+            self._lightnings += 1
+            if self._lightnings > MAX_REQUIREMENTS:
+                text = f"{path}: of more than {MAX_REQUIREMENTS} different requirements of Lightning, the others"
+                self._add(self.collected.skipped, f"{text} were not looked at")
+                return
+            line = spec.line
+            if not line:
+                top.lines = top.lines or _requirements.Lines(top.source.text)
+                line = top.lines.find(name, spec.after, spec.written)
+            found = Found(requirement, path, line, group, spec.is_locked)
+        elif len(self._entries) > MAX_OTHERS:
+            self._add(self.collected.skipped, f"{path} has too many requirements of torch and the like")
+            return
+        self._entries[key] = _Entry(requirement, name, group, path, found)
+
+    def _finish(self) -> None:
+        """Evaluate the markers, for the Python that the files ask for."""
+        python = _python([str(one.requirement.specifier) for one in self._entries.values() if one.name == "python"])
+        for requirement, name, group, path, found in self._entries.values():
+            if not _requirements.applies(requirement, python):
+                continue
+            if name == "lightning-patches":
+                self.collected.has_patches = True
+            if found is not None:
+                self.collected.found.append(found)
+            for pinned, spec in _pins(name, requirement):
+                if not self.collected.pins.add(pinned, spec, group):
+                    self._add(self.collected.skipped, f"{path} has too many different requirements of {pinned}")
+
+
+def _python(specs: List[str]) -> str:
+    """The Python for markers: the one that runs if the files allow it, or else the newest that they allow."""
+    import platform
+
+    running = ".".join(platform.python_version_tuple()[:2])
+    allowed = [minor for spec in specs for minor in _resolve.python_minors(spec)]
+    return "" if not allowed or f"=={running}.*" in allowed else allowed[-1][2:-2]
+
+
+def _pins(name: str, requirement: Requirement) -> Iterator[Tuple[str, str]]:
+    """What a requirement stands for: package and specifier."""
+    yield name, str(requirement.specifier)
+    pinned = _resolve.pinned_version(requirement)
+    numbers = re.match(r"(\d+)\.(\d+)", pinned or "")
+    if numbers and name == "torchaudio":
+        yield "torch", f"=={numbers[0]}.*"
+    if numbers and name == "torchvision":  # 0.15 is for torch 2.0, and 0.14 for 1.13
+        minor = int(numbers[2])
+        yield "torch", f"==2.{minor - 15}.*" if minor >= 15 else f"==1.{minor - 1}.*"
+
+
+@lru_cache(maxsize=None)
+def _that_matter() -> FrozenSet[str]:
+    """All packages whose versions decide about Lightning's release, or about a bug."""
+    needed = {re.split(r"[<>=!~]", text)[0] for patch in catalogue.all_patches() for text in patch.only_with}
+    others = {"lightning-patches", "python", "torchaudio", "torchvision"}
+    return frozenset({*_requirements.NAMES, *_ALIASES, *_resolve.bounded(), *needed, *others})

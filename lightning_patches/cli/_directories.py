@@ -1,0 +1,185 @@
+"""Look through a directory for the files that may require Lightning, and say what was not looked at."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Dict, Iterable, Iterator, List, Set, Tuple
+
+from lightning_patches.cli import UsageError, _files, _requirements
+
+FILES = re.compile(
+    r"(?:requirements.*|constraints.*)\.(?:txt|in)|pyproject\.toml|(?:uv|poetry|pdm|pixi)\.lock|pylock(?:\..*)?\.toml|"
+    r"pipfile(?:\.lock)?|pixi\.toml|(?:environment|conda).*\.(?:ya?ml|lock)|.*\.ipynb|"
+    r"(?:.*[.-])?(?:dockerfile|containerfile)(?:[.-].*)?"
+)
+"""Names of the files that are read, in lower case."""
+LEFT_OUT = ("node_modules", "site-packages", "__pycache__", "build", "dist")
+"""Directories that are not looked into, as are virtual environments and hidden ones, except for ``.github``."""
+MAX_DIRECTORIES = 20_000
+MAX_ENTRIES = 2_000_000
+"""Files and directories."""
+MAX_FILES = 2_000
+"""Files that are read."""
+MAX_SCRIPTS = 200
+SCRIPTS_DEPTH = 2
+"""How far below a directory Python scripts are looked at."""
+
+
+@dataclass
+class Listing:
+    """What a directory has.
+
+    Args:
+        files: that may require Lightning, those of the top first.
+        setups: ``setup.py`` and ``setup.cfg``, which are not read.
+        scripts: of Python, near the top.
+        skipped: what was not looked at, each a sentence without its full stop.
+        outside: links to directories elsewhere, which do not belong to the project.
+    """
+
+    files: List[str] = field(default_factory=list)
+    setups: List[str] = field(default_factory=list)
+    scripts: List[str] = field(default_factory=list)
+    skipped: List[str] = field(default_factory=list)
+    outside: List[str] = field(default_factory=list)
+
+
+def look_through(root: str, deepest: int = 1000) -> Listing:
+    """List the files of a directory and of those within it. Links are followed if they stay inside.
+
+    Args:
+        root: the directory.
+        deepest: how many levels below it are looked through.
+    """
+    listing = Listing()
+    walk = _Walk(root, deepest, listing)
+    walk.look_through([(root, 0)])
+    walk.look_through(walk.linked_directories)  # later: the real names of directories are better
+    known = {os.path.realpath(path) for path in listing.files}
+    for path in walk.linked_files:
+        real = _files.inside(root, path)
+        if real is None:
+            listing.skipped.append(f"{path} is a link that leads out of the project, and was not read")
+        elif real not in known:
+            listing.files.append(path)
+    found = sorted(listing.files, key=lambda path: (path.count(os.sep), path))
+    if len(found) > MAX_FILES:
+        more = len(found) - MAX_FILES
+        listing.skipped.append(f"{found[MAX_FILES]} and {more - 1} others were not read: more than {MAX_FILES} files")
+    listing.files = found[:MAX_FILES]
+    return listing
+
+
+@dataclass
+class _Walk:
+    root: str
+    deepest: int
+    listing: Listing
+    linked_files: List[str] = field(default_factory=list)
+    linked_directories: List[Tuple[str, int]] = field(default_factory=list)
+    seen: Set[str] = field(default_factory=set)
+    entries: int = 0
+    is_full: bool = False
+
+    def look_through(self, directories: List[Tuple[str, int]]) -> None:
+        """Look through directories, given with their depths, the upper ones first."""
+        left = deque(directories)
+        while left:
+            place, depth = left.popleft()
+            real = os.path.realpath(place)
+            if real in self.seen:
+                continue
+            if len(self.seen) >= MAX_DIRECTORIES:
+                self._stop(place, f"more than {MAX_DIRECTORIES} directories")
+            if self.is_full:
+                return
+            self.seen.add(real)
+            try:
+                with os.scandir(place) as entries:
+                    left += [(path, depth + 1) for path in sorted(self._list(entries, depth))]
+            except OSError as error:
+                self.listing.skipped.append(f"{place} cannot be read: {error.strerror or error}")
+
+    def _stop(self, path: str, why: str) -> None:
+        if not self.is_full:
+            self.listing.skipped.append(f"{path} and what comes after it were not looked at: {why}")
+        self.is_full = True
+
+    def _list(self, entries: Iterable[os.DirEntry[str]], depth: int) -> Iterator[str]:
+        """Sort in the files of a directory, and yield the directories in it."""
+        for entry in entries:
+            self.entries += 1
+            if self.entries > MAX_ENTRIES:
+                self._stop(entry.path, f"more than {MAX_ENTRIES} files")
+                return
+            path, is_link = os.path.normpath(entry.path), entry.is_symlink()
+            if _is_directory(entry):
+                if depth >= self.deepest or _is_left_out(path):
+                    continue
+                if not is_link:
+                    yield path
+                elif _files.inside(self.root, path):
+                    self.linked_directories.append((path, depth + 1))
+                elif entry.name == "requirements":
+                    self.listing.skipped.append(f"{path} is a link that leads out of the project, and was not read")
+                else:
+                    self.listing.outside.append(f"{path} is a link that leads out of the project")
+            elif _is_read(path):
+                (self.linked_files if is_link else self.listing.files).append(path)
+            elif not is_link and entry.name in ("setup.py", "setup.cfg"):
+                self.listing.setups.append(path)
+            elif not is_link and depth <= SCRIPTS_DEPTH and entry.name.endswith(".py"):
+                self.listing.scripts += [path] * (len(self.listing.scripts) < MAX_SCRIPTS)
+
+
+def _is_directory(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:  # links in a circle
+        return False
+
+
+def _is_left_out(path: str) -> bool:
+    name = os.path.basename(path)
+    hidden = name.startswith(".") and name != ".github"
+    return hidden or name in LEFT_OUT or os.path.exists(os.path.join(path, "pyvenv.cfg"))
+
+
+def _is_read(path: str) -> bool:
+    directory, name = os.path.split(path)
+    return (
+        FILES.fullmatch(name.lower()) is not None
+        or (os.path.basename(directory) == "requirements" and name.endswith((".txt", ".in")))
+        or (os.path.join(".github", "workflows") in directory and name.endswith((".yml", ".yaml")))
+    )
+
+
+def unread_setups(listing: Listing) -> Iterator[Tuple[str, str]]:
+    """Setup files that name Lightning: the distribution, and a sentence. Only a build can read these files."""
+    for path in listing.setups:
+        try:
+            text = _files.read_text(path)
+        except UsageError:
+            continue
+        first: Dict[str, int] = {}
+        for number, name, _ in _requirements.lines_of(_files.lines(text)):
+            first.setdefault(name, number)
+        for name, number in first.items():
+            yield name, f"{path}, line {number}, names {name}, and is not read"
+
+
+_IMPORTS = re.compile(rb"^[ \t]*(?:import|from)[ \t]+lightning_patches\b", re.MULTILINE)
+
+
+def imports_patches(listing: Listing) -> bool:
+    """True if a script near the top of a directory imports ``lightning_patches``."""
+    for path in listing.scripts:
+        try:
+            if _IMPORTS.search(_files.read(path, _files.MAX_SCRIPT)):
+                return True
+        except UsageError:
+            continue
+    return False

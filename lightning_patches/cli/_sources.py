@@ -1,0 +1,150 @@
+"""What the readers of project files yield, and the places in which the files that they name are looked up."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+from typing import Any, Callable, Iterator, NamedTuple, Optional, Union
+
+from lightning_patches.cli import _files
+from lightning_patches.cli._resolve import Group
+
+
+class Place:
+    """A directory of this machine. The files in it can be read, and no others.
+
+    Args:
+        root: the directory.
+    """
+
+    paths: Any = os.path
+    """The module for the paths that are looked up here."""
+
+    def __init__(self, root: str) -> None:
+        self.root = root
+
+    def locate(self, path: str) -> Optional[str]:
+        """The file of this machine that a path stands for; ``None`` if it is not in the place."""
+        return path if _files.inside(self.root, path) else None
+
+
+class Checkout(Place):
+    """Where the commands of a workflow or a notebook run. The root of their file system is the directory.
+
+    Args:
+        root: the directory.
+        within: the project that the directory must be in.
+        directory: where the commands run, as a path of their file system.
+    """
+
+    paths: Any = posixpath
+
+    def __init__(self, root: str, within: Place, directory: str = "/") -> None:
+        super().__init__(root)
+        self.within = within
+        self.directory = directory
+        self.commands = 0
+        """The number of commands that were read. What different commands install is in different groups."""
+
+    def path(self, path: str) -> str:
+        """The absolute path of what a command names."""
+        return posixpath.normpath(posixpath.join(self.directory, path))
+
+    def locate(self, path: str) -> Optional[str]:
+        found = os.path.normpath(os.path.join(self.root, path.lstrip("/")))
+        real = _files.inside(self.root, found)
+        return found if real and _files.inside(self.within.root, real) and os.path.isfile(real) else None
+
+    def expanded(self, word: str) -> list[str]:
+        """A word of a command, after the shell has replaced its variables."""
+        return [word]
+
+
+class Source(NamedTuple):
+    """A file that a reader takes apart.
+
+    Args:
+        path: of this machine.
+        text: of the file.
+        place: where the files that it names are looked up.
+        at: its path there.
+    """
+
+    path: str
+    text: str
+    place: Place
+    at: str
+
+    def beside(self, path: str) -> str:
+        """The path of a file that is named relative to this one."""
+        paths = self.place.paths
+        return str(paths.normpath(paths.join(paths.dirname(self.at), path)))
+
+
+class Spec(NamedTuple):
+    """A requirement.
+
+    Args:
+        text: as pip takes it.
+        line: on which it is, from 1; 0 if the reader does not know.
+        after: without ``line``, the first line on which it may be.
+        written: without ``line``, the text on its line besides the name.
+        group: what else is installed with it, see :class:`~lightning_patches.cli._resolve.Pins`.
+        is_locked: it is from a lock file.
+        is_line: it is a line that pip reads, and so it must be a requirement or a path.
+    """
+
+    text: str
+    line: int = 0
+    after: int = 1
+    written: str = ""
+    group: Group = ()
+    is_locked: bool = False
+    is_line: bool = False
+
+
+class Include(NamedTuple):
+    """Another file that is read, too.
+
+    Args:
+        path: where it is in ``place``.
+        place: of the command or file that names it.
+        line: on which it is named, 0 if the reader does not know.
+        reader: what reads it; ``None`` if its name decides.
+        group: of all that it requires.
+        is_needed: without this file, nothing can be said about what is installed. False if it is one of several that a
+            tool would look for.
+    """
+
+    path: str
+    place: Place
+    line: int = 0
+    reader: Optional[Callable[[Source], Iterator[Item]]] = None
+    group: Group = ()
+    is_needed: bool = True
+
+
+class Unclear(NamedTuple):
+    """Something that was read and does not tell what is installed.
+
+    Args:
+        text: a sentence without its full stop.
+        if_none: it matters only if the file, with all that it includes, requires no Lightning.
+    """
+
+    text: str
+    if_none: bool = False
+
+
+class Skipped(NamedTuple):
+    """Something that was not looked at, although it may require Lightning; a sentence without its full stop."""
+
+    text: str
+
+
+class Locks(NamedTuple):
+    """The project is locked by a tool for all Pythons that it allows."""
+
+
+Item = Union[Spec, Include, Unclear, Skipped, Locks]
+Reader = Callable[[Source], Iterator[Item]]

@@ -1,0 +1,332 @@
+"""``audit`` of a stranger's repository: no file elsewhere is read or shown, and what was not looked at is listed."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.support.variants import ROOT
+
+from lightning_patches import cli
+from lightning_patches.cli import _audit_formats, _collect, _directories
+
+FORMATS = ("text", "json", *_audit_formats.FORMATS)
+SECRET = "the-password-of-somebody"
+
+
+@pytest.fixture(autouse=True)
+def no_toggle(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("LIGHTNING_PATCHES", raising=False)
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A project with a file beside it that must not be read."""
+    (tmp_path / "secret.txt").write_text(f"{SECRET}\nlightning==2.3.2\nlightning {SECRET}\n")
+    (tmp_path / "project").mkdir()
+    return tmp_path / "project"
+
+
+def write(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+def audit(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, dict[str, Any]]:
+    status = cli.main(["audit", "--json", *arguments])
+    return status, json.loads(capsys.readouterr().out)
+
+
+OUTSIDE = {
+    "requirements.txt": "-r {path}\n",
+    "constraints.txt": "-c{path}\n",
+    "requirements/dev.in": "--requirement={path}\n",
+    "pyproject.toml": '[project]\nname = "x"\ndynamic = ["dependencies"]\n[tool.setuptools.dynamic]\n'
+    'dependencies = {{file = ["{path}"]}}\n',
+    "environment.yml": "dependencies:\n- pip:\n  - -r {path}\n",
+    "Dockerfile": "FROM a\nCOPY {path} /x/\nRUN pip install -r /x/secret.txt\n",
+    "copied.Dockerfile": "FROM a\nCOPY . /x\nRUN pip install -r {path}\n",
+    "conda.Dockerfile": "FROM a\nCOPY . /\nRUN conda env create --file {path}\n",
+    "environment/Dockerfile": "FROM a\nCOPY environment.yml /\nRUN conda env create -f /environment.yml\n",
+    ".github/workflows/ci.yml": "jobs:\n  a:\n    steps:\n    - run: pip install -r {path}\n",
+    "train.ipynb": '{{"cells": [{{"cell_type": "code", "source": "!pip install -r {path}"}}]}}',
+}
+"""Files of a project that name a file elsewhere."""
+
+
+@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("way", ["absolute", "relative", "link"])
+@pytest.mark.parametrize("name", OUTSIDE)
+def test_file_outside_of_the_project_is_not_read(
+    capsys: pytest.CaptureFixture[str], project: Path, name: str, way: str, form: str
+) -> None:
+    secret = project.parent / "secret.txt"
+    file = write(project / name, "")
+    path = {"absolute": str(secret), "relative": os.path.relpath(secret, file.parent), "link": "secret.txt"}[way]
+    file.write_text(OUTSIDE[name].format(path=path))
+    if name == "environment/Dockerfile":
+        write(file.parent / "environment.yml", OUTSIDE["environment.yml"].format(path=path))
+    if way == "link":
+        for directory in {project, file.parent}:
+            (directory / "secret.txt").symlink_to(secret)
+    for what in (project, file):
+        status = cli.main(["audit", str(what), "--format", form])
+        done = capsys.readouterr()
+        said = done.out + done.err
+        assert SECRET not in said and "2.3.2" not in said
+        assert status == (3 if what == project else 2), said
+        assert "secret.txt" in said or form == "github" or what == project and form == "sarif", said
+
+
+OPENED = """
+import json, os, sys
+opened = []
+sys.addaudithook(lambda event, args: opened.append(args[0]) if event in ("open", "os.scandir") else None)
+from lightning_patches.cli import main
+project, around = sys.argv[1:]
+status = main(["audit", project])
+real = [os.path.realpath(path) for path in opened if isinstance(path, str)]
+found = [path for path in real if path.startswith(around)]
+print(json.dumps([[path for path in found if not path.startswith(project)], len(found), status]))
+"""
+
+
+def test_only_files_of_the_project_are_opened(project: Path) -> None:
+    """Counts what Python opens, over all of these projects at once."""
+    secret = project.parent / "secret.txt"
+    for name, text in OUTSIDE.items():
+        write(project / name, text.format(path=os.path.relpath(secret, (project / name).parent)))
+    (project / "requirements-linked.txt").symlink_to(secret)
+    (project / "linked").symlink_to(project.parent)
+    write(
+        project / "requirements-local.txt", f"-e ..\n-e file://{project.parent}\nx @ file://{secret}\n../secret.txt\n"
+    )
+    command = [sys.executable, "-c", OPENED, str(project), str(project.parent)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
+    outside, opened, status = json.loads(done.stdout.splitlines()[-1])
+    assert (outside, status) == ([], 3), done
+    assert opened > len(OUTSIDE)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("requirements.txt", f"lightning {SECRET}\n"),
+        ("requirements.txt", f"{SECRET} is not a requirement\n"),
+        ("requirements.txt", f"torch\n-r https://user:{SECRET}@host/requirements.txt\n"),
+        ("requirements.txt", f"lightning @ https://user:{SECRET}@host/lightning.whl\n"),
+        ("uv.lock", f"{SECRET}\n"),
+        ("uv.lock", f"[{SECRET}]\n[{SECRET}]\n"),
+        ("Pipfile.lock", SECRET),
+        ("environment.yml", f"a: *{SECRET}\n"),
+        ("environment.yml", f"dependencies: [\n{SECRET}\n"),
+        ("environment.yml", f"{SECRET}: 1\n"),
+        ("pyproject.toml", f'[project]\ndependencies = {{"{SECRET}" = 1}}\n'),
+        ("Dockerfile", f"FROM a\nRUN pip install 'lightning {SECRET}\n"),
+        ("train.ipynb", f'{{"cells": [{{"{SECRET}": 1}}]}}'),
+        (".github/workflows/ci.yml", f"jobs:\n  a:\n    steps:\n    - run: pip install 'lightning {SECRET}\n"),
+    ],
+)
+def test_text_that_is_not_understood_is_not_quoted(
+    capsys: pytest.CaptureFixture[str], project: Path, name: str, text: str
+) -> None:
+    file = write(project / name, text)
+    for what in (project, file):
+        for form in FORMATS:
+            cli.main(["audit", str(what), "--format", form])
+            done = capsys.readouterr()
+            assert SECRET not in done.out + done.err
+
+
+def test_include_within_the_checkout_is_read(capsys: pytest.CaptureFixture[str], project: Path) -> None:
+    write(project / "base.txt", "lightning==2.2.5\n")
+    file = write(project / "deps" / "requirements.txt", "-r ../base.txt\n")
+    assert cli.main(["audit", str(file)]) == 2, "without .git the project is the directory of the file"
+    assert f"{project / 'base.txt'} is not in the project" in capsys.readouterr().err
+    (project / ".git").mkdir()
+    for what in (file, project):
+        assert [one["version"] for one in audit(capsys, str(what))[1]["audited"]] == ["2.2.5"]
+
+
+def test_home_with_git_is_not_a_checkout(
+    capsys: pytest.CaptureFixture[str], project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(project.parent))
+    (project.parent / ".git").mkdir()
+    file = write(project / "requirements.txt", "-r ../secret.txt\n")
+    assert cli.main(["audit", str(file)]) == 2
+    assert "is not in the project" in capsys.readouterr().err
+
+
+def test_workflow_runs_in_the_parent_of_the_last_github_directory(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    checkout = tmp_path / ".github" / "workflows" / "cloned"
+    write(tmp_path / "requirements.txt", "lightning==2.2.5\n")
+    write(checkout / "requirements.txt", "lightning==2.3.3\n")
+    file = write(
+        checkout / ".github" / "workflows" / "ci.yml",
+        "jobs:\n  a:\n    steps:\n    - run: pip install -r requirements.txt\n",
+    )
+    for what in (checkout, file):
+        assert {one["version"] for one in audit(capsys, str(what))[1]["audited"]} == {"2.3.3"}
+
+
+class TestWhatWasNotLookedAt:
+    """It is listed, and the status is not 0."""
+
+    def check(self, capsys: pytest.CaptureFixture[str], directory: Path, *words: str) -> None:
+        status, document = audit(capsys, str(directory))
+        assert status == 3 and document["ok"] is False
+        assert all(any(word in text for text in document["skipped"]) for word in words), document["skipped"]
+        assert cli.main(["audit", str(directory)]) == 3
+        text = capsys.readouterr().out
+        assert "There is no Lightning here" not in text and "not looked at: " in text
+        assert cli.main(["audit", str(directory), "--format", "sarif"]) == 3
+        (run,) = json.loads(capsys.readouterr().out)["runs"]
+        assert run["invocations"][0]["executionSuccessful"] is False
+        for form in ("github", "markdown"):
+            assert cli.main(["audit", str(directory), "--format", form]) == 3
+            assert words[0] in capsys.readouterr().out
+        assert cli.main(["audit", str(directory), "--fail-on", "never"]) == 0
+        capsys.readouterr()
+
+    def test_more_directories_than_the_bound(
+        self, capsys: pytest.CaptureFixture[str], project: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        for number in range(5):
+            write(project / str(number) / "requirements.txt", "torch\n")
+        monkeypatch.setattr(_directories, "MAX_DIRECTORIES", 4)
+        self.check(capsys, project, "more than 4 directories")
+        monkeypatch.setattr(_directories, "MAX_DIRECTORIES", 6)
+        assert audit(capsys, str(project))[0] == 0
+
+    def test_more_entries_than_the_bound(
+        self, capsys: pytest.CaptureFixture[str], project: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        for number in range(9):
+            write(project / f"{number}.txt", "")
+        write(project / "requirements.txt", "torch\n")
+        monkeypatch.setattr(_directories, "MAX_ENTRIES", 5)
+        self.check(capsys, project, "more than 5 files")
+
+    def test_more_files_than_the_bound(
+        self, capsys: pytest.CaptureFixture[str], project: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        for number in range(5):
+            write(project / f"requirements{number}.txt", "torch\n")
+        monkeypatch.setattr(_directories, "MAX_FILES", 3)
+        self.check(capsys, project, "requirements3.txt and 1 other", "more than 3 files")
+
+    def test_more_bytes_than_the_bound(
+        self, capsys: pytest.CaptureFixture[str], project: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        for number in range(3):
+            write(project / f"requirements{number}.txt", "torch\n" * 100)
+        monkeypatch.setattr(_collect, "Budget", lambda: type("Budget", (), {"left": 1000})())
+        self.check(capsys, project, "requirements2.txt was not read: the files before it are too large")
+
+    def test_unreadable_directory(
+        self, capsys: pytest.CaptureFixture[str], project: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        write(project / "requirements.txt", "torch\n")
+        write(project / "closed" / "requirements.txt", "lightning==2.2.5\n")
+        scandir = os.scandir
+
+        def refuse(path: str) -> Any:
+            if str(path).endswith("closed"):
+                raise PermissionError(13, "Permission denied")
+            return scandir(path)
+
+        monkeypatch.setattr(os, "scandir", refuse)
+        self.check(capsys, project, "closed cannot be read: Permission denied")
+
+    def test_link_that_leads_out(self, capsys: pytest.CaptureFixture[str], project: Path) -> None:
+        (project / "requirements.txt").symlink_to(project.parent / "secret.txt")
+        (project / "requirements").symlink_to(project.parent)
+        self.check(capsys, project, "requirements.txt is a link that leads out", "requirements is a link that leads")
+
+    def test_setup_that_names_lightning_and_is_not_read(
+        self, capsys: pytest.CaptureFixture[str], project: Path
+    ) -> None:
+        write(project / "setup.py", "setup(install_requires=['lightning'])\n")
+        write(project / "requirements.txt", "torch\n")
+        self.check(capsys, project, "setup.py, line 1, names lightning, and is not read")
+        write(project / "requirements.txt", "lightning==2.6.6\n")
+        status, document = audit(capsys, str(project))
+        assert status == 0 and "setup.py" in document["unclear"][0]
+
+
+def test_deep_file_is_found(capsys: pytest.CaptureFixture[str], project: Path) -> None:
+    write(project.joinpath(*"abcdefghij", "requirements.txt"), "lightning==2.2.5\n")
+    assert [one["version"] for one in audit(capsys, str(project))[1]["audited"]] == ["2.2.5"]
+
+
+def test_links_inside_the_project_are_followed(capsys: pytest.CaptureFixture[str], project: Path) -> None:
+    write(project / "pinned.lock.txt", "lightning==2.2.5\n")
+    (project / "requirements.txt").symlink_to("pinned.lock.txt")
+    write(project / ".hidden" / "requirements.txt", "lightning==2.3.3\n")
+    (project / "shown").symlink_to(".hidden")
+    (project / "circle").symlink_to(".")
+    (project / "itself").symlink_to("itself")
+    (project / "requirements-again.txt").symlink_to("requirements.txt")
+    status, document = audit(capsys, str(project))
+    assert {one["version"] for one in document["audited"]} == {"2.2.5", "2.3.3"}
+    assert document["skipped"] == [] and status == 1
+
+
+def test_link_to_a_directory_elsewhere_is_listed(capsys: pytest.CaptureFixture[str], project: Path) -> None:
+    """As links to data often are: nothing of the project is behind it."""
+    write(project / "requirements.txt", "lightning==2.6.6\n")
+    (project / "data").symlink_to(project.parent)
+    status, document = audit(capsys, str(project))
+    assert status == 0 and document["unclear"] == [f"{project / 'data'} is a link that leads out of the project"]
+
+
+PINNED = "lightning==2.2.5"
+MANY = {
+    "requirements.txt": f"{PINNED}\n" * 30_000,
+    "train.ipynb": json.dumps({"cells": [{"cell_type": "code", "source": [f"!pip install {PINNED}\n"] * 10_000}]}),
+    "Dockerfile": "FROM a\n" + f"RUN pip install {PINNED}\n" * 10_000,
+    "pyproject.toml": "[project]\ndependencies = [" + f'"{PINNED}", ' * 10_000 + "]\n",
+    "environment.yml": "dependencies:\n" + f"- {PINNED}\n" * 10_000,
+}
+
+
+@pytest.mark.parametrize("name", MANY)
+def test_equal_requirements_are_counted_once(capsys: pytest.CaptureFixture[str], project: Path, name: str) -> None:
+    file = write(project / name, MANY[name])
+    for what in (file, project):
+        begun = time.process_time()
+        status, document = audit(capsys, str(what))
+        assert time.process_time() - begun < 20, "half a minute and more before they were counted once"
+        assert status == 1 and len(document["audited"]) == 1
+
+
+@pytest.mark.parametrize(
+    "line", ["lightning==2.{0}.{1}", "lightning>=2.0,!=2.0.{0}.{1}", "lightning>=2\ntorch==1.13.1+cu{0}{1}"]
+)
+def test_different_requirements_have_a_bound(capsys: pytest.CaptureFixture[str], project: Path, line: str) -> None:
+    file = write(project / "requirements.txt", "".join(f"{line.format(a, b)}\n" for a in range(50) for b in range(50)))
+    status, document = audit(capsys, str(file))
+    assert len(document["audited"]) <= _collect.MAX_REQUIREMENTS
+    assert document["skipped"] and status in (1, 3)
+
+
+def test_requirements_of_all_files_have_a_bound(
+    capsys: pytest.CaptureFixture[str], project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from lightning_patches.cli import audit as command
+
+    monkeypatch.setattr(command, "MAX_AUDITED", 3)
+    for number in range(5):
+        write(project / f"requirements{number}.txt", "lightning==2.6.6\n")
+    status, document = audit(capsys, str(project))
+    assert status == 3 and len(document["audited"]) == 3 and "more than 3 requirements" in document["skipped"][0]
