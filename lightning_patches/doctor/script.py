@@ -45,7 +45,7 @@ def look_through(source: bytes) -> Iterator[Place]:
         RecursionError: its expressions are too deep for Python itself, or ``MemoryError``.
     """
     if source.lstrip().startswith(b"{"):
-        raise ValueError("a notebook is no script: give what `jupyter nbconvert --to script` makes of it")
+        raise SyntaxError("a notebook is no script: give what `jupyter nbconvert --to script` makes of it")
     tree = ast.parse(source)
     lines = source.splitlines()
     yield from _about_our_import(tree, lines)

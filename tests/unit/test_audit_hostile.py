@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.variants import ROOT
 
 from lightning_patches import cli
 from lightning_patches.cli import _audit_formats, _collect, _directories
+from tests.support.variants import ROOT
 
 FORMATS = ("text", "json", *_audit_formats.FORMATS)
 SECRET = "the-password-of-somebody"
