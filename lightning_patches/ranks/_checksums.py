@@ -1,4 +1,4 @@
-"""Checksums of tensors, the same in every rank for the same values."""
+"""Checksums of tensors. Equal values have equal checksums in every rank."""
 
 from __future__ import annotations
 
@@ -6,16 +6,19 @@ from functools import lru_cache
 from typing import Any, Iterable
 
 UNCOMPARED: Any = object()
-"""Stands for a tensor that is not compared."""
+"""Placeholder for a tensor that is not compared."""
 NONE_SUM = 1
-"""Of a gradient that is ``None``."""
+"""Checksum of a gradient that is ``None``."""
 _UNCOMPARED_SUM = 0
 _COLUMNS = 4096
 _MASK = (1 << 62) - 1
 
 
 def checksum(tensor: Any, device: Any, exact: bool = True) -> Any:
-    """64 bits, on ``device``, of what a tensor holds and where; with ``exact=False`` all NaN are one, and 0 is -0."""
+    """Return a 64-bit checksum of a tensor's values and positions, as a tensor on ``device``.
+
+    With ``exact=False`` all NaN are equal, and 0 equals -0.
+    """
     import torch
 
     if tensor is UNCOMPARED or tensor is None or tensor.device.type == "meta":
@@ -29,7 +32,7 @@ def checksum(tensor: Any, device: Any, exact: bool = True) -> Any:
 
 
 def _pieces(tensor: Any) -> Iterable[Any]:
-    """The dense tensors that a tensor consists of."""
+    """Return the dense tensors that store a tensor's data."""
     import torch
 
     if tensor.is_sparse:
@@ -41,9 +44,9 @@ def _pieces(tensor: Any) -> Iterable[Any]:
 
 
 def _hash(tensor: Any) -> Any:
-    """The bits of a dense tensor, as integers: sums over rows and columns, weighed at random.
+    """Hash the bits of a dense tensor: sums over rows and columns with random weights.
 
-    A plain sum would not see values that changed places, as the rows of an embedding's gradient do.
+    A plain sum would miss values that changed places, such as the rows of an embedding's gradient.
     """
     import torch
 
@@ -64,7 +67,7 @@ def _hash(tensor: Any) -> Any:
 
 @lru_cache(maxsize=None)
 def _weights(size: int, device: Any) -> Any:
-    """The same numbers in every rank."""
+    """Return random weights that are the same in every rank."""
     import torch
 
     generator = torch.Generator().manual_seed(size)

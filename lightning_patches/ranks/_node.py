@@ -1,6 +1,6 @@
-"""What the processes of one user share on one node: a directory that nobody else can write to, and a name for the node.
+"""A private directory that the processes of one user share on a node, and an id of the node.
 
-The directory does not depend on ``TMPDIR``, which launchers may set to another one for each rank.
+The directory does not depend on ``TMPDIR``, since launchers may set a different ``TMPDIR`` for each rank.
 """
 
 from __future__ import annotations
@@ -20,32 +20,32 @@ from lightning_patches import notices
 _OF_USER = f"/run/user/{os.getuid()}" if hasattr(os, "getuid") else None
 BASES = tuple(filter(None, ("/dev/shm", os.environ.get("XDG_RUNTIME_DIR"), _OF_USER, "/tmp")))
 _NAMES = 8
-"""As many names are tried in each place: whoever wants to keep us out has to take them all."""
+"""Number of directory names to try in each place. Another user would have to occupy all of them to block us."""
 REPORTS = "reports"
 _LEAST_FREE = 1 << 16
-"""Bytes."""
+"""Free space in bytes that a place must have."""
 _told: set[str] = set()
 _FIRST_NAMESPACE = "pid:[4026531836]"  # the kernel's own number for it
 
 
 def directory(*below: str) -> str:
-    """A directory that belongs to this user alone, made if it is not there: what stands in it is trusted.
+    """Return a directory that only this user can write to. Create it if needed.
 
-    Where somebody else has taken its name, or no room is left, the next name or place is taken, and that is said once.
-    All processes of this user on this node find the same one, or none. Only a node without any of ``BASES`` has it in
-    ``TMPDIR``.
+    If another user has taken the name, or the place is full, the next name or place is used, with one warning. All
+    processes of this user on this node get the same directory, or an error. ``TMPDIR`` is used only if the node has
+    none of ``BASES``.
 
     Args:
-        below: directories within it.
+        below: names of nested directories to create in it.
 
     Raises:
-        OSError: it can't be made anywhere.
-        PermissionError: in each place it is somebody else's, or others can write to it.
+        OSError: the directory can't be created anywhere.
+        PermissionError: in each place the directory belongs to another user, or others can write to it.
     """
     refused: Optional[OSError] = None
     for base in list(filter(_is_usable, BASES)) or [tempfile.gettempdir()]:
         names = [f"lightning_patches-{os.getuid()}{f'-{number}' if number else ''}" for number in range(_NAMES)]
-        # One that is there comes first: a name before it may have become free since others have taken it.
+        # Prefer a directory that exists: an earlier name may have become free after other ranks chose this one.
         for place in sorted((os.path.join(base, name) for name in names), key=os.path.exists, reverse=True):
             try:
                 path = _own(place, below)
@@ -78,7 +78,7 @@ def _own(path: str, below: Sequence[str]) -> str:
 
 @lru_cache(maxsize=None)
 def node_id() -> str:
-    """16 digits that tell this node from others. Containers are nodes of their own, even with equal host names."""
+    """Return 16 hexadecimal digits that identify this node. Each container counts as a node."""
     parts = [socket.gethostname()]
     with contextlib.suppress(OSError):
         with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
@@ -88,12 +88,12 @@ def node_id() -> str:
 
 
 def is_container() -> bool:
-    """Whether this process sees the processes of its own PID namespace only."""
+    """True if this process runs in its own PID namespace, and so can't see the node's other processes."""
     with contextlib.suppress(OSError):
         return os.readlink("/proc/self/ns/pid") != _FIRST_NAMESPACE
     return False
 
 
 def digest(text: str) -> str:
-    """16 hexadecimal digits, for names of files."""
+    """Return 16 hexadecimal digits for use in file names."""
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:16]

@@ -1,4 +1,4 @@
-"""The parameters of modules and optimizers, below what Fabric, DDP and torch.compile put around a module."""
+"""Parameters of modules and optimizers, without the wrappers of Fabric, DDP and torch.compile."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def named_parameters(module: Any) -> list[tuple[str, Any]]:
 
 
 def unwrapped(module: Any) -> Any:
-    """The user's module inside of what Fabric, DDP and torch.compile put around it."""
+    """Return the user's module without the wrappers of Fabric, DDP and torch.compile."""
     while type(module).__name__ in _INNER:
         inner = module._modules.get(_INNER[type(module).__name__])
         if inner is None:
@@ -40,13 +40,13 @@ def buffers(module: Any) -> list[tuple[str, Any]]:
 
 
 def state_of(optimizer: Any, parameter: Any) -> list[tuple[str, Any]]:
-    """The tensors that an optimizer keeps for a parameter, by name."""
+    """Return the tensors of an optimizer's state for a parameter, by name."""
     state = optimizer.state.get(parameter, {})
     return [(str(key), value) for key, value in sorted(state.items(), key=str) if hasattr(value, "element_size")]
 
 
 def is_sharded(parameter: Any) -> bool:
-    """A part of a parameter: torch's DTensor, or DeepSpeed's."""
+    """True if this rank has only a part of the parameter (torch's DTensor, or DeepSpeed)."""
     kinds = ("placements", "ds_id")
     return any(hasattr(parameter, name) for name in kinds) or type(parameter).__name__ == "FlatParameter"
 
@@ -56,17 +56,17 @@ def holds_shards(wrapped: list[Any]) -> bool:
 
 
 def forward_of(module: Any) -> Any:
-    """What a strategy made of the module, in Fabric's wrapper."""
+    """Return the strategy's module inside Fabric's wrapper."""
     return getattr(module, "_forward_module", module)
 
 
 def group_of(wrapped: Any) -> Any:
-    """The process group of DDP, ``None`` for the default one."""
+    """Return DDP's process group; ``None`` is the default group."""
     return getattr(wrapped, "process_group", None)
 
 
 def device_of(named: list[tuple[str, Any]], group: Any) -> Any:
-    """Where the collective takes place: where the parameters are, which is what the process group is for."""
+    """Return the device for the collective: the device of the parameters, which the process group supports."""
     import torch
 
     devices = [parameter.device for _, parameter in named if parameter.device.type != "meta"]
@@ -76,10 +76,10 @@ def device_of(named: list[tuple[str, Any]], group: Any) -> Any:
 
 
 def roots() -> list[Any]:
-    """The modules of this process that are not part of another."""
+    """Return the modules of this process that no other module contains."""
     import torch
 
-    # type(), not isinstance(): a lazy object of another package must not be woken.
+    # type(), not isinstance(), which would load another package's lazy object.
     modules = [found for found in gc.get_objects() if issubclass(type(found), torch.nn.Module)]
     inner = {id(child) for module in modules for child in vars(module).get("_modules", {}).values()}
     return [module for module in modules if id(module) not in inner and "_parameters" in vars(module)]

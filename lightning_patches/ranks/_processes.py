@@ -1,4 +1,4 @@
-"""What the system knows of processes of this node: whether they live, how they ended, and whether they work."""
+"""State of processes on this node: alive or not, how they ended, and whether they are working."""
 
 from __future__ import annotations
 
@@ -29,27 +29,30 @@ _ENDED_BY_SOMEBODY = ("SIGTERM", "SIGINT", "SIGHUP")
 _TICKS = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
 _MOST_RECORDS = 100_000
 _LEAST_MOVED = 10_000
-"""Bytes a second. To look again and again at a small file is no work."""
+"""Bytes per second of reads and writes. Polling a small file stays below it."""
 _LEAST_CARRIED = 100
-"""Bytes a second, of all connections. What says no more than that it is still there moves no data."""
+"""Bytes per second over all connections. Keep-alive messages stay below it."""
 
 
 # ---------------------------------------------------------------- one process
 
 
 def start_time(pid: int) -> Optional[int]:
-    """When a process began, in clock ticks since boot: with the pid it identifies a process. ``None`` if gone."""
+    """Return the start time in clock ticks since boot, or ``None`` if the process is gone.
+
+    Pid and start time together identify a process.
+    """
     fields = _stat(pid)
     return int(fields[19]) if fields else None
 
 
 def in_seconds(started: int) -> float:
-    """What :func:`start_time` says, in seconds since boot."""
+    """Convert the result of :func:`start_time` to seconds since boot."""
     return started / _TICKS
 
 
 def is_gone(pid: int, started: Optional[int]) -> bool:
-    """Whether a process has ended. Without ``/proc`` one counts as there until its parent has collected it."""
+    """True if a process has ended. Without ``/proc``, a zombie counts as alive until its parent collects it."""
     fields = _stat(pid)
     if not fields and not _stat(os.getpid()):
         try:
@@ -57,18 +60,18 @@ def is_gone(pid: int, started: Optional[int]) -> bool:
         except ProcessLookupError:
             return True
         except OSError:
-            pass  # it is there, and another user's
+            pass  # the process exists and belongs to another user
         return False
     return not fields or fields[0] in "ZX" or (started is not None and int(fields[19]) != started)
 
 
 @dataclass(frozen=True)
 class Condition:
-    """What the system says of a process.
+    """State of a process.
 
     Args:
         words: ``"the process is stopped by a signal"``.
-        hint: what is to be known of that, or done about it.
+        hint: explanation, or what to do about it.
     """
 
     words: str
@@ -79,7 +82,7 @@ class Condition:
 
 
 def condition(pid: int, started: Optional[int]) -> Condition:
-    """What the system says of a process."""
+    """Return the state of a process."""
     status = wait_status(pid, started)
     if status is not None:
         return Condition(describe_status(status))
@@ -92,9 +95,9 @@ def condition(pid: int, started: Optional[int]) -> Condition:
 
 
 def wait_status(pid: int, started: Optional[int]) -> Optional[int]:
-    """How a process has ended, as ``os.wait`` tells it, if that can still be found out.
+    """Return the exit status of a process in the form of ``os.wait``, or ``None`` if it is not available.
 
-    The status stays there for whoever waits for the process.
+    The status remains available to the parent.
     """
     with contextlib.suppress(OSError, AttributeError):
         result = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
@@ -122,21 +125,21 @@ def _name_of(number: int) -> str:
 
 
 def crashed(status: Optional[int]) -> bool:
-    """Whether a process was killed by a signal that is not a request to end, as SIGTERM is."""
+    """True if a signal other than a request to end (such as SIGTERM) killed the process."""
     return status is not None and os.WIFSIGNALED(status) and _name_of(os.WTERMSIG(status)) not in _ENDED_BY_SOMEBODY
 
 
 def killed_for_memory() -> int:
-    """How many processes the kernel of this node has killed since it started because memory had run out."""
+    """Return the number of processes that the OOM killer of this node has killed since boot."""
     with contextlib.suppress(OSError, ValueError), open("/proc/vmstat", encoding="ascii") as file:
         return next((int(line.split()[1]) for line in file if line.startswith("oom_kill ")), 0)
     return 0
 
 
 def is_victim(pid: int, started: Optional[int]) -> bool:
-    """Whether the kernel's log says that its OOM killer has killed this process.
+    """True if the kernel's log says that the OOM killer killed this process.
 
-    False where the log may not be read (``dmesg_restrict``), and in containers, where the log has other pids.
+    False if the log is not readable (``dmesg_restrict``), and in containers, where the log has other pids.
     """
     with contextlib.suppress(OSError):
         log = os.open("/dev/kmsg", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -148,17 +151,17 @@ def is_victim(pid: int, started: Optional[int]) -> bool:
                     if started is None or microseconds / 1e6 >= started / _TICKS:
                         return True
         except (ValueError, IndexError):
-            pass  # not a record as we know them
+            pass  # unknown record format
         finally:
             os.close(log)
     return False
 
 
 def ranks_by_environment(port: str) -> list[tuple[int, int, int]]:
-    """Processes of this user and node that were started as ranks of the job with this ``MASTER_PORT``.
+    """Return this user's processes on this node that were started as ranks of the job with this ``MASTER_PORT``.
 
     Returns:
-        ``(rank, pid, start time)``, those that began first coming first.
+        ``(rank, pid, start time)``, oldest first.
     """
     found = []
     for pid in _all_pids():
@@ -179,7 +182,7 @@ def ranks_by_environment(port: str) -> list[tuple[int, int, int]]:
 
 
 def end(pid: int, started: Optional[int], ranks: Iterable[int] = ()) -> None:
-    """Kill a process, if it still is the one that is meant, and its children, but for those that are ranks."""
+    """Kill a process and its children, except those in ``ranks``. Does nothing if the pid has been reused."""
     if not is_gone(pid, started):
         for one in (*descendants(pid, ranks), pid):
             with contextlib.suppress(OSError):
@@ -187,28 +190,28 @@ def end(pid: int, started: Optional[int], ranks: Iterable[int] = ()) -> None:
 
 
 def name(pid: int) -> str:
-    """What the system calls a process, ``"python"``; "" if it is gone."""
+    """Return the name of a process, such as ``"python"``; "" if it is gone."""
     with contextlib.suppress(OSError), open(f"/proc/{pid}/comm", encoding="utf-8", errors="replace") as file:
         return file.read().strip()
     return ""
 
 
 def program(pid: int) -> str:
-    """The file that a process executes, which changes where it replaces itself; "" if that can't be seen."""
+    """Return the executable of a process, which ``exec`` changes; "" if it is not readable."""
     with contextlib.suppress(OSError):
         return os.readlink(f"/proc/{pid}/exe")
     return ""
 
 
 def thread_beside(pid: int) -> int:
-    """A thread of a process besides its main one, if it has any."""
+    """Return the id of a thread other than the main thread, or the main thread's if there is no other."""
     with contextlib.suppress(OSError):
         return max(int(thread) for thread in os.listdir(f"/proc/{pid}/task"))
     return pid
 
 
 def descendants(pid: int, but: Iterable[int] = ()) -> list[int]:
-    """Children of a process, their children, and so on; without those in ``but`` and what is below them."""
+    """Return all descendants of a process, without those in ``but`` and their descendants."""
     parents: dict[int, list[int]] = {}
     for other in _all_pids():
         fields = _stat(other)
@@ -223,7 +226,7 @@ def descendants(pid: int, but: Iterable[int] = ()) -> list[int]:
 
 
 def ancestors(pid: int) -> list[int]:
-    """Parent of a process, its parent, and so on."""
+    """Return the ancestors of a process, the parent first."""
     found: list[int] = []
     while (fields := _stat(pid)) and (pid := int(fields[1])) > 0:
         found.append(pid)
@@ -235,7 +238,7 @@ def _all_pids() -> list[int]:
 
 
 def _stat(pid: int, thread: Optional[int] = None) -> list[str]:
-    """Fields of ``/proc/<pid>/stat`` from the state on; none if there is no such process, or no ``/proc``."""
+    """Return the fields of ``/proc/<pid>/stat`` from the state on; empty without that process or ``/proc``."""
     try:
         path = f"/proc/{pid}/stat" if thread is None else f"/proc/{pid}/task/{thread}/stat"
         with open(path, encoding="utf-8", errors="replace") as file:
@@ -249,16 +252,16 @@ def _stat(pid: int, thread: Optional[int] = None) -> list[str]:
 
 @dataclass(frozen=True)
 class Work:
-    """What a process and its children had done at a moment.
+    """Counters of a process and its children at one time.
 
     Args:
-        at: the moment, in seconds.
-        cpu: seconds of CPU.
+        at: the time, in seconds.
+        cpu: CPU time in seconds.
         moved: bytes read and written.
-        carried: bytes that each TCP connection has carried, by its inode; without what ranks say to each other.
-        veiled: there are sockets of which the kernel does not tell what they carry.
-        switches: how often their threads have gone to sleep, which is as often as they were woken.
-        running: one of them runs, or would if a processor were free, on a node with more processes than processors.
+        carried: bytes per TCP connection, by inode, without the connections between ranks.
+        veiled: True if there are sockets without counters.
+        switches: number of voluntary context switches, which is how often threads were woken.
+        running: True if a thread runs, or waits for a CPU on an overloaded node.
     """
 
     at: float
@@ -270,30 +273,30 @@ class Work:
     running: bool = False
 
     def since(self, before: Work) -> bool:
-        """Whether it has worked since then, as far as can be seen from outside. To wake up is no work."""
+        """True if the process has visibly worked since ``before``. Waking up does not count as work."""
         carried = sum(max(0, count - before.carried.get(inode, 0)) for inode, count in self.carried.items())
         return self.is_busy_since(before) or carried >= _LEAST_CARRIED * (self.at - before.at)
 
     def is_busy_since(self, before: Work) -> bool:
-        """Whether it has computed, read or written. One that asks again and again whether to go on has not."""
+        """True if the process has computed, read or written since ``before``. Polling does not count."""
         seconds = self.at - before.at
         if self.running and before.running:
             return True
         return self.cpu - before.cpu >= 0.1 * seconds or self.moved - before.moved >= _LEAST_MOVED * seconds
 
     def may_have_worked_since(self, before: Work) -> bool:
-        """Whether it was woken, and has sockets that may be why."""
+        """True if the process was woken, and has sockets without counters that may be the reason."""
         return self.veiled and self.switches - before.switches >= 0.5 * (self.at - before.at)
 
 
 def work(pid: int, watchers: Iterable[int] = (), ranks: Iterable[int] = (), connections: Iterable[int] = ()) -> Work:
-    """What a process and its children have done.
+    """Return the counters of a process and its children.
 
     Args:
         pid: the process.
-        watchers: threads of it that do not count: ours.
-        ranks: processes that do not count, children or not, since they are ranks of their own.
-        connections: inodes of sockets that do not count: ours.
+        watchers: ids of its threads to leave out (those of the hang watch).
+        ranks: processes to leave out, since they are other ranks.
+        connections: inodes of sockets to leave out (those of the hang watch).
     """
     at = time.monotonic()
     ranks, watchers = list(ranks), set(watchers)
@@ -313,10 +316,10 @@ def work(pid: int, watchers: Iterable[int] = (), ranks: Iterable[int] = (), conn
 
 
 def works(pid: int, ranks: Iterable[int] = (), seconds: float = 1.2, watchers: Iterable[int] = ()) -> Optional[bool]:
-    """Whether a process works, or a child of it that is no rank. Takes ``seconds`` to find out.
+    """Observe a process and its children for ``seconds``, and return True if they work. Other ranks are left out.
 
     Returns:
-        ``None`` if that can't be told.
+        ``None`` if it is not possible to find out.
     """
     ranks = list(ranks)
     before = work(pid, watchers, ranks)
@@ -337,7 +340,7 @@ def _switches(pid: int, thread: int) -> int:
 
 
 def _cpu(fields: list[str], children: bool = True) -> float:
-    ticks = fields[11:15] if children else fields[11:13]  # those of children that have ended, too
+    ticks = fields[11:15] if children else fields[11:13]  # fields 13 and 14 are those of children that have ended
     return sum(map(int, ticks)) / _TICKS
 
 
@@ -359,10 +362,10 @@ def _lines(path: str) -> list[tuple[str, str]]:
 
 
 class Dump:
-    """Lets others of this node make this process write its stack, even while it holds the GIL and runs no Python.
+    """Let other processes of this node make this process write its stack, even while C code holds the GIL.
 
-    A signal that nothing uses is given to :mod:`faulthandler`, which writes into a file without a name, in memory where
-    this Python can make one there; others read it through ``/proc``. Where that is not possible, ``signal`` is 0.
+    An unused signal is registered with :mod:`faulthandler`, which writes to an unnamed file (in memory if possible).
+    Other processes read the file through ``/proc``. If that is not possible, ``signal`` is 0.
     """
 
     def __init__(self) -> None:
@@ -377,17 +380,17 @@ class Dump:
                 except OSError:
                     return
                 faulthandler.register(number, file=self.file, all_threads=True)
-                self._signal = number  # for good: without the handler it would kill, and one may be on its way
+                self._signal = number  # never unregistered: a signal on its way would then kill the process
                 return
 
     @property
     def signal(self) -> int:
-        """0 where the program has given it a handler of its own since, which is not to be called."""
+        """The signal's number; 0 if the program has replaced the handler since."""
         return self._signal if self._signal and signal.getsignal(self._signal) == signal.SIG_DFL else 0
 
 
 def _nameless_file() -> int:
-    with contextlib.suppress(AttributeError, OSError):  # this Python knows an older glibc, or it is forbidden here
+    with contextlib.suppress(AttributeError, OSError):  # this Python was built for an older glibc, or it is forbidden
         return os.memfd_create(_FILE)
     file, path = tempfile.mkstemp(prefix=_FILE, dir=_node.directory())
     os.unlink(path)
@@ -395,7 +398,7 @@ def _nameless_file() -> int:
 
 
 def _signals(pid: int, *kinds: str) -> int:
-    """A process's signals, a mask: with a handler (``"SigCgt"``), ignored (``"SigIgn"``), blocked (``"SigBlk"``)."""
+    """Return a mask of a process's signals, by kind: handled ``"SigCgt"``, ignored ``"SigIgn"``, blocked ``"SigBlk"``."""
     used = 0
     for kind, value in _lines(f"/proc/{pid}/status"):
         if kind in kinds:
@@ -404,9 +407,9 @@ def _signals(pid: int, *kinds: str) -> int:
 
 
 def stack_from_outside(pid: int, started: Optional[int], thread: int, number: int, file: int) -> str:
-    """The stack that a :class:`Dump` in another process of this node writes; "" if it does not.
+    """Return the stack that a :class:`Dump` in another process of this node writes; "" if it writes none.
 
-    The signal goes to the watch's own thread of that process, so that it interrupts no system call of the user's code.
+    The signal goes to the hang watch's thread in that process, so it interrupts no system call of the user's code.
     """
     path = f"/proc/{pid}/fd/{file}"
     try:
@@ -414,7 +417,7 @@ def stack_from_outside(pid: int, started: Optional[int], thread: int, number: in
         if not number or is_gone(pid, started) or _FILE not in os.readlink(path):
             return ""
         if not _signals(pid, "SigCgt") >> (number - 1) & 1:
-            return ""  # no handler is there any more: the signal would kill
+            return ""  # the handler is gone: the signal would kill the process
         size = os.stat(path).st_size
         if tgkill(pid, thread, number):
             return ""

@@ -1,6 +1,6 @@
-"""What the kernel says of the sockets of this node's processes, of which ``/proc/PID/io`` counts nothing.
+"""Traffic of the sockets of this node's processes, which ``/proc/PID/io`` does not count.
 
-By netlink (``sock_diag``), which needs no rights. Linux only; elsewhere nothing can be told.
+Uses netlink (``sock_diag``), which needs no privileges and exists on Linux only.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ _SOCK_DIAG = 4
 _BY_FAMILY, _ERROR, _DONE = 20, 2, 3
 _REQUEST_DUMP = 0x301
 _INFO = 2
-"""Attribute of TCP sockets with the kernel's ``tcp_info``."""
+"""Netlink attribute of TCP sockets with the kernel's ``tcp_info``."""
 _PEER = 2
-"""Attribute of unix sockets with the inode of the other end."""
+"""Netlink attribute of unix sockets with the inode of the other end."""
 _BYTES = struct.Struct("=QQ")
 _AT_BYTES = 120
-"""Where ``tcp_info`` has the bytes that were acknowledged by the other end, and those that were received."""
+"""Offset in ``tcp_info`` of the acknowledged bytes, followed by the received bytes."""
 _SECONDS = 1.0
 
 
 class Tcp(NamedTuple):
-    """A TCP connection: bytes that it has carried in both directions, and its two ends (port and address)."""
+    """A TCP connection: bytes in both directions, and its two ends (port and address)."""
 
     carried: int
     ends: tuple[bytes, bytes]
@@ -41,8 +41,8 @@ class Table(NamedTuple):
     """All sockets of this network namespace, by inode.
 
     Args:
-        tcp: the connections.
-        peers: of unix sockets, the inode of the other end; 0 for one that has none.
+        tcp: the TCP connections.
+        peers: for unix sockets, the inode of the other end; 0 if there is no other end.
     """
 
     tcp: dict[int, Tcp]
@@ -50,7 +50,7 @@ class Table(NamedTuple):
 
 
 def table() -> Optional[Table]:
-    """What there is now; ``None`` if the kernel does not tell."""
+    """Return the current sockets; ``None`` if the kernel does not provide them."""
     tcp: dict[int, Tcp] = {}
     peers: dict[int, int] = {}
     try:
@@ -78,7 +78,7 @@ def table() -> Optional[Table]:
 
 
 def of_process(pid: int) -> set[int]:
-    """Inodes of the sockets that a process has open; none if it may not be looked at."""
+    """Return the inodes of a process's open sockets; empty if they are not readable."""
     found = set()
     with contextlib.suppress(OSError):
         for name in os.listdir(f"/proc/{pid}/fd"):
@@ -90,15 +90,15 @@ def of_process(pid: int) -> set[int]:
 
 
 def traffic(own: set[int], ranks: Iterable[int], port: str) -> tuple[dict[int, int], bool]:
-    """What a process's sockets have carried, without what ranks say to each other.
+    """Return the bytes that a process's sockets have carried, without the connections between ranks.
 
     Args:
-        own: inodes of its sockets, and of those of its children.
-        ranks: the other ranks of this node.
-        port: ``MASTER_PORT``, over which torch asks its store again and again while it waits.
+        own: inodes of the sockets of the process and its children.
+        ranks: pids of the other ranks of this node.
+        port: ``MASTER_PORT``. torch polls its store on it while it waits.
 
     Returns:
-        Bytes by the inode of each TCP connection, and whether it has sockets of which nothing can be told.
+        Bytes by the inode of each TCP connection, and True if the process has sockets without counters.
     """
     if not own:
         return {}, False
@@ -122,7 +122,7 @@ def traffic(own: set[int], ranks: Iterable[int], port: str) -> tuple[dict[int, i
 
 
 def _ask(netlink: socket.socket, request: bytes) -> list[bytes]:
-    """Bodies of the answers to a request."""
+    """Send a request and return the bodies of the answers."""
     netlink.sendto(struct.pack("=IHHII", 16 + len(request), _BY_FAMILY, _REQUEST_DUMP, 1, 0) + request, (0, 0))
     bodies: list[bytes] = []
     while True:

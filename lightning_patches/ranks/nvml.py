@@ -1,4 +1,4 @@
-"""NVIDIA's management library, as far as it is used here. It creates no context on a GPU."""
+"""Bindings to the parts of NVIDIA's management library that this package uses. They create no context on a GPU."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class _Utilization(ctypes.Structure):
 
 
 class NvmlError(OSError):
-    """A call failed; ``status`` is NVML's."""
+    """An NVML call failed; ``status`` is NVML's return code."""
 
     def __init__(self, name: str, status: int) -> None:
         super().__init__(f"{name} failed with NVML error {status}")
@@ -26,7 +26,7 @@ class NvmlError(OSError):
 
 @dataclass(frozen=True)
 class Device:
-    """A GPU; sizes in bytes. What the driver does not tell is ``None``, and so is all of a GPU with an ``error``."""
+    """A GPU; sizes in bytes. Values that the driver does not provide are ``None``; with an ``error``, all are."""
 
     index: int
     name: str = ""
@@ -39,10 +39,10 @@ class Device:
 
 
 class Library:
-    """The library, initialized.
+    """The initialized library.
 
     Raises:
-        OSError: it is not there, or can't be initialized.
+        OSError: the library is missing, or can't be initialized.
     """
 
     def __init__(self) -> None:
@@ -61,7 +61,7 @@ class Library:
             raise NvmlError(name, status)
 
     def versions(self) -> tuple[str, tuple[int, int]]:
-        """The driver's version, and the newest CUDA that it is for."""
+        """Return the driver's version, and the newest CUDA version that it supports."""
         text, number = ctypes.create_string_buffer(96), ctypes.c_int()
         self.call("nvmlSystemGetDriverVersion", text, len(text))
         self.call("nvmlSystemGetCudaDriverVersion_v2", ctypes.byref(number))

@@ -1,7 +1,7 @@
-"""Heavy work of the ranks of one node, one after the other instead of all at once.
+"""Run a block in the ranks of a node one after another instead of all at once.
 
-Four ranks that each load a checkpoint of 20 GB into host memory before it goes to their GPU need 80 GB for a moment. In
-turns they need 20::
+Four ranks that each load a checkpoint of 20 GB into host memory before they move it to their GPU need 80 GB at the
+peak. In turns they need 20 GB::
 
     from lightning_patches import rank_by_rank
 
@@ -9,13 +9,13 @@ turns they need 20::
         model = AutoModel.from_pretrained(path).to(device)
 
 ``LIGHTNING_PATCHES_RANK_BY_RANK=1`` (or ``k`` at a time) puts every ``load_from_checkpoint`` of Lightning into such a
-block. That is the function that reads a whole checkpoint, builds a model from it and lets the checkpoint go, in one
-rank alone. (What the Trainer restores with ``ckpt_path`` is kept until all ranks have restored it: turns would not make
-the peak lower, and strategies communicate while they do it.)
+block. That function reads a whole checkpoint, builds a model and releases the checkpoint without any communication. The
+Trainer's ``ckpt_path`` is not covered: the Trainer keeps that checkpoint until all ranks have restored it, so turns
+would not lower the peak, and strategies communicate while they restore.
 
-Turns are taken by file locks (``flock``) in the node's temporary directory, which the system frees when a process dies
-in whatever way; so it works before there is a process group. Whoever holds one writes down who it is: the others are
-not left waiting for, or working for, a rank that has died inside.
+Ranks take turns with file locks (``flock``) in the node's temporary directory. The system releases a lock when its
+process dies, and locks work before a process group exists. The owner of a lock writes its identity into the file, so
+that the other ranks detect a rank that died inside the block.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from lightning_patches.ranks import _node, _processes
 
 VARIABLE = "LIGHTNING_PATCHES_RANK_BY_RANK"
 _WITHIN = "_LIGHTNING_PATCHES_TURNS"
-"""Names to a process the turns within which it was started."""
+"""Environment variable with the turns of the processes that started this one."""
 _POLL = 0.05
 _LONGEST_NOTE = 400
 
@@ -55,7 +55,7 @@ class RankByRankTimeoutError(RankByRankError, TimeoutError):
 
 
 class _Turn:
-    """The turn that this process has, if any: all its threads share it, and the last to leave gives it back."""
+    """The turn of this process, if it has one. Its threads share the turn, and the last one to leave ends it."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -71,29 +71,29 @@ _turn = _Turn()
 def rank_by_rank(at_once: int = 1, timeout: float = 1800.0, name: str = "") -> Iterator[None]:
     """Let the ranks of this node run the block in turns.
 
-    No rank waits for another that has not arrived, so a rank may as well leave the block out. There must be no
-    collective inside (a barrier, a sharded load): ranks would wait in it for ranks that wait for their turn.
+    A rank never waits for a rank that has not reached the block, so a rank may skip the block. Don't call a collective
+    inside (a barrier, a sharded load): ranks in the collective would wait for ranks that wait for their turn.
 
-    Does nothing in a process that is not one of several ranks, and, after a warning, where the system has no file locks
-    (Windows) or no directory for them. A block within a block belongs to the outer one's turn,
-    also in another thread, or in a process that was started within the block.
+    Does nothing in a process that is not one of several ranks. Warns and does nothing if the system has no file locks
+    (Windows) or no directory for them. A nested block shares the turn of the outer block, also in another thread, or
+    in a process that was started within the block.
 
     Args:
-        at_once: how many ranks of a node may be inside at the same time; the same in all ranks.
+        at_once: number of ranks of a node that may be inside at the same time; must be the same in all ranks.
         timeout: seconds to wait for the turn.
-        name: ranks take turns within blocks of the same name.
+        name: ranks take turns in blocks of the same name.
 
     Raises:
-        RankByRankError: a rank died inside, or raised an error inside and has ended since; names it. Raised before the
-            block runs, or after it.
-        RankByRankTimeoutError: the turn did not come; names the ranks that are inside.
-        ValueError: ``at_once`` is not a whole number of at least 1, or ``timeout`` not a number of at least 0.
+        RankByRankError: a rank died inside, or raised an error inside and has ended since. The message names it. Raised
+            before or after the block runs.
+        RankByRankTimeoutError: the turn did not come in time. The message names the ranks that are inside.
+        ValueError: ``at_once`` is not an integer of at least 1, or ``timeout`` is not a number of at least 0.
     """
     if isinstance(at_once, bool) or not isinstance(at_once, int) or at_once < 1:
         raise ValueError(f"at_once must be a whole number, at least 1, not {at_once!r}")
     if isinstance(timeout, bool) or not isinstance(timeout, (int, float)) or not timeout >= 0:
         raise ValueError(f"timeout must be a number of seconds, at least 0, not {timeout!r}")
-    with _turn.lock:  # a second thread waits until the first has the turn, which is then its own, too
+    with _turn.lock:  # a second thread waits until the first has the turn, and then shares it
         if _turn.depth == 0:
             _begin(at_once, timeout, name)
         _turn.depth += 1
@@ -135,12 +135,12 @@ def _begin(at_once: int, timeout: float, name: str) -> None:
 
 
 class _Turns:
-    """The locks of one node for one kind of work.
+    """The locks of one node for blocks of one name.
 
     Args:
-        key: the same in all ranks of the job.
+        key: identifies job and name; the same in all ranks.
         at_once: number of locks.
-        me: who this rank is.
+        me: identity of this rank.
     """
 
     def __init__(self, key: str, at_once: int, me: Record) -> None:
@@ -150,7 +150,7 @@ class _Turns:
         pid = os.getpid()
         started = _processes.start_time(pid)
         self._me = {**me, "host": socket.gethostname(), "pid": pid, "started": started}
-        # Yesterday's job may have used the same port: what was written before this process began is not this job's.
+        # An older job may have used the same port: ignore records from before this process started.
         self._born = _imported if started is None else _processes.in_seconds(started)
         self._turn = ""
 
@@ -158,7 +158,7 @@ class _Turns:
         """Wait for a turn.
 
         Returns:
-            The descriptor of the lock; ``None`` if a process has the turn that started this one since it has it.
+            The descriptor of the lock; ``None`` if this process was started within the turn of another process.
         """
         deadline = time.monotonic() + timeout
         while True:
@@ -203,7 +203,7 @@ class _Turns:
 
         Args:
             slot: what :meth:`take` returned.
-            error: what the block raised. Other ranks are stopped by it if it ends this process.
+            error: the error that the block raised, or "". It stops the other ranks if it ends this process.
         """
         os.environ[_WITHIN] = " ".join(turn for turn in _turns_around() if turn != self._turn)
         raised = self._raised(_read(slot))
@@ -215,7 +215,7 @@ class _Turns:
         os.close(slot)
 
     def check(self) -> None:
-        """Raises if a rank has died inside meanwhile."""
+        """Raise RankByRankError if a rank has died inside since."""
         for path in self._paths:
             slot, free = _lock(path)
             record = _read(slot)
@@ -238,7 +238,7 @@ class _Turns:
                 )
 
     def _on_exit(self) -> None:
-        """The error that the block raised was caught: the program has gone on to its end."""
+        """Record that the program caught the block's error and ended normally."""
         if getattr(sys, "last_value", None) is None and os.getpid() == self._me["pid"]:
             with contextlib.suppress(OSError):
                 os.close(os.open(self._pardon(self._me), os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
@@ -250,10 +250,10 @@ class _Turns:
         return [other for other in record.get("raised", []) if self._is_of_this_job(other)]
 
     def _is_of_parent(self, inside: Record) -> bool:
-        """Whether the process that has the turn started this one within the block, or one that this one descends from.
+        """True if this process, or an ancestor, was started within the turn.
 
-        Lightning's launcher makes rank 0 the parent of the node's other ranks, which were there before: so their
-        descent tells nothing, and the environment does.
+        The process tree can't answer this: Lightning's launcher makes rank 0 the parent of the node's other ranks,
+        which started before its turn. The environment can.
         """
         return bool(inside) and _name_of_turn(inside) in _turns_around()
 
@@ -271,7 +271,7 @@ class _Turns:
 
 
 def install_from_environment() -> None:
-    """Put Lightning's ``load_from_checkpoint`` into turns, if the environment asks for it."""
+    """Wrap Lightning's ``load_from_checkpoint`` in turns if ``LIGHTNING_PATCHES_RANK_BY_RANK`` is set."""
     text = os.environ.get(VARIABLE, "").strip()
     if not text or text == "0":
         return
@@ -295,14 +295,14 @@ def _install(module: ModuleType, at_once: int) -> None:
 
     load_from_checkpoint._lightning_patches_turns = at_once  # type: ignore[attr-defined]
     root = module.__name__.rpartition(".core.")[0]
-    for name in ("saving", "module", "datamodule"):  # those that are imported already hold the function, too
+    for name in ("saving", "module", "datamodule"):  # modules that are already imported have a copy of the function
         holder = sys.modules.get(f"{root}.core.{name}")
         if getattr(holder, "_load_from_checkpoint", None) is original:
             setattr(holder, "_load_from_checkpoint", load_from_checkpoint)  # noqa: B010
 
 
 def _in_turns(function: Callable[..., Any], at_once: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Nobody wrote the block into the program: a turn that does not come is not the program's error."""
+    """Call the function in a turn. If the turn does not come, warn and call it anyway."""
     with contextlib.ExitStack() as stack:
         try:
             stack.enter_context(rank_by_rank(at_once, name="load_from_checkpoint"))
@@ -323,7 +323,7 @@ def _name(record: Record) -> str:
 
 
 def _now() -> float:
-    with contextlib.suppress(AttributeError):  # Linux alone has it
+    with contextlib.suppress(AttributeError):  # only Linux has this clock
         return time.clock_gettime(time.CLOCK_BOOTTIME)
     return time.monotonic()
 
@@ -340,7 +340,7 @@ def _turns_around() -> list[str]:
 
 
 def _lock(path: str) -> tuple[int, bool]:
-    """An open descriptor, and whether it holds the lock."""
+    """Open the file and try to lock it. Return the descriptor, and True if it holds the lock."""
     import fcntl
 
     slot = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
@@ -355,7 +355,7 @@ def _lock(path: str) -> tuple[int, bool]:
 
 
 def _unlock(slot: int) -> None:
-    """Not by closing alone: a process forked inside the block holds the descriptor, too."""
+    """Release the lock. Closing the descriptor is not enough: a process forked inside the block has a copy."""
     import fcntl
 
     fcntl.flock(slot, fcntl.LOCK_UN)
@@ -365,7 +365,7 @@ def _read(slot: int) -> Record:
     try:
         found = json.loads(os.pread(slot, 1 << 20, 0) or b"{}")
     except ValueError:
-        return {}  # it is being written
+        return {}  # another process is writing it
     return found if isinstance(found, dict) else {}
 
 
