@@ -398,7 +398,7 @@ def _nameless_file() -> int:
 
 
 def _signals(pid: int, *kinds: str) -> int:
-    """Return a mask of a process's signals, by kind: handled ``"SigCgt"``, ignored ``"SigIgn"``, blocked ``"SigBlk"``."""
+    """Return a mask of signals that are handled (``"SigCgt"``), ignored (``"SigIgn"``) or blocked (``"SigBlk"``)."""
     used = 0
     for kind, value in _lines(f"/proc/{pid}/status"):
         if kind in kinds:
