@@ -1,8 +1,8 @@
-"""A callback that tells when ranks no longer train the same model.
+"""A callback that detects when ranks no longer train the same model.
 
-Under data parallelism all ranks hold the same parameters, and step with the same gradients. When something goes past
-DDP (a submodule that is called by itself, a parameter that was unfrozen later, an update under ``no_grad`` on one rank)
-nothing says so, and each rank trains a model of its own. :class:`GradientSyncCheck` compares them now and then.
+Under data parallelism all ranks have the same parameters and step with the same gradients. Code that bypasses DDP (a
+direct call of a submodule, a parameter that is unfrozen later, an update under ``no_grad`` on one rank) raises no
+error, and each rank then trains a different model. :class:`GradientSyncCheck` compares the ranks every few steps.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ from lightning_patches.ranks._parameters import (
 )
 
 NAMED_AT_MOST = 8
-"""Parameters that a message lists."""
+"""Maximum number of parameters in a message."""
 _CALLBACKS = ("lightning.pytorch.callbacks.callback", "pytorch_lightning.callbacks.callback")
 _SHARDING = ("FSDPStrategy", "XLAFSDPStrategy", "DeepSpeedStrategy", "ModelParallelStrategy")
-_NAMELESS = "parameter "  # how the label of a parameter begins that only its optimizer is known of
+_NAMELESS = "parameter "  # prefix of the label of a parameter whose module is unknown
 _COMPARABLE, _SHARDED, _NOTHING = 0, 1, 2
 _REASONS = {
     _SHARDED: "the module is sharded: each rank has its own part of the parameters",
@@ -45,11 +45,11 @@ _REASONS = {
 
 
 class GradientSyncError(LightningPatchesError, RuntimeError):
-    """Ranks train different models, and ``action="raise"`` was asked for. Raised in every rank.
+    """Ranks train different models, and ``action`` is ``"raise"``. Raised in every rank.
 
     Args:
-        message: what differs.
-        differences: the same as data.
+        message: description of the differences.
+        differences: the differences as data.
     """
 
     def __init__(self, message: str, differences: tuple[Difference, ...] = ()) -> None:
@@ -64,10 +64,10 @@ class Difference:
     Args:
         kind: ``"gradient"``, ``"parameter"``, ``"buffer"`` or ``"optimizer state"``; ``"model"`` if the ranks can't be
             compared, since they have different parameters, in number, name or shape, or different options.
-        name: the parameter's name in the module; of a state ``"exp_avg of weight"``; "" for ``"model"``.
-        step: the check that found it first: the number of optimizer steps before it (Trainer), or up to it (Fabric).
-        equal_at: the last check at which it was the same everywhere, ``None`` if there was none.
-        ranks: ranks that agree with each other, ``((0, 1), (2,))``.
+        name: the parameter's name in the module; ``"exp_avg of weight"`` for optimizer state; "" for ``"model"``.
+        step: the first check that found it: the number of optimizer steps before it (Trainer), or up to it (Fabric).
+        equal_at: the last check at which all ranks were equal, ``None`` if there was none.
+        ranks: groups of ranks that agree, ``((0, 1), (2,))``.
         missing: ranks on which the gradient is ``None``.
     """
 
@@ -80,12 +80,12 @@ class Difference:
 
 
 class Comparison(Tuple[Difference, ...]):
-    """What :meth:`GradientSyncCheck.check` found and had not found before.
+    """The new differences that :meth:`GradientSyncCheck.check` found.
 
     Args:
-        differences: it.
-        outcome: ``"equal"``; ``"different"``, also if all that differs was found at an earlier check; or ``"not
-            comparable"``: there is one rank only, or no rank has a parameter as a whole.
+        differences: the new differences.
+        outcome: ``"equal"``; ``"different"``, also if an earlier check found all differences; or ``"not comparable"``
+            if there is only one rank, or no rank has a complete parameter.
     """
 
     outcome: str
@@ -103,38 +103,38 @@ Form = List[Tuple[str, Tuple[int, ...]]]
 
 
 class GradientSyncCheck:
-    """Compare gradients and parameters across ranks, by checksum, in two small collectives every so many steps.
+    """Compare checksums of gradients and parameters across ranks every few steps, in two small collectives.
 
-    The first has the same form in every rank and settles whether the second takes place: ranks that hold different
-    parameters are told so, and do not wait for each other.
+    The first collective has the same form in every rank and decides if the second one takes place. So ranks with
+    different parameters get an error instead of waiting for each other.
 
-    For ``Trainer(callbacks=[GradientSyncCheck()])`` and ``Fabric(callbacks=[GradientSyncCheck()])``, of either
-    namespace. Make it after Lightning is imported: it is a ``Callback`` of each Lightning that is there.
+    Use it as ``Trainer(callbacks=[GradientSyncCheck()])`` or ``Fabric(callbacks=[GradientSyncCheck()])``, with either
+    namespace. Create it after you import Lightning: it is a ``Callback`` of each imported Lightning.
 
-    Gradients are looked at right before (Trainer) or after (Fabric) an optimizer steps, and only those of that
-    optimizer: within an accumulation window they differ, and may. Parameters that are frozen are compared at the first
-    check only. Buffers are not compared unless asked for: BatchNorm's differ by design. NaN equals NaN. With Fabric,
-    the hooks that this needs exist since 2.0.5; in older releases, and in a loop without either, call :meth:`check`
+    Gradients are compared right before (Trainer) or after (Fabric) an optimizer steps, and only those of that
+    optimizer, since gradients may differ within an accumulation window. Frozen parameters are compared only at the
+    first check. Buffers are not compared by default, since those of BatchNorm differ between ranks. NaN equals NaN.
+    Fabric has the necessary hooks since 2.0.5. With older releases, and in a loop without either, call :meth:`check`
     after a step.
 
-    Strategies that give each rank its own part of the parameters (FSDP, DeepSpeed, ModelParallelStrategy) leave nothing
-    to compare: the check says so once and stays off. Of a module that is sharded in part (DTensor), the rest is
-    compared. All ranks must take the same optimizer steps, as DDP asks of them, too.
+    With strategies that give each rank a part of the parameters (FSDP, DeepSpeed, ModelParallelStrategy) there is
+    nothing to compare: the check warns once and stays off. If a module is sharded in part (DTensor), the rest is
+    compared. All ranks must take the same optimizer steps, which DDP requires, too.
 
     Args:
-        every_n_steps: how many steps of an optimizer lie between two checks. The first step is always checked. One
+        every_n_steps: number of optimizer steps from one check to the next. The first step is always checked. One
             check costs 0.7 of a step in ``scripts/benchmark gradient_sync_check`` (10 million parameters, two ranks on
-            a busy CPU), so every 100 steps 0.7 % of the training.
-        action: ``"warn"`` (on rank zero, when something differs that did not before), ``"raise"``
-            (:class:`GradientSyncError` in every rank), or a function that every rank calls with what is new.
+            a busy CPU), so every 100 steps cost 0.7 % of the training time.
+        action: ``"warn"`` (on rank zero, for new differences), ``"raise"`` (:class:`GradientSyncError` in every rank),
+            or a function that every rank calls with the new differences.
         gradients: compare gradients.
         parameters: compare parameters.
         buffers: compare buffers.
-        optimizer_state: compare what the optimizer keeps for its parameters, such as Adam's averages. Not for one that
-            gives each rank its part (``ZeroRedundancyOptimizer``).
+        optimizer_state: compare the optimizer's state, such as Adam's averages. Not for an optimizer that gives each
+            rank a part (``ZeroRedundancyOptimizer``).
 
     Raises:
-        ValueError: ``every_n_steps`` is below 1, ``action`` is unknown, or nothing is to be compared.
+        ValueError: ``every_n_steps`` is below 1, ``action`` is unknown, or there is nothing to compare.
     """
 
     def __new__(cls, *args: Any, **kwargs: Any) -> GradientSyncCheck:
@@ -169,7 +169,7 @@ class GradientSyncCheck:
 
     def _reset(self) -> None:
         self.differences = ()
-        self._steps: dict[int, int] = {}  # steps of each optimizer, by the order in which they first stepped
+        self._steps: dict[int, int] = {}  # steps of each optimizer, numbered in the order of their first steps
         self._forget_optimizers()
         self._equal_at: dict[tuple[str, str], int] = {}
         self._known: set[tuple[str, str]] = set()
@@ -177,12 +177,12 @@ class GradientSyncCheck:
         self._off = False
 
     def _forget_optimizers(self) -> None:
-        # Not by id(): when an id is used again depends on the garbage collector, and so differs between ranks.
+        # Not by id(): the reuse of ids depends on the garbage collector, and so differs between ranks.
         self._order: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
         self._optimizers = 0
 
     def __reduce__(self) -> Any:
-        # The class that was made for the Lightnings of this process is made again where it is unpickled.
+        # The class depends on the imported Lightning packages, so unpickling creates it again.
         state = {name: value for name, value in vars(self).items() if name not in ("_modules", "_order", "_optimizers")}
         base = next(cls for cls in type(self).__mro__ if "_made_for" not in vars(cls))
         return _remake, (base, vars(type(self)).get("_made_for", ()), state)
@@ -190,11 +190,11 @@ class GradientSyncCheck:
     # ---------------------------------------------------------------- hooks of Trainer and Fabric
 
     def on_fit_start(self, trainer: Any, pl_module: Any) -> None:
-        """Trainer: a fit begins."""
+        """Start a fit (Trainer)."""
         self._reset()
 
     def on_before_optimizer_step(self, trainer: Any, pl_module: Any, optimizer: Any) -> None:
-        """Trainer: gradients are complete, and not clipped yet."""
+        """Check before the optimizer step (Trainer): gradients are complete and not clipped yet."""
         if self._is_due(optimizer) and not self._refuses(trainer.strategy):
             wrapped = getattr(trainer, "model", pl_module)
             self._compare(
@@ -202,15 +202,15 @@ class GradientSyncCheck:
             )
 
     def on_after_setup(self, fabric: Any, module: Any) -> None:
-        """Fabric: a module was set up."""
+        """Watch a module that was set up (Fabric)."""
         self.watch(module)
 
     def on_after_optimizer_step(self, strategy: Any, optimizer: Any) -> None:
-        """Fabric: an optimizer has stepped."""
+        """Check after the optimizer step (Fabric)."""
         if self._is_due(optimizer) and not self._refuses(strategy):
             modules = [module for known in self._modules if (module := known()) is not None]
             named, step = self._watched(modules, optimizer), self._steps[self._order[optimizer]]
-            # The strategy's group: which modules are still alive is up to each rank's garbage collector.
+            # Use the strategy's group: the modules that are still alive depend on each rank's garbage collector.
             group = getattr(strategy, "_ddp_kwargs", {}).get("process_group")
             wrapped = [forward_of(module) for module in modules]
             self._compare(named, optimizer, step, wrapped, group, modules, self._nameless(optimizer))
@@ -218,29 +218,29 @@ class GradientSyncCheck:
     # ---------------------------------------------------------------- by hand
 
     def watch(self, module: Any) -> Any:
-        """Compare this module's parameters too, and call them by its names. Returns the module.
+        """Also compare this module's parameters, and use its names in messages. Return the module.
 
-        Fabric's ``setup`` does it by itself; after ``setup_module`` and ``setup_optimizers`` only what the optimizer
-        has is compared.
+        Fabric's ``setup`` calls this. After ``setup_module`` and ``setup_optimizers`` only the optimizer's parameters
+        are compared unless you call it.
         """
         if all(known() is not module for known in self._modules):
             self._modules.append(weakref.ref(module))
         return module
 
     def check(self, module: Any, optimizer: Any = None, step: int = 0) -> Comparison:
-        """Compare now, whatever ``every_n_steps`` says. A collective: every rank has to call it.
+        """Compare now, independent of ``every_n_steps``. This is a collective: every rank must call it.
 
         Args:
             module: the module whose parameters are compared.
-            optimizer: compare the gradients of its parameters only; of all parameters if ``None``.
+            optimizer: compare only the gradients of its parameters; of all parameters if ``None``.
             step: the number to report.
 
         Returns:
-            What differs and did not at an earlier check; one of kind ``"model"`` if the ranks' models are of different
-            form. Its ``outcome`` is ``"equal"``, ``"different"`` or ``"not comparable"``.
+            The new differences; one of kind ``"model"`` if the ranks' models have different parameters. Its ``outcome``
+            is ``"equal"``, ``"different"`` or ``"not comparable"``.
 
         Raises:
-            GradientSyncError: with ``action="raise"``.
+            GradientSyncError: there are new differences, and ``action`` is ``"raise"``.
         """
         if world_size() < 2:
             return Comparison((), "not comparable")
@@ -270,7 +270,7 @@ class GradientSyncCheck:
         notices.warn_once(f"gradient-sync-check:off:{why}", f"GradientSyncCheck compares nothing: {why}.", stacklevel=5)
 
     def _watched(self, modules: list[Any], optimizer: Any) -> list[tuple[str, Any]]:
-        """Parameters of the modules, and those of the optimizer, which have no name yet; no label twice."""
+        """Return the parameters of the modules, then the unnamed ones of the optimizer, with unique labels."""
         named: dict[int, tuple[str, Any]] = {}
         for number, module in enumerate(modules, 1):
             for name, parameter in named_parameters(module):
@@ -281,7 +281,7 @@ class GradientSyncCheck:
         return list(named.values())
 
     def _nameless(self, optimizer: Any) -> list[tuple[str, Any]]:
-        """The parameters of an optimizer that has stepped, called by their order in it."""
+        """Return the parameters of an optimizer, labeled by their position in it."""
         owner = f"{type(optimizer).__name__} {self._order[optimizer] + 1}"
         return [(f"{_NAMELESS}{number} of {owner}", p) for number, p in enumerate(parameters_of(optimizer))]
 
@@ -295,11 +295,11 @@ class GradientSyncCheck:
         modules: list[Any],
         least: Optional[list[tuple[str, Any]]] = None,
     ) -> Comparison:
-        """Compare, and tell what is new.
+        """Compare, and report new differences.
 
         Args:
-            least: what is compared where ``named`` is not the same in all ranks, since it depends on which modules a
-                rank's garbage collector has left; ``None`` if that means that the ranks' models differ.
+            least: parameters to compare if ``named`` differs between ranks, which can depend on the modules that a
+                rank's garbage collector has not freed yet; ``None`` if it means that the models differ.
         """
         ignored = {name for m in wrapped for name in getattr(unwrapped(m), "_ddp_params_and_buffers_to_ignore", ())}
         device = device_of(named, group)
@@ -333,7 +333,7 @@ class GradientSyncCheck:
         return self._found(found)
 
     def _tensors(self, named: list[tuple[str, Any]], optimizer: Any) -> list[tuple[str, str, Any]]:
-        """What is compared: kind, label, tensor. As long in every rank as the ranks' models are of the same form."""
+        """Return kind, label and tensor of each comparison: equally many in every rank if the models match."""
         stepped = None if optimizer is None else {id(parameter) for parameter in parameters_of(optimizer)}
         tensors: list[tuple[str, str, Any]] = []
         for name, parameter in named:
@@ -348,8 +348,8 @@ class GradientSyncCheck:
         return tensors
 
     def _found(self, found: dict[tuple[str, str], Difference]) -> Comparison:
-        """What is new of it; told."""
-        # By label, which is the same in every rank; names are each rank's own finding.
+        """Report the differences that no earlier check has found, and return them."""
+        # Compare labels, which are the same in every rank. Names may differ between ranks.
         new = tuple(difference for key, difference in found.items() if key not in self._known)
         self._known.update(found)
         self.differences += new
@@ -360,10 +360,10 @@ class GradientSyncCheck:
     def _agree(
         self, reason: int, forms: list[Form], group: Any, device: Any
     ) -> tuple[int, list[tuple[tuple[int, ...], ...]]]:
-        """The gravest reason why some rank can't compare, and for each form which ranks have the same one.
+        """Return the most serious reason why a rank can't compare, and for each form the groups of equal ranks.
 
-        A collective of one form, whatever a rank has: nothing that one rank alone knows may keep it from this one, or
-        take it into the next.
+        This collective has the same shape in every rank. Every rank must take part, whatever it knows, and the result
+        decides for all ranks together if the next collective takes place.
         """
         import torch
 
@@ -385,7 +385,7 @@ class GradientSyncCheck:
     def _differing(
         self, tensors: list[tuple[str, str, Any]], named: list[tuple[str, Any]], group: Any, device: Any, step: int
     ) -> dict[tuple[str, str], Difference]:
-        """A collective for all tensors: those whose checksum is not the same in every rank are looked at closely."""
+        """Compare the checksums of all tensors in one collective, then examine those that differ."""
         import torch
 
         with torch.no_grad():
@@ -398,7 +398,7 @@ class GradientSyncCheck:
     def _look_closely(
         self, suspects: list[tuple[str, str, Any]], named: list[tuple[str, Any]], group: Any, device: Any, step: int
     ) -> dict[tuple[str, str], Difference]:
-        """One more collective, for what seems to differ: which ranks agree. NaN is NaN here, whatever its bits."""
+        """Find the groups of ranks that agree on the tensors that differ, in one more collective. All NaN are equal."""
         import torch
 
         sums = torch.stack([checksum(tensor, device, exact=False) for _, _, tensor in suspects])
@@ -419,7 +419,7 @@ class GradientSyncCheck:
         return found
 
     def _find_names(self, nameless: list[tuple[str, Any]]) -> None:
-        """Look for the modules that these parameters belong to: only when there is something to name."""
+        """Find the modules of these parameters. Called only when a message needs their names."""
         if not nameless:
             return
         names = {id(parameter): name for module in roots() for name, parameter in named_parameters(module)}
@@ -436,7 +436,7 @@ class GradientSyncCheck:
 
 
 def _form(named: list[tuple[str, Any]], tensors: list[tuple[str, str, Any]]) -> Form:
-    """Names and shapes of what is compared."""
+    """Return the names and shapes of the compared tensors."""
     kinds = ("buffer", "optimizer state")
     return [
         *((name, tuple(parameter.shape)) for name, parameter in named),
@@ -482,7 +482,7 @@ def _loaded_callbacks() -> tuple[str, ...]:
 
 @lru_cache(maxsize=None)
 def _with_callbacks(cls: Any, modules: tuple[str, ...]) -> Any:
-    """``cls`` as a subclass of these modules' ``Callback``, so that a Trainer of either namespace takes it for one."""
+    """Return ``cls`` as a subclass of these modules' ``Callback``, so that Trainers of both namespaces accept it."""
     bases = tuple(base for name in modules if not issubclass(cls, base := sys.modules[name].Callback))
     if not bases:
         return cls
