@@ -1,37 +1,36 @@
-"""Tells who hangs and where, when ranks wait for each other for too long.
+"""Report which rank hangs, and where, when ranks wait for each other for too long.
 
-``LIGHTNING_PATCHES_HANG_TIMEOUT=300`` (seconds) watches every rank of a job that imports Lightning, ``=300:abort`` also
-ends all ranks with status 124. :func:`watch_hangs` does the same from a program, Lightning or not.
+``LIGHTNING_PATCHES_HANG_TIMEOUT=300`` (seconds) watches every rank of a job that imports Lightning. ``=300:abort`` also
+ends all ranks with status 124. :func:`watch_hangs` does the same from any program.
 
-How it works, and why so:
+How it works:
 
-* One daemon thread per rank looks at the Python stacks of its own process, a few times per timeout. Nothing is hooked:
-  no step, no collective and no import pays for it, and a hang is seen wherever it is, in Lightning, in DDP's backward
-  or in code of the user. A rank *waits* if a thread of it stays in one call into ``torch.distributed`` (start-up,
-  barrier, collective, a backward that synchronizes gradients) while the sequence numbers of its process groups stand
-  still, or if torch's flight recorder holds a collective that does not get done.
-* Reports travel over a connection of their own to a thread in rank zero. The process group and its store can't carry
-  them: they are what hangs, they are not there before ``init_process_group``, and they never come to be if it is rank
-  zero that does not arrive. Ranks of rank zero's node use a socket file in a directory of this user alone; nothing
-  listens on a port. With several nodes rank zero listens on one, as soon as the other nodes' ranks can know the job's
-  secret: from ``LIGHTNING_PATCHES_HANG_SECRET``, or from torch's store, if one of them has asked for it there. So does
-  a rank of the same node that does not find the file, in a container with PIDs of its own: for it the port is on
-  loopback. See :mod:`~lightning_patches.ranks.hang._wire` and :mod:`~lightning_patches.ranks.hang._secret`.
-* A rank that does not answer (stopped, dead, or in C code that holds the GIL) is looked at from outside, by a rank of
-  the same node: its state in ``/proc``, the signal that killed it, and the stack that :mod:`faulthandler` writes, which
-  needs no GIL.
-* If rank zero can't be reached, one rank of each node reports what it knows. That alone ends nothing, nor does a rank
-  that can't be seen.
-* A rank whose program has come to its end is still watched, without asking torch anything: a thread that is waited
-  for, or a late ``atexit`` handler, is named. What runs after those (destructors in C++) is not seen.
-* That the kernel's OOM killer ended a rank is read in the kernel's log. Where that may not be read, or in a container,
-  it is inferred, and reported with "perhaps": from ``SIGKILL``, and such killings counted by the node since the watch
-  began.
+* One daemon thread per rank reads the Python stacks of its process a few times per timeout. It hooks nothing, so no
+  step, collective or import gets slower, and it detects a hang anywhere: in Lightning, in DDP's backward or in the
+  user's code. A rank *waits* if one of its threads stays in one call into ``torch.distributed`` (start-up, barrier,
+  collective, a backward that synchronizes gradients) while the sequence numbers of its process groups don't change, or
+  if torch's flight recorder has a collective that does not complete.
+* Reports use a separate connection to a thread in rank zero. The process group and its store can't transport them:
+  they may be the part that hangs, they don't exist before ``init_process_group``, and they are never created if rank
+  zero does not arrive. Ranks of rank zero's node use a socket file in a private directory of the user, and no port.
+  With several nodes rank zero listens on a port as soon as the ranks of other nodes can know the job's secret, either
+  from ``LIGHTNING_PATCHES_HANG_SECRET``, or from torch's store after one of them has requested it. A rank of the same
+  node in a container with its own PIDs does not find the socket file; for it rank zero listens on a loopback port.
+  See :mod:`~lightning_patches.ranks.hang._wire` and :mod:`~lightning_patches.ranks.hang._secret`.
+* If a rank does not answer (stopped, dead, or in C code that holds the GIL), another rank of its node examines it from
+  outside: its state in ``/proc``, the signal that killed it, and the stack from :mod:`faulthandler`, which does not
+  need the GIL.
+* If rank zero is unreachable, one rank of each node reports what it knows. An unreachable rank zero, or a rank that
+  can't be examined, is never a reason to end the job.
+* After a rank's program has ended, the watch continues without calls into torch. It reports a thread that the
+  interpreter waits for, or a late ``atexit`` handler. It can't see code that runs later (C++ destructors).
+* The kernel's log shows if the OOM killer ended a rank. If the log is not readable, or in a container, the report says
+  "perhaps", based on ``SIGKILL`` and the number of OOM kills on the node since the watch started.
 
-A rank that is only slow (a long ``prepare_data`` on rank zero) looks the same from outside: the report says so, and
-``abort`` is held back for as long as a missing rank, or a process that it has started, is seen to work: its stack
-changes, it uses the CPU, reads, writes or receives. A rank that was killed is not coming back: that is said at once,
-and with ``abort`` the others are ended ten seconds later.
+A slow rank (a long ``prepare_data`` on rank zero) looks the same from outside, and the report says so. ``abort`` ends
+nothing as long as a missing rank, or a process that it started, works: its stack changes, or it uses the CPU, reads,
+writes or receives. A killed rank never returns: it is reported at once, and with ``abort`` the other ranks are ended
+ten seconds later.
 """
 
 from __future__ import annotations
@@ -47,16 +46,15 @@ __all__ = ["STATUS", "VARIABLE", "Watch", "start_from_environment", "watch_hangs
 
 
 def watch_hangs(timeout: float, abort: bool = False) -> Watch:
-    """Watch this rank from now on. To be called in every rank, at the beginning of the program.
+    """Watch this rank from now on. Call it in every rank, at the beginning of the program.
 
     Args:
-        timeout: seconds that a rank may wait for others before it is reported.
-        abort: then end all ranks, with status 124 (:data:`STATUS`).
+        timeout: seconds that a rank may wait for others before the watch reports it.
+        abort: end all ranks after the report, with status 124 (:data:`STATUS`).
 
     Returns:
-        The watch, which runs until its ``stop()`` or the end of the process. A second call changes the settings of the
-        one watch that a process has. Where the system lacks what it needs (it runs on Linux), that is said once, and
-        the watch does nothing.
+        The watch, which runs until its ``stop()`` or the end of the process. A process has one watch: a second call
+        changes its settings. On systems other than Linux that lack a feature, the watch warns once and does nothing.
 
     Raises:
         ValueError: ``timeout`` is not a positive number.
@@ -71,7 +69,7 @@ def watch_hangs(timeout: float, abort: bool = False) -> Watch:
 
 
 def start_from_environment() -> None:
-    """Watch, if the environment asks for it. A value that can't be read is reported once, and ends no program."""
+    """Start the watch if ``LIGHTNING_PATCHES_HANG_TIMEOUT`` is set. An invalid value causes one warning."""
     try:
         wanted = _settings.parse(os.environ.get(VARIABLE, ""))
     except ValueError as error:
@@ -82,7 +80,7 @@ def start_from_environment() -> None:
             notices.notice(problem)
         try:
             watch_hangs(wanted[0], abort=wanted[1])
-        except Exception as error:  # nobody wrote the call into the program
+        except Exception as error:  # the program did not call it, so it must not fail
             notices.notice(
                 f"ranks are not watched for hangs: {type(error).__name__}: {error}", urgent=not notices.is_child()
             )

@@ -1,4 +1,4 @@
-"""What torch knows of this rank's collectives."""
+"""The collectives of this rank, from torch's sequence numbers and flight recorder."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from lightning_patches.ranks.hang._messages import MOST_COLLECTIVES
 
 @dataclass(frozen=True)
 class Collective:
-    """A collective of this rank, as torch's flight recorder knows it.
+    """A collective of this rank, from torch's flight recorder.
 
     Args:
         name: ``"all_reduce"``.
         group: name of the process group.
-        number: its number in that group.
-        sizes: of its inputs.
-        done: whether it is completed.
+        number: its sequence number in that group.
+        sizes: shapes of its inputs.
+        done: True if it has completed.
     """
 
     name: str
@@ -36,7 +36,7 @@ class Collective:
 
 
 def numbers() -> dict[str, int]:
-    """How many collectives this rank has begun in each of its process groups; empty if there is none."""
+    """Return the number of collectives that this rank has started, by process group."""
     if main_group() is None:
         return {}
     found = {}
@@ -46,12 +46,12 @@ def numbers() -> dict[str, int]:
         try:
             found[str(names.get(group, ""))[:64]] = int(group._get_sequence_number_for_group())
         except Exception:
-            continue  # a backend that does not count
+            continue  # this backend has no sequence numbers
     return found
 
 
 def last() -> Optional[Collective]:
-    """The first collective that is not completed; if all are, the last one; ``None`` if nothing is recorded."""
+    """Return the first incomplete collective, else the last one; ``None`` if nothing is recorded."""
     entries = _all()
     for entry in entries:
         if not entry.done:
@@ -60,15 +60,15 @@ def last() -> Optional[Collective]:
 
 
 def recorded() -> list[Collective]:
-    """The last collectives that torch's flight recorder holds, oldest first."""
+    """Return the last collectives of torch's flight recorder, oldest first."""
     return _all()[-MOST_COLLECTIVES:]
 
 
 def _all() -> list[Collective]:
-    """What torch's flight recorder holds, oldest first."""
+    """Return all collectives of torch's flight recorder, oldest first."""
     module = sys.modules.get("torch._C._distributed_c10d")
     entries: list[Collective] = []
-    for name in ("_dump_nccl_trace_json", "_dump_fr_trace_json"):  # of torch 2.5 and later
+    for name in ("_dump_nccl_trace_json", "_dump_fr_trace_json"):  # torch 2.5 and later
         function = getattr(module, name, None)
         try:
             found = json.loads(function()) if function is not None else {}

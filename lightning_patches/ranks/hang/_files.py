@@ -1,4 +1,4 @@
-"""Reports in files: written by whoever reports, in a directory that the user names, and read again later."""
+"""Report files: write them to the directory that the user sets, and read them."""
 
 from __future__ import annotations
 
@@ -38,27 +38,27 @@ except OSError as error:
 """
 _PATIENCE = 5.0
 MOST = 64 << 20
-"""Bytes of all reports in a directory. By default it lies in memory."""
+"""Maximum size in bytes of all reports in a directory. The default directory is in memory."""
 
 
 def place() -> str:
-    """Where this process's reports go, without the suffixes.
+    """Return the path of this process's report files, without the suffixes.
 
     Raises:
-        OSError: the variable names no directory, and there is none for this user's files.
+        OSError: the variable is not set, and there is no private directory for this user's files.
     """
     directory = os.environ.get(VARIABLE, "").strip() or _node.directory(_node.REPORTS)
     return os.path.join(directory, f"{_PREFIX}{socket.gethostname()}-{os.getpid()}")
 
 
 def save(path: str, text: str, data: dict[str, Any]) -> str:
-    """Append a report to this process's two files, as text and as a line of JSON.
+    """Append a report to this process's two files, as text and as a line of JSON. Follows no links.
 
-    Another process writes them: a dead network filesystem may never let go of it. No link is followed. That process is
-    no child of this one, or its work would be taken for the program's.
+    Another process writes the files, since a write to a dead network filesystem may never return. It is not a child of
+    this process, so that its work does not count as the program's.
 
     Returns:
-        Why they are not written; "" if they are.
+        The reason if the files could not be written, else "".
     """
     line = json.dumps({"time": time.time(), **data}) + "\n"
     files = [(f"{path}.txt", f"{_FIRST}{text}\n\n"), (f"{path}.jsonl", line)]
@@ -70,7 +70,7 @@ def save(path: str, text: str, data: dict[str, Any]) -> str:
         )
         try:
             said, _ = writer.communicate(json.dumps(files).encode(), _PATIENCE)
-        except subprocess.TimeoutExpired:  # not waited for any longer: in the kernel it may never end
+        except subprocess.TimeoutExpired:  # don't wait longer: it may be stuck in the kernel
             return f"it has not answered for {_PATIENCE:.0f} s"
     except OSError as error:
         return str(error.strerror)

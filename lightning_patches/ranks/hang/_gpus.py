@@ -1,4 +1,4 @@
-"""What the GPUs of this node do, for a report."""
+"""State of this node's GPUs, for a report."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from lightning_patches.ranks import nvml
 
 
 def describe(timeout: float = 2.0) -> list[str]:
-    """One line for each NVIDIA GPU of this node; none where there is no driver.
+    """Return a line for each NVIDIA GPU of this node; empty without a driver.
 
     Args:
-        timeout: seconds after which it is said instead that the driver does not answer.
+        timeout: seconds after which the result is one line that says that the driver does not answer.
     """
     lines: list[str] = []
     done = threading.Event()

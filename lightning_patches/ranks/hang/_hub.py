@@ -1,4 +1,4 @@
-"""Rank zero's side: decides when to report, brings the reports together, ends the job."""
+"""Rank zero's part: decide when to report, collect the reports, end the job."""
 
 from __future__ import annotations
 
@@ -20,45 +20,45 @@ from lightning_patches.ranks.hang._server import Server
 from lightning_patches.ranks.hang._states import states
 
 _PATIENCE = 3.0
-"""Seconds for the ranks to answer a request for a report; they do within milliseconds unless something holds them."""
+"""Seconds to wait for answers to a request for a report. A healthy rank answers within milliseconds."""
 _PATIENCE_OUTSIDE = 6.0
 _PATIENCE_AFTER_DEATH = 10.0
-"""Seconds that ranks get to end by themselves when one has died, and that others wait for one that is gone."""
+"""Seconds that the other ranks have to end by themselves after a rank died, or that they may wait for a dead rank."""
 _LONGEST_PAUSE = 3600.0
 _LONGEST_START = 60.0
-"""Seconds until it is said which ranks are not watched, once there is a process group."""
+"""Seconds from the creation of the process group to the message about unwatched ranks."""
 _ERRORS = 5
-"""In a row."""
+"""Consecutive internal errors after which the hub stops."""
 GRACE = 0.2
-"""Seconds from the order to end until a rank obeys it."""
+"""Seconds between the order to end and the end of a rank."""
 
 
 class Owner(Protocol):
-    """The watch of the process that the hub is in."""
+    """The watch of the process that runs the hub."""
 
     timeout: float
     abort: bool
     identity: Optional[Identity]
 
     def end(self) -> None:
-        """End this process, and what it has started."""
+        """End this process and its children."""
 
 
 class Hub:
-    """The thread that hears the ranks.
+    """The thread that receives the messages of all ranks.
 
     Args:
-        job: this node's files of it.
+        job: the job's files on this node.
         owner: rank zero's watch.
     """
 
     def __init__(self, job: Job, owner: Owner) -> None:
         self._job, self._owner = job, owner
         self._reported_at = 0.0
-        """How long ranks had waited when they were reported last; 0 if nothing was reported."""
+        """Waiting time of the ranks at the last report; 0 if there was none."""
         self._reports = 0
         self._reported: list[tuple[str, ...]] = []
-        """What was reported last."""
+        """Situation in the last report."""
         self._told: set[tuple[str, int]] = set()
         self._began = time.monotonic()
         self._counted = 0
@@ -70,7 +70,7 @@ class Hub:
         self._thread.start()
 
     def settle(self, seconds: float) -> None:
-        """Look once more before rank zero ends with an error: a rank may have died and taken it along."""
+        """Check once more before rank zero ends with an error, which the death of another rank may have caused."""
         self._settled.clear()
         self._hurries.set()
         self._settled.wait(seconds)
@@ -87,7 +87,7 @@ class Hub:
                     self._hurries.clear()
                     self._settled.set()
                 errors = 0
-            except Exception as error:  # a bug in here must not be what a training dies of
+            except Exception as error:  # a bug here must not end the training
                 errors += 1
                 said = f"{type(error).__name__}: {error}"
                 time.sleep(0.2)
@@ -105,7 +105,7 @@ class Hub:
     @property
     def _identity(self) -> Identity:
         identity = self._owner.identity
-        assert identity is not None  # a rank that is not known has no hub
+        assert identity is not None  # a process without an identity has no hub
         return identity
 
     def _check(self, hurries: bool = False) -> None:
@@ -114,7 +114,7 @@ class Hub:
         self._look_at_the_lost()
         alive = [peer for peer in self._ranks.values() if peer.alive]
         died = [peer for peer in self._ranks.values() if peer.outside is not None and peer.outside.crashed]
-        # Rank zero ends with an error: what others have ended with may be why.
+        # Rank zero ends with an error. The endings of other ranks may be the cause.
         causes = [peer for peer in self._ranks.values() if hurries and peer.outside is not None and peer.outside.failed]
         new = [peer for peer in died or causes if peer.key not in self._told]
         over = [peer for peer in died if time.monotonic() - peer.ended_at > min(timeout, _PATIENCE_AFTER_DEATH)]
@@ -134,12 +134,12 @@ class Hub:
             self._abort()
 
     def _standstill(self, alive: list[Peer], timeout: float) -> float:
-        """For how long ranks have waited for each other, or none has moved, if that is too long; else 0."""
+        """Return how long ranks have waited for each other, or have all stood still, if that is too long; else 0."""
         waits = [peer.waits for peer in alive]
-        # One that has fallen silent may have waited for a moment when it was heard last: that is not to count for ever.
+        # Don't count a silent rank: its last message may have reported a short wait that ended long ago.
         silent = time.monotonic() - max(_PATIENCE, 3 * _settings.pause(timeout))
         all_wait = len(alive) == self._world and all(waits) and all(peer.heard_at > silent for peer in alive)
-        longest = min(waits) if all_wait else max(waits, default=0.0)  # since the last of them has come
+        longest = min(waits) if all_wait else max(waits, default=0.0)  # since the last of them arrived
         if longest >= self._patience(timeout):
             return longest
         if not alive or len(self._ranks) < self._world:
@@ -152,7 +152,7 @@ class Hub:
         return max(timeout, min(2 * last, last + _LONGEST_PAUSE)) if last else 0.0
 
     def _patience(self, timeout: float) -> float:
-        """How long ranks may wait for each other: not for long if one of them is gone."""
+        """Return how long ranks may wait for each other: less if one of them is gone."""
         gone = any(
             (peer.ending is not None and peer.ending.kind == FAILED) or (peer.outside is not None and peer.outside.gone)
             for peer in self._ranks.values()
@@ -160,7 +160,7 @@ class Hub:
         return min(timeout, _PATIENCE_AFTER_DEATH) if gone else timeout
 
     def _mismatch(self, alive: list[Peer]) -> bool:
-        """Whether two ranks wait in the same collective of the same group, and do not mean the same one."""
+        """True if two ranks wait at the same position of the same group in different collectives."""
         seen: dict[tuple[str, int], tuple[str, str]] = {}
         for peer in alive:
             pending = peer.beat.get("pending")
@@ -172,7 +172,7 @@ class Hub:
         return False
 
     def _count(self) -> None:
-        """Say how many ranks are watched: when all are, and before that if it takes too long."""
+        """Print how many ranks are watched, once all are, or when it takes too long."""
         world = self._world
         if self._counted == world or (self._counted and not self.server.is_complete):
             return
@@ -198,9 +198,9 @@ class Hub:
         _report.say_in_short(text)
 
     def _look_at_the_lost(self) -> None:
-        """Find out at once how a rank has ended that is gone without a word: soon nobody knows any more.
+        """Find out at once how a rank ended that sent no last message, since its exit status is soon lost.
 
-        What it has started may hold on to its connection, so those of this node that are silent are looked for.
+        Its children may keep its connection open, so silent ranks of this node are examined, too.
         """
         late = time.monotonic() - 2 * _settings.pause(self._owner.timeout)
         for peer in list(self._ranks.values()):
@@ -222,11 +222,11 @@ class Hub:
         point = self._point()
         died = any(peer.outside is not None and peer.outside.crashed for peer in self._ranks.values())
         if not died and not at_once and not self._standstill(alive, timeout):
-            return  # over in the meantime
+            return  # the ranks went on in the meantime
         report = self._made_of(point, seconds, gpus)
         works = [state for state in report.missing if state.works]
         unseen = [state for state in report.missing if state.unseen]
-        # Where nobody keeps the others waiting, there is nobody to blame: it takes a second report.
+        # If no rank is missing, end the job only after a second report.
         may_end = (
             not works and not unseen and not at_once and (bool(report.call and report.missing) or self._reports > 0)
         )
@@ -249,7 +249,7 @@ class Hub:
             self._abort()
 
     def _show(self) -> None:
-        """Tell whoever has asked for it what every rank is doing."""
+        """Answer the requests of `hang show` with the state of every rank."""
         if not self.server.viewers:
             return
         gpus = self._collect()
@@ -271,15 +271,15 @@ class Hub:
         return Report(found, point.call if point is not None else None, seconds, gpus)
 
     def _point(self) -> Optional[Peer]:
-        """The rank that has waited longest for others; ``None`` if none waits."""
+        """Return the rank that has waited longest for others; ``None`` if none waits."""
         waiting = [peer for peer in self._ranks.values() if peer.alive and peer.waits]
         return max(waiting, key=lambda peer: peer.waits, default=None)
 
     def _collect(self, children: bool = False) -> list[str]:
-        """Ask everybody; look from outside at those who do not answer. Returns a line for each GPU.
+        """Request a report of every rank, and have silent ranks examined from outside. Return a line per GPU.
 
         Args:
-            children: ask those who do not wait for others about the processes that they have started, too.
+            children: also request the state of the child processes of ranks that do not wait.
         """
         nodes: set[str] = set()
         asked = []
@@ -300,7 +300,7 @@ class Hub:
         ]
 
     def _look_at(self, silent: list[Peer]) -> None:
-        """Have ranks looked at by others of their node."""
+        """Have ranks examined by other ranks of their node."""
         elsewhere = []
         for peer in silent:
             node, local_rank = peer.key
@@ -318,7 +318,7 @@ class Hub:
     # ---------------------------------------------------------------- ending
 
     def _abort(self) -> None:
-        """End all ranks at the same moment: one that sees others go first ends with an error of its own."""
+        """End all ranks at the same time, since a rank that outlives others fails with another error."""
         silent: dict[str, list[int]] = {}
         for peer in self._ranks.values():
             lives = peer.ending is None or (peer.is_lost and not (peer.outside or UNASKED).gone)

@@ -1,4 +1,4 @@
-"""Which rank of which job this process is, as far as it can be known at the moment, without asking anybody."""
+"""Find out which rank of which job this process is, without communication."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ _NODES = ("GROUP_RANK", "NODE_RANK", "SLURM_NODEID")
 
 @dataclass(frozen=True)
 class Identity:
-    """A rank, and where rank zero is.
+    """A rank, and the address of rank zero.
 
     Args:
-        rank: ``None`` on one of several nodes, where the launcher tells the local rank only.
+        rank: ``None`` on one of several nodes if the launcher provides only the local rank.
         local_rank: rank on this node.
         node: number of the node.
         world_size: number of ranks.
-        address: host name or address of rank zero's node; "" if that is not known.
-        one_node: whether all ranks are on this node.
-        sees_all: whether the processes of all ranks would be seen from this one: not from a container beside others.
-        key: the same in all ranks of one job, and in no other job on these nodes. No secret.
+        address: host name or address of rank zero's node; "" if unknown.
+        one_node: True if all ranks are on this node.
+        sees_all: True if this process can see the processes of all ranks; False in one of several containers.
+        key: identifies the job on these nodes; the same in all its ranks. Not a secret.
     """
 
     rank: Optional[int]
@@ -49,7 +49,7 @@ class Identity:
 
 @dataclass(frozen=True)
 class _Place:
-    """What one source tells."""
+    """The values from one source."""
 
     rank: Optional[int] = None
     size: Optional[int] = None
@@ -57,14 +57,14 @@ class _Place:
 
 
 def find(frames: list[FrameType]) -> Optional[Identity]:
-    """Who this process is.
+    """Return the identity of this process.
 
     Args:
-        frames: the main thread's stack, innermost first. It tells what the environment does not: the arguments of an
-            ``init_process_group`` that is being waited in, and the index of a process that ``ddp_spawn`` started.
+        frames: the main thread's stack, innermost first. It has values that the environment does not have: the
+            arguments of a running ``init_process_group``, and the index of a process that ``ddp_spawn`` started.
 
     Returns:
-        ``None`` for a process that is not known to be one of several ranks.
+        ``None`` if this process is not known to be one of several ranks.
     """
     spawned = _spawned(frames)
     if spawned is None and notices.is_child():
@@ -76,7 +76,7 @@ def find(frames: list[FrameType]) -> Optional[Identity]:
     rank, size = (group.rank, group.size) if group.size else (launcher.rank, launcher.size)
     local_rank = launcher.local_rank
     if rank is None and node == 0:
-        rank = local_rank  # Lightning's own launchers tell no more
+        rank = local_rank  # Lightning's launchers provide only this
     if size is None or size < 2 or (rank is None and local_rank is None):
         return None
     key = _key(slurm)
@@ -90,7 +90,7 @@ def find(frames: list[FrameType]) -> Optional[Identity]:
 
 
 def main_group() -> Any:
-    """torch's default process group, ``None`` as long as there is none."""
+    """Return torch's default process group, or ``None`` before it exists."""
     module = sys.modules.get("torch.distributed.distributed_c10d")
     try:
         return module._get_default_group() if module is not None and module.is_initialized() else None
@@ -113,7 +113,7 @@ def _initializing(frames: list[FrameType]) -> Optional[_Place]:
 
 
 def _spawned(frames: list[FrameType]) -> Optional[_Place]:
-    """Index and number of processes, if ``torch.multiprocessing`` started this one, as ``ddp_spawn`` does."""
+    """Return the index and the number of processes if ``torch.multiprocessing`` (``ddp_spawn``) started this one."""
     for frame in frames:
         if frame.f_code.co_name == "_wrap" and frame.f_code.co_filename.endswith("torch/multiprocessing/spawn.py"):
             index = frame.f_locals.get("i")
@@ -135,7 +135,7 @@ def _of_slurm() -> _Place:
 
 
 def _is_slurm() -> bool:
-    """Whether SLURM started the ranks, and no launcher in between."""
+    """True if SLURM started the ranks directly, without another launcher."""
     known = {"SLURM_PROCID", "SLURM_NTASKS"} <= set(os.environ)
     return known and not {"RANK", "LOCAL_RANK"} & set(os.environ)
 
@@ -149,7 +149,7 @@ def _is_one_node(size: int, address: str, slurm: bool) -> bool:
 
 
 def _sees_all(size: int) -> bool:
-    """Whether ranks of this node can't be in a PID namespace of their own: there is none, or one launcher made all."""
+    """True if all ranks of this node share a PID namespace: the system has none, or one launcher started all."""
     return not _node.is_container() or "RANK" not in os.environ or _number("LOCAL_WORLD_SIZE") == size
 
 
@@ -163,7 +163,7 @@ def _number(*variables: str) -> Optional[int]:
 
 def _key(slurm: bool) -> str:
     get = os.environ.get
-    if slurm:  # Lightning sets MASTER_PORT late, and in the ranks that get there only
+    if slurm:  # Lightning sets MASTER_PORT late, and only in ranks that get that far
         return f"slurm {get('SLURM_JOB_ID')} {get('SLURM_STEP_ID')}"
     port = get("MASTER_PORT")
     if not port:
@@ -172,7 +172,7 @@ def _key(slurm: bool) -> str:
 
 
 def _first_node() -> str:
-    """The first name in SLURM's list, such as ``gpu[03-05,9],cpu1``: there rank zero runs."""
+    """Return the first name in SLURM's list, such as ``gpu[03-05,9],cpu1``: the node of rank zero."""
     names = os.environ.get("SLURM_STEP_NODELIST") or os.environ.get("SLURM_NODELIST")
     names = names or os.environ.get("SLURM_JOB_NODELIST") or ""
     found = re.match(r"([^,\[\]\s]+)(?:\[(\d+)[^\]]*\]([^,\[\]\s]*))?", names)
