@@ -1,7 +1,7 @@
-"""What ranks and hub may say to each other: each kind's fields, with their types and ranges.
+"""The messages between ranks and hub: the fields of each kind, with their types and ranges.
 
-No field names a process, a signal or a descriptor that anybody acts upon: ``pid`` is shown to the user, and a process
-is looked at or ended only by what its own node has written down of the rank.
+No message can select a process, signal or descriptor to act on. ``pid`` is only displayed. To examine or end a process,
+a rank uses the records of its own node (:mod:`~lightning_patches.ranks.hang._registry`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ MOST_CHILDREN = 8
 MOST_COLLECTIVES = 32
 MOST_FRAMES = 16
 FINISHED, STOPPED, FAILED = "finished", "stopped", "failed"
-"""How a rank says that it ends: its program is over, its watch is, or an error ends it."""
+"""Kinds of endings that a rank reports: its program ended, its watch was stopped, or an error ended it."""
 _MOST_RANKS = 1 << 20
 
 
@@ -53,7 +53,7 @@ def one_of(*values: str) -> Check:
 
 
 def _numbers(value: Any) -> bool:
-    """Name of a process group and how many collectives it has begun."""
+    """True if the value maps names of process groups to numbers of collectives."""
     return (
         isinstance(value, dict)
         and len(value) <= 64
@@ -137,12 +137,12 @@ TO_RANK: dict[str, dict[str, Check]] = {
 
 
 def printable(text: str) -> str:
-    """A text in one line, without what would steer a terminal: it came from others, from a file's name for instance."""
+    """Return outside text, such as a file name, in one line and without terminal control characters."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def parse(line: bytes, to_hub: bool) -> Optional[Message]:
-    """A message; ``None`` if it is not JSON, of no known kind, or has a field too few, too many, or out of range."""
+    """Parse a message. Return ``None`` if it is not JSON, of unknown kind, or has missing, extra or invalid fields."""
     try:
         message = json.loads(line)
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""A rank as rank zero knows it: who it is, what it told last, how it has ended."""
+"""Rank zero's view of another rank: identity, last message, ending."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _LONGEST_ABSENCE = 30.0
 
 @dataclass(frozen=True)
 class Ending:
-    """How a rank has ended.
+    """The ending of a rank.
 
     Args:
-        kind: what it has said itself, or ``LOST`` if nothing.
-        detail: the error that it ended with.
+        kind: the kind that the rank reported, or ``LOST`` if it reported none.
+        detail: the error that ended it.
     """
 
     kind: str
@@ -36,20 +36,20 @@ class Ending:
 
 @dataclass
 class Peer:
-    """A process that has connected; a rank once it has said hello.
+    """A connected process. It is a rank once it has sent its hello.
 
     Args:
-        connection: to it.
-        descriptor: of its socket.
-        address: from which it has come.
-        hello: who it is.
-        beat: what it told last.
-        heard_at: when that was.
-        answer: its report, while one is collected.
-        finished: its program has come to its end, and it may still hang in what runs then.
-        ending: how it has ended; ``None`` while it is there.
-        ended_at: when that was.
-        outside: what its node found out about it.
+        connection: the connection to it.
+        descriptor: descriptor of its socket.
+        address: its network address.
+        hello: its identity.
+        beat: its last state message.
+        heard_at: time of that message.
+        answer: its report, while reports are collected.
+        finished: True if its program has ended. It may still hang in exit handlers.
+        ending: its ending; ``None`` while it runs.
+        ended_at: time of its ending.
+        outside: what another process of its node found out about it.
     """
 
     connection: Connection
@@ -85,7 +85,7 @@ class Peer:
 
     @property
     def has_gone(self) -> bool:
-        """Whether its process has hung up and not come back, as one that lives does within ten seconds."""
+        """True if its process closed the connection and did not reconnect, as live ones do within ten seconds."""
         return self.connection.hung_up and time.monotonic() - self.ended_at > _LONGEST_ABSENCE
 
     @property
@@ -110,7 +110,7 @@ class Peer:
         return Call(beat["what"], max(beat["numbers"].values(), default=-1))
 
     def is_in_the_call_of(self, point: Peer) -> bool:
-        """Whether this rank waits where ``point`` does."""
+        """True if this rank waits in the same call as ``point``."""
         if not self.alive or not self.waits:
             return False
         mine, its = self.beat["pending"], point.beat["pending"]
@@ -121,6 +121,6 @@ class Peer:
         return bool(self.beat["what"] == point.beat["what"] and same and bool(numbers) == bool(others))
 
     def has_no_part_in(self, point: Peer) -> bool:
-        """Whether this rank is not in the process group that ``point`` waits in."""
+        """True if this rank is not in the process group in which ``point`` waits."""
         pending = point.beat["pending"]
         return bool(pending and self.beat and self.beat["numbers"] and pending["group"] not in self.beat["numbers"])

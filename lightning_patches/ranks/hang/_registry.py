@@ -1,7 +1,7 @@
-"""What the ranks of a job have written down on their node: who they are, how they are looked at, and a secret.
+"""Records of a job's ranks on this node: their processes, how to get their stacks, and a secret.
 
-It stands in a directory that this user alone can write to. Whoever is told by a message to do something about a rank
-finds its process here, and nowhere else.
+The records are files in a directory that only this user can write to. A rank that receives the order to examine or end
+another rank looks up the process here and nowhere else.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from lightning_patches.ranks.hang import _files, _wire
 from lightning_patches.ranks.hang._messages import LONGEST_CHILD, MOST_CHILDREN
 
 THREADS = "lightning_patches hang"
-"""How the names of our threads begin."""
+"""Prefix of the names of the hang watch's threads."""
 _OLD = 3600.0
 _OLD_REPORT = 86400.0
 _PATIENCE_FOR_CHILDREN = 1.5
@@ -31,16 +31,16 @@ _MOST_FRAMES_OUTSIDE = 8
 
 @dataclass(frozen=True)
 class Record:
-    """A process that is a rank.
+    """The process of a rank.
 
     Args:
-        rank: ``None`` as long as the launcher tells the local rank only.
-        pid: its process.
-        started: when that began, see :func:`lightning_patches.ranks._processes.start_time`.
-        thread: the watch's thread in it.
-        signal: makes it write its stack; 0 if nothing does.
-        file: the descriptor that it writes to.
-        program: the file that it executes.
+        rank: ``None`` while only the local rank is known.
+        pid: its pid.
+        started: its start time, see :func:`lightning_patches.ranks._processes.start_time`.
+        thread: id of the watch's thread in it.
+        signal: the signal that makes it write its stack; 0 if there is none.
+        file: the descriptor to which it writes the stack.
+        program: path of its executable.
     """
 
     rank: Optional[int]
@@ -58,19 +58,19 @@ class Record:
 
 @dataclass(frozen=True)
 class Outside:
-    """What is seen of a rank from another process of its node.
+    """The state of a rank, as seen from another process of its node.
 
     Args:
-        cause: why it is as it is, in words.
-        hint: what is to be known of that, or done about it.
-        stack: if it wrote one.
-        works: it uses the CPU, reads, writes, sends or receives.
-        unclear: whether it works can't be told.
-        gone: it has ended.
-        crashed: it was killed by a signal that is not a request to end.
-        failed: it was killed by any signal, or has ended with a status that tells of an error.
-        for_memory: it was killed by the kernel for want of memory, or perhaps was.
-        seen: its process could be looked at.
+        cause: description of its state.
+        hint: explanation, or what to do about it.
+        stack: its stack, if it wrote one.
+        works: True if it uses the CPU, reads, writes, sends or receives.
+        unclear: True if it is impossible to find out if it works.
+        gone: True if it has ended.
+        crashed: True if a signal other than a request to end killed it.
+        failed: True if a signal killed it, or its exit status is an error.
+        for_memory: True if the OOM killer ended it, or may have.
+        seen: True if its process could be examined.
         children: see :meth:`Job.children`.
     """
 
@@ -92,19 +92,19 @@ class Outside:
 
     @property
     def frames(self) -> list[str]:
-        """The innermost ones of its main thread, which :mod:`faulthandler` writes last; the innermost comes last."""
+        """The innermost frames of its main thread, which :mod:`faulthandler` writes last. The innermost comes last."""
         lines = self.stack.rpartition("\n\n")[2].split("\n")
         return [line.strip() for line in lines if line.startswith("  File")][:_MOST_FRAMES_OUTSIDE][::-1]
 
 
 class Job:
-    """This job's files on this node.
+    """The job's files on this node.
 
     Args:
         key: the same in all ranks of the job.
 
     Raises:
-        OSError: there is no directory for them.
+        OSError: no private directory is available.
     """
 
     def __init__(self, key: str) -> None:
@@ -113,11 +113,11 @@ class Job:
         self.ooms = _processes.killed_for_memory()
 
     def secret(self) -> bytes:
-        """Known to the processes of this user on this node."""
+        """A secret that the processes of this user on this node share."""
         return _file_of_secret(os.path.join(self.path, "secret"))
 
     def register(self, local_rank: int, record: Record) -> bool:
-        """Whether this process is that rank: false if another one is, which has started this one."""
+        """Register this process as the rank. Return False if it is a child of the process that is the rank."""
         known = self.record(local_rank)
         if known is not None and known.pid != record.pid and not known.gone:
             return False
@@ -135,11 +135,11 @@ class Job:
         return _read(self._path(local_rank))
 
     def records(self) -> list[Record]:
-        """Of all ranks of this node, whether they live or not."""
+        """Return the records of all ranks of this node, running or not."""
         return _records(self.path)
 
     def look(self, local_rank: int, lives: bool) -> Outside:
-        """What can be seen of a rank from here. Takes about two seconds if it lives."""
+        """Examine a rank from this process. Takes about two seconds if the rank is alive."""
         record = self.record(local_rank)
         if record is None:
             return Outside("its process is not known", seen=False)
@@ -168,10 +168,10 @@ class Job:
         return Outside(condition.words, condition.hint, stack, works, unclear, children=children)
 
     def children(self, local_rank: int) -> list[str]:
-        """What the processes do that a rank of this node has started, such as a DataLoader's workers.
+        """Describe the child processes of a rank of this node, such as a DataLoader's workers.
 
-        One that was forked writes its stack as its rank would. It has no thread of ours to take the signal, so this is
-        for ranks that keep others waiting: a system call of C code in it may return early, as by any other signal.
+        A forked child writes its stack as its rank would. It has no thread of the hang watch, so the signal may
+        interrupt a system call of its C code. Use this only for ranks that keep others waiting.
         """
         record = self.record(local_rank)
         found: list[str] = []
@@ -193,17 +193,17 @@ class Job:
             _processes.end(record.pid, record.started, self._others(record.pid))
 
     def end_children(self) -> None:
-        """Kill the children of this process, such as a DataLoader's workers, but no rank."""
+        """Kill the children of this process, such as a DataLoader's workers, but not other ranks."""
         for pid in _processes.descendants(os.getpid(), self._others(os.getpid())):
             _processes.end(pid, None)
 
     def work(self) -> _processes.Work:
-        """What this process and its children have done, without what the watch itself does."""
+        """Return the counters of this process and its children, without the hang watch."""
         watchers = [thread.native_id for thread in threading.enumerate() if thread.name.startswith(THREADS)]
         return _processes.work(os.getpid(), [one for one in watchers if one], self._others(os.getpid()), _wire.inodes())
 
     def sweep(self) -> None:
-        """Remove what is left here of jobs of which no process lives, and reports of another day or beyond a limit."""
+        """Remove files of jobs that have ended, and reports that are older than a day or exceed the size limit."""
         jobs = os.path.dirname(self.path)
         for name in os.listdir(jobs):
             path = os.path.join(jobs, name)
@@ -224,7 +224,7 @@ class Job:
                     os.unlink(path)
 
     def _others(self, pid: int) -> list[int]:
-        """Processes that are other ranks. Lightning's launcher makes them children of rank zero."""
+        """Return the pids of other ranks. Lightning's launcher makes them children of rank zero."""
         return [record.pid for record in self.records() if record.pid != pid]
 
     def _path(self, local_rank: int) -> str:
@@ -246,7 +246,7 @@ def _read(path: str) -> Optional[Record]:
 
 
 def _file_of_secret(path: str) -> bytes:
-    """What stands in the file. Whoever comes first makes it."""
+    """Read the secret from the file. The first process creates it."""
     if not os.path.exists(path):
         made = f"{path}.{os.getpid()}"
         _write(made, secrets.token_hex(32).encode())

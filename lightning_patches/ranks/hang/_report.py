@@ -1,4 +1,4 @@
-"""What is known of all ranks, as one line, as text and as data."""
+"""Reports on all ranks: as one line, as text and as data."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from lightning_patches.ranks.hang._registry import THREADS
 
 STATUS = 124
 MOST_LINES = 25
-"""Of a report on the terminal; all of it is in the file."""
+"""Maximum number of lines of a report on the terminal. The file has the complete report."""
 MOST_OF_A_STACK = 90
 _MOST_STACKS = 8
 _MOST_NAMED = 4
@@ -27,17 +27,17 @@ WAITS, ELSEWHERE, STILL, WORKS, SILENT, DIED, OUT_OF_MEMORY, FAILED, LEFT, UNWAT
     "has left", "is not watched", "never began",
 )  # fmt: skip
 FINAL = (DIED, OUT_OF_MEMORY, FAILED)
-"""Kinds of ranks without which the job cannot finish."""
+"""States of a rank in which the job cannot finish."""
 
 
 @dataclass(frozen=True)
 class Call:
-    """What ranks wait in.
+    """The call in which ranks wait.
 
     Args:
         what: ``"barrier"``.
-        number: of the collective; negative if there is no process group yet.
-        group: name of the process group, if it is not the default one.
+        number: sequence number of the collective; negative before the process group exists.
+        group: name of the process group, unless it is the default group.
     """
 
     what: str
@@ -60,11 +60,11 @@ class Call:
 
 @dataclass(frozen=True)
 class Next:
-    """What comes after a report.
+    """The next action after a report.
 
     Args:
-        kind: one of those in ``_NEXT``.
-        seconds: until then.
+        kind: a key of ``_NEXT``.
+        seconds: seconds until the action.
         who: the rank that is the reason.
     """
 
@@ -91,25 +91,25 @@ _NEXT = {
 
 @dataclass
 class State:
-    """A rank, as it was seen.
+    """The observed state of a rank.
 
     Args:
         name: ``"rank 3"``.
-        rank: its number, ``None`` if it is not known.
+        rank: its number, ``None`` if unknown.
         where: ``"host vm, pid 123"``.
         kind: one of the constants of this module.
-        call: where it waits.
-        seconds: for how long it has waited, or stood still.
+        call: the call in which it waits.
+        seconds: how long it has waited, or not moved.
         place: ``"train.py:12 in training_step"``.
-        cause: why it does not answer, died or failed: what the system says of its process, or its error.
-        text: what it does, in words.
-        detail: its stack, or the error it ended with.
-        frames: its stack in short, a line each.
-        collective: its last collective, as the flight recorder knows it.
-        children: of the processes that it has started, what each does, with its stack if it is Python.
-        recorder: its last collectives, as the flight recorder knows them.
-        works: it is seen to work.
-        unseen: whether it works can't be seen.
+        cause: why it does not answer, died or failed: the state of its process, or its error.
+        text: description of what it is doing.
+        detail: its stack, or the error that ended it.
+        frames: its shortened stack, one string per frame.
+        collective: its last collective, from the flight recorder.
+        children: description of each child process, with its stack if it is a Python process.
+        recorder: its last collectives, from the flight recorder.
+        works: True if it is working.
+        unseen: True if it is impossible to find out if it works.
     """
 
     name: str
@@ -135,13 +135,13 @@ class State:
 
     @property
     def situation(self) -> tuple[str, ...]:
-        """Equal for ranks that do the same, and for one that still does; where one is that works does not matter."""
+        """A key that is equal for ranks in the same state. The position of a working rank does not matter."""
         if self.kind in (WAITS, ELSEWHERE):
             return self.kind, str(self.call)
         return self.kind, self.place if self.kind == STILL else "", self.cause
 
     def in_short(self, several: bool = False) -> str:
-        """Words to follow its name, or the names of several of which the same is said."""
+        """Return the text that follows the name of the rank, or the names of several ranks in the same state."""
         has, does, is_ = ("have", "do", "are") if several else ("has", "does", "is")
         if self.kind in (WAITS, ELSEWHERE):
             return f"in {self.call.short if self.call is not None else ''}"
@@ -161,14 +161,14 @@ class State:
 
 @dataclass
 class Report:
-    """All ranks at a moment.
+    """The state of all ranks at one time.
 
     Args:
-        states: of the ranks.
-        call: the call in which ranks wait, if any does.
-        seconds: for how long the one that has waited longest has done so, or all have stood still.
+        states: the states of the ranks.
+        call: the call in which ranks wait, if any rank waits.
+        seconds: longest waiting time of a rank, or the time for which no rank has moved.
         gpus: a line for each GPU.
-        after: what comes next.
+        after: the next action.
     """
 
     states: list[State]
@@ -187,11 +187,11 @@ class Report:
 
     @property
     def situation(self) -> list[tuple[str, ...]]:
-        """Equal for reports that say the same, but for the time that has gone by."""
+        """A key that is equal for reports that differ only in their times."""
         return [(state.name, *state.situation) for state in self.states]
 
     def verdict(self) -> str:
-        """The whole in one line: the ranks that keep the others from going on, and those that wait for them."""
+        """Return one line: the ranks that block the others, and the ranks that wait for them."""
         parts: dict[tuple[str, ...], list[State]] = {}
         order = (OUT_OF_MEMORY, DIED, FAILED, ABSENT, SILENT, LEFT, UNWATCHED, STILL, ELSEWHERE, WORKS, WAITS)
         for state in sorted(self.states, key=lambda state: order.index(state.kind)):
@@ -208,12 +208,12 @@ class Report:
         return printable("; ".join(said))
 
     def text(self) -> str:
-        """The whole, for a file."""
+        """Return the complete report, for a file."""
         lines = [self._first(), *self._head(), *self._arrived(), *self._missing(), *(f"  {gpu}" for gpu in self.gpus)]
         return in_lines([*lines, *self._end()])
 
     def in_short(self) -> str:
-        """For a terminal: with the line that names the file, at most ``MOST_LINES``."""
+        """Return the report for a terminal: at most ``MOST_LINES`` lines, including the line with the file's name."""
         head = [self._first(), *self._head()]
         end = [*(f"  {gpu}" for gpu in self.gpus[:_MOST_GPUS]), *self._end()]
         arrived = [f"  arrived: {state.whole_name}, at {state.place}" for state in self.arrived[:_MOST_NAMED]]
@@ -224,11 +224,11 @@ class Report:
         return in_lines([*head, *arrived, *missing, *end])
 
     def again(self) -> str:
-        """For a terminal that has it already."""
+        """Return the report for a terminal that already shows the same situation."""
         return in_lines([self._first(), f"  As before. {self.after or ''}".rstrip()])
 
     def as_dict(self) -> dict[str, Any]:
-        """For a program."""
+        """Return the report as JSON data."""
         after = self.after
         return {
             "schema": 1,
@@ -281,7 +281,7 @@ class Report:
         return lines
 
     def _missing_in_short(self, most: int) -> list[str]:
-        """Who is missing, each with an equal part of the lines that are left, in which the innermost frames stand."""
+        """Return the missing ranks with their innermost frames. Each rank gets an equal share of the lines left."""
         blamed = self.missing or self.arrived[:1]
         named = blamed[: max(1, min(len(blamed), most // 4))]
         more = [f"  and {len(blamed) - len(named)} more"] if len(blamed) > len(named) else []
@@ -318,7 +318,7 @@ def _recorded(state: State) -> list[str]:
 
 
 def cut(text: str, most: int = 200) -> str:
-    """Of a longer text its beginning, up to a word's end, and "..."; of a word that takes most of it, a part."""
+    """Shorten a text to ``most`` characters with "...", at the end of a word unless that word is very long."""
     if len(text) <= most:
         return text
     kept, space, _ = text[: most - 3].rpartition(" ")
@@ -342,9 +342,9 @@ def _names(states: list[State]) -> str:
 
 
 def say(text: str) -> None:
-    """Write to stderr; to stdout, or into a file, where that is closed.
+    """Write to stderr, or to stdout or a file if stderr is closed.
 
-    Given up after some seconds: the main thread may hang in a write, with the lock held.
+    Gives up after some seconds, since the main thread may hang in a write and hold the lock.
     """
 
     def write() -> None:
@@ -371,18 +371,18 @@ def say(text: str) -> None:
 
 
 def tell(report: Report, again: bool = False) -> None:
-    """A report: to the terminal in short, then as a whole into files.
+    """Print a report in short form, and write the complete report to files.
 
     Args:
-        report: what is said.
-        again: the terminal has it already.
+        report: the report.
+        again: True if the terminal already shows the same situation.
     """
     in_short = report.again() if again else report.in_short()
     tell_and_write(in_short, report.text(), report.as_dict())
 
 
 def tell_and_write(in_short: str, text: str, data: dict[str, Any]) -> None:
-    """A text to the terminal, and another one into files, of which the terminal is told."""
+    """Print the short text and the names of the files, and write the complete text to these files."""
     try:
         path = _files.place()
     except OSError:
@@ -395,13 +395,13 @@ def tell_and_write(in_short: str, text: str, data: dict[str, Any]) -> None:
 
 
 def say_in_short(text: str) -> None:
-    """One line that is no report; not where the user has asked for silence."""
+    """Print one line that is not a report, unless the toggle has ``quiet``."""
     if not notices.quiet:
         say(text)
 
 
 def leave() -> None:
-    """End this process at once. What is buffered for the terminal is written, if that does not take long."""
+    """End this process at once. First flush stdout and stderr, if that does not take long."""
 
     def flush() -> None:
         for stream in (sys.stdout, sys.stderr):
@@ -418,11 +418,11 @@ def leave() -> None:
 
 def indented(text: str, most: int) -> list[str]:
     lines = text.rstrip().split("\n")
-    if len(lines) > most:  # the inner end of a stack is what matters
+    if len(lines) > most:  # keep the innermost frames
         lines = ["  ...", *lines[-most:]]
     return [f"    {line}" for line in lines]
 
 
 def in_lines(lines: Sequence[str]) -> str:
-    """Each in one line."""
+    """Join the lines, with control characters removed."""
     return "\n".join(map(printable, lines))

@@ -1,7 +1,7 @@
-"""The secret of a job with ranks on several nodes, and the port that follows from it.
+"""The secret of a job with ranks on several nodes, and the port that is derived from it.
 
-It comes from a variable that the user sets, or rank zero makes one and hands it over in torch's store. That is as
-private as the store is: whoever reaches ``MASTER_PORT`` can read it.
+The user sets the secret in a variable, or rank zero creates one and publishes it in torch's store. The store is not
+private: everyone who can reach ``MASTER_PORT`` can read it.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ _LONGEST_PAUSE = 10.0
 
 
 def of_user() -> Optional[bytes]:
-    """What the user has set; ``None`` if nothing, or if it is too short to be one."""
+    """Return the secret that the user set; ``None`` if it is not set or too short."""
     text = os.environ.get(VARIABLE, "").strip()
     return text.encode("utf-8", "surrogateescape") if len(text) >= SHORTEST else None
 
 
 def ports(secret: bytes, identity: Identity) -> list[int]:
-    """Where rank zero may listen, in order of preference; below the range that systems use for outgoing connections."""
+    """Return the ports on which rank zero may listen, best first, below the range for outgoing connections."""
     own = port_of_user()
     if own is not None:
         return [own]
@@ -43,7 +43,7 @@ def ports(secret: bytes, identity: Identity) -> list[int]:
 
 
 def port_of_user() -> Optional[int]:
-    """What the user has set; ``None`` if nothing, or if it is no port."""
+    """Return the port that the user set; ``None`` if it is not set or invalid."""
     return as_port(os.environ.get(PORT_VARIABLE, "").strip())
 
 
@@ -52,12 +52,12 @@ def as_port(text: str) -> Optional[int]:
 
 
 class Exchange:
-    """Hands rank zero's secret to ranks that ask for it, in torch's store, as soon as that is there.
+    """Exchange of rank zero's secret through torch's store, as soon as the store exists.
 
     Args:
-        identity: of this rank.
+        identity: the identity of this rank.
 
-    ``secret`` is ``None`` until it is there, which in rank zero means that others can read it.
+    ``secret`` is ``None`` until the exchange is complete. In rank zero that means that other ranks can read it.
     """
 
     def __init__(self, identity: Identity) -> None:
@@ -71,10 +71,10 @@ class Exchange:
             self._thread.start()
 
     def stop(self, wait: bool = True) -> None:
-        """Ask no more. Returns when no call into torch is under way: at the interpreter's end it would end the process.
+        """Stop the exchange. A call into torch that is still running when the interpreter exits would crash it.
 
         Args:
-            wait: whether to wait for that.
+            wait: wait until no call into torch is running.
         """
         self._stopped.set()
         if wait and self._thread is not None and self._thread is not threading.current_thread():
@@ -85,7 +85,7 @@ class Exchange:
         while not self._stopped.is_set() and self.secret is None:
             try:
                 self.secret = self._ask()
-            except Exception:  # not a TCP store, or one that is about to go
+            except Exception:  # not a TCP store, or a store that is shutting down
                 pass
             self._stopped.wait(pause)
             pause = min(1.05 * pause, _LONGEST_PAUSE)

@@ -1,6 +1,6 @@
-"""Hears every rank: on a socket file those of its own node, on a port those of others.
+"""The server for all ranks: a socket file for ranks of the same node, a port for the others.
 
-Whoever does not behave loses the connection.
+It closes the connection of a peer that violates the protocol.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ _MOST_VIEWERS = 2
 
 
 class Server:
-    """The connections of rank zero's side.
+    """Rank zero's connections.
 
     Args:
-        job: this node's files of it.
-        identity: asks who rank zero is, and of which job.
-        hurries: ends what is served at once.
+        job: the job's files on this node.
+        identity: returns the identity of rank zero.
+        hurries: an event that ends :meth:`serve` at once.
     """
 
     def __init__(self, job: Job, identity: Callable[[], Identity], hurries: threading.Event) -> None:
@@ -45,7 +45,7 @@ class Server:
         self._add_listener(self._listeners[0], job.secret())
 
     def listen_on_port(self, ports: list[int], secret: bytes) -> bool:
-        """Listen on a port, too; that of a job on one node is closed to other machines. False if none is free."""
+        """Also listen on a port, on loopback if the job has one node. Return False if no port is free."""
         listener = _wire.listen(ports, everywhere=not self._identity().one_node)
         if listener is None:
             return False
@@ -59,11 +59,11 @@ class Server:
 
     @property
     def is_complete(self) -> bool:
-        """Whether every rank has said hello."""
+        """True if every rank has sent its hello."""
         return len(self.ranks) >= self._identity().world_size
 
     def close(self) -> None:
-        """In a forked child: close this end of what is the parent's."""
+        """Close the parent's sockets in a forked child."""
         for listener in self._listeners:
             listener.close()
         for peer in (*self.ranks.values(), *self._strangers, *self.viewers):
@@ -74,7 +74,7 @@ class Server:
         self._selector.register(listener, selectors.EVENT_READ)
 
     def serve(self, seconds: float) -> None:
-        """Hear what the ranks say, until the time is over."""
+        """Receive messages of the ranks for so many seconds."""
         end = time.monotonic() + seconds
         while True:
             for key, _ in self._selector.select(min(1.0, max(0.0, end - time.monotonic()))):
@@ -96,10 +96,10 @@ class Server:
             self.serve(0.05)
 
     def _accept(self, listener: socket.socket) -> None:
-        """Let somebody in. No more than a few at a time who have not proved who they are."""
+        """Accept a connection. The number of unauthenticated connections is limited."""
         try:
             sock, address = listener.accept()
-        except OSError:  # too many open files in this process, for instance
+        except OSError:  # for example too many open files
             time.sleep(0.05)
             return
         if len(self._strangers) >= MOST_STRANGERS:
@@ -112,7 +112,7 @@ class Server:
             self._selector.register(peer.descriptor, selectors.EVENT_READ, peer)
 
     def _show_out_a_stranger(self) -> None:
-        """The oldest from the address that has the most of them: whoever comes from elsewhere keeps his place."""
+        """Close the oldest unauthenticated connection of the address that has the most of them."""
         unknown = [peer for peer in self._strangers if not peer.connection.known] or self._strangers
         many = Counter(peer.address for peer in unknown)
         min(unknown, key=lambda peer: (-many[peer.address], peer.connection.since)).connection.close()
@@ -159,7 +159,7 @@ class Server:
             peer.end(message["kind"], message["detail"])
 
     def _welcome(self, peer: Peer, hello: Message) -> None:
-        """Take somebody for the rank that it says to be, unless another living process is that."""
+        """Register a peer as the rank in its hello, unless another live process is that rank."""
         if peer.hello and (hello["node_id"], hello["local_rank"]) != peer.key:
             peer.connection.close()
             return

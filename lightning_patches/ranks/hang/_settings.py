@@ -1,4 +1,4 @@
-"""``LIGHTNING_PATCHES_HANG_TIMEOUT`` and the variables beside it, as users write them."""
+"""Parse ``LIGHTNING_PATCHES_HANG_TIMEOUT`` and the related variables."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ _OFF = ("", "0", "off", "no", "none", "false", "disable", "disabled")
 _UNITS = {"": 1.0, "s": 1.0, "sec": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 LONGEST = 30 * 86400.0
 LOOKS = 15
-"""As often a rank is looked at within one timeout, at least."""
+"""Minimum number of samples of a rank within one timeout."""
 WATCHED = "ranks are watched for hangs"
-"""Every watched job says so once."""
+"""Part of the line that every watched job prints once."""
 
 
 def parse(text: str) -> Optional[tuple[float, bool]]:
-    """Seconds and whether to abort; ``None`` for "off".
+    """Return the timeout in seconds and True to abort; ``None`` for "off".
 
     Raises:
-        ValueError: it can't be understood; says what can.
+        ValueError: the text is invalid. The message lists the valid forms.
     """
     text = text.strip().lower()
     if text in _OFF:
@@ -35,17 +35,17 @@ def parse(text: str) -> Optional[tuple[float, bool]]:
 
 
 def needs(lack: str) -> str:
-    """Why nothing is watched on this system, which lacks something."""
+    """Return the message for a system that lacks something the watch needs."""
     return f"the watch for hangs runs on Linux, and this system lacks {lack}"
 
 
 def pause(timeout: float) -> float:
-    """Seconds from one look to the next; each rank tells as often what it does."""
+    """Return the seconds between two samples. Each rank sends its state at the same interval."""
     return min(max(timeout / LOOKS, 0.1), 5.0)
 
 
 def problems(environment: Mapping[str, str] = os.environ) -> list[str]:
-    """What is wrong with the variables beside it, in sentences."""
+    """Return the problems of the related variables, as sentences."""
     found = []
     port = environment.get(_secret.PORT_VARIABLE, "").strip()
     secret = environment.get(_secret.VARIABLE, "").strip()

@@ -1,4 +1,4 @@
-"""Looks at the Python stacks of this process: does it move, does it work, and does it wait for other ranks?"""
+"""Sample the Python stacks of this process to find out if it moves, works, or waits for other ranks."""
 
 from __future__ import annotations
 
@@ -42,28 +42,28 @@ _LIBRARIES = tuple(
 _MOST_FRAMES = 40
 _AT_END = "the program's end"
 _SOON = 3.0
-"""Seconds after which a rank that stands still is looked at more closely. Healthy ones hardly ever do for so long."""
+"""Seconds without movement after which a rank is examined more closely. Healthy ranks rarely reach it."""
 
 
 _SLOWEST_PACKET = 3.0
-"""Seconds between two packets of a connection that counts as alive."""
+"""Maximum seconds between two packets of a connection that counts as alive."""
 
 
 @dataclass(frozen=True)
 class View:
-    """What a rank tells of itself again and again.
+    """The state that a rank reports regularly.
 
     Args:
-        place: where the main thread is in the user's code, ``"train.py:12 in training_step"``.
-        at_end: whether its program has come to its end.
-        waits: how long the rank has waited for others in one call, in seconds; 0 if it does not wait.
-        what: the call it waits in, ``"barrier"``.
-        numbers: how many collectives it has begun in each of its process groups; empty as long as there is none.
-        pending: the collective that it waits in, if torch's flight recorder knows it.
-        still: for how long the main thread has not moved, in seconds.
-        idle: for how long it has made no progress, and neither computed nor read nor written, in seconds.
-        works: it moves, computes, reads, writes, sends or receives.
-        unclear: it is woken, and has sockets of which nothing can be told: it may work.
+        place: position of the main thread in the user's code, ``"train.py:12 in training_step"``.
+        at_end: True if its program has ended.
+        waits: seconds for which the rank has waited for others in one call; 0 if it does not wait.
+        what: the call in which it waits, ``"barrier"``.
+        numbers: number of started collectives by process group; empty before a group exists.
+        pending: the collective in which it waits, if torch's flight recorder has it.
+        still: seconds for which the main thread has not moved.
+        idle: seconds without progress, computation, reads or writes.
+        works: True if it moves, computes, reads, writes, sends or receives.
+        unclear: True if it may work: it is woken, and has sockets without counters.
     """
 
     place: str
@@ -79,17 +79,17 @@ class View:
 
 
 class Sampler:
-    """Compares a process's stacks with what they were when it last looked.
+    """Compare the stacks of this process with those of the previous sample.
 
-    Frames can't be told apart from later frames of the same code without holding on to them, and with them to the
-    user's tensors. So positions in the code are compared, at moments that are a little irregular, together with the
-    sequence numbers of the process groups, which grow with every collective.
+    To distinguish a frame from a later frame of the same code, the sampler would have to keep the frame, and with it
+    the user's tensors. So it compares positions in the code, at slightly irregular intervals, and the sequence numbers
+    of the process groups, which grow with every collective.
 
-    Time counts only while this process runs: a job that was suspended has not stood still.
+    Only time during which this process runs counts, so a suspended job does not look like one that hangs.
 
     Args:
         timeout: in seconds.
-        work: what this process has done so far.
+        work: returns the counters of this process.
     """
 
     def __init__(self, timeout: float, work: Callable[[], Work]) -> None:
@@ -107,7 +107,7 @@ class Sampler:
         self._recorded: tuple[object, Optional[Collective]] = (None, None)
 
     def look(self, torch: bool = True) -> View:
-        """What this rank does now; without what torch knows of it if ``torch`` is false."""
+        """Take a sample. Makes no calls into torch if ``torch`` is false."""
         now = self._clock.now(2 * self.timeout / _settings.LOOKS + 2.0)
         numbers = _collectives.numbers() if torch else {}
         frames = sys._current_frames()
@@ -118,7 +118,7 @@ class Sampler:
         waits, what = self._wait(frames, numbers, still, now)
         pending = self._pending(numbers, still)
         if pending is not None and what in ("", "wait", "wait_tensor"):
-            waits, what = max(waits, still), pending.name  # a handle that is waited for, or the device
+            waits, what = max(waits, still), pending.name  # waits for a handle or for the device
         while self._changes and now - self._changes[0] > self.timeout:
             self._changes.popleft()
         busy, works, unclear = self._look_at_work(still, now)
@@ -148,7 +148,7 @@ class Sampler:
     def _wait(
         self, frames: dict[int, FrameType], numbers: dict[str, int], still: float, now: float
     ) -> tuple[float, str]:
-        """For how long the thread that has waited for others longest has done so, and in which call."""
+        """Return the longest waiting time of a thread, and the call in which it waits."""
         own, main = threading.get_ident(), threading.main_thread().ident
         waits, what = 0.0, ""
         calls: dict[int, tuple[int, float]] = {}
@@ -168,7 +168,7 @@ class Sampler:
             waited = now - calls[thread][1]
             if (
                 thread != main
-            ):  # which may listen all the time: it keeps the job waiting if the main thread waits for it
+            ):  # it may listen permanently, and blocks the job only if the main thread waits for it
                 waited = min(waited, still) if _waits_for_a_thread(frames.get(main or 0)) else 0.0
             if waited > waits or (thread == main and waited >= waits):
                 waits, what = waited, call[1]
@@ -176,7 +176,7 @@ class Sampler:
         return waits, what
 
     def _pending(self, numbers: dict[str, int], still: float) -> Optional[Collective]:
-        """The collective that is not completed, if the main thread stands still; asked once for each position."""
+        """Return the incomplete collective if the main thread has not moved. Queried once for each position."""
         if not numbers or still < min(_SOON, self.timeout / 2):
             return None
         at = (self._main[0], str(numbers))
@@ -186,8 +186,7 @@ class Sampler:
         return found if found is not None and not found.done else None
 
     def _look_at_work(self, still: float, now: float) -> tuple[bool, bool, bool]:
-        """Whether this process has computed, read or written, whether it works in any way that can be seen, and whether
-        it may work in one that can't."""
+        """Return three flags: it has computed, read or written; it works visibly; it may work invisibly."""
         if still < min(_SOON, self.timeout / 3) and now - self._progress[1] < self.timeout / 3:
             self._works.clear()
             return True, True, False
@@ -197,15 +196,15 @@ class Sampler:
             self._works.popleft()
         first = self._works[0]
         if last.at - first.at < 0.3:
-            return True, True, False  # too short to tell
+            return True, True, False  # too short for a decision
         if last.since(first):
             self._worked = now
-        # Slow data comes in packets: between two of them nothing is to be seen.
+        # Slow data arrives in packets, with no visible activity between them.
         works = now - self._worked < max(self.timeout / 3, _SLOWEST_PACKET)
         return last.is_busy_since(first), works, last.may_have_worked_since(first)
 
     def _has_progressed(self, numbers: dict[str, int], moves: bool, now: float) -> bool:
-        """Whether collectives or batches have been begun since; where neither is known, whether the stack changes."""
+        """True if new collectives or batches have started; if neither is known, True if the stack has changed."""
         batches = self._batches()
         if not numbers and batches is None:
             return moves
@@ -216,7 +215,7 @@ class Sampler:
         return True
 
     def _batches(self) -> Optional[tuple[int, ...]]:
-        """How far Lightning's Trainer is, if there is one; found once, and held weakly."""
+        """Return the progress of Lightning's Trainer, if there is one. It is searched once and referenced weakly."""
         trainer = self._trainer() if self._trainer is not None else None
         if trainer is None:
             for frame in main_frames():
@@ -239,7 +238,7 @@ class Sampler:
 
 
 class _Clock:
-    """Seconds for which this process has run, more or less: a long time without a look is cut short."""
+    """Approximate running time of this process in seconds: long gaps between samples count as short ones."""
 
     def __init__(self) -> None:
         self._last = self._now = time.monotonic()
@@ -252,12 +251,12 @@ class _Clock:
 
 
 def main_frames() -> list[FrameType]:
-    """The main thread's stack, innermost first."""
+    """Return the main thread's stack, innermost frame first."""
     return _frames(sys._current_frames().get(threading.main_thread().ident or 0))
 
 
 def describe() -> str:
-    """The main thread's stack, and those of other threads that communicate or keep the program from its end."""
+    """Format the stacks of the main thread and of threads that communicate or prevent the program's end."""
     main = threading.main_thread().ident
     ours = {thread.ident for thread in threading.enumerate() if thread.name.startswith(THREADS)}
     waited_for = {thread.ident: thread.name for thread in _waited_for_at_exit()}
@@ -278,13 +277,13 @@ def describe() -> str:
 
 
 def _in_lines(entry: traceback.FrameSummary) -> list[str]:
-    """A frame, as a traceback has it; nothing that a file or function is called begins a line of its own."""
+    """Format a frame as in a traceback. Names of files and functions can't start a new line."""
     at = f'  File "{printable(entry.filename)}", line {entry.lineno}, in {printable(entry.name)}'
     return [at, f"    {printable(entry.line)}"] if entry.line else [at]
 
 
 def describe_in_short() -> list[str]:
-    """The main thread's stack, and those of threads that keep the program from its end, outermost frames first."""
+    """Format, in short form, the stacks of the main thread and of threads that prevent the program's end."""
     lines = _in_short(main_frames(), MOST_FRAMES)
     for thread in _waited_for_at_exit()[:2]:
         frames = _frames(sys._current_frames().get(thread.ident or 0))
@@ -293,7 +292,7 @@ def describe_in_short() -> list[str]:
 
 
 def _in_short(frames: list[FrameType], most: int) -> list[str]:
-    """A line for each frame of the user's code and for the innermost one, and one for all between two of them."""
+    """Return a line for each frame of the user's code, for the innermost frame, and for each gap between them."""
     lines: list[str] = []
     left_out = 0
     for number, frame in enumerate(frames):  # innermost first
@@ -312,18 +311,18 @@ def _in_short(frames: list[FrameType], most: int) -> list[str]:
 
 
 def _waits_for_a_thread(main: Optional[FrameType]) -> bool:
-    """Whether the main thread is in a lock, a queue, a future or the end of a thread."""
+    """True if the main thread waits for a lock, a queue, a future or the end of a thread."""
     return main is None or main.f_globals.get("__name__") in _WAITING_MODULES
 
 
 def _is_at_end() -> bool:
-    """Whether the main thread waits for the others to end, as the last thing that it does in Python."""
+    """True if the main thread waits for other threads at the end of the program."""
     frames = main_frames()
     return bool(frames) and frames[-1].f_code.co_name == "_shutdown" and _is_module(frames[-1], "threading")
 
 
 def _waited_for_at_exit() -> list[threading.Thread]:
-    """The threads that the interpreter waits for, if the main thread is at its end."""
+    """Return the threads that the interpreter waits for at the end of the program."""
     if not _is_at_end():
         return []
     return [one for one in threading.enumerate() if not one.daemon and one is not threading.main_thread()]
@@ -346,9 +345,9 @@ def _signature(frame: Optional[FrameType]) -> int:
 
 
 def _place(frame: FrameType) -> str:
-    """Where the user's code is; the inner end of the stack if there is none of it."""
+    """Return the position in the user's code, or the innermost frame if the stack has no user code."""
     own = next((f for f in _frames(frame) if _is_of_user(f)), None)
-    if own is None:  # at the program's end the interpreter calls nothing of the user's
+    if own is None:  # at the program's end there may be no user code on the stack
         waited_for = ", ".join(repr(thread.name) for thread in _waited_for_at_exit()[:4])
         if waited_for:
             return f"{_AT_END}, which waits for thread {waited_for}"[:512]
@@ -358,7 +357,7 @@ def _place(frame: FrameType) -> str:
 
 def _is_of_user(frame: FrameType) -> bool:
     path = frame.f_code.co_filename
-    if path.startswith("<"):  # made from text, as a namedtuple is; the program itself only where it has no file
+    if path.startswith("<"):  # generated code, such as a namedtuple's; user code only if the program has no file
         is_program = _is_module(frame, "__main__") and "__file__" not in frame.f_globals
         return is_program or path.startswith("<ipython-input")
     return _is_file_of_user(path)
@@ -373,7 +372,7 @@ def _is_file_of_user(path: str) -> bool:
 
 
 def _communication(frame: FrameType, has_group: bool) -> Optional[tuple[FrameType, str]]:
-    """The outermost frame of the call into ``torch.distributed`` that a thread is in at its inner end, and its name."""
+    """Return the outermost frame of a thread's current call into ``torch.distributed``, and the call's name."""
     if has_group and frame.f_code.co_filename.endswith(_BACKWARD):
         return frame, "backward"
     found: Optional[FrameType] = None
@@ -390,8 +389,10 @@ def _communication(frame: FrameType, has_group: bool) -> Optional[tuple[FrameTyp
 
 
 def _c_call(frame: FrameType) -> str:
-    """Name of the method of a process group, a handle or a store, or of the operator, that this frame calls; "" for
-    none. The frame's variables are looked at, which is why only a frame is asked that has stood still."""
+    """Return the name of the operator, or of the method of a process group, handle or store, that a frame calls; or "".
+
+    Reads the frame's variables, so call it only for a frame that has not moved.
+    """
     variables = frame.f_locals
     if frame.f_code.co_filename.endswith("torch/_ops.py"):
         operator = variables.get("self")
@@ -402,7 +403,7 @@ def _c_call(frame: FrameType) -> str:
         value = variables.get(root, frame.f_globals.get(root))
         for name in ["", *path]:
             if name:
-                value = getattr(value, "__dict__", {}).get(name)  # no property of the user's is run
+                value = getattr(value, "__dict__", {}).get(name)  # runs no property of the user's class
             owner = getattr(value, "__self__", None)  # of a bound method
             if path and type(value).__module__.startswith(_C_CLASSES):
                 return path[-1]
@@ -413,13 +414,13 @@ def _c_call(frame: FrameType) -> str:
 
 @lru_cache(maxsize=256)
 def _names_at(code: CodeType, position: int) -> tuple[tuple[str, ...], ...]:
-    """What the line that is being executed speaks of, up to the call: ``(("self", "store", "get"), ("key",))``."""
+    """Return the names in the current line up to the call: ``(("self", "store", "get"), ("key",))``."""
     by_line: dict[Optional[int], list[list[str]]] = {}
     line = None
     for instruction in dis.get_instructions(code):
         if instruction.offset > position:
             break
-        starts: Any = instruction.starts_line  # from Python 3.13 on, whether it starts a line
+        starts: Any = instruction.starts_line  # a bool from Python 3.13 on
         if starts:
             line = getattr(instruction, "line_number", None) or starts
         named = by_line.setdefault(line, [])

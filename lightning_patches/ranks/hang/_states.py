@@ -1,4 +1,4 @@
-"""What a report says of each rank."""
+"""The state of each rank, for a report."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _NO_BEAT: Message = {"place": "", "works": False, "unclear": False, "still": 0.0
 
 
 def states(peers: Collection[Peer], point: Optional[Peer], identity: Identity, timeout: float) -> list[State]:
-    """What is said of each rank.
+    """Return the state of each rank.
 
     Args:
-        peers: those that have said hello.
-        point: the one that has waited longest for others; ``None`` if none waits.
-        identity: rank zero's.
-        timeout: after how many seconds without progress that is said.
+        peers: the ranks that have sent their hello.
+        point: the rank that has waited longest for others; ``None`` if none waits.
+        identity: identity of rank zero.
+        timeout: seconds without progress after which a rank is reported as not moving.
     """
     known = {peer.hello["rank"]: peer for peer in peers}
     ranks = range(identity.world_size)
@@ -36,7 +36,7 @@ def states(peers: Collection[Peer], point: Optional[Peer], identity: Identity, t
 
 
 def _absent(ranks: list[int], peers: Collection[Peer], sees_all: bool) -> list[State]:
-    """Ranks that have not said hello."""
+    """Return the states of ranks that have not sent their hello."""
     started: dict[int, tuple[int, int]] = {}
     for rank, pid, began in _processes.ranks_by_environment(os.environ.get("MASTER_PORT", "")):
         started.setdefault(rank, (pid, began))
@@ -66,7 +66,7 @@ def _absent(ranks: list[int], peers: Collection[Peer], sees_all: bool) -> list[S
 
 
 def _state(peer: Peer, point: Optional[Peer], timeout: float) -> State:
-    """What is said of a rank that has been here."""
+    """Return the state of a rank that has sent its hello."""
     beat, answer = peer.beat or _NO_BEAT, peer.answer or {}
     state = State(peer.name, peer.hello["rank"], peer.where, _report.STILL, place=beat["place"])
     state.detail, state.collective = answer.get("stack", ""), answer.get("collective", "")

@@ -1,4 +1,4 @@
-"""Asks the watches of this node's jobs what their ranks are doing."""
+"""Query the watches of this node's jobs for the state of their ranks."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from lightning_patches.ranks.hang import _wire
 
 
 def show(seconds: float = 30.0) -> list[dict[str, Any]]:
-    """What each watched job of this user whose rank zero is on this node is doing, see ``Report.as_dict``.
+    """Return the state of this user's watched jobs whose rank zero is on this node, see ``Report.as_dict``.
 
-    Those of this terminal's session come first, then those that began last.
+    Jobs of this terminal session come first, then the newest ones.
 
     Args:
-        seconds: for each job to answer.
+        seconds: time for each job to answer.
 
     Raises:
         OSError: the directory of the jobs can't be read.
@@ -34,7 +34,7 @@ def _order(answer: dict[str, Any]) -> tuple[bool, int]:
 
 
 def _ask(job: str, seconds: float) -> Optional[dict[str, Any]]:
-    """``None`` if the job is no more, or does not answer."""
+    """Query one job. Return ``None`` if it has ended or does not answer."""
     try:
         with open(os.path.join(job, "secret"), "rb") as file:
             secret = file.read()

@@ -1,4 +1,4 @@
-"""Every rank's side: looks at itself, tells rank zero, answers when asked."""
+"""The watch of a rank: sample its own process, send the state to rank zero, answer requests."""
 
 from __future__ import annotations
 
@@ -36,18 +36,18 @@ from lightning_patches.ranks.hang._report import STATUS
 __all__ = ["STATUS", "Watch"]
 
 _ATTEMPTS_AS_CHILD = 20
-"""A process of :mod:`multiprocessing` that is not a rank by then never is (a DataLoader worker), and is left alone."""
+"""Attempts after which a :mod:`multiprocessing` child that is not a rank (a DataLoader worker) is no longer watched."""
 _LONGEST_LOOK = 5.0
 _LONGEST_PAUSE = 2.0
-"""Seconds until rank zero is looked for again: it may have been busy, or have had too many at its door."""
+"""Maximum seconds until the next attempt to connect to rank zero, which may be busy or have too many connections."""
 _LATE = 10.0
-"""Seconds until a rank of this node is looked for in a container of its own."""
+"""Seconds after which a missing rank of this node is assumed to be in another container."""
 _ERRORS = 5
-"""In a row. Fewer may come from a module that the main thread is importing."""
+"""Consecutive internal errors after which the watch stops. A running import in the main thread can cause a few."""
 
 
 class Watch:
-    """The watch over one rank. Made by :func:`lightning_patches.watch_hangs`.
+    """The watch of one rank. Created by :func:`lightning_patches.watch_hangs`.
 
     Args:
         timeout: in seconds.
@@ -67,7 +67,7 @@ class Watch:
         self._job: Optional[Job] = None
         self._exchange: Optional[_secret.Exchange] = None
         self._exchanges: list[_secret.Exchange] = []
-        """Those that are no longer needed, and may still be in a call."""
+        """Exchanges that are no longer needed, but may still be in a call."""
         self._hub: Optional[_hub.Hub] = None
         self._connection: Optional[_wire.Connection] = None
         self._said: Optional[Identity] = None
@@ -75,7 +75,7 @@ class Watch:
         self._heard = self._next_try = time.monotonic()
         self._complained = 0.0
         self._complaint: list[str] = []
-        """What was reported from here last, but for the time that has gone by."""
+        """The last report of this rank, without times."""
         self._port_is_taken = False
         self._began = time.monotonic()
         self._sampler = _stacks.Sampler(timeout, self._work)
@@ -84,7 +84,7 @@ class Watch:
 
     @classmethod
     def start(cls, timeout: float, abort: bool) -> Watch:
-        """The one watch of this process, with these settings. It does nothing where the system lacks something."""
+        """Start the watch of this process, or change its settings. It stays off if the system lacks a feature."""
         lack = system.lacks(system.WATCH)
         if lack:
             notices.notice_once("hang", f"{_settings.needs(lack)}: ranks are not watched")
@@ -103,13 +103,13 @@ class Watch:
                 atexit.register(cls._on_exit)
                 system.after_fork(cls._after_fork)
             util = sys.modules.get("multiprocessing.util")
-            if util is not None and notices.is_child():  # where nothing runs the handlers of atexit
+            if util is not None and notices.is_child():  # its atexit handlers never run
                 util.Finalize(None, cls._on_exit, exitpriority=0)
         watch._thread.start()
         return watch
 
     def stop(self) -> None:
-        """Watch no longer. The other ranks are told."""
+        """Stop the watch, and tell the other ranks."""
         self._leave(STOPPED)
 
     # ---------------------------------------------------------------- the thread
@@ -132,7 +132,7 @@ class Watch:
                     self._check_alone(self.identity, view)
                 self._pause()
                 errors = 0
-            except Exception as error:  # a bug in here must not be what a training dies of
+            except Exception as error:  # a bug here must not end the training
                 errors += 1
                 if errors == _ERRORS:
                     who = self.identity.name if self.identity is not None else "this process"
@@ -160,7 +160,7 @@ class Watch:
         return self._job.work() if self._job is not None else _processes.work(os.getpid())
 
     def _is_that_rank(self, identity: Identity) -> bool:
-        """Write down that this process is that rank; the watch ends where another one is, which has started it."""
+        """Register this process as the rank. Stop the watch if the parent process is that rank."""
         if self._job is None:
             try:
                 self._job = Job(identity.key)
@@ -180,7 +180,7 @@ class Watch:
         return True
 
     def _tell_of_another_job(self, identity: Identity) -> None:
-        """Another process is that rank. Unless it has started this one, two jobs have the same port."""
+        """Warn that another process is this rank: unless it started this process, two jobs use the same port."""
         other = self._job.record(identity.local_rank) if self._job is not None else None
         if other is None or other.pid in _processes.ancestors(os.getpid()) or identity.local_rank != 0:
             return
@@ -212,7 +212,7 @@ class Watch:
         connection.send({"t": "beat", **dataclasses.asdict(view)})
 
     def _find_hub(self, identity: Identity) -> Optional[_wire.Connection]:
-        """Connect to rank zero. On its node by a socket file, from others as soon as the secret is known."""
+        """Connect to rank zero: through the socket file on its node, else as soon as the secret is known."""
         job = self._job
         assert job is not None
         if identity.rank == 0 and self._hub is None:
@@ -234,7 +234,7 @@ class Watch:
         return None
 
     def _need_no_secret(self) -> None:
-        """All ranks have found each other without one."""
+        """Stop the exchange of the secret: all ranks are connected without it."""
         if self._exchange is not None:
             self._exchange.stop(wait=False)
             self._exchanges.append(self._exchange)
@@ -242,14 +242,14 @@ class Watch:
 
     @property
     def _is_late(self) -> bool:
-        """Whether a rank of this node should have been found by its socket file, if it shares the directory with us."""
+        """True if a rank that shares this node's directory would have connected through the socket file by now."""
         return time.monotonic() - self._began > min(self.timeout / 4, _LATE)
 
     def _addresses(self, identity: Identity) -> tuple[str, ...]:
         return _wire.LOOPBACK if identity.one_node else tuple(filter(None, [identity.address]))
 
     def _open_port(self, identity: Identity) -> None:
-        """In rank zero: listen to ranks of other nodes, and containers of this one, that have asked for the secret."""
+        """In rank zero, listen for ranks on other nodes, or in other containers, that have requested the secret."""
         hub = self._hub
         if hub is None or hub.server.listens_on_port or self._port_is_taken:
             return
@@ -283,12 +283,12 @@ class Watch:
         self._heard = time.monotonic()
         kind, job = message["t"], self._job
         if kind == "taken":
-            self._stopped.set()  # another process is that rank
+            self._stopped.set()  # another process is this rank
         elif kind == "report":
             rank = self.identity.local_rank if message["children"] and self.identity is not None else None
             with self._looking:
                 torch = not self._leaving.is_set()
-                # What it says now is what the report is about, not what it said a while ago.
+                # The report is about the current state, not about the last message.
                 connection.send({"t": "beat", **dataclasses.asdict(self._sampler.look(torch))})
                 connection.send(
                     {
@@ -313,7 +313,7 @@ class Watch:
             self.end()
 
     def end(self) -> None:
-        """End this rank, and what it has started."""
+        """End this rank and its children."""
         if self._job is not None:
             with contextlib.suppress(OSError):
                 self._job.end_children()
@@ -322,10 +322,10 @@ class Watch:
     # ---------------------------------------------------------------- without rank zero
 
     def _check_alone(self, identity: Identity, view: _stacks.View) -> None:
-        """Report from here, if this rank waits or stands still, and rank zero's watch is not there or is silent."""
+        """Report from this rank if it waits or does not move, and rank zero's watch is missing or silent."""
         now = time.monotonic()
         stands = max(view.waits, view.idle)
-        if stands < 1.5 * self.timeout:  # rank zero comes first
+        if stands < 1.5 * self.timeout:  # give rank zero time to report
             self._complained, self._complaint = 0.0, []
             return
         if self._connection is not None and self._connection.open and now - self._heard < max(0.7 * self.timeout, 8.0):
@@ -353,13 +353,13 @@ class Watch:
             self.end()
 
     def _is_left(self, identity: Identity) -> bool:
-        """Whether all other ranks have come to their end, rank zero among them: nobody waits for this one any more."""
+        """True if all other ranks have ended, so that none waits for this one."""
         assert self._job is not None
         others = [record for record in self._job.records() if record.pid != os.getpid()]
         return identity.one_node and self._has_met_zero and all(record.gone for record in others)
 
     def _is_speaker(self, identity: Identity) -> bool:
-        """Whether this is the first rank of its node that still lives, rank zero left aside: one of them speaks."""
+        """True if this is the first live rank of its node, except rank zero. Only this rank reports."""
         assert self._job is not None
         mine = os.getpid()
         living = sorted(
@@ -374,9 +374,9 @@ class Watch:
         return next((record for record in self._job.records() if record.rank == 0), None)
 
     def _nobody_works(self, identity: Identity) -> bool:
-        """Whether it can be seen that no rank works: all are on this node, and rank zero was one of them.
+        """True if all ranks are on this node, including rank zero, and none of them works.
 
-        That rank zero can't be reached is no reason to end anything.
+        An unreachable rank zero alone is not a reason to end the job.
         """
         assert self._job is not None
         others = [record for record in self._job.records() if record.pid != os.getpid()]
@@ -400,7 +400,7 @@ class Watch:
             _processes.end(zero.pid, zero.started, [record.pid for record in self._job.records()])
 
     def _alone(self, identity: Identity, view: _stacks.View) -> tuple[str, str, list[str]]:
-        """The whole in one line, where this rank is, and the lines after it."""
+        """Return the report of this rank: one line, the rank's position, and the following lines."""
         assert self._job is not None
         me = f"{identity.name} (host {socket.gethostname()}, pid {os.getpid()})"
         where = f"at {view.place}"
@@ -438,7 +438,7 @@ class Watch:
     # ---------------------------------------------------------------- ends and forks
 
     def _leave(self, kind: str, detail: str = "") -> None:
-        """Say how this rank ends. One that has finished is still watched: what else runs at exit may hang, too."""
+        """Report how this rank ends. A finished rank is still watched, since its exit handlers may hang."""
         if kind != FINISHED:
             self._stopped.set()
         connection = self._connection
@@ -458,7 +458,7 @@ class Watch:
         text = ""
         if error is not None:
             text = "".join(traceback.format_exception(type(error), error, error.__traceback__)[-12:])
-        # From here on nothing of torch is asked: a call that lets the GIL go dies of the interpreter's end, loudly.
+        # Make no more calls into torch: one that releases the GIL would crash at the interpreter's exit.
         watch._leaving.set()
         if watch._looking.acquire(timeout=_LONGEST_LOOK):
             watch._looking.release()
@@ -470,7 +470,7 @@ class Watch:
 
     @classmethod
     def _after_fork(cls) -> None:
-        """The child has none of the threads. It is watched anew if it is a rank of ``ddp_fork``."""
+        """Restart the watch in a forked child, which has none of the threads, if it is a rank of ``ddp_fork``."""
         watch, cls._current = cls._current, None
         cls._making = threading.Lock()
         if watch is None or watch._stopped.is_set():

@@ -1,9 +1,9 @@
-"""Messages between ranks: JSON, one per line, each signed, over a socket whose two ends know the same secret.
+"""Messages between ranks: one signed line of JSON each, over a socket whose two ends know the same secret.
 
-Nothing is parsed that comes from a stranger: until the other end has proved that it knows the secret, a few bytes of a
-fixed form are compared, and the connection is closed if they differ. Afterwards each line carries a signature over its
-number and its text, so that nobody in between can add, repeat, change or leave out one. What a line says is checked
-against the form of its kind (:mod:`~lightning_patches.ranks.hang._messages`). Lines are not encrypted.
+Nothing from an unauthenticated peer is parsed. Until the peer proves that it knows the secret, a few bytes of fixed
+form are compared, and the connection is closed if they differ. After that each line has a signature over its number and
+its text, so that no one in between can add, repeat, change or drop lines. The content of a line is validated by
+:mod:`~lightning_patches.ranks.hang._messages`. Lines are not encrypted.
 
     hub:   lightning_patches 2 NONCE
     rank:  NONCE PROOF
@@ -35,14 +35,14 @@ _LONGEST_GREETING = 160
 _BANNER = b"lightning_patches 2 "
 LOOPBACK = ("127.0.0.1", "::1")
 HELLO_DEADLINE = 5.0
-"""Seconds for the other end to prove that it knows the secret."""
+"""Seconds for the peer to prove that it knows the secret."""
 
 
 _open: weakref.WeakSet[Connection] = weakref.WeakSet()
 
 
 def inodes() -> set[int]:
-    """Of this process's connections: what the watch itself says is no work."""
+    """Return the inodes of the watch's connections in this process. Their traffic does not count as work."""
     found = set()
     for connection in list(_open):
         with contextlib.suppress(OSError, ValueError):
@@ -51,15 +51,15 @@ def inodes() -> set[int]:
 
 
 class Connection:
-    """One end of a connection. Nothing here blocks for longer than ``patience``.
+    """One end of a connection. No method blocks for longer than ``patience``.
 
     Args:
         sock: a connected socket.
-        secret: what both ends know.
-        as_hub: whether this end was connected to.
+        secret: the secret of both ends.
+        as_hub: True for the end that accepted the connection.
 
-    ``open`` is whether it can be used; ``known`` whether the other end has proved that it knows the secret;
-    ``hung_up`` whether the other end has closed it.
+    ``open`` is True while the connection is usable, ``known`` after the peer proved that it knows the secret, and
+    ``hung_up`` after the peer closed the connection.
     """
 
     patience = 1.0
@@ -85,7 +85,7 @@ class Connection:
         return self._socket.fileno()
 
     def send(self, message: Message) -> bool:
-        """Whether the message went out; if not, the connection is closed."""
+        """Send a message and return True. If that fails, close the connection and return False."""
         if not (self.open and self.known):
             return False
         text = json.dumps(message).encode()
@@ -95,7 +95,7 @@ class Connection:
             return self._write(signature + b" " + text + b"\n")
 
     def receive(self) -> list[Message]:
-        """What has come so far, one read of the socket at most. It is closed by whatever is not as it has to be."""
+        """Read the socket once and return complete messages. Close the connection after an invalid one."""
         try:
             data = self._socket.recv(1 << 16) if self.open else b""
             if not data:
@@ -124,7 +124,7 @@ class Connection:
         return messages
 
     def wait(self, seconds: float) -> bool:
-        """Until something can be received, or the time is over."""
+        """Wait until data arrives, at most so many seconds."""
         with contextlib.suppress(OSError, ValueError):
             return self.open and _ready(self._socket, select.POLLIN, seconds)
         return False
@@ -138,7 +138,7 @@ class Connection:
     # ---------------------------------------------------------------- the greeting
 
     def _greet(self, line: bytes) -> bool:
-        """One line of the greeting; false if it is not what somebody who knows the secret would say."""
+        """Handle a line of the greeting. Return False if the line is not valid or does not prove the secret."""
         if len(line) > _LONGEST_GREETING:
             return False
         if self._as_hub:
@@ -150,7 +150,7 @@ class Connection:
         if not self._nonce_of_hub:
             self._nonce_of_hub = line[len(_BANNER) :]
             is_banner = line.startswith(_BANNER) and _is_nonce(self._nonce_of_hub)
-            if not is_banner or not _is_same_user(self._socket):  # not before: until it is accepted it has no owner
+            if not is_banner or not _is_same_user(self._socket):  # a socket has no owner before it is accepted
                 return False
             return self._write(self._nonce + b" " + self._prove(b"rank", self._nonce) + b"\n")
         if not hmac.compare_digest(line, self._prove(b"hub", self._nonce)):
@@ -190,12 +190,12 @@ class Connection:
 
 
 def connect(place: Any, secret: bytes, patience: float = 1.0) -> Optional[Connection]:
-    """A connection to a hub that knows the secret; ``None`` if there is none.
+    """Connect to a hub that knows the secret. Return ``None`` if that fails.
 
     Args:
         place: the path of a socket, or host and port.
-        secret: what both ends know.
-        patience: seconds to connect; for the greeting :data:`HELLO_DEADLINE` holds.
+        secret: the secret of both ends.
+        patience: seconds to connect. The greeting may take :data:`HELLO_DEADLINE` more.
     """
     try:
         if isinstance(place, str):
@@ -205,7 +205,7 @@ def connect(place: Any, secret: bytes, patience: float = 1.0) -> Optional[Connec
         else:
             sock = socket.create_connection(place, timeout=patience)
             if sock.getsockname() == sock.getpeername():
-                sock.close()  # a port that nobody listens on may connect to itself
+                sock.close()  # a port without a listener may connect to itself
                 return None
     except (OSError, UnicodeError, OverflowError):
         return None
@@ -221,7 +221,7 @@ def connect(place: Any, secret: bytes, patience: float = 1.0) -> Optional[Connec
 
 
 def listen_here(path: str) -> socket.socket:
-    """Listen on a socket file, in a directory that is this user's own. One that was left over is replaced."""
+    """Listen on a socket file in a private directory of this user. Replace a leftover file."""
     with contextlib.suppress(FileNotFoundError):
         os.unlink(path)
     sock = socket.socket(socket.AF_UNIX)
@@ -237,11 +237,11 @@ def listen_here(path: str) -> socket.socket:
 
 
 def listen(ports: list[int], everywhere: bool) -> Optional[socket.socket]:
-    """Listen on the first port that is free.
+    """Listen on the first free port.
 
     Args:
-        ports: in order of preference.
-        everywhere: on all interfaces, with IPv4 and, where the system has it, IPv6; or for this machine alone.
+        ports: ports to try, best first.
+        everywhere: listen on all interfaces (IPv4, and IPv6 if available) instead of loopback.
     """
     if everywhere:
         kinds = [("", socket.AF_INET6, True)] * socket.has_dualstack_ipv6() + [("", socket.AF_INET, False)]
@@ -261,7 +261,7 @@ def _is_nonce(text: bytes) -> bool:
 
 
 def _is_same_user(sock: socket.socket) -> bool:
-    """Whether the process at the other end of a socket of this node is this user's; true for other nodes."""
+    """True if the peer's process belongs to this user, or is on another node."""
     if sock.family != socket.AF_UNIX:
         owner = _owner(sock)
         return owner is None or owner == os.getuid()
@@ -272,7 +272,7 @@ def _is_same_user(sock: socket.socket) -> bool:
 
 
 def _owner(sock: socket.socket) -> Optional[int]:
-    """The user that the other end of a connection within this machine belongs to; ``None`` if not known here."""
+    """Return the user id of the peer of a connection within this machine; ``None`` if unknown."""
     try:
         ends = [(_address(end[0]), end[1]) for end in (sock.getpeername(), sock.getsockname())]
         wanted = [_as_in_proc(*end) for end in ends]
@@ -284,13 +284,13 @@ def _owner(sock: socket.socket) -> Optional[int]:
 
 
 def _address(host: str) -> Union[ipaddress.IPv4Address, ipaddress.IPv6Address]:
-    """As the end that has connected has it: a socket that listens with both says ``::ffff:10.0.0.1`` of IPv4."""
+    """Parse an address. A dual-stack socket shows an IPv4 peer as ``::ffff:10.0.0.1``, which becomes IPv4 here."""
     found = ipaddress.ip_address(host.partition("%")[0])
     return getattr(found, "ipv4_mapped", None) or found
 
 
 def _as_in_proc(address: Union[ipaddress.IPv4Address, ipaddress.IPv6Address], port: int) -> str:
-    """``"0100007F:1F90"``: words of 32 bits, in the byte order of the machine."""
+    """Format an address as ``/proc/net/tcp`` does, ``"0100007F:1F90"``: 32-bit words in the machine's byte order."""
     packed = address.packed
     words = struct.unpack(f"={len(packed) // 4}I", packed)
     return "".join(f"{word:08X}" for word in words) + f":{port:04X}"
