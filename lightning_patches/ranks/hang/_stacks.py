@@ -166,9 +166,7 @@ class Sampler:
             since = self._main[1] if thread == main else now
             calls[thread] = before if before is not None and before[0] == signature else (signature, since)
             waited = now - calls[thread][1]
-            if (
-                thread != main
-            ):  # it may listen permanently, and blocks the job only if the main thread waits for it
+            if thread != main:  # it may listen permanently, and blocks the job only if the main thread waits for it
                 waited = min(waited, still) if _waits_for_a_thread(frames.get(main or 0)) else 0.0
             if waited > waits or (thread == main and waited >= waits):
                 waits, what = waited, call[1]
