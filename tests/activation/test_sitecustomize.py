@@ -74,6 +74,50 @@ def test_neighbour_first_and_chaining_as_ours_does(environment: Environment, tmp
     assert found["neighbours"] == 1
 
 
+def make_tracer(environment: Environment, directory: Path, puts_back: bool) -> str:
+    """Write a command that starts a program with its own ``sitecustomize``, which hides the next one.
+
+    ``elasticapm-run`` does this. ``opentelemetry-instrument`` also puts its directory back to the front of PYTHONPATH
+    in every process.
+    """
+    code = f"import os\nos.environ['PYTHONPATH'] = '{directory}:' + os.environ['PYTHONPATH']\n" if puts_back else ""
+    neighbour(directory, "module", NEIGHBOUR + code)
+    command = environment.directory / "bin" / "tracer"
+    command.write_text(
+        f"#!{environment.python}\nimport os, shutil, sys\n"
+        f"os.environ['PYTHONPATH'] = '{directory}:' + os.environ.get('PYTHONPATH', '')\n"
+        "os.execl(shutil.which(sys.argv[1]), *sys.argv[1:])\n"
+    )
+    command.chmod(0o755)
+    return str(command)
+
+
+@pytest.mark.parametrize("puts_back", [False, True])
+@pytest.mark.parametrize("order", ["tracer outside", "tracer inside"])
+def test_ranks_are_armed_when_a_tracer_hides_the_next_sitecustomize(
+    fresh_environment: Environment, tmp_path: Path, order: str, puts_back: bool
+) -> None:
+    tracer = make_tracer(fresh_environment, tmp_path / "tracer", puts_back)
+    program = tmp_path / "program.py"  # starts a rank, which starts a worker
+    program.write_text(
+        "import runpy, subprocess, sys\n"
+        "if int(sys.argv[1]):\n"
+        "    subprocess.run([sys.executable, __file__, str(int(sys.argv[1]) - 1)])\n"
+        f"runpy.run_path({PLAIN!r})\n"
+    )
+    run = [fresh_environment.command("lightning-patches"), "run", "--"]
+    command = [tracer, *run] if order == "tracer outside" else [*run, tracer]
+    status, output = fresh_environment.run(*command, "python", str(program), "2")
+    assert status == 0, output
+    processes = [json.loads(line) for line in output.splitlines()]
+    assert [(process["armed"], process["neighbours"]) for process in processes] == [(True, 1)] * 3
+
+
+def test_script_keeps_its_execv(environment: Environment, tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text("import os, posix\nprint(os.execv is posix.execv)\n")
+    assert launch(environment, str(tmp_path / "program.py")) == (0, "True\n")
+
+
 @pytest.mark.parametrize(
     ("code", "expected"),
     [

@@ -1,34 +1,41 @@
-"""Python imports this at its start under ``lightning-patches run``, or from what ``autostart export`` wrote: arms the
-patches, then runs what it shadows.
+"""Activate the patches when Python starts, then run the ``sitecustomize`` that this one shadows.
 
-Every Python that the launched program starts passes through here, whatever its version and environment. Only the one
-that `run` belongs to is touched, or those of the version that was exported; in all others this gives way to the
-``sitecustomize`` that would have been imported without it, and that is all. The code is valid in Python 2.7, too.
+Python imports this under ``lightning-patches run``, or from what ``autostart export`` wrote. Every Python that the
+program starts does so, whatever its version and environment. Only the environment of `run`, or the version that was
+exported, is patched; in all others this only runs the next ``sitecustomize``. The code is valid in Python 2.7, too.
 """
 
 import os
 import sys
 
 _OWN = os.path.dirname(os.path.abspath(__file__))
+_VERSION = ".".join(map(str, sys.version_info[:2]))
+_EXPORTED = os.path.join(_OWN, "python" + _VERSION)
+
+
+def _is_for_this_python():
+    # type: () -> bool
+    """Return True if patches are wanted here: set by LIGHTNING_PATCHES, in the environment or version that was chosen.
+
+    If LIGHTNING_PATCHES is blank, the package must not be loaded at all: loaded but inactive, it would turn the
+    script's own import, which means the default set, into a no-op.
+    """
+    if not os.environ.get("LIGHTNING_PATCHES", "").replace(",", " ").strip():
+        return False
+    this = _VERSION + " " + os.path.realpath(sys.prefix)
+    return os.path.isdir(_EXPORTED) or os.environ.get("_LIGHTNING_PATCHES_FOR") == this
 
 
 def _arm():
     # type: () -> None
-    # What LIGHTNING_PATCHES asks for, the package sees for itself. Where it asks for nothing at all, the package must
-    # not be loaded asleep: an import in the script, which applies the default set then, would find it loaded already.
-    if not os.environ.get("LIGHTNING_PATCHES", "").replace(",", " ").strip():
-        return
+    """Import the package, which reads LIGHTNING_PATCHES."""
     if "lightning_patches" in sys.modules:
         return
-    version = ".".join(map(str, sys.version_info[:2]))
-    exported = os.path.join(_OWN, "python" + version)
-    is_exported = os.path.isdir(exported)
-    if not is_exported and os.environ.get("_LIGHTNING_PATCHES_FOR") != version + " " + os.path.realpath(sys.prefix):
-        return
-    # The package may be run from a directory that is on nobody's path. Last on the path it shadows nothing, and it is
-    # there for this one import only: a package finds its own modules without it. What was exported stays there, for
-    # wrapt is needed when Lightning is imported.
-    root = exported if is_exported else os.path.dirname(os.path.dirname(os.path.dirname(_OWN)))
+    # The package may be in a directory that is not on the path. Last on the path, the directory shadows nothing. It
+    # stays for this import only, since a package finds its modules without it. An exported directory stays on the path:
+    # wrapt is in it, and is imported together with Lightning.
+    is_exported = os.path.isdir(_EXPORTED)
+    root = _EXPORTED if is_exported else os.path.dirname(os.path.dirname(os.path.dirname(_OWN)))
     sys.path.append(root)
     try:
         import lightning_patches  # noqa: F401
@@ -41,6 +48,40 @@ def _arm():
     finally:
         if not is_exported and sys.path and sys.path[-1] == root:
             del sys.path[-1]
+
+
+def _is_first():
+    # type: () -> bool
+    return os.environ.get("PYTHONPATH", "").split(os.pathsep)[0] == _OWN
+
+
+def _put_first():
+    # type: () -> None
+    """Move this directory back to the front of PYTHONPATH, for the processes that this one starts.
+
+    OpenTelemetry and Elastic APM put a directory in front whose ``sitecustomize`` does not run the next one.
+    """
+    path = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    if _OWN in path[1:]:
+        os.environ["PYTHONPATH"] = os.pathsep.join([_OWN] + [entry for entry in path if entry != _OWN])
+
+
+def _put_first_before_exec():
+    # type: () -> None
+    """In an installed command such as ``opentelemetry-instrument``, act before it replaces itself by the program.
+
+    Scripts, whose names end in .py, keep their ``os.execv``.
+    """
+    command = (getattr(sys, "argv", None) or [""])[0]
+    if command in ("", "-c", "-m") or command.endswith(".py"):
+        return
+    execute = os.execv
+
+    def execv(*args):
+        _put_first()
+        return execute(*args)
+
+    os.execv = execv
 
 
 def _chain():
@@ -61,5 +102,14 @@ def _chain():
 
 
 if __name__ == "sitecustomize":
-    _arm()
-    _chain()
+    _wanted = _is_for_this_python()
+    _stays = _wanted and _is_first()
+    if _wanted:
+        _arm()
+    if _stays:
+        _put_first_before_exec()
+    try:
+        _chain()
+    finally:
+        if _stays:
+            _put_first()

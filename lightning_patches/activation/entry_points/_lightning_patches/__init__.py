@@ -63,9 +63,9 @@ def _say(loaded: bool) -> None:
         major, minor = sys.version_info[:2]
         if os.environ[LAUNCHED_FOR] == f"{major}.{minor} {os.path.realpath(sys.prefix)}":
             advice = (
-                "Python never ran the sitecustomize of `lightning-patches run`: PYTHONPATH was changed or is "
-                "ignored, or another tool's sitecustomize came first and hides it. Put that tool in front of "
-                "`lightning-patches run`, or use `lightning-patches autostart enable`."
+                "Python did not run the sitecustomize of `lightning-patches run`: PYTHONPATH was changed or is "
+                "ignored, or another tool's sitecustomize came first. Run `lightning-patches autostart enable` once "
+                "in this environment, or put that tool in front of `lightning-patches run`."
             )
         else:
             advice = (
