@@ -31,8 +31,14 @@ def rank() -> int:
 
 
 def is_speaker() -> bool:
-    """Rank zero of the job, and not a worker process that some rank started."""
-    return _is_first() and not is_child()
+    """True in rank zero of the job, but not in its worker processes, nor in the command that starts the ranks."""
+    return _is_first() and not is_child() and not _starts_ranks()
+
+
+def _starts_ranks() -> bool:
+    """True in Lightning's commands ``fabric run`` and ``lightning run``: rank zero is a process that they start."""
+    program, *arguments = getattr(sys, "argv", None) or [""]
+    return os.path.splitext(os.path.basename(program))[0] in ("fabric", "lightning") and arguments[:1] == ["run"]
 
 
 def is_child() -> bool:

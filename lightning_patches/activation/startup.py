@@ -30,6 +30,8 @@ LOOKS_ONLY = "_LIGHTNING_PATCHES_IMPORT_ONLY"
 """Set by our own command line, which looks at patches and must not apply any to itself."""
 LAUNCHED_FOR = "_LIGHTNING_PATCHES_FOR"
 """Set by ``lightning-patches run``: version and prefix of the only Python in which its ``sitecustomize`` acts."""
+PARENT = "_LIGHTNING_PATCHES_PARENT"
+"""Set by a program that has activated the patches by an import, for its workers."""
 
 _patcher: Optional[Patcher] = None
 _making = _thread.allocate_lock()
@@ -76,6 +78,15 @@ def activate(spec: Optional[str]) -> None:
             _arm(_Armed(spec, tolerant=False))
     except ImportError as error:
         _go_without(error, text)
+        return
+    os.environ.pop(PARENT, None)
+    if _selects_any(text):
+        os.environ[PARENT] = "1"
+
+
+def _selects_any(text: Optional[str]) -> bool:
+    """Return True if an activation applies patches. Without a word it applies the default set."""
+    return asks_for_patches(text) or not split(text or "")
 
 
 def _say_what_is_lost(spec: str, selection: Selection) -> None:
@@ -106,6 +117,7 @@ def deactivate() -> list[str]:
     """See :func:`lightning_patches.deactivate`."""
     global _told_to_stop
     _told_to_stop = True
+    os.environ.pop(PARENT, None)
     hooks.remove()
     return _patcher.deactivate() if _patcher is not None else []
 
@@ -205,7 +217,7 @@ class _Armed:
     def concerns(self, name: str, spec: Optional[ModuleSpec] = None) -> bool:
         """Every module does, until we are active; none if the environment asks for nothing."""
         text = _toggle(self.spec)
-        if asks_for_patches(text) or not split(text or ""):
+        if _selects_any(text):
             return True
         if "." in name:
             self.spec = text  # Lightning is being imported: what the variable says later is meant for other processes

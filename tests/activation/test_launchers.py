@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.activation.conftest import PROGRAMS, TRAIN, Environment, World, check
+from tests.activation.conftest import PROGRAMS, TRAIN, Environment, World, check, write_script
 from tests.support.ports import free_port
 
 pytestmark = pytest.mark.distributed
@@ -32,6 +32,18 @@ def test_torchrun(world: World) -> None:
     told = world.launch("torchrun", "--standalone", "--nproc_per_node", "2", TRAIN, "ddp")
     check(told, {"ddp-0", "ddp-1"})
     assert told["ddp-0"]["parent"] == told["ddp-1"]["parent"]  # the agent
+
+
+@pytest.mark.parametrize("devices", ["1", "2"])
+def test_fabric_run_prints_the_start_line_once(fresh_environment: Environment, tmp_path: Path, devices: str) -> None:
+    write_script(fresh_environment, "fabric", "lightning.fabric.cli:_main")
+    (tmp_path / "program.py").write_text("from lightning.fabric import Fabric\nprint('rank', Fabric().global_rank)\n")
+    fabric = ["fabric", "run", "--accelerator", "cpu", "--devices", devices, str(tmp_path / "program.py")]
+    run = [fresh_environment.command("lightning-patches"), "run", "--"]
+    status, output = fresh_environment.run(*run, *fabric, lightning=True)
+    assert status == 0, output
+    assert output.count("\nrank ") + output.startswith("rank ") == int(devices), output
+    assert output.count("lightning_patches: lightning 2.3.3: ") == 1, output
 
 
 def test_slurm(world: World) -> None:

@@ -6,6 +6,7 @@ import configparser
 import os
 import sys
 import types
+from pathlib import Path
 
 import pytest
 
@@ -92,12 +93,79 @@ def test_broken_toggle_is_named_and_then_told_by_the_entry_point(autostarted: En
     assert rest == [*NO_CALLBACKS, told, *NO_CALLBACKS]
 
 
+class TestWorkers:
+    """Workers that do not run the script of a program that imports the package."""
+
+    LOOK = "import _lightning_patches as us; us.callbacks(); us.callbacks()"
+    NOTICE = (
+        "lightning_patches: [rank 0] the program that started this worker is patched, but this process is not patched. "
+        "It did not run the script that imports lightning_patches. Put the import into the function that the worker "
+        "calls, or start the program with `lightning-patches run`.\n"
+    )
+
+    def start(self, environment: Environment, directory: Path, setup: str, command: str, **more: str) -> str:
+        """Run a script that starts a command, and return what both printed."""
+        script = directory / "script.py"
+        script.write_text(f"import subprocess, sys\n{setup}\nsubprocess.run({command}, check=True)\n")
+        status, output = environment.run("python", str(script), **more)
+        assert status == 0, output
+        return output
+
+    @pytest.mark.parametrize(
+        "setup", ["import lightning_patches", "import lightning_patches as p; p.activate('default,strict')"]
+    )
+    def test_worker_warns_once_when_its_parent_imports_the_package(
+        self, environment: Environment, tmp_path: Path, setup: str
+    ) -> None:
+        assert self.start(environment, tmp_path, setup, f"[sys.executable, '-c', {self.LOOK!r}]") == self.NOTICE
+
+    @pytest.mark.parametrize(
+        ("setup", "toggle"),
+        [
+            ("import lightning_patches", "0"),
+            ("import lightning_patches as p; p.deactivate()", ""),
+            ("import lightning_patches as p; p.activate('none')", ""),
+        ],
+    )
+    def test_worker_is_silent_when_its_parent_is_not_patched(
+        self, environment: Environment, tmp_path: Path, setup: str, toggle: str
+    ) -> None:
+        command = f"[sys.executable, '-c', {self.LOOK!r}]"
+        assert self.start(environment, tmp_path, setup, command, LIGHTNING_PATCHES=toggle) == ""
+
+    def test_other_script_is_silent_when_its_parent_imports_the_package(
+        self, environment: Environment, tmp_path: Path
+    ) -> None:
+        (tmp_path / "other.py").write_text(self.LOOK)
+        command = f"[sys.executable, {str(tmp_path / 'other.py')!r}]"
+        assert self.start(environment, tmp_path, "import lightning_patches", command) == ""
+
+    def test_spawned_rank_warns_when_the_import_is_below_the_main_guard(
+        self, environment: Environment, tmp_path: Path
+    ) -> None:
+        (tmp_path / "script.py").write_text(
+            "import multiprocessing\nimport _lightning_patches\n"
+            "if __name__ == '__main__':\n"
+            "    import lightning_patches\n"
+            "    process = multiprocessing.get_context('spawn').Process(target=_lightning_patches.callbacks)\n"
+            "    process.start()\n    process.join()\n"
+        )
+        assert environment.run("python", str(tmp_path / "script.py")) == (0, self.NOTICE)
+
+    def test_worker_is_armed_when_run_starts_its_parent(self, environment: Environment, tmp_path: Path) -> None:
+        (tmp_path / "script.py").write_text(
+            f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {self.LOOK!r}], check=True)\n"
+        )
+        command = (environment.command("lightning-patches"), "run", str(tmp_path / "script.py"))
+        assert environment.run(*command) == (0, "")
+
+
 class TestWithoutLightning:
     @pytest.fixture(autouse=True)
     def _fresh(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(_lightning_patches, "_told", False)
         monkeypatch.delitem(sys.modules, "lightning_patches.activation.startup", raising=False)
-        for name in (*_lightning_patches._RANK_VARIABLES, startup.LAUNCHED_FOR):
+        for name in (*_lightning_patches._RANK_VARIABLES, startup.LAUNCHED_FOR, startup.PARENT):
             monkeypatch.delenv(name, raising=False)
 
     @pytest.mark.parametrize("value", [None, "", " ", "0", "off", "False", "none", "no"])
@@ -180,6 +248,7 @@ def test_words_for_nothing_and_names_are_the_same_everywhere() -> None:
     """They are written down anew where importing them would cost, or activate."""
     assert _lightning_patches._NOTHING == words.NOTHING_WORDS
     assert _lightning_patches.LAUNCHED_FOR == startup.LAUNCHED_FOR
+    assert _lightning_patches.PARENT == startup.PARENT
     assert {_lightning_patches.VARIABLE, startup.VARIABLE, toggle.VARIABLE} == {words.VARIABLE}
     source = (ROOT / "lightning_patches" / "activation" / "launcher" / "sitecustomize.py").read_text()
     assert f'"{startup.LAUNCHED_FOR}"' in source

@@ -77,11 +77,12 @@ def _put_first_before_exec():
         return
     execute = os.execv
 
-    def execv(*args):
+    def execv(path, arguments):
+        # type: (str, list[str]) -> None
         _put_first()
-        return execute(*args)
+        execute(path, arguments)
 
-    os.execv = execv
+    os.execv = execv  # type: ignore[assignment]
 
 
 def _chain():

@@ -16,6 +16,7 @@ if TYPE_CHECKING:  # this runs at the start of every Python: no import that can 
 
 VARIABLE = "LIGHTNING_PATCHES"
 LAUNCHED_FOR = "_LIGHTNING_PATCHES_FOR"
+PARENT = "_LIGHTNING_PATCHES_PARENT"
 _NOTHING = frozenset({"0", "off", "false", "no", "none"})
 _RANK_VARIABLES = ("RANK", "LOCAL_RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "JSM_NAMESPACE_RANK")
 
@@ -31,13 +32,14 @@ def start() -> None:
 def callbacks() -> list[Any]:
     """Entry point of Lightning's groups ``*.callbacks_factory``, called at every ``Trainer()`` and ``Fabric()``.
 
-    Says, once in each rank, when the environment asks for patches and none is active in this process.
+    Warns, once in each rank, if this process is not patched, but the environment asks for patches, or this is a worker
+    of a program that imports ``lightning_patches``.
 
     Returns:
         No callback.
     """
     global _told
-    if _told or not _wanted():
+    if _told or not (_wanted() or _is_worker_of_patched()):
         return []
     startup: Any = sys.modules.get("lightning_patches.activation.startup")
     if startup is None or not startup.is_settled():
@@ -50,13 +52,33 @@ def _wanted() -> bool:
     """``lightning_patches.engine.words.asks_for_patches``, which cannot be imported without importing the package."""
     if sys.flags.ignore_environment and LAUNCHED_FOR not in os.environ:  # python -E or -I; but `run` was asked for
         return False
-    items = os.environ.get(VARIABLE, "").replace(",", " ").lower().split()
+    items = _items()
     return bool(items) and not (len(items) == 1 and items[0] in _NOTHING)
+
+
+def _items() -> list[str]:
+    return os.environ.get(VARIABLE, "").replace(",", " ").lower().split()
+
+
+def _is_worker_of_patched() -> bool:
+    """Return True in a worker of a program that has activated the patches by an import.
+
+    A worker that does not run the program's script does not import the package: those of joblib and submitit, and ranks
+    that are spawned by a script with the import below its ``__main__`` guard. Other scripts that the program starts are
+    no workers.
+    """
+    if PARENT not in os.environ or sys.flags.ignore_environment or _items():
+        return False
+    processes: Any = sys.modules.get("multiprocessing.process")
+    if processes is not None and processes.parent_process() is not None:
+        return True
+    main = sys.modules.get("__main__")
+    return getattr(main, "__spec__", None) is not None or not hasattr(main, "__file__")
 
 
 def _say(loaded: bool) -> None:
     rank = next((os.environ[name] for name in _RANK_VARIABLES if os.environ.get(name)), "0")
-    asked = f"{VARIABLE}={os.environ[VARIABLE]}"
+    asked = f"{VARIABLE}={os.environ[VARIABLE]}" if _items() else "the program that started this worker is patched"
     if loaded:
         advice = "lightning_patches was imported, but could not activate: see its message above."
     elif LAUNCHED_FOR in os.environ:
@@ -72,6 +94,11 @@ def _say(loaded: bool) -> None:
                 "`lightning-patches run` acts in the environment it belongs to, and this Python belongs to another: "
                 f"{sys.executable}. Use the `lightning-patches` of this Python."
             )
+    elif PARENT in os.environ:
+        advice = (
+            "It did not run the script that imports lightning_patches. Put the import into the function that the "
+            "worker calls, or start the program with `lightning-patches run`."
+        )
     else:
         advice = (
             "Put `import lightning_patches` at the top of the script, or start it with `lightning-patches run`, or run "
