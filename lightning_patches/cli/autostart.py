@@ -19,7 +19,7 @@ In an image, a conda environment or a cluster's module, three lines do it for al
 
 Users opt out with LIGHTNING_PATCHES=off. `python -I` and `python -E` ignore the environment, and LIGHTNING_PATCHES with
 it: nothing is patched at their start. For Ray: `runtime_env={"env_vars": {"LIGHTNING_PATCHES": "1"}}`, or the
-import inside the train function. A tracer goes outside: `opentelemetry-instrument lightning-patches run train.py`.
+import inside the train function.
 
 If you may not write to the environment (a cluster's module, a conda environment of somebody else), install the package
 into an environment of your own that has the same version of Python, export it once, and put the two lines that this

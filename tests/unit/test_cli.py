@@ -651,7 +651,7 @@ class TestRun:
     def test_a_script_without_suffix_that_is_not_executable(self, tmp_path):
         (tmp_path / "train").write_text("print('trains')")
         assert call("run", str(tmp_path / "train"), env=environment()).stdout == "trains\n"
-        assert "this Python runs it" in " ".join(call("run", "--help", env=environment()).stdout.split())
+        assert "a script that is not executable" in " ".join(call("run", "--help", env=environment()).stdout.split())
 
     def test_what_is_on_path_comes_before_a_directory(self, tmp_path, monkeypatch):
         (tmp_path / "true").mkdir()
