@@ -1,4 +1,4 @@
-"""A callback of configure_callbacks replaces the Trainer's callback that it is a subclass of."""
+"""A callback of configure_callbacks replaces a callback of the Trainer whose class is a base class."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from lightning_patches.patch import Impact, Patch, Target, Upstream
 def _get_summary_data(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
     def _get_summary_data(self: Any) -> Any:
         if hasattr(type(self), "flop_counts"):
-            return original(self)  # the program has mended it
+            return original(self)  # the program has a workaround
         self.flop_counts = {}
         try:
             columns = original(self)

@@ -1,4 +1,4 @@
-"""EarlyStopping takes back what it decided before min_epochs or min_steps, where the metric has recovered."""
+"""EarlyStopping cancels a stop from before min_epochs or min_steps if the metric has recovered."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 _STOPPED = ("stopped_epoch", "stopping_reason", "stopping_reason_message")
 
 _pending: weakref.WeakKeyDictionary[Any, dict[int, dict[str, Any]]] = weakref.WeakKeyDictionary()
-"""Of each Trainer, the callbacks that decided to stop before they could, and what they noted of stopping until then."""
+"""By Trainer: the callbacks that decided to stop before the minimum, with their state before that decision."""
 
 
 def _run_early_stopping_check(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -21,7 +21,7 @@ def _run_early_stopping_check(original: Callable[..., None], namespace: str) -> 
         before = trainer.should_stop
         if not before:
             pending.clear()
-        elif not pending:  # somebody else wants to stop
+        elif not pending:  # other code wants to stop
             return original(self, trainer)
         noted = {name: value for name, value in vars(self).items() if name in _STOPPED}
         waited, best = self.wait_count, self.best_score
@@ -43,7 +43,7 @@ def _run_early_stopping_check(original: Callable[..., None], namespace: str) -> 
 
 
 def _others_may_stop(trainer: Any, namespace: str) -> bool:
-    """Whether the program has code of its own, or a Timer, that may have asked to stop as well."""
+    """True if the program has code, or a Timer, that may also have requested the stop."""
     known = upstream_module(namespace, "pytorch.callbacks.early_stopping").EarlyStopping
     objects = (*trainer.callbacks, trainer.lightning_module, trainer.datamodule)
     classes = {each for item in objects for each in type(item).__mro__} - {known}

@@ -1,4 +1,4 @@
-"""A resumed BackboneFinetuning goes on training the backbone."""
+"""A resumed BackboneFinetuning continues to train the backbone."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ def _unfreeze(original: Callable[..., None], namespace: str) -> Callable[..., No
     def on_fit_start(self: Any, trainer: Any, pl_module: Any) -> None:
         resumed = self._restarting
         original(self, trainer, pl_module)
-        # DDP has wrapped the module by now: it would not synchronize what is unfrozen here.
+        # DDP has already wrapped the module, and would not synchronize parameters that are unfrozen here.
         if not resumed or self.previous_backbone_lr is None or trainer.world_size > 1:
             return
-        # A callback that is to unfreeze later than the one that was saved leaves the backbone frozen until then.
+        # If this callback unfreezes later than the saved one, the backbone stays frozen until then.
         if trainer._checkpoint_connector._loaded_checkpoint.get("epoch", -1) >= self.unfreeze_backbone_at_epoch:
             self.make_trainable(pl_module.backbone)
 
@@ -50,14 +50,15 @@ def _say_what_is_frozen(original: Callable[..., None], namespace: str) -> Callab
                 for number, group in enumerate(optimizer.param_groups)
                 for p in group["params"]
             ):
-                remedy = _ON_ALL_RANKS if trainer.world_size > 1 else _HERE  # DDP ignores what was frozen when it began
+                # DDP ignores parameters that were frozen when it started.
+                remedy = _ON_ALL_RANKS if trainer.world_size > 1 else _HERE
                 notices.warn_once("finetuning-resumed", remedy + _FROZEN)
 
     return on_train_epoch_start
 
 
 def _was_stepped(optimizer: Any, parameter: Any) -> bool:
-    """Whether its state tells so: some optimizers make one of zeros for what they have not stepped yet."""
+    """True if the optimizer's state is not all zeros, as some optimizers create it before the first step."""
     import torch
 
     state = vars(optimizer).get("state", {}).get(parameter)

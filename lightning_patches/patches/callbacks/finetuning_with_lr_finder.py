@@ -13,8 +13,8 @@ def _on_fit_start(original: Callable[..., None], namespace: str) -> Callable[...
         if not self._restarting or all(index in stored for index in range(len(trainer.optimizers))):
             original(self, trainer, pl_module)
             return
-        # The state was saved before the first epoch, as the learning rate finder does: nothing was stored yet, and the
-        # optimizers are as the user made them.
+        # The learning rate finder saved this state before the first epoch: nothing was stored yet, and the optimizers
+        # are those of the user.
         parameters = dict(pl_module.named_parameters())
         for index, optimizer in enumerate(trainer.optimizers):
             if index in stored:

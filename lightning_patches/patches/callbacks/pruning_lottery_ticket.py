@@ -1,4 +1,4 @@
-"""ModelPruning with the lottery ticket hypothesis puts the first weights back."""
+"""ModelPruning with the lottery ticket hypothesis restores the initial weights."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def _copy_param(original: Callable[..., None], namespace: str) -> Callable[..., 
         first = getattr(old, name)
         if pruned is None or first is None:
             original(new, old, name)
-        else:  # of a pruned parameter, `name` is what its mask leaves, made anew by each forward
+        else:  # `name` of a pruned parameter is the masked tensor, which each forward computes
             pruned.data = first.data.to(pruned.device)
 
     return _copy_param

@@ -1,4 +1,4 @@
-"""ModelPruning prunes parameters, and no other attributes of their names."""
+"""ModelPruning prunes parameters, not other attributes with the same names."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def _sanitize(original: Callable[..., Any], namespace: str) -> Callable[..., Any
             return found
         from torch import Tensor
 
-        # A tensor that is no parameter is pruned as before.
+        # A tensor that is not a parameter is still pruned.
         return [(module, name) for module, name in found if isinstance(getattr(module, name), Tensor)]
 
     return sanitize_parameters_to_prune

@@ -1,4 +1,4 @@
-"""RichProgressBar survives a sanity check that has nothing to check."""
+"""RichProgressBar works with a sanity check that has no batches."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from lightning_patches.patch import Impact, Patch, Target, Upstream
 def _on_sanity_check_end(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def on_sanity_check_end(self: Any, trainer: Any, pl_module: Any) -> None:
         if self.progress is not None and self.val_sanity_progress_bar_id is None:
-            self.refresh()  # no bar was begun
+            self.refresh()  # no bar was started
         else:
             original(self, trainer, pl_module)
 

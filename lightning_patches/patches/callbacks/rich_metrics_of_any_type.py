@@ -1,4 +1,4 @@
-"""RichProgressBar shows whatever get_metrics gives it."""
+"""RichProgressBar shows metrics of any type."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 
 class _Column:
-    """What the original asks a column for."""
+    """The attributes of a column that the original reads."""
 
     def __init__(self, metrics: dict[str, Any], metrics_format: str) -> None:
         self._metrics = metrics
@@ -20,7 +20,7 @@ def _generate_metrics_texts(original: Callable[..., Iterator[str]], namespace: s
         for name, value in self._metrics.items():
             try:
                 text = next(iter(original(_Column({name: value}, self._metrics_format))))
-            except (TypeError, ValueError):  # it cannot be written as a number
+            except (TypeError, ValueError):  # not a number
                 text = f"{name}: {value!s}"
             yield text
 

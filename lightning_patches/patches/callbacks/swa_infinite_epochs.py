@@ -1,4 +1,4 @@
-"""StochasticWeightAveraging averages weights in a run without a last epoch."""
+"""StochasticWeightAveraging averages weights in a run with max_epochs=-1."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _on_fit_start(original: Callable[..., None], namespace: str) -> Callable[...
             self._swa_epoch_start = sys.maxsize
         original(self, trainer, pl_module)
         if self._max_epochs == _ENDLESS:
-            # The original adds an epoch for batch norm statistics, which turns it into 0: nothing would be trained.
+            # The original adds an epoch for batch norm statistics, which turns -1 into 0: nothing would be trained.
             trainer.fit_loop.max_epochs = _ENDLESS
 
     return on_fit_start

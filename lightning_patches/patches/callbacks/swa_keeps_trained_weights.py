@@ -1,4 +1,4 @@
-"""A run that ends before StochasticWeightAveraging begins keeps its trained weights."""
+"""A run that ends before StochasticWeightAveraging starts keeps its trained weights."""
 
 from __future__ import annotations
 

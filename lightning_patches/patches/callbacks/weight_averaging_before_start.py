@@ -1,4 +1,4 @@
-"""WeightAveraging leaves the trained weights alone until its first average."""
+"""WeightAveraging does not touch the trained weights before its first average."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ _CALLBACK = "pytorch.callbacks.weight_averaging:WeightAveraging"
 
 
 _first: weakref.WeakKeyDictionary[Any, list[Any]] = weakref.WeakKeyDictionary()
-"""What the weights of an average add up to before anything is averaged."""
+"""The sums of an average model's weights before the first average."""
 
 
 def _is_unused(callback: Any, namespace: str) -> bool:
-    """Whether nothing was averaged yet: the average model still holds the weights from before the training.
+    """True if nothing was averaged yet: the average model still has the weights from before the training.
 
-    Its own counter is not all: others may average in its weights, or begin to count anew. A class that overrides more
-    than when to average is not looked into.
+    Its counter alone does not prove that: other code may change its weights, or reset the counter. Returns False for a
+    class that overrides more than the time of averaging.
     """
     base = upstream_module(namespace, "pytorch.callbacks.weight_averaging").WeightAveraging
-    # Not by `Target.stock`: all of the class but one name, and what differs by release is not listed.
+    # Not with `Target.stock`: it would have to list all attributes of the class but one, and they differ by release.
     names = {name for name in dir(base) if not name.startswith("__")} - {"should_update"}
     if any(name in vars(callback) or getattr(type(callback), name) is not getattr(base, name) for name in names):
         return False
@@ -50,13 +50,13 @@ def _sums(tensors: Iterable[Any]) -> list[Any]:
 
 
 def _weights(module: Any) -> Iterator[Any]:
-    """The program's own ``parameters`` is not asked."""
+    """Iterate over the weights without a call of the program's ``parameters``."""
     for _, part in parts(module):
         yield from vars(part).get("_parameters", {}).values()
 
 
 def _note(average: Any) -> None:
-    with contextlib.suppress(RuntimeError):  # weights of a kind that has no sum
+    with contextlib.suppress(RuntimeError):  # weights of a type without a sum
         _first[average] = _sums(_weights(average))
 
 
@@ -74,7 +74,7 @@ def _on_load_checkpoint(original: Callable[..., None], namespace: str) -> Callab
         original(self, trainer, pl_module, checkpoint)
         if _has_counted_nothing(self._average_model) and _first.pop(self._average_model, None) is not None:
             kept, current = (checkpoint.get(name, {}).values() for name in ("state_dict", "current_model_state"))
-            if not current or _sums(kept) == _sums(current):  # as it is saved before the start
+            if not current or _sums(kept) == _sums(current):  # as saved before the start
                 _note(self._average_model)
 
     return on_load_checkpoint

@@ -1,4 +1,4 @@
-"""Local files that are written beside their place, and take its name when they are complete."""
+"""Write a local file under a temporary name in the same directory, and rename it when it is complete."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, BinaryIO, Iterator
 
 
 def is_possible(path: Any) -> bool:
-    """Whether this is, or would be, an ordinary file on this machine, in a directory to which files can be added."""
+    """True if the path is, or would be, a regular local file in a writable directory."""
     if not isinstance(path, (str, os.PathLike)) or "://" in os.fspath(path) or "::" in os.fspath(path):
         return False
     if os.path.lexists(path) and (os.path.islink(path) or not os.path.isfile(path)):
@@ -19,7 +19,7 @@ def is_possible(path: Any) -> bool:
 
 @contextlib.contextmanager
 def written(path: Any) -> Iterator[BinaryIO]:
-    """The open file. After an error nothing is left of it, and what was there before is there still."""
+    """Open the temporary file. After an error it is removed, and an existing file at the path is unchanged."""
     beside = os.path.join(os.path.dirname(os.path.abspath(path)), f".{uuid.uuid4().hex}.partial")
     try:
         with open(beside, "xb") as file:

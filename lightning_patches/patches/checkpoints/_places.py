@@ -1,4 +1,4 @@
-"""Where a checkpoint lies: paths of any file system, compared by their text."""
+"""Locations of checkpoints: paths of any file system, compared as text."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from lightning_patches.engine.distributions import upstream_module
 
 
 def place_of(path: Any) -> tuple[str, str]:
-    """Protocol, and path below it. Told by the text: only the program's CheckpointIO may know what it means."""
+    """Return protocol and path. Uses only the text, since only the program's CheckpointIO may understand the path."""
     text, protocol = str(path), protocol_of(path)
     if protocol == "file":
         return protocol, os.path.abspath(text.rpartition("://")[2])
@@ -23,14 +23,14 @@ def protocol_of(path: Any) -> str:
 
 
 def directory_of(callback: Any, namespace: str) -> Any:
-    """Where a ModelCheckpoint has its files; ``None`` for a class derived from it, which may have them elsewhere.
+    """Return the directory of a ModelCheckpoint; ``None`` for a subclass, which may use another one.
 
-    Not by `Target.stock`: the file that was resumed from is kept by such a class, too.
+    Not with `Target.stock`: the file that training was resumed from is kept for a subclass, too.
     """
     known = upstream_module(namespace, "pytorch.callbacks.model_checkpoint").ModelCheckpoint
     return callback.dirpath if type(callback) is known else None
 
 
 def ckpt_path_of(trainer: Any) -> Any:
-    """What the training was resumed from, from where the Trainer keeps it: ``ckpt_path`` may be the program's own."""
+    """Return the path that training was resumed from, without a call of a ``ckpt_path`` that the program overrides."""
     return getattr(getattr(trainer, "_checkpoint_connector", None), "_ckpt_path", None)

@@ -1,4 +1,4 @@
-"""Which classes a checkpoint may name: subclasses that the program has imported."""
+"""Classes that a checkpoint may name: subclasses that the program has imported."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any, Iterator
 
 
 def is_imported_subclass(path: Any, cls: type) -> bool:
-    """Whether a dotted path leads to a subclass of ``cls`` within a module that is imported already."""
+    """True if a dotted path names a subclass of ``cls`` in a module that is already imported."""
     if not isinstance(path, str):
         return False
     module, _, name = path.rpartition(".")
-    while module and module not in sys.modules:  # a class within a class
+    while module and module not in sys.modules:  # a nested class
         module, _, outer = module.rpartition(".")
         name = f"{outer}.{name}"
     if not module:
@@ -20,7 +20,7 @@ def is_imported_subclass(path: Any, cls: type) -> bool:
     for part in name.split("."):
         # Not getattr(): a module's __getattr__ may import.
         found = getattr(found, "__dict__", {}).get(part)
-    if found is None:  # what such a __getattr__ gives has its home further down in the package
+    if found is None:  # an object from such a __getattr__ is defined deeper in the package
         below = f"{module}."
         found = next((c for c in _subclasses(cls) if c.__qualname__ == name and c.__module__.startswith(below)), None)
     return isinstance(found, type) and issubclass(found, cls)

@@ -1,4 +1,4 @@
-"""AsyncCheckpointIO can save in a Trainer's second run, too."""
+"""AsyncCheckpointIO can also save in a Trainer's second run."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ def _teardown(original: Callable[..., None], namespace: str) -> Callable[..., No
         try:
             original(self)
         finally:
-            if type(self._executor) is ThreadPoolExecutor:  # one of the program's own may not end with the run
-                # For the next run of the Trainer. A thread is started only when there is something to save.
+            if type(self._executor) is ThreadPoolExecutor:  # the program's executor may have to outlive the run
+                # For the next run of the Trainer. The executor starts a thread only for the first save.
                 self._executor = ThreadPoolExecutor(max_workers=self._executor._max_workers)
 
     return teardown

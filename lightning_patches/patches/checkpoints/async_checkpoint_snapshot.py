@@ -1,4 +1,4 @@
-"""AsyncCheckpointIO saves the state as it was when the save was requested."""
+"""AsyncCheckpointIO saves the state of the moment when the save was requested."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def _save_checkpoint(original: Callable[..., None], namespace: str) -> Callable[
 
 
 def _snapshot(value: Any, copies: dict[Any, Any]) -> Any:
-    """Copy the tensors and plain containers of a checkpoint, so that nobody changes them while they are written.
+    """Copy the tensors and plain containers of a checkpoint, so that they can't change while they are written.
 
-    What is written is what pickle writes of the original: parameters, attributes of tensors, memory that is shared,
-    containers within themselves. Anything else is left as it is, and so are tensors of other classes.
+    The copy pickles to the same content: parameters, attributes of tensors, shared memory, recursive containers. Other
+    objects, including tensor subclasses, are not copied.
 
     Args:
         value: a checkpoint or a part of one.
-        copies: those made so far, by what they are copies of.
+        copies: the copies made so far, by original.
     """
     import torch
 
@@ -41,7 +41,7 @@ def _snapshot(value: Any, copies: dict[Any, Any]) -> Any:
         return copies[id(value)][0]
     copied: Any = value
     if kind in (dict, OrderedDict, defaultdict):
-        copied = copy.copy(value)  # with its attributes: a state dict carries the versions of its modules in one
+        copied = copy.copy(value)  # copies attributes: a state dict has the versions of its modules in one
         copies[id(value)] = copied, value
         for key, item in value.items():
             copied[key] = _snapshot(item, copies)
@@ -52,14 +52,14 @@ def _snapshot(value: Any, copies: dict[Any, Any]) -> Any:
     elif kind is tuple or isinstance(value, tuple) and hasattr(value, "_fields"):
         items = [_snapshot(item, copies) for item in value]
         if any(new is not old for new, old in zip(items, value)):
-            copied = tuple.__new__(kind, items)  # one of its own may ask for more
+            copied = tuple.__new__(kind, items)  # its own __new__ may need other arguments
             vars(copied).update(vars(value)) if hasattr(value, "__dict__") else None
         copies[id(value)] = copied, value
     return copied
 
 
 def _copied_tensor(tensor: Any, copies: dict[Any, Any]) -> Any:
-    """The same view of a copy of its memory, which is copied once."""
+    """Return the same view of a copy of the tensor's memory. Shared memory is copied once."""
     import torch
 
     if id(tensor) in copies:

@@ -1,4 +1,4 @@
-"""A checkpoint that is due just before a validation gets that validation's metric."""
+"""A checkpoint that is due just before a validation uses that validation's metric."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, 
 _CALLBACK = "pytorch.callbacks.model_checkpoint:ModelCheckpoint"
 
 _WAITS = "_defer_save_until_validation"
-"""As from 2.5.5 on: the save of a step was put off until the validation after it."""
+"""Name of the attribute in 2.5.5 and later: the save of a step is deferred until the next validation."""
 
 
 def _on_train_batch_end(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -37,7 +37,7 @@ def _on_validation_end(original: Callable[..., None], namespace: str) -> Callabl
 
 
 def _is_to_wait(callback: Any, trainer: Any) -> bool:
-    """Whether a checkpoint is due, and a validation is to come before there is a metric for it."""
+    """True if a checkpoint is due, but the validation that provides its metric comes later."""
     steps = callback._every_n_train_steps
     return (
         callback.monitor is not None
@@ -50,15 +50,15 @@ def _is_to_wait(callback: Any, trainer: Any) -> bool:
 
 
 def _is_unknown(monitor: str, trainer: Any) -> bool:
-    """Whether the first validation may yet bring the metric."""
+    """True if the first validation may still provide the metric."""
     return monitor not in trainer.callback_metrics and not trainer.fit_loop.epoch_loop.val_loop._has_run
 
 
 def _validation_follows(trainer: Any) -> bool:
-    """Whether the fit validates before it takes another batch, as its own loop will decide."""
+    """True if the fit loop will validate before the next batch."""
     loop = trainer.fit_loop.epoch_loop
     if sum(loop.val_loop._max_batches) == 0:
-        return False  # nothing to validate with, or not known before the validation begins
+        return False  # no validation data, or unknown before the validation starts
     check = loop._should_check_val_fx
     fetcher = (trainer.fit_loop._data_fetcher,)
     return bool(check(*fetcher[: len(inspect.signature(check).parameters)]))  # 2.0 takes none
@@ -71,7 +71,7 @@ PATCH = Patch(
     changes_results=Effect("files", "which checkpoints are saved, when, and what they hold"),
     affected=(">=2.0.0,<2.5.5",),
     targets=(
-        # A subclass may count on the file, or not save when a validation ends.
+        # A subclass may need the file now, or may not save when a validation ends.
         Target(f"{_CALLBACK}.on_train_batch_end", _on_train_batch_end, stock=("self",)),
         Target(f"{_CALLBACK}.on_validation_end", _on_validation_end),
     ),

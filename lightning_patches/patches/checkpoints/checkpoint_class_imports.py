@@ -1,7 +1,7 @@
 """Hyperparameters in a checkpoint cannot make LightningCLI import a module.
 
-jsonargparse turns texts into classes, and imports the modules that they name. What a checkpoint says must not do that:
-while its hyperparameters are parsed, a module that they name is there only if it has been imported already.
+jsonargparse converts strings to classes and imports the modules that they name. A checkpoint must not trigger that:
+while its hyperparameters are parsed, only modules that are already imported can be found.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from lightning_patches import trust
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 _IMPORTER = "import_object"
-"""jsonargparse's function that imports what a value names, whichever way that is written."""
+"""jsonargparse's function that imports the object that a value names."""
 
 _INSTANTIATING = "instantiate_classes"
-"""jsonargparse's method that calls constructors, when all is parsed."""
+"""jsonargparse's method that calls constructors after parsing."""
 
 
 def _instantiate_module(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
@@ -50,9 +50,9 @@ def _parse_ckpt_path(original: Callable[..., Any], namespace: str) -> Callable[.
 
 @contextlib.contextmanager
 def _no_new_modules(values: Any) -> Iterator[None]:
-    """Meanwhile no module is imported in this thread that ``values`` name; it seems not to exist.
+    """Prevent this thread from importing new modules that ``values`` name: they can't be found inside the block.
 
-    What the constructors of instances import is their own matter.
+    Constructors may still import modules.
 
     Raises:
         ValueError: a module would have been imported.
@@ -62,7 +62,7 @@ def _no_new_modules(values: Any) -> Iterator[None]:
     try:
         yield
     finally:
-        # Not out of the list itself: another thread that is going through it would leave out the next finder.
+        # Replace the list instead of changing it: a thread that iterates over it would skip the next finder.
         sys.meta_path = [other for other in sys.meta_path if other is not finder]
         if finder.open_to_others:
             raise ValueError(finder.open_to_others) from None
@@ -76,22 +76,22 @@ def _no_new_modules(values: Any) -> Iterator[None]:
 
 
 class _Refusing:
-    """A finder that finds no module that it was told of, nor what jsonargparse imports for a value.
+    """A finder that refuses the given modules, and modules that jsonargparse imports for a value.
 
     Args:
-        names: the modules.
+        names: names of the modules.
     """
 
     def __init__(self, names: set[str]) -> None:
         self.names = names
         self.thread = threading.get_ident()
         self.refused: list[str] = []
-        """Modules that there are."""
+        """Refused modules that exist."""
         self.open_to_others = ""
-        """Why a trusted module is refused all the same."""
+        """The reason why a trusted module is refused anyway."""
 
     def module_of(self, refused: str) -> str:
-        """The module of the class whose path begins with ``refused``."""
+        """Return the module of the class whose path starts with ``refused``."""
         path = max((name for name in self.names if name.startswith(f"{refused}.")), key=len, default=refused)
         return path if path == refused else path.rpartition(".")[0]
 
@@ -116,7 +116,7 @@ class _Refusing:
 
 
 def _asking() -> list[str]:
-    """The names of the functions that have asked for an import, beginning with the one that did it."""
+    """Return the names of the functions that led to an import, innermost first."""
     functions: list[str] = []
     frame: Optional[Any] = sys._getframe(2)
     while frame is not None:
@@ -127,7 +127,7 @@ def _asking() -> list[str]:
 
 
 def _modules_named_in(values: Any) -> Iterator[str]:
-    """Each dotted name in the texts of nested values, with its beginnings: ``a.b.C`` gives a, a.b and a.b.C."""
+    """Yield each dotted name in the strings of nested values, with its prefixes: ``a.b.C`` gives a, a.b and a.b.C."""
     if isinstance(values, str):
         for name in re.findall(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*", values):
             parts = name.split(".")

@@ -1,4 +1,4 @@
-"""Only rank zero asks the storage whether a checkpoint exists; no object is broadcast."""
+"""Only rank zero checks if a checkpoint exists, and no object is broadcast."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from lightning_patches.patch import Impact, Patch, Target, Upstream
 _CALLBACK = "pytorch.callbacks.model_checkpoint:ModelCheckpoint"
 
 _WAYS = ("broadcast", "reduce_boolean_decision", "reduce", "root_device", "is_global_zero", "global_rank")
-"""How the ranks of a strategy come to a decision."""
+"""Attributes of a strategy that its ranks use to agree on a decision."""
 
 
 def _file_exists(original: Callable[..., bool], namespace: str) -> Callable[..., bool]:

@@ -1,4 +1,4 @@
-"""load_from_checkpoint accepts a state dict that does not begin with a tensor."""
+"""load_from_checkpoint accepts a state dict that does not start with a tensor."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _load_state_of_any_kind(original: Callable[..., Any], namespace: str) -> Cal
         loaded = original(cls, checkpoint, *args, **kwargs)
         first = next(iter(checkpoint.get("state_dict", {}).values()), None)
         if first is not None and not isinstance(first, torch.Tensor):
-            # The caller is about to ask the first entry for its device, and nothing else of the checkpoint.
+            # After this the caller reads only the device of the first entry.
             tensors = (entry for entry in checkpoint["state_dict"].values() if isinstance(entry, torch.Tensor))
             checkpoint["state_dict"] = {"": next(tensors, torch.tensor(0))}
         return loaded

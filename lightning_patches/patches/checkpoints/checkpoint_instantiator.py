@@ -1,4 +1,4 @@
-"""A checkpoint cannot name code that load_from_checkpoint then runs."""
+"""load_from_checkpoint does not run code that a checkpoint names."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _load_state(original: Callable[..., Any], namespace: str) -> Callable[..., A
 
 
 def _loaded_arguments(cls: Any, checkpoint: dict[str, Any], saving: Any) -> dict[str, Any]:
-    """What the original is about to take from the checkpoint as arguments of ``cls``, made in the same way."""
+    """Return the arguments of ``cls`` that the original will read from the checkpoint."""
     key = cls.CHECKPOINT_HYPER_PARAMS_KEY
     if key not in checkpoint:
         return {}
@@ -43,7 +43,7 @@ def _loaded_arguments(cls: Any, checkpoint: dict[str, Any], saving: Any) -> dict
 
 
 def _check(cls: type, arguments: dict[str, Any]) -> None:
-    """Refuse names that were not trusted beforehand. Imports nothing and calls nothing.
+    """Refuse names that the script has not trusted. Imports nothing and calls nothing.
 
     Raises:
         ValueError: the checkpoint names a function or a class that it may not name.

@@ -22,8 +22,7 @@ def _remove_checkpoint(original: Callable[..., None], namespace: str) -> Callabl
 
 
 def _has_to_stay(filepath: Any, resumed_from: Any, dirpath: Any) -> bool:
-    """Whether a local file is the one that training was resumed from, or in such a run lies outside of the callback's
-    directory."""
+    """True if training was resumed and the local file is that checkpoint, or is outside the callback's directory."""
     if not isinstance(resumed_from, (str, os.PathLike)) or protocol_of(filepath) != "file":
         return False
     path = Path(filepath).absolute()

@@ -1,4 +1,4 @@
-"""ModelCheckpoint with a fixed file name keeps to it instead of alternating between two."""
+"""ModelCheckpoint with a fixed file name always uses that name, instead of alternating between two."""
 
 from __future__ import annotations
 

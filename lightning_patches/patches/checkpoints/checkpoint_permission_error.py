@@ -1,4 +1,4 @@
-"""Saving a checkpoint where it may not be written raises an error."""
+"""Saving a checkpoint without write permission raises an error."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _CLOUD_IO = "fabric.utilities.cloud_io"
 
 
 def _atomic_save(original: Callable[..., None], namespace: str) -> Callable[..., None]:
-    # The original catches the error and drops it: nothing around it can tell. So its work is done here, as it does it.
+    # The original swallows the error, so that a wrapper can't see it. So this function does the original's work.
     pipes = "pipe" in original.__code__.co_names  # since 2.6.5
 
     def _atomic_save(checkpoint: Any, filepath: Any) -> None:

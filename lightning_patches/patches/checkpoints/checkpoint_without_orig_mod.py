@@ -1,4 +1,4 @@
-"""The checkpoint of a compiled model has the names of the model that is not compiled."""
+"""The checkpoint of a compiled model has the names of the uncompiled model."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def _get(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
         state = original(self)
         strategy = upstream_module(namespace, "pytorch.strategies.strategy").Strategy
         if type(self.trainer.strategy).lightning_module_state_dict is not strategy.lightning_module_state_dict:
-            return state  # as FSDP, whose shards are found again by their names
+            return state  # such as FSDP, which finds its shards by these names
         renamed: Any = OrderedDict((uncompiled(name), value) for name, value in state.items())
         if len(renamed) < len(state) or set(renamed) == set(state):
             return state

@@ -15,8 +15,8 @@ def _load_state(original: Callable[..., Any], namespace: str) -> Callable[..., A
         if kwargs.get("strict") and not checkpoint.get("state_dict", True):
             import torch
 
-            # As it was loaded strictly, the module has nothing either. The caller is about to refuse a state dict
-            # without entries, and asks the first for its device, and nothing else.
+            # The load was strict, so the module has no entries either. The caller refuses a state dict without entries,
+            # and reads only the device of the first entry.
             checkpoint["state_dict"] = {"": torch.tensor(0)}
         return loaded
 

@@ -1,4 +1,4 @@
-"""A checkpoint is written straight to its directory, without copies in memory or TMPDIR."""
+"""A checkpoint is written directly to its directory, without copies in memory or TMPDIR."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A checkpoint of a compiled model can be loaded by the model that is not compiled, and the other way round."""
+"""A compiled and an uncompiled model can load each other's checkpoints."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _load_state_dict(original: None, namespace: str) -> Any:
 
 
 def _renamed(model: Any, state_dict: Any) -> Any:
-    """The entries by the model's names, where the two differ by ``_orig_mod``; ``None`` if none does."""
+    """Return the entries under the model's names if the names differ by ``_orig_mod``; else ``None``."""
     paths = {uncompiled(path): path for path, _ in parts(model)}
     renamed: Any = OrderedDict()
     for name, value in state_dict.items():
@@ -39,7 +39,7 @@ def _renamed(model: Any, state_dict: Any) -> Any:
 
 
 def _fits(model: Any, state_dict: Any) -> bool:
-    """Whether all of it fits, as far as torch's own way of loading goes: half of it would be other weights."""
+    """True if torch's loading would match all entries. A partial match would load wrong weights."""
     import torch
 
     own: dict[str, Any] = {}
@@ -47,7 +47,7 @@ def _fits(model: Any, state_dict: Any) -> bool:
     for path, part in parts(model):
         prefix, names = f"{path}." if path else "", vars(part)
         if not type(part)._load_from_state_dict.__module__.startswith("torch.nn."):
-            others += (prefix,)  # it may know other names
+            others += (prefix,)  # its own loading code may use other names
         passing = names.get("_non_persistent_buffers_set", ())
         for name, tensor in {**names.get("_parameters", {}), **names.get("_buffers", {})}.items():
             if tensor is not None and name not in passing:
@@ -60,7 +60,7 @@ def _fits(model: Any, state_dict: Any) -> bool:
 
 
 def parts(module: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """As torch finds its way when it loads. ``named_modules`` may be the program's own; a traced part has none."""
+    """Yield the submodules as torch's loading does, without ``named_modules``, which the program may override."""
     yield path, module
     for name, part in vars(module).get("_modules", {}).items():
         if part is not None:
@@ -68,7 +68,7 @@ def parts(module: Any, path: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def named_tensors(module: Any, kinds: tuple[str, ...] = ("parameters", "buffers")) -> Iterator[tuple[str, Any]]:
-    """Each with its name. ``named_parameters`` may be the program's own, but for a traced part."""
+    """Yield parameters and buffers with their names, without ``named_parameters``, which the program may override."""
     import torch
 
     for path, part in parts(module):

@@ -21,7 +21,7 @@ def _optimizer_state(original: Callable[..., Any], namespace: str) -> Callable[.
         found = get_optimizer_state_dict(self.model, getattr(optimizer, "_optimizer", optimizer), options=options)
         if self.global_rank != 0:
             return found
-        # torch leaves out what compiling has put into the names, and then looks for them.
+        # torch removes the prefixes of compiled parts from the names, and then looks up the original names.
         groups = [
             {**group, "params": [names.get(one, one) for one in group["params"]]} for group in found["param_groups"]
         ]

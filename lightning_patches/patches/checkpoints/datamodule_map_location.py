@@ -1,4 +1,4 @@
-"""LightningDataModule.load_from_checkpoint takes a map_location."""
+"""LightningDataModule.load_from_checkpoint accepts map_location."""
 
 from __future__ import annotations
 

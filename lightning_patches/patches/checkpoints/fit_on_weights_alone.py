@@ -1,4 +1,4 @@
-"""A run can go on from a checkpoint that holds the weights alone, with optimizers that begin anew."""
+"""A run can continue from a checkpoint that has only weights, with new optimizers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""FSDP saves the weights alone in shards."""
+"""FSDP can save only the weights in shards."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from lightning_patches.patch import Impact, Patch, Target, Upstream
 def _save_checkpoint(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def save_checkpoint(self: Any, checkpoint: Any, *args: Any, **kwargs: Any) -> None:
         if self._state_dict_type == "sharded":
-            checkpoint.setdefault("optimizer_states", [])  # the original takes them out again
+            checkpoint.setdefault("optimizer_states", [])  # the original removes them again
         original(self, checkpoint, *args, **kwargs)
 
     return save_checkpoint

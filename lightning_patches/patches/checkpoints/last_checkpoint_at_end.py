@@ -1,4 +1,4 @@
-"""save_last=True leaves a checkpoint where no validation has come."""
+"""save_last=True writes a checkpoint even if the run ends before the first validation."""
 
 from __future__ import annotations
 

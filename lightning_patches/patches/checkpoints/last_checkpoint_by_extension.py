@@ -1,4 +1,4 @@
-"""ckpt_path='last' takes checkpoints, and no other files with "last" in their name."""
+"""ckpt_path='last' uses only checkpoints, not other files with "last" in their names."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 def _find_last_checkpoints(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
     def find_last_checkpoints(self: Any, trainer: Any) -> Any:
         found = original(self, trainer)
-        # Where none has it they were named by hand, and are taken as before.
+        # If none has the extension, the user has named them, and all are candidates.
         return {path for path in found if path.endswith(self.FILE_EXTENSION)} or found
 
     return find_last_checkpoints

@@ -1,4 +1,4 @@
-"""The link last.ckpt stays right when the folder is moved."""
+"""The link last.ckpt stays valid when its folder is moved."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 def _link_checkpoint(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def link_checkpoint(trainer: Any, filepath: str, linkpath: str) -> None:
-        if os.name != "nt":  # which may copy instead, and from this very path
+        if os.name != "nt":  # Windows may copy instead, from this path
             filepath = os.path.relpath(filepath, os.path.dirname(linkpath))
         original(trainer, filepath, linkpath)
 

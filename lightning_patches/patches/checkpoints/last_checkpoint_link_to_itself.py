@@ -13,13 +13,13 @@ def _save_last_checkpoint(original: Callable[..., None], namespace: str) -> Call
     def links(self: Any) -> bool:
         if "link" in code.co_consts:  # 2.2 and later
             return bool(self.save_last == "link")
-        if "protocol" in code.co_names:  # up to 2.1.2, with an fsspec of their time
+        if "protocol" in code.co_names:  # up to 2.1.2, with a contemporary fsspec
             return bool(self._fs.protocol == "file")
         return "://" not in self.last_model_path
 
     def save_last_checkpoint(self: Any, trainer: Any, monitor_candidates: Any) -> None:
         if self._last_checkpoint_saved == self.last_model_path and self.save_top_k != 0 and links(self):
-            self._last_checkpoint_saved = ""  # last.ckpt is all that there is: saved anew, not linked
+            self._last_checkpoint_saved = ""  # there is only last.ckpt: save it again, don't link it
         original(self, trainer, monitor_candidates)
 
     return save_last_checkpoint

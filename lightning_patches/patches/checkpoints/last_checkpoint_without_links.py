@@ -1,4 +1,4 @@
-"""Where the file system refuses links, last.ckpt is a copy."""
+"""last.ckpt is a copy if the file system does not support links."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def _link_checkpoint(original: Callable[..., None], namespace: str) -> Callable[
                 raise
             copy = shutil.copytree if os.path.isdir(filepath) else shutil.copy
             copy(filepath, linkpath)
-            trainer.strategy.barrier()  # to which the original did not come
+            trainer.strategy.barrier()  # the original raised before its barrier
 
     return link_checkpoint
 

@@ -1,4 +1,4 @@
-"""Checkpoints of Lightning 1.x that hold the fault-tolerant mode can be loaded."""
+"""Checkpoints of Lightning 1.x that contain the fault-tolerant mode can be loaded."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _enter_with_enum(original: Callable[..., Any], namespace: str) -> Callable[.
     def __enter__(self: Any) -> Any:  # noqa: N807
         entered = original(self)
         enums = upstream_module(namespace, "pytorch.utilities.enums")
-        if not hasattr(enums, _ENUM):  # a script may have put it there
+        if not hasattr(enums, _ENUM):  # a script may have added it
             members = {name.upper(): name for name in ("disabled", "automatic", "manual")}
             made = enums.LightningEnum(_ENUM, members, module=enums.__name__)
             setattr(enums, _ENUM, made)

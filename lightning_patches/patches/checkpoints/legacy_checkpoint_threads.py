@@ -11,7 +11,7 @@ from lightning_patches.patch import Impact, Patch, Target, Upstream
 _LEGACY = "pytorch.utilities.migration.utils:pl_legacy_patch"
 
 
-# One for each process: where a thread of the parent is loading, a forked child would wait forever.
+# One lock per process: a child forked while a thread of the parent holds the lock would wait forever.
 _locks: dict[int, Any] = {}
 
 
@@ -32,7 +32,7 @@ def _enter_alone(original: Callable[..., Any], namespace: str) -> Callable[..., 
 
 def _exit_alone(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def __exit__(self: Any, *error: Any) -> None:  # noqa: N807
-        lock = vars(self).pop("_lightning_patches_lock", None)  # entered before the patch was put in place: none
+        lock = vars(self).pop("_lightning_patches_lock", None)  # None if it was entered before the patch was applied
         try:
             original(self, *error)
         finally:

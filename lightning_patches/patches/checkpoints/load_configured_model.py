@@ -1,4 +1,4 @@
-"""load_from_checkpoint finds the layers that configure_model makes."""
+"""load_from_checkpoint loads layers that configure_model creates."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ def _load_state(original: Callable[..., Any], namespace: str) -> Callable[..., A
         base = upstream_module(namespace, "pytorch.core.module").LightningModule
         if not issubclass(cls, base) or cls.configure_model is base.configure_model:
             return original(cls, checkpoint, *args, **kwargs)
-        # What on_load_checkpoint may change in it, without a call into objects of the program's.
+        # Copies the parts that on_load_checkpoint may change, without calls into the program's objects.
         before = {
             name: copy.copy(value) if type(value) in (dict, OrderedDict) else value
             for name, value in checkpoint.items()
         }
         try:
             return original(cls, checkpoint, *args, **kwargs)
-        except Exception as error:  # as without configure_model, if it fails with it as well
+        except Exception as error:  # raise the first error if the second attempt also fails
             with contextlib.suppress(Exception), _configured(cls):
                 return original(cls, before, *args, **kwargs)
             raise error
@@ -33,7 +33,7 @@ def _load_state(original: Callable[..., Any], namespace: str) -> Callable[..., A
 
 @contextlib.contextmanager
 def _configured(cls: Any) -> Iterator[None]:
-    """The next model of this class calls configure_model before on_load_checkpoint, as from 2.2 on."""
+    """Make the next model of this class call configure_model before on_load_checkpoint, as 2.2 and later do."""
     own = vars(cls).get("on_load_checkpoint")
 
     def restore() -> None:

@@ -12,7 +12,7 @@ _SAVING = "pytorch.core.saving"
 def _load_state_on_device(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
     def load_state(cls: type, checkpoint: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
         loaded = original(cls, checkpoint, *args, **kwargs)
-        # Without a map_location everything is loaded to the CPU.
+        # Without map_location everything is loaded to the CPU.
         device = next((value.device for value in checkpoint.get("state_dict", {}).values() if _is_tensor(value)), None)
         if device is not None and device.type != "cpu" and hasattr(loaded, "to"):
             loaded.to(device)

@@ -1,4 +1,4 @@
-"""Looking at a model's load_from_checkpoint is no error; calling it on a model is, as it should be."""
+"""Reading a model's load_from_checkpoint attribute raises no error; only a call on an instance does."""
 
 from __future__ import annotations
 

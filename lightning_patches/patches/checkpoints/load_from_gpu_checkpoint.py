@@ -1,4 +1,4 @@
-"""A checkpoint of a GPU is loaded where there is none."""
+"""A GPU checkpoint can be loaded on a machine without a GPU."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _load_from_checkpoint(original: Callable[..., Any], namespace: str) -> Calla
 
 
 def _on_cpu_without_device(storage: Any, location: str) -> Any:
-    """What torch asks for each tensor: where it goes, or None for the usual place."""
+    """Map a storage to the CPU if its device does not exist; ``None`` keeps the default (torch's ``map_location``)."""
     import torch
 
     kind = location.partition(":")[0]

@@ -1,4 +1,4 @@
-"""train_time_interval saves checkpoints with manual optimization, too."""
+"""train_time_interval also saves checkpoints with manual optimization."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _AUTOMATIC = SimpleNamespace(automatic_optimization=True)
 def _on_train_batch_end(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def on_train_batch_end(self: Any, trainer: Any, pl_module: Any, *args: Any, **kwargs: Any) -> None:
         if self._train_time_interval is not None:
-            # The branch for automatic optimization knows the interval, and asks the module for nothing else.
+            # The branch for automatic optimization handles the interval, and reads nothing else of the module.
             pl_module = _AUTOMATIC
         original(self, trainer, pl_module, *args, **kwargs)
 

@@ -1,12 +1,11 @@
-"""A run can load the checkpoints that it has written itself, whatever they hold.
+"""A run can load the checkpoints that it has written, whatever they contain.
 
-A process believes what it has seen itself: the digest of the bytes that it has handed over to be written. Other ranks
-find that digest in the store of the process group, which anybody who reaches ``MASTER_PORT`` can write. So they believe
-it only with a proof that was made with a secret that is not in there: the process that has started them lends it to
-them, or the user has given one to all ranks.
+A process trusts the digest of the bytes that it has written. Other ranks read that digest from the store of the process
+group. Everyone who can reach ``MASTER_PORT`` can write to the store, so a digest needs a proof with a secret that is
+not in the store. The process that started the ranks shares the secret with them, or the user sets it for all ranks.
 
-What is lent is in a file in memory. The environment, which programs print and log, says only where: to open it, one has
-to be the same user on the same machine.
+The shared secret is in a file in memory. The environment, which programs print and log, contains only its path. To open
+the path, a process must belong to the same user on the same machine.
 """
 
 from __future__ import annotations
@@ -38,14 +37,14 @@ _OF_USER = "LIGHTNING_PATCHES_HANG_SECRET"
 _SHORTEST = 16
 
 _secrets: list[bytes] = []
-"""The one that was lent to this process, or that it lends, from the time when Lightning was imported."""
+"""The secret that this process received or shares, set when Lightning is imported."""
 
 _digests: dict[str, str] = {}
-"""SHA-256 of what this process has written, by path."""
+"""SHA-256 digests of the files that this process has written, by path."""
 
 
 def _atomic_save(original: Callable[..., None], namespace: str) -> Callable[..., None]:
-    if not _secrets:  # before Lightning starts any other rank
+    if not _secrets:  # before Lightning starts other ranks
         _secrets.append(_borrowed() or _lent())
     in_transaction = "transaction" in stock_of(original).__code__.co_names
 
@@ -74,7 +73,7 @@ def _atomic_save(original: Callable[..., None], namespace: str) -> Callable[...,
         _digests[path] = digest = hashed()
         store = _store()
         if store is not None:
-            with contextlib.suppress(RuntimeError):  # the store's host has left: the other ranks will not know
+            with contextlib.suppress(RuntimeError):  # the store's host is gone: other ranks can't verify this file
                 store.set(_key(path), digest + _proof(path, digest))
 
     return _atomic_save
@@ -104,7 +103,7 @@ def _load(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
 
 
 def _borrowed() -> bytes:
-    """The secret of the process that has started this one; empty if it lends none."""
+    """Return the secret of the process that started this one; empty if it shares none."""
     place = os.environ.get(_LENT, "")
     with contextlib.suppress(OSError):  # that process has ended
         if os.readlink(place).startswith(f"/memfd:{_LENT}"):
@@ -114,23 +113,23 @@ def _borrowed() -> bytes:
 
 
 def _lent() -> bytes:
-    """A new secret, for this process and those that it starts; for itself alone where there are no files in memory."""
+    """Create a secret for this process and its children, or only for itself if the system has no files in memory."""
     secret = os.urandom(32)
     if hasattr(os, "memfd_create"):
-        with contextlib.suppress(OSError):  # forbidden here
-            file = os.memfd_create(_LENT)  # open, and there, as long as this process lives
+        with contextlib.suppress(OSError):  # not permitted
+            file = os.memfd_create(_LENT)  # exists while this process lives
             os.write(file, secret)
             os.environ[_LENT] = f"/proc/{os.getpid()}/fd/{file}"
     return secret
 
 
 def _hashed_meanwhile(content: bytes) -> Callable[[], str]:
-    """Hash in a thread, which takes as long as writing to a disk does. What is returned waits for the digest."""
+    """Hash in a thread, in parallel to the write. Return a function that waits for the digest."""
     digest = hashlib.sha256()
     thread = threading.Thread(target=digest.update, args=(content,), daemon=True)
     try:
         thread.start()
-    except RuntimeError:  # Python is ending, or the system has no thread left
+    except RuntimeError:  # the interpreter is exiting, or no thread can be started
         return lambda: hashlib.sha256(content).hexdigest()
 
     def wait() -> str:
@@ -141,13 +140,13 @@ def _hashed_meanwhile(content: bytes) -> Callable[[], str]:
 
 
 def _told_by_another_rank(path: str) -> str:
-    """The digest of what another rank has written there; "" if none has, or none that has proven itself."""
+    """Return the digest that another rank published for the path; "" if there is none with a valid proof."""
     store = _store()
     if store is None:
         return ""
     try:
         told = store.get(_key(path)).decode() if store.check([_key(path)]) else ""
-    except (RuntimeError, UnicodeDecodeError):  # the store's host has left, or this is none of our notes
+    except (RuntimeError, UnicodeDecodeError):  # the store's host is gone, or the value is not ours
         return ""
     digest, proof = told[:64], told[64:]
     if hmac.compare_digest(proof.encode(), _proof(path, digest).encode()):
@@ -163,22 +162,21 @@ def _told_by_another_rank(path: str) -> str:
 
 
 def _proof(path: str, digest: str) -> str:
-    """What only a process that knows the secret can say of these bytes at this path."""
+    """Return the proof for a digest at a path, which needs the secret."""
     of_user = os.environ.get(_OF_USER, "").strip()
     secret = _as_bytes(of_user) if len(of_user) >= _SHORTEST else _secrets[0]
     return hmac.new(secret, _as_bytes(f"checkpoint {digest} {path}"), hashlib.sha256).hexdigest()
 
 
 def _local(path: Any) -> str:
-    """The file itself, links followed, if it is on this machine's disk; "" if not. A path of the program's own class
-    is not asked where it leads."""
+    """Return the real path of a local file, else "". Paths of other classes are not resolved."""
     if type(path) not in (str, type(Path())) or "://" in str(path) or "::" in str(path):
         return ""
     return str(os.path.realpath(path))
 
 
 def _refuses_objects() -> bool:
-    """Whether torch loads nothing but tensors and plain values unless told otherwise, which it does since 2.6."""
+    """True if torch loads only tensors and plain values by default, as it does since 2.6."""
     import torch
 
     major, minor = torch.__version__.split(".")[:2]
@@ -186,7 +184,7 @@ def _refuses_objects() -> bool:
 
 
 def _holds_objects(value: Any) -> bool:
-    """Whether anything in there is neither a tensor nor a plain value. What is not known counts as an object."""
+    """True if the value contains anything but tensors and plain values. Unknown types count as objects."""
     import torch
 
     tensors = (torch.Tensor, torch.nn.Parameter, torch.Size, torch.dtype, torch.device)
@@ -194,7 +192,7 @@ def _holds_objects(value: Any) -> bool:
     left, seen = [value], set()
     while left:
         one = left.pop()
-        kind = id(type(one))  # whose metaclass may have an == of its own
+        kind = id(type(one))  # by id, since its metaclass may override ==
         if kind in plain:
             continue
         if kind not in containers:
@@ -216,7 +214,7 @@ def _as_bytes(text: str) -> bytes:
 
 
 def _store() -> Optional[Any]:
-    """The store of the process group, which all ranks of the run share."""
+    """Return the store of the process group."""
     import torch
 
     if not torch.distributed.is_available() or not torch.distributed.is_initialized():

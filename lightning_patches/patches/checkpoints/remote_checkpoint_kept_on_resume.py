@@ -21,7 +21,7 @@ def _remove_remote(original: Callable[..., None], namespace: str) -> Callable[..
 
 
 def _has_to_stay(filepath: str, resumed_from: Any, dirpath: Any) -> bool:
-    """Only compares names, asks no server."""
+    """True if the file is the one that training was resumed from. Compares names without a request to a server."""
     if resumed_from is not None and place_of(resumed_from) == place_of(filepath):
         return True
     if dirpath is None:

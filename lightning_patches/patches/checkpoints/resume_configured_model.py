@@ -1,4 +1,4 @@
-"""The Trainer loads a checkpoint into the layers that configure_model makes."""
+"""The Trainer loads a checkpoint into layers that configure_model creates."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _CONFIGURED = "_configured_before_loading"
 def _restore_model(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def restore_model(self: Any) -> None:
         trainer = self.trainer
-        vars(trainer).pop(_CONFIGURED, None)  # of a run that ended before it came to configure_model
-        strategy = trainer._accelerator_connector.strategy  # a Trainer may have properties of its own
+        vars(trainer).pop(_CONFIGURED, None)  # from a run that ended before configure_model
+        strategy = trainer._accelerator_connector.strategy  # a Trainer subclass may override `strategy`
         base = upstream_module(namespace, "pytorch.core.module").LightningModule
         if (
             not self._loaded_checkpoint
@@ -26,14 +26,14 @@ def _restore_model(original: Callable[..., None], namespace: str) -> Callable[..
         ):
             original(self)
             return
-        # What on_load_checkpoint may change in it, without a call into objects of the program's.
+        # Copies the parts that on_load_checkpoint may change, without calls into the program's objects.
         before = {
             name: copy.copy(value) if type(value) in (dict, OrderedDict) else value
             for name, value in self._loaded_checkpoint.items()
         }
         try:
             original(self)
-        except Exception as error:  # as without configure_model, if it fails with it as well
+        except Exception as error:  # raise the first error if the second attempt also fails
             with contextlib.suppress(Exception):
                 upstream_module(namespace, "pytorch.trainer.call")._call_configure_model(trainer)
                 self._loaded_checkpoint = before

@@ -1,4 +1,4 @@
-"""Checkpoints with objects of your own load from a directory that the script trusts."""
+"""Checkpoints with custom objects can be loaded from a directory that the script trusts."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _load(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
 
 
 def _tell_what_is_refused(path_or_file: Any, begin: int) -> None:
-    """Name the classes that torch has refused, and what allows them. Never raises; says nothing if there are none."""
+    """Print the classes that torch refused, and how to allow them. Never raises."""
     is_path = isinstance(path_or_file, (str, os.PathLike))
     if not is_path and type(path_or_file) is not io.BytesIO:
         return
@@ -51,7 +51,7 @@ def _tell_what_is_refused(path_or_file: Any, begin: int) -> None:
         if not is_path:
             path_or_file.seek(begin)
         found = sorted(torch.serialization.get_unsafe_globals_in_checkpoint(path_or_file))
-    except Exception:  # an older torch, or no file of torch's
+    except Exception:  # an older torch, or not a torch file
         return
     finally:
         if not is_path:

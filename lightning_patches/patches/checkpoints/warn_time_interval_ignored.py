@@ -1,4 +1,4 @@
-"""ModelCheckpoint says where it ignores train_time_interval."""
+"""ModelCheckpoint warns if it ignores train_time_interval."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""LightningCLI takes the checkpoint of another module class, without the hyperparameters that its own does not have."""
+"""LightningCLI accepts the checkpoint of another module class, without hyperparameters that the model lacks."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _parse_ckpt_path(original: Callable[..., None], namespace: str) -> Callable[
                 values = _known(values, config)
             finally:
                 parser.exit_on_error = exits
-            return parse_object(values, config, *args, **kwargs)  # what is wrong besides, it says itself
+            return parse_object(values, config, *args, **kwargs)  # raises the error if there is another problem
 
         parser.parse_object = parse_what_is_known
         try:
@@ -49,7 +49,7 @@ def _class_of(config: Any) -> Any:
 
 
 def _known(values: dict[str, Any], config: Any) -> dict[str, Any]:
-    """The hyperparameters without those of which the command line of this class has none."""
+    """Return the hyperparameters that the command line of this class has."""
     (command, given) = next(iter(values.items()))
     known = config[command].get("model") or ()
     unknown = sorted(set(given["model"]) - {name for name in given["model"] if name in known})

@@ -29,10 +29,10 @@ def _parse_ckpt_path(original: Callable[..., None], namespace: str) -> Callable[
 
 
 def _of_subclass(hparams: dict[str, Any], base: type) -> dict[str, Any]:
-    """Hyperparameters that LightningCLI has saved, as its parser takes them in subclass mode.
+    """Convert hyperparameters that LightningCLI saved to the form that its parser needs in subclass mode.
 
     Raises:
-        ValueError: the class is not one that has been imported.
+        ValueError: the class has not been imported.
     """
     values = dict(hparams)
     path = values.pop("_class_path")

@@ -1,4 +1,4 @@
-"""LightningCLI saves the seed that it has drawn."""
+"""LightningCLI saves the seed that it has chosen."""
 
 from __future__ import annotations
 

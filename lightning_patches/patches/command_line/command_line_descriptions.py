@@ -1,4 +1,4 @@
-"""``pytorch/utilities/cli.py`` of 1.6.0 and 1.6.1: what jsonargparse has for reading a docstring."""
+"""``pytorch/utilities/cli.py`` of 1.6.0 and 1.6.1 works with jsonargparse's newer docstring support."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def _get_short_description(original: Callable[..., Optional[str]], namespace: st
         jsonargparses = module.import_docstring_parse
 
         def parse_itself(*args: Any) -> Any:
-            found = jsonargparses(*args)  # the function once, now the package that has it
+            found = jsonargparses(*args)  # returned a function once, and now a package
             return getattr(found, "parse", found)
 
         module.import_docstring_parse = parse_itself

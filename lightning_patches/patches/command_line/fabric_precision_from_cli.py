@@ -11,7 +11,7 @@ _CONNECTOR = "fabric.connector:_Connector"
 
 def _argument_from_env(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
     def _argument_from_env(name: str, current: Any, default: Any) -> Any:
-        # Since 2.1.0 Fabric's default is None, and what it is compared with was not changed with it.
+        # Since 2.1.0 Fabric's default is None, but the value that it is compared with did not change.
         return original(name, current, default=None if name == "precision" else default)
 
     return _argument_from_env

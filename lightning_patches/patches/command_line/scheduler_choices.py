@@ -10,7 +10,7 @@ from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 
 def _with_torchs(types: tuple[type, ...]) -> tuple[type, ...]:
-    """The same, with the base of torch's schedulers in place of what was the base."""
+    """Return the types with the current base class of torch's schedulers instead of the former one."""
     from torch.optim import lr_scheduler
 
     torchs: type = getattr(lr_scheduler, "LRScheduler", lr_scheduler._LRScheduler)

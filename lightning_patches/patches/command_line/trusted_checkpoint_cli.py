@@ -1,4 +1,4 @@
-"""LightningCLI reads checkpoints with own objects from a directory that the script trusts."""
+"""LightningCLI reads checkpoints with custom objects from a directory that the script trusts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _parse_ckpt_path(original: Callable[..., None], namespace: str) -> Callable[
         from torch import serialization
 
         with file:
-            # The original takes a path, and loads with weights_only=True, which is not what anybody has asked for.
+            # The original loads the path with weights_only=True, which the user has not requested.
             path = f"/dev/fd/{file.fileno()}" if os.path.isdir("/dev/fd") else os.path.realpath(str(asked))
             names = serialization.get_unsafe_globals_in_checkpoint(path)
             self.config[command]["ckpt_path"] = path

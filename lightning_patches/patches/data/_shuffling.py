@@ -1,4 +1,4 @@
-"""Whether a DataLoader shuffles."""
+"""Find out if a DataLoader shuffles."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _is_shuffled(original: Callable[[Any], bool], namespace: str) -> Callable[[A
 
 
 class _View:
-    """An object's attributes, some of them replaced."""
+    """A view of an object with some attributes replaced."""
 
     def __init__(self, viewed: Any, **others: Any) -> None:
         self.__dict__.update(others)

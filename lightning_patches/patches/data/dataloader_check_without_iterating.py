@@ -1,4 +1,4 @@
-"""A DataLoader is not started an extra time just to see whether it can be iterated over."""
+"""A DataLoader is not started an extra time only to check that it is iterable."""
 
 from __future__ import annotations
 

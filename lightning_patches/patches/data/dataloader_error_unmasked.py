@@ -1,4 +1,4 @@
-"""An error while a DataLoader starts is not masked by another one."""
+"""An error while a DataLoader starts is not hidden by another error."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """A DataLoader made with torch's BatchSampler keeps its batch size on several devices.
 
-A loader that was made with a plain ``BatchSampler`` has no batch size of its own, and a sampler that torch puts there
-and nothing uses. Lightning asks it for both.
+A loader with a plain ``BatchSampler`` has no batch size, and a default sampler that nothing uses. Lightning reads both.
 """
 
 from __future__ import annotations
@@ -26,12 +25,12 @@ def _resolve_sampler(original: Callable[..., dict[str, Any]], namespace: str) ->
 
 
 def _with_sampler(batch_sampler: Any, unused: Any, sampler: Any, namespace: str) -> Any:
-    """A batch sampler like this one that draws from ``sampler``, or from a rank's share of what it drew from.
+    """Return a copy of the batch sampler that draws from ``sampler``, or from this rank's share of its own sampler.
 
     Args:
         batch_sampler: a plain ``torch.utils.data.BatchSampler``.
         unused: the loader's sampler.
-        sampler: what Lightning made of that.
+        sampler: the sampler with which Lightning replaced it.
         namespace: the root package.
     """
     from torch.utils.data import BatchSampler, DistributedSampler, RandomSampler, SequentialSampler

@@ -1,4 +1,4 @@
-"""predict takes a batch sampler that is not made like torch's."""
+"""predict accepts a batch sampler whose constructor differs from torch's."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _resolve_sampler(original: Callable[..., dict[str, Any]], namespace: str) ->
 
 
 def _is_made_anew(batch_sampler: Any) -> bool:
-    """Whether the original knows how to make another one, with another drop_last; or nobody can wrap it."""
+    """True if the original can create a copy with another drop_last, or the batch sampler can't be wrapped."""
     like_torchs = hasattr(batch_sampler, "batch_size") and hasattr(batch_sampler, "drop_last")
     return like_torchs or hasattr(batch_sampler, "__pl_saved_args") or not hasattr(batch_sampler, "__dict__")
 

@@ -11,13 +11,13 @@ from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 @contextlib.contextmanager
 def _barrier_without_deadline(otherwise: Callable[[], None]) -> Iterator[Callable[[], None]]:
-    """Give a barrier that waits as long as the ranks live, and pass it once more when the block ends.
+    """Yield a barrier that waits as long as the ranks live, and call it once more at the end of the block.
 
-    The group of the training has a deadline, 30 minutes by default. The barrier belongs to a group of its own, on
-    gloo, which also notices when the process of a rank is gone.
+    The process group of the training has a timeout, 30 minutes by default. The barrier uses a separate gloo group,
+    which also detects when the process of a rank is gone.
 
     Args:
-        otherwise: the barrier where torch has no process group: one process only, or XLA.
+        otherwise: the barrier to use without a process group: with one process, or XLA.
     """
     import torch.distributed as dist
 
@@ -31,7 +31,7 @@ def _barrier_without_deadline(otherwise: Callable[[], None]) -> Iterator[Callabl
     group = dist.new_group(backend="gloo", timeout=deadline)
 
     def barrier() -> None:
-        dist.monitored_barrier(group, timeout=deadline)  # by itself it would take torch's default, not the group's
+        dist.monitored_barrier(group, timeout=deadline)  # without a timeout it uses torch's default, not the group's
 
     try:
         yield barrier
@@ -55,10 +55,10 @@ def _prepare_data(original: Callable[..., None], namespace: str) -> Callable[...
 
 
 def _join_process_group(trainer: Any) -> None:
-    """Before 2.2.0 the group is made only after prepare_data(), and the others' wait for rank zero has the deadline.
+    """Create the process group before prepare_data(), as 2.2.0 and later do. Else waiting for rank zero can time out.
 
-    The strategy is set up again where it always was: its own code allows for that, the user's need not. Not by
-    `Target.stock`: the rest of the patch is for the user's, too.
+    The strategy is set up again later. Lightning's strategies allow that, but a user's strategy may not. Not with
+    `Target.stock`: the rest of the patch also applies to a user's strategy.
     """
     import torch.distributed as dist
 

@@ -1,4 +1,4 @@
-"""With several devices, training data keeps the order of the program's own sampler."""
+"""With several devices, training data keeps the order of a custom sampler."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 
 def is_own(sampler: Any) -> bool:
-    """Whether the program has written it. Those of torch draw at random or from the first to the last."""
+    """True if the sampler is not one of torch's, which draw at random or sequentially."""
     return type(sampler).__module__.partition(".")[0] != "torch"
 
 

@@ -10,7 +10,7 @@ from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 
 def _set_epoch(module: str, wrapper: str) -> Callable[[Any, str], Callable[..., None]]:
-    """For a class that shards another sampler's indices and has only inherited ``set_epoch``."""
+    """Build ``set_epoch`` for a class that shards another sampler's indices and inherits ``set_epoch``."""
 
     def build(original: None, namespace: str) -> Callable[..., None]:
         def set_epoch(self: Any, epoch: int) -> None:
@@ -26,7 +26,7 @@ def _set_epoch(module: str, wrapper: str) -> Callable[[Any, str], Callable[..., 
 
 
 def _takes_the_epoch(method: Callable[..., Any]) -> bool:
-    """Whether it can be called with the epoch alone. One that wants more is called by the program itself."""
+    """True if the method can be called with only the epoch. If it needs more, the program calls it."""
     try:
         inspect.signature(method).bind(0)
     except (TypeError, ValueError):

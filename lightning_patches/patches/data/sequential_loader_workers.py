@@ -1,4 +1,4 @@
-"""Of several validation, test or prediction DataLoaders, only one runs workers at a time."""
+"""Only one of several validation, test or prediction DataLoaders has workers running at a time."""
 
 from __future__ import annotations
 

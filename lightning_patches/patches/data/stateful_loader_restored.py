@@ -12,7 +12,7 @@ _SETUP_DATA = "pytorch.loops.fit_loop:_FitLoop.setup_data"
 def _setup_data(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def setup_data(self: Any) -> None:
         original(self)
-        # The original returns at once where the loader was set up before the checkpoint was read.
+        # The original returns at once if the loader was set up before the checkpoint was read.
         if self._combined_loader_states_to_load:
             self._load_combined_loader_states()
 

@@ -1,4 +1,4 @@
-"""A CombinedLoader that ends because one of its loaders is empty says so."""
+"""A CombinedLoader warns if it ends because one of its loaders is empty."""
 
 from __future__ import annotations
 

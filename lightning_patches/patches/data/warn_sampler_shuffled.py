@@ -1,4 +1,4 @@
-"""Lightning says where it shuffles what a sampler of the program's own has put in order."""
+"""Warn if Lightning shuffles the order of a custom sampler."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _get_distributed_sampler(original: Callable[..., Any], namespace: str) -> Ca
 
 
 def _own(dataloader: Any) -> Any:
-    """The program's own sampler, if there is one: the DataLoader's, or that of its batch sampler."""
+    """Return the custom sampler of the DataLoader or of its batch sampler, if there is one."""
     batches = getattr(dataloader, "__dict__", {}).get("batch_sampler")
     inner = getattr(batches, "__dict__", {}).get("sampler")
     return next((one for one in (dataloader.sampler, inner) if one is not None and is_own(one)), None)

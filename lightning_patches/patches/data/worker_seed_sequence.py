@@ -15,9 +15,9 @@ _announced = False
 
 def _generate_seed_sequence(original: Callable[..., list[int]], namespace: str) -> Callable[..., list[int]]:
     def generate_seed_sequence(base_seed: int, worker_id: int, global_rank: int, count: int) -> list[int]:
-        # The original steps a linear congruential generator, whose low bits depend on nothing but the low bits of its
-        # start. Those are worker and rank, and torch takes its seed from them. So the start is scrambled first, and
-        # then handed over as the three parts that the original puts together.
+        # The original uses a linear congruential generator. Its low bits depend only on the low bits of its start
+        # value, which are worker and rank, and torch's seed consists of them. So the start value is scrambled first,
+        # and then passed as the three parts that the original combines.
         start = _mix((base_seed << 32) | (worker_id << 16) | global_rank)
         return original(start >> 32, (start >> 16) & 0xFFFF, start & 0xFFFF, count)
 

@@ -1,4 +1,4 @@
-"""A DataLoader worker that fails while it is being stopped does not end the program."""
+"""A DataLoader worker that fails while it is stopped does not end the program."""
 
 from __future__ import annotations
 

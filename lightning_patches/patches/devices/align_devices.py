@@ -1,8 +1,8 @@
-"""accelerate's device hooks on a module that a strategy of the Trainer or of Fabric places.
+"""accelerate's device hooks follow a module that a strategy moves to the rank's device.
 
-A model that accelerate dispatched (``device_map`` in transformers, also below bitsandbytes and PEFT) has an
-``AlignDevicesHook`` on its submodules, which moves the inputs of each forward to the device where the weights were
-loaded. Lightning then moves the weights to the rank's device, and the hooks do not learn of it.
+A model that accelerate dispatched (``device_map`` in transformers, bitsandbytes and PEFT) has an ``AlignDevicesHook``
+on its submodules. The hook moves the inputs of each forward to the device on which the weights were loaded. Lightning
+then moves the weights to the rank's device, but does not update the hooks.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ def _fsdp_setup_module(original: Callable[..., Any], namespace: str) -> Callable
 
 
 def _follow(model: Any, strategy: Any) -> None:
-    """Aim the hooks that move inputs away from the weights at the rank's device, where these are now.
+    """Set the device of hooks that would move inputs away from the weights to the rank's device.
 
-    Where a program keeps the weights from being moved, its hooks are right and stay.
+    If the program prevents the move of the weights, its hooks are correct and are not changed.
     """
     whole = None
     for module, hook, root in _hooks_elsewhere(model, strategy):
@@ -64,24 +64,26 @@ def _follow(model: Any, strategy: Any) -> None:
 
 
 def _lead(model: Any, strategy: Any) -> None:
-    """Have hooks and weights on the rank's device before FSDP, which shards where it finds the weights."""
+    """Move hooks and weights to the rank's device before FSDP, which shards weights on their current device."""
     import torch
 
     for module, hook, root in _hooks_elsewhere(model, strategy):
         if any(device.type == root.type and not _same(device, root) for device in _devices(module)):
-            torch.nn.Module.to(module, root)  # past accelerate's own `to`, which only warns
+            torch.nn.Module.to(module, root)  # bypasses accelerate's `to`, which only warns
         hook.execution_device = root
 
 
 def _hooks_elsewhere(model: Any, strategy: Any) -> Iterator[tuple[Any, Any, Any]]:
-    """Each hook that names another device than the rank's, with its module and the rank's. Not those that bring weights
-    along, which are kept on the CPU or on disk."""
+    """Yield each hook with another device than the rank's, with its module and the rank's device.
+
+    Skips hooks that load weights from the CPU or from disk.
+    """
     accelerate = sys.modules.get(_ACCELERATE)
     if accelerate is None or model is None:
         return
     root = strategy.root_device
     for module in model.modules():
-        hooks = [vars(module).get("_hf_hook")]  # PEFT's wrappers answer for the model in them: only their own counts
+        hooks = [vars(module).get("_hf_hook")]  # not getattr(): PEFT's wrappers forward it to the wrapped model
         while hooks:
             hook = hooks.pop()
             if isinstance(hook, accelerate.SequentialHook):
@@ -97,7 +99,7 @@ def _devices(module: Any) -> set[Any]:
 
 
 def _device(value: Any, root: Any) -> Any:
-    """What accelerate calls a device, as torch does; ``None`` for "disk" and for what torch does not know."""
+    """Convert accelerate's device to torch's; ``None`` for "disk" and unknown devices."""
     import torch
 
     if isinstance(value, int):
@@ -109,7 +111,7 @@ def _device(value: Any, root: Any) -> Any:
 
 
 def _same(device: Any, other: Any) -> bool:
-    """A device without an index is the current one, and that is the rank's."""
+    """True if the devices are equal. A device without an index is the rank's."""
     return bool(device.type == other.type and (None in (device.index, other.index) or device.index == other.index))
 
 

@@ -1,4 +1,4 @@
-"""Training on the CPU works on a machine whose CUDA driver does not."""
+"""Training on the CPU works on a machine with a broken CUDA driver."""
 
 from __future__ import annotations
 

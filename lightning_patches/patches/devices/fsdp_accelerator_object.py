@@ -1,4 +1,4 @@
-"""FSDP takes a CUDAAccelerator object as accelerator."""
+"""FSDP accepts a CUDAAccelerator object as accelerator."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def _check(original: Callable[..., None], namespace: str) -> Callable[..., None]
     def _check_strategy_and_fallback(self: Any) -> None:
         given = self._accelerator_flag
         if isinstance(given, upstream_module(namespace, "pytorch.accelerators.cuda").CUDAAccelerator):
-            self._accelerator_flag = "cuda"  # the original asks for a name
+            self._accelerator_flag = "cuda"  # the original compares names
         try:
             original(self)
         finally:

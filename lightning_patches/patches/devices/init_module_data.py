@@ -1,11 +1,10 @@
-"""Data made or drawn inside init_module works as it does outside.
+"""Data that is created or sampled inside init_module works as outside.
 
-The block makes the accelerator the default device of everything, and torch's own samplers cannot live with that: they
-seed a generator on the CPU and then draw a permutation wherever the default says. Two things are done about it, both
-only while a block is open. A draw with an explicit generator happens on that generator's device. And when Lightning
-starts a DataLoader, what belongs to the loader itself (its seed, its worker processes, the indices of torch's own
-samplers) is done on the CPU, as it is outside of the block. What the user wrote, dataset, collate function or sampler,
-keeps the block's default device in this process.
+The block makes the accelerator the default device. torch's samplers fail with that: they seed a generator on the CPU
+and then draw a permutation on the default device. The patch changes two things while a block is open. A draw with an
+explicit generator runs on the generator's device. And when Lightning starts a DataLoader, the loader's own work (its
+seed, its worker processes, the indices of torch's samplers) runs on the CPU, as it does outside the block. The user's
+code (dataset, collate function or sampler) keeps the block's default device in this process.
 """
 
 from __future__ import annotations
@@ -24,11 +23,11 @@ _COMBINED = "pytorch.utilities.combined_loader"
 
 
 _DEVICES = frozenset({"cpu", "cuda", "mps"})
-"""Types of device between which a draw with the other one's generator is always an error."""
+"""Device types for which a draw with a generator of another type is always an error."""
 
 
 class _Blocks(threading.local):
-    """The open blocks of this thread; default devices are a thread's own, too."""
+    """The open blocks of this thread. Default devices are thread-local, too."""
 
     names: tuple[str, ...] = ()
     drawing = False
@@ -51,7 +50,7 @@ def _init_block(name: str) -> Callable[[Any, str], Callable[..., Any]]:
 
 
 class _Block(contextlib.ContextDecorator):
-    """The original's block, with all that it can be: a decorator, entered more than once, or an ExitStack."""
+    """A wrapper of the original block that can also be a decorator, be entered again, or be used in an ExitStack."""
 
     def __init__(self, block: Any, name: str) -> None:
         self._block, self._name = block, name
@@ -67,7 +66,7 @@ class _Block(contextlib.ContextDecorator):
         return type(self._block)  # for isinstance
 
     def _recreate_cm(self) -> _Block:
-        """For ``ContextDecorator``: each call of a decorated function opens a block of its own."""
+        """Return a new block for each call of a decorated function (see ``ContextDecorator``)."""
         recreate = getattr(self._block, "_recreate_cm", None)
         return self if recreate is None else _Block(recreate(), self._name)
 
@@ -83,7 +82,7 @@ class _Block(contextlib.ContextDecorator):
 
 @contextlib.contextmanager
 def _opened(block: Any, name: str) -> Iterator[Any]:
-    """``block`` with our mode as the innermost one. A block that leaves the default device alone stays as it is."""
+    """Open ``block`` with our mode as the innermost one, unless the block does not change the default device."""
     with block as value:
         if _default_device().type not in _DEVICES - {"cpu"}:
             yield value
@@ -98,10 +97,10 @@ def _opened(block: Any, name: str) -> Iterator[Any]:
 
 
 def _default_device() -> Any:
-    """The device of this thread's innermost ``with torch.device(...)`` or of ``torch.set_default_device``."""
+    """Return the device of this thread's innermost ``with torch.device(...)`` or of ``torch.set_default_device``."""
     import torch
 
-    # Neither exists in torch 1.x, which has no default devices: Lightning leaves everything on the CPU there.
+    # torch 1.x has no default devices, so Lightning leaves everything on the CPU.
     device_context = getattr(sys.modules.get("torch.utils._device"), "DeviceContext", None)
     modes = getattr(torch.overrides, "_get_current_function_mode_stack", None)
     if device_context is not None and modes is not None:
@@ -113,14 +112,14 @@ def _default_device() -> Any:
 
 @lru_cache(maxsize=None)
 def _generator_mode() -> Any:
-    """The mode's class, made when the first block opens: nothing here imports torch before that."""
+    """Create the mode's class when the first block opens, so that this module does not import torch before."""
     import torch
     from torch.overrides import TorchFunctionMode
 
     factories = {torch.rand, torch.randn, torch.randint, torch.randperm}
 
     class DrawWhereTheGeneratorIs(TorchFunctionMode):  # type: ignore[misc]
-        """Draws on the generator's device where the default device is of another type, which could only fail."""
+        """Draw on the generator's device if the default device has another type, which would fail."""
 
         def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             kwargs = kwargs or {}
@@ -130,7 +129,7 @@ def _generator_mode() -> Any:
                 if here.type != there.type and here.type in _DEVICES and there.type in _DEVICES:
                     kwargs = {**kwargs, "device": here}
             elif func is torch.multinomial and _blocks.drawing:
-                # WeightedRandomSampler: its weights became a tensor when it was made, on the block's device.
+                # WeightedRandomSampler stores its weights as a tensor, which was created on the block's device.
                 args = (args[0].to("cpu" if generator is None else generator.device), *args[1:])
             return func(*args, **kwargs)
 
@@ -141,7 +140,7 @@ def _generator_mode() -> Any:
 
 
 def _starts_loaders(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
-    """For methods of ``_ModeIterator`` that call ``iter`` on the loaders in ``self.iterables``."""
+    """Build methods of ``_ModeIterator`` that call ``iter`` on the loaders in ``self.iterables``."""
 
     def start(self: Any) -> Any:
         if not _blocks.names:
@@ -165,7 +164,7 @@ def _fabric_loader_iter(original: Callable[..., Iterator[Any]], namespace: str) 
 
 def _fabric_batches(original: Callable[..., Iterator[Any]], loader: Any) -> Iterator[Any]:
     batches = original(loader)
-    # The original starts the loader that it wraps when it is asked for the first batch.
+    # The original starts the wrapped loader at the first batch.
     wrapped = loader._dataloader
     loader._dataloader = _Starter(wrapped)
     try:
@@ -175,19 +174,19 @@ def _fabric_batches(original: Callable[..., Iterator[Any]], loader: Any) -> Iter
     finally:
         loader._dataloader = wrapped
     yield first
-    del first  # one batch of device memory, for as long as the epoch lasts
+    del first  # frees a batch of device memory during the epoch
     yield from batches
 
 
 class _StandIn:
-    """Looks like another object, but for what the subclass does differently."""
+    """A proxy of another object; subclasses override single methods."""
 
     def __init__(self, stands_for: Any) -> None:
         self._stands_for = stands_for
 
     def __getattr__(self, name: str) -> Any:
         if name == "_stands_for" or name.startswith("__"):
-            raise AttributeError(name)  # copied or unpickled: asked before there is anything to look at
+            raise AttributeError(name)  # during copy or unpickling, before the attributes exist
         return getattr(self._stands_for, name)
 
     def __len__(self) -> int:
@@ -195,14 +194,14 @@ class _StandIn:
 
 
 class _Starter(_StandIn):
-    """A loader, while Lightning calls ``iter`` on it in an open block."""
+    """A loader on which Lightning calls ``iter`` in an open block."""
 
     def __iter__(self) -> Iterator[Any]:
         return _start(self._stands_for)
 
 
 def _start(loader: Any) -> Iterator[Any]:
-    """``iter(loader)``, with the loader's own work done on the CPU."""
+    """Return ``iter(loader)``, with the loader's own work on the CPU."""
     import torch
     from torch.utils.data import DataLoader, IterableDataset
 
@@ -220,15 +219,15 @@ def _start(loader: Any) -> Iterator[Any]:
     index_source = "sampler" if loader.batch_sampler is None else "batch_sampler"
     generator_device = getattr(loader.generator, "device", torch.device("cpu"))
     if (
-        type(loader).__iter__ is not DataLoader.__iter__  # the user's own code, which expects the block's device
+        type(loader).__iter__ is not DataLoader.__iter__  # user code, which expects the block's device
         or index_source not in vars(loader)
         or generator_device.type != "cpu"
-        or (loader.num_workers == 0 and isinstance(loader.dataset, IterableDataset))  # would start the dataset, too
+        or (loader.num_workers == 0 and isinstance(loader.dataset, IterableDataset))  # it would also start the dataset
     ):
         return iter(loader)
     sampler = vars(loader)[index_source]
     draws_on = torch.device("cpu") if _is_known(sampler) else device
-    # Past DataLoader.__setattr__, which lets nobody replace a sampler: the iterator keeps the stand-in, the loader not.
+    # Bypasses DataLoader.__setattr__, which forbids new samplers. Only the iterator keeps the proxy, not the loader.
     vars(loader)[index_source] = _Indices(sampler, draws_on)
     try:
         with torch.device("cpu"):  # forked workers inherit it
@@ -238,7 +237,7 @@ def _start(loader: Any) -> Iterator[Any]:
 
 
 class _Indices(_StandIn):
-    """A (batch) sampler that draws with ``device`` as default device, as long as a block is open."""
+    """A (batch) sampler that draws with ``device`` as default device while a block is open."""
 
     def __init__(self, sampler: Any, device: Any) -> None:
         super().__init__(sampler)
@@ -264,7 +263,7 @@ class _Indices(_StandIn):
             yield
             return
         before = _blocks.drawing
-        with self._device, _generator_mode()():  # a device that is entered last comes first: the mode goes before it
+        with self._device, _generator_mode()():  # the device entered last takes precedence over the mode
             _blocks.drawing = self._device.type == "cpu"
             try:
                 yield
@@ -273,7 +272,7 @@ class _Indices(_StandIn):
 
 
 def _is_known(sampler: Any) -> bool:
-    """Whether a sampler consists of torch's and Lightning's own classes only, none of them subclassed."""
+    """True if a sampler consists only of classes of torch and Lightning, without subclasses."""
     from torch.utils import data
     from torch.utils.data.distributed import DistributedSampler
 

@@ -1,4 +1,4 @@
-"""to_onnx writes into the buffer that it is given."""
+"""to_onnx can write to a buffer."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def _to_onnx(original: Callable[..., None], namespace: str) -> Callable[..., Non
         sample = self.example_input_array if input_sample is None else input_sample
         is_available = vars(upstream_module(namespace, "pytorch.core.module"))["_ONNX_AVAILABLE"]
         if sample is None or not is_available:
-            original(self, file_path, input_sample, **kwargs)  # it says what is missing
+            original(self, file_path, input_sample, **kwargs)  # its error names the missing package
             return
         mode = self.training
         with torch.no_grad():

@@ -1,4 +1,4 @@
-"""The process group is told each rank's GPU."""
+"""init_process_group receives the GPU of each rank."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _init_dist_connection(original: Callable[..., None], namespace: str) -> Call
 
 
 def _root_device(strategy: Any) -> Any:
-    """The GPU of the strategy that wants the group. Only the strategy knows: it need not be ``cuda:LOCAL_RANK``."""
+    """Return the GPU of the strategy that creates the group, which need not be ``cuda:LOCAL_RANK``."""
     device: Any = getattr(strategy, "root_device", None)
     if device is None or device.type != "cuda" or device.index is None:
         return None

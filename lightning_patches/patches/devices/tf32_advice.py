@@ -1,4 +1,4 @@
-"""Asking torch about TF32 does not end the program that has chosen it by torch's newer setting."""
+"""Lightning's TF32 advice does not fail in a program that uses torch's newer TF32 setting."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def _check(original: Callable[..., None], namespace: str) -> Callable[..., None]
         try:
             original(device)
         except Exception:
-            pass  # what it asks torch and the driver for decides on nothing but an advice
+            pass  # the result only decides if Lightning prints an advice
 
     return _check_cuda_matmul_precision
 

@@ -11,7 +11,7 @@ from lightning_patches.patch import Impact, Patch, Target, Upstream
 def _to_torchscript(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
     def to_torchscript(self: Any, *args: Any, **kwargs: Any) -> Any:
         if kwargs.get("check_inputs") is not None:
-            # Lightning's own move, without the program's hooks, which have not been called for these.
+            # Lightning's transfer without the program's hooks, which are not called for these inputs.
             move = upstream_module(namespace, "pytorch.core.hooks").DataHooks.transfer_batch_to_device
             kwargs["check_inputs"] = move(self, kwargs["check_inputs"], self.device, 0)
         return original(self, *args, **kwargs)
