@@ -1,7 +1,7 @@
-"""The catalogue: all patches, in the order in which they are layered, and look-up by name or number.
+"""The catalogue: all patches in the order of their layers, and lookup by name or number.
 
-``<subject>/<patch_name>.py`` holds one patch, ``PATCH``, and what builds it. A file whose name begins with an
-underscore helps the others of its subject. The names of the files decide nothing.
+``<subject>/<patch_name>.py`` has one patch, ``PATCH``, and its builders. Files whose names start with an underscore are
+helpers.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from lightning_patches.patch import Patch
 
 
 def index() -> tuple[Patch, ...]:
-    """The catalogue as a start needs it: a patch is imported with the module of Lightning that it changes."""
+    """Return the records that a start needs. The code of a patch is imported with the module that it changes."""
     from lightning_patches.patches._index import INDEX
 
     return INDEX
@@ -24,7 +24,7 @@ def index() -> tuple[Patch, ...]:
 
 @lru_cache(maxsize=None)
 def all_patches() -> tuple[Patch, ...]:
-    """Every patch there is."""
+    """Import and return all patches."""
     found: list[Patch] = []
     for subject in pkgutil.iter_modules(__path__):
         if not subject.ispkg:
@@ -37,10 +37,10 @@ def all_patches() -> tuple[Patch, ...]:
 
 
 def layered(patches: Iterable[Patch]) -> tuple[Patch, ...]:
-    """By name, each patch after those that its record puts below it.
+    """Sort patches by name, but each one after the patches in its ``after``.
 
     Raises:
-        ValueError: two have one name, ``after`` names a patch that there is not, or goes round in a circle.
+        ValueError: two patches have the same name, or ``after`` names an unknown patch or forms a cycle.
     """
     given = list(patches)
     names = [patch.name for patch in given]
@@ -69,6 +69,6 @@ def layered(patches: Iterable[Patch]) -> tuple[Patch, ...]:
 
 
 def find(key: str) -> tuple[Patch, ...]:
-    """The patches called ``key``, or concerned with the issue or PR of that number; empty if there is none."""
+    """Return the patches with this name, or with this number of an issue or PR."""
     number = key.lstrip("#")
     return tuple(p for p in all_patches() if key == p.name or number in map(str, p.numbers))

@@ -55,7 +55,7 @@ def _atomic_save(original: Callable[..., None], namespace: str) -> Callable[...,
         if not writable or not _refuses_objects() or not _holds_objects(checkpoint):
             original(checkpoint, filepath)
             return
-        # As the original does it, which lets nobody see the bytes: what is on the disk may be another's already.
+        # Do the original's work here, since it does not expose the bytes, and other code may replace the file at once.
         module: Any = sys.modules[original.__module__]
         buffer = io.BytesIO()
         if hasattr(module, "log"):  # since 2.1

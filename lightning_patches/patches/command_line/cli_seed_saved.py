@@ -11,7 +11,7 @@ def _set_seed(original: Callable[..., None], namespace: str) -> Callable[..., No
     def _set_seed(self: Any) -> None:
         original(self)
         if self.subcommand and self.config[self.subcommand].get("seed_everything") is True:
-            # The seed that was drawn stands beside the subcommand's part, which is what is saved.
+            # The chosen seed is next to the subcommand's section, but only that section is saved.
             self.config[self.subcommand]["seed_everything"] = self.config.pop("seed_everything")
 
     return _set_seed

@@ -18,7 +18,7 @@ def _resolve_sampler(original: Callable[..., dict[str, Any]], namespace: str) ->
         if settings["batch_sampler"] is not None or batch_sampler is None or dataloader.batch_size is not None:
             return settings
         batch_sampler = _with_sampler(batch_sampler, dataloader.sampler, sampler, namespace)
-        # What torch's DataLoader requires along with a batch sampler.
+        # torch's DataLoader requires these values with a batch sampler.
         return {**settings, "sampler": None, "batch_sampler": batch_sampler, "batch_size": 1, "drop_last": False}
 
     return _dataloader_init_kwargs_resolve_sampler

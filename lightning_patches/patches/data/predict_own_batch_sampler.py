@@ -17,7 +17,7 @@ def _resolve_sampler(original: Callable[..., dict[str, Any]], namespace: str) ->
         if mode is not predicting or sampler is not dataloader.sampler or _is_made_anew(dataloader.batch_sampler):
             return original(dataloader, sampler, mode, *args, **kwargs)
         wrapper = upstream_module(namespace, "pytorch.overrides.distributed")._IndexBatchSamplerWrapper
-        # What torch's DataLoader requires along with a batch sampler.
+        # torch's DataLoader requires these values with a batch sampler.
         settings = {"sampler": None, "shuffle": False, "batch_size": 1, "drop_last": False}
         return {**settings, "batch_sampler": wrapper(dataloader.batch_sampler)}
 

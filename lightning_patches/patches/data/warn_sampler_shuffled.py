@@ -15,7 +15,7 @@ def _get_distributed_sampler(original: Callable[..., Any], namespace: str) -> Ca
         made = original(dataloader, *args, **kwargs)
         own = _own(dataloader)
         if own is not None and getattr(made, "shuffle", False) and made.num_replicas > 1:
-            # Where the sampler is one of torch's in Lightning's eyes, it is left out, and there is no order to keep.
+            # Lightning drops a sampler that it takes for one of torch's, so there is no order to keep then.
             divides = upstream_module(namespace, "fabric.utilities.distributed").DistributedSamplerWrapper
             opt_in = "set LIGHTNING_PATCHES=default,sampler-order-kept, or " if isinstance(made, divides) else ""
             notices.warn_once(

@@ -1,4 +1,4 @@
-"""Whether there are other ranks, without a question to objects of the program's."""
+"""Find out if there are other ranks, without calls into the program's objects."""
 
 from __future__ import annotations
 

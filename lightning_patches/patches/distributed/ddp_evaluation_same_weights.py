@@ -9,20 +9,20 @@ from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 from lightning_patches.patches.checkpoints.compiled_names import named_tensors
 
 _BUCKET_BYTES = 250 * 1024 * 1024
-"""Size of one broadcast: what DistributedDataParallel uses when it is made."""
+"""Size of one broadcast in bytes, as in DistributedDataParallel's constructor."""
 
 
 def _setup(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def setup(self: Any, trainer: Any) -> None:
         original(self, trainer)
         if trainer.state.fn != "fit" and self.model is not None:
-            _broadcast_states(self.model)  # in fit, DistributedDataParallel has done it
+            _broadcast_states(self.model)  # in fit, DistributedDataParallel does it
 
     return setup
 
 
 def _broadcast_states(module: Any) -> None:
-    """Give every rank the parameters and buffers that ``module`` has on rank zero; what DDP is to ignore stays."""
+    """Broadcast rank zero's parameters and buffers of ``module``, except those that DDP ignores."""
     import torch
 
     ignored = set(inspect.getattr_static(module, "_ddp_params_and_buffers_to_ignore", ()))

@@ -17,9 +17,9 @@ def _pre_backward(original: Callable[..., None], namespace: str) -> Callable[...
         import torch
 
         original(self, closure_loss)
-        # In its first iteration a static graph holds all reductions back until the backward pass of the *outputs* of
-        # forward() says that everything was seen. In manual optimization that pass never comes: what goes backward is
-        # a loss within forward(). So the loss says it, the way the outputs would have.
+        # In its first iteration a static graph delays all reductions until the backward pass of the *outputs* of
+        # forward(). With manual optimization that pass never happens: the backward starts at a loss inside forward().
+        # So the loss triggers the reductions instead of the outputs.
         model = self._model
         if not isinstance(model, torch.nn.parallel.DistributedDataParallel):
             return
@@ -50,7 +50,7 @@ def _pre_backward(original: Callable[..., None], namespace: str) -> Callable[...
             )
             return
         if hasattr(self, "_pl_static_graph_delay_done"):
-            self._pl_static_graph_delay_done = True  # the official way, which is once per Trainer
+            self._pl_static_graph_delay_done = True  # the official mechanism, which runs once per Trainer
         setattr(model, _BATCH, batch)
         _flush_with(closure_loss, model)
 
@@ -58,7 +58,7 @@ def _pre_backward(original: Callable[..., None], namespace: str) -> Callable[...
 
 
 def _flush_with(loss: Any, model: Any) -> None:
-    """When ``loss`` goes backward, have autograd launch the reductions at the end of that pass, once per module."""
+    """Make autograd launch the reductions at the end of the backward pass of ``loss``, once per module."""
     import torch
 
     flush = getattr(getattr(model, "reducer", None), "_delay_all_reduce", None)
@@ -67,7 +67,7 @@ def _flush_with(loss: Any, model: Any) -> None:
 
     def on_backward(gradient: Any) -> None:
         if not getattr(model, _SETTLED, False):
-            setattr(model, _SETTLED, True)  # on the module: each fit makes a new one, with a new reducer
+            setattr(model, _SETTLED, True)  # on the DDP module: each fit creates a new one, with a new reducer
             torch.autograd.Variable._execution_engine.queue_callback(flush)
 
     loss.register_hook(on_backward)

@@ -1,4 +1,4 @@
-"""DDP synchronizes parameters that are unfrozen after it has wrapped the module."""
+"""DDP synchronizes parameters that are unfrozen after DDP has wrapped the module."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _FROZEN = "_lightning_patches_ddp_ignores"
 
 
 def frozen_in(model: Any) -> list[tuple[str, Any]]:
-    """What DDP is about to ignore, though nobody has told it to. ``named_parameters`` may be the program's own."""
+    """Return the frozen parameters, which DDP will ignore, without ``named_parameters``, which may be overridden."""
     ignored = set(vars(model).get("_ddp_params_and_buffers_to_ignore", ()))
     named = [
         (f"{path}.{name}" if path else name, one)
@@ -24,8 +24,10 @@ def frozen_in(model: Any) -> list[tuple[str, Any]]:
 
 
 def trained_among(frozen: list[tuple[str, Any]], optimizers: Callable[[], list[Any]]) -> list[str]:
-    """Those that have been unfrozen since, and that one of the optimizers steps. These may be a property of the
-    program's own: they are asked for only where something has been unfrozen."""
+    """Return the parameters that have been unfrozen since and that an optimizer steps.
+
+    Calls ``optimizers``, which may be a property of the program, only if a parameter has been unfrozen.
+    """
     unfrozen = [(name, parameter) for name, parameter in frozen if parameter.requires_grad]
     groups = (group["params"] for optimizer in (optimizers() if unfrozen else ()) for group in optimizer.param_groups)
     stepped = {id(parameter) for group in groups for parameter in group}
@@ -50,7 +52,7 @@ def _on_train_batch_start(original: None, namespace: str) -> Callable[..., None]
         # The state of a communication hook belongs to the buckets of the old wrapper.
         if is_wrapped and self._ddp_comm_state is None and trained_among(frozen, lambda: self.optimizers):
             module = self.model.module
-            self.model = module  # the old wrapper ends before there is another
+            self.model = module  # frees the old wrapper before a new one is created
             self.model = self._setup_model(module)
             self._register_ddp_hooks()
         super(upstream_module(namespace, _DDP).DDPStrategy, self).on_train_batch_start(batch, batch_idx)

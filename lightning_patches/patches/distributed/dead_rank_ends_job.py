@@ -1,4 +1,4 @@
-"""When a rank dies, the others end instead of waiting for it."""
+"""If a rank dies, the other ranks end instead of waiting for it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MODULE = "strategies.launchers.subprocess_script"
 _METHOD = "_SubprocessScriptLauncher._call_children_scripts"
 
 _PERIOD = 1.0
-"""Seconds between two looks at the ranks."""
+"""Seconds between two checks of the ranks."""
 
 
 def _watched(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -31,7 +31,7 @@ def _watched(original: Callable[..., None], namespace: str) -> Callable[..., Non
 
 
 def _recorded(original: Callable[..., None], namespace: str) -> Callable[..., None]:
-    """Fabric's launcher keeps no record of what it starts."""
+    """Record the processes that Fabric's launcher starts, which the launcher does not do."""
 
     def call_children_scripts(self: Any) -> None:
         module = upstream_module(namespace, f"fabric.{_MODULE}")
@@ -47,7 +47,7 @@ def _recorded(original: Callable[..., None], namespace: str) -> Callable[..., No
 
 
 class _Recording:
-    """The module ``subprocess``, which notes what is started through it."""
+    """A proxy of the module ``subprocess`` that records the started processes."""
 
     def __init__(self) -> None:
         self.started: list[subprocess.Popen[bytes]] = []
@@ -65,7 +65,7 @@ def _watch(ranks: list[subprocess.Popen[bytes]]) -> None:
 
 
 def _end_with_the_first(ranks: list[subprocess.Popen[bytes]]) -> None:
-    """End this process and all ``ranks`` when one of them ends with an error; return when all have ended well."""
+    """End this process and all ``ranks`` if one of them fails. Return after all have ended successfully."""
     while any(rank.poll() is None for rank in ranks) and not any(rank.returncode for rank in ranks):
         time.sleep(_PERIOD)
     for number, rank in enumerate(ranks, start=1):
@@ -74,7 +74,7 @@ def _end_with_the_first(ranks: list[subprocess.Popen[bytes]]) -> None:
                 f"local rank {number} (process {rank.pid}) ended with status {rank.returncode}. All other ranks on this"
                 " machine are ended, since they would wait for it: what it said above is the reason."
             )
-            # They are stuck in a collective, where no milder signal is heard.
+            # They are blocked in a collective, where other signals have no effect.
             deadly = signal.SIGTERM if sys.platform == "win32" else signal.SIGKILL
             for other in ranks:
                 other.send_signal(deadly)

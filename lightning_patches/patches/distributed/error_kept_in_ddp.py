@@ -1,4 +1,4 @@
-"""An error in a rank is shown as it is, whatever it was made of."""
+"""An error in a rank is shown unchanged, whatever its arguments are."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 def _augment_message(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def _augment_message(exception: BaseException, *args: Any, **kwargs: Any) -> None:
-        # A hint replaces a text, and an error that was made of other things has none.
+        # The original replaces the error's text, and fails for errors whose argument is not a string.
         if all(isinstance(argument, str) for argument in exception.args):
             original(exception, *args, **kwargs)
 

@@ -1,4 +1,4 @@
-"""After Ctrl+C in one rank, no other is left behind."""
+"""After Ctrl+C in one rank, the other ranks end, too."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, 
 def _call_and_handle_interrupt(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
     def _call_and_handle_interrupt(trainer: Any, *args: Any, **kwargs: Any) -> Any:
         result = original(trainer, *args, **kwargs)
-        if trainer.interrupted:  # by Ctrl+C: any other exception has been raised again
+        if trainer.interrupted:  # by Ctrl+C; other exceptions are raised again
             trainer._teardown()
             for rank in getattr(trainer.strategy.launcher, "procs", ()):
-                if hasattr(rank, "send_signal"):  # a script of its own; spawned ranks end with this process
+                if hasattr(rank, "send_signal"):  # a script's process; spawned ranks end with this process
                     rank.send_signal(signal.SIGKILL if hasattr(signal, "SIGKILL") else signal.SIGTERM)
             sys.exit(1)
         return result

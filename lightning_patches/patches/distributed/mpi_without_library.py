@@ -11,7 +11,7 @@ def _detect(original: Callable[[], bool], namespace: str) -> Callable[[], bool]:
     def detect() -> bool:
         try:
             return original()
-        except ImportError:  # the package is there, and what it needs is not
+        except ImportError:  # the package is installed, but its library is missing
             return False
 
     return detect

@@ -1,8 +1,8 @@
 """After SIGTERM, all ranks stop before the same batch, with exit status 143.
 
-A signal handler must not run a collective. Lightning's broadcast before every batch, from rank zero, is all that it
-takes to leave together, if rank zero knows: here the handler sets a flag, and a thread beside the training carries it
-to rank zero through the process group's key-value store, in half a second.
+A signal handler must not run a collective. Before every batch, Lightning broadcasts rank zero's flag. That is enough to
+stop together if rank zero knows of the signal. So the handler sets a flag, and a thread reports it to rank zero through
+the process group's key-value store within half a second.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ _runs = itertools.count()
 
 
 class StopRequest:
-    """What the ranks of a ``fit`` know of a SIGTERM. One per ``fit``.
+    """The state of SIGTERM in the ranks of one ``fit``.
 
     Args:
-        store: the process group's store, of which ``add`` is used. Only the thread talks to it: a signal may arrive
-            while the training does.
+        store: the process group's store; only ``add`` is used. Only the thread uses it, since a signal may arrive while
+            the training uses the store.
         rank: this rank.
-        run: which run of the Trainer this is, the same number in all ranks.
+        run: number of the Trainer's run, the same in all ranks.
 
     Attributes:
         received: set by the signal handler of this rank.
-        told: rank zero was told that another rank has received it.
-        left: this rank has left for it.
+        told: rank zero knows that another rank received the signal.
+        left: this rank has stopped because of the signal.
     """
 
     poll_every = 0.5
@@ -55,25 +55,25 @@ class StopRequest:
         self._thread.start()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(None), ()  # a copy of the Trainer has none
+        return type(None), ()  # a copy of the Trainer gets None
 
     def receive(self) -> bool:
-        """Called by the signal handler. ``False`` in a process that was forked from a rank."""
+        """Record the signal (called by the signal handler). Return False in a process that was forked from a rank."""
         self.received = True
         return os.getpid() == self._process
 
     def is_due(self) -> bool:
-        """Whether this rank's broadcast is to say so: it is rank zero's that counts."""
+        """True if this rank's broadcast must report the signal. Only rank zero's value counts."""
         return self.told or (self.received and self._rank == 0)
 
     def end(self) -> None:
-        """The run is over in this rank: by an error, or because everything is done."""
+        """End the run in this rank, after an error or at the regular end."""
         self._ended.set()
         if os.getpid() == self._process:
             self._thread.join(2)
 
     def _serve(self) -> None:
-        with contextlib.suppress(Exception):  # the store's rank is gone, and the collectives will say so
+        with contextlib.suppress(Exception):  # the store's rank is gone; the collectives will raise
             while not (self.told or self._ended.wait(self.poll_every)):
                 if self._rank == 0:
                     self.told = self._store.add(self._key, 0) > 0
@@ -83,8 +83,7 @@ class StopRequest:
 
 
 def _begin(trainer: Any) -> Optional[StopRequest]:
-    """For the fit that begins, where there are several ranks with a store that they share. Without one Lightning does
-    what it did."""
+    """Return the stop request of the fit that starts, or ``None`` without several ranks that share a store."""
     import torch.distributed as dist
 
     if trainer.state.fn != "fit" or not (dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1):
@@ -99,20 +98,20 @@ def _begin(trainer: Any) -> Optional[StopRequest]:
 
 
 def _of(trainer: Any) -> Optional[StopRequest]:
-    # A connector of the program's own may have no room for it, or answer whatever it is asked.
+    # A custom connector may have __slots__, or answer every attribute lookup.
     request: Optional[StopRequest] = getattr(trainer._signal_connector, "__dict__", {}).get(_REQUEST)
     return request
 
 
-# ---------------------------------------------------------------- where Lightning comes by
+# ---------------------------------------------------------------- targets
 
 
 def _register(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def register_signal_handlers(self: Any) -> None:
-        before = _end(self.trainer)  # there is none in a first run
+        before = _end(self.trainer)  # None in a first run
         vars(self)[_REQUEST] = request = _begin(self.trainer)
         original(self)
-        if before is not None and before.received and not before.left:  # no batch followed in that run
+        if before is not None and before.received and not before.left:  # no further batch in that run
             self.received_sigterm = request is None or not request.receive()
 
     return register_signal_handlers
@@ -147,7 +146,7 @@ def _notify(original: Callable[..., None], namespace: str) -> Callable[..., None
         if is_first and launcher is not None:
             launcher.kill(signum)
         if request is None or not request.receive():
-            self.received_sigterm = True  # an evaluation by itself looks at it before each batch
+            self.received_sigterm = True  # a standalone evaluation checks it before each batch
 
     return _sigterm_notifier_fn
 

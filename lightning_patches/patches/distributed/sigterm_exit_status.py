@@ -1,4 +1,4 @@
-"""Training ended by SIGTERM exits with status 143, not 0."""
+"""A training that SIGTERM ends exits with status 143 instead of 0."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def _init(original: None, namespace: str) -> Callable[..., None]:
 
 def _run(original: Callable[..., bool], namespace: str) -> Callable[..., bool]:
     def _run(self: Any) -> bool:
-        # A rank that left because it was asked to is not a reason to kill the main process, which may be saving a
-        # checkpoint. So far such a rank had status 0.
+        # Don't kill the main process because of a rank that stopped on request: it may be saving a checkpoint. On stock
+        # such a rank has status 0.
         statuses = [process.poll() for process in self._child_processes]
         if any(status not in (None, 0, _STATUS) for status in statuses):
             return original(self)

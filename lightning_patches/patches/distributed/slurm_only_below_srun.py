@@ -1,4 +1,4 @@
-"""SLURM is taken for the launcher only where srun has started this process."""
+"""SLURM counts as the launcher only if srun started this process."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from lightning_patches import notices
 from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 _FIRST_SPECIAL_STEP = 0xFFFFFFF0
-"""SLURM numbers the steps that it makes by itself (batch script, interactive shell, extern) from the top of 32 bits."""
+"""SLURM gives special steps (batch script, interactive shell, extern) numbers from this one up."""
 _OTHER_LAUNCHERS = ("OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK")
-"""What mpirun tells those that it starts. It starts itself with srun, whose variables they inherit."""
+"""Variables of processes that mpirun started. mpirun itself uses srun, so they also inherit srun's variables."""
 
 
 def _is_srun_used(original: Callable[[], bool], namespace: str) -> Callable[[], bool]:
     def _is_srun_used() -> bool:
-        by_name = original()  # which takes jobs that are called bash or interactive for jobs without srun
+        by_name = original()  # True for jobs named "bash" or "interactive"
         if "SLURM_NTASKS" not in os.environ:
             return by_name
         reason = _not_below_srun()
@@ -34,7 +34,7 @@ def _is_srun_used(original: Callable[[], bool], namespace: str) -> Callable[[], 
 
 
 def _not_below_srun() -> str:
-    """Why srun has not started this process; "" if it has."""
+    """Return the reason why srun did not start this process, or "" if it did."""
     step, task = os.environ.get("SLURM_STEP_ID", ""), os.environ.get("SLURM_PROCID", "")
     if not step.isdigit() or not task.isdigit():
         return "this process is in an allocation of SLURM, and srun has not started it"
@@ -48,13 +48,15 @@ def _not_below_srun() -> str:
 
 
 def _in_shell(task: str) -> bool:
-    """Whether srun's task is a shell at a terminal (``srun --pty bash``), which gives each command a process group of
-    its own. What a script starts stays in the group of srun's tasks."""
+    """True if srun's task is an interactive shell (``srun --pty bash``), which puts each command into a new group.
+
+    Processes that a script starts stay in the process group of srun's tasks.
+    """
     try:
         with open(f"/proc/{int(task)}/stat") as file:
             terminal = file.read().rpartition(")")[2].split()[4]
         return terminal != "0" and os.getpgid(int(task)) != os.getpgrp()
-    except (OSError, ValueError):  # no such number, not on this machine, or hidden by a container
+    except (OSError, ValueError):  # not a number, not on this machine, or hidden by a container
         return False
 
 

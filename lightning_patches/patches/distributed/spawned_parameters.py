@@ -1,4 +1,4 @@
-"""Ranks that ddp_spawn starts on the CPU each have their own parameters."""
+"""Ranks that ddp_spawn starts on the CPU do not share parameters."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _unshared(original: Callable[..., None], namespace: str, accelerators: str) 
 
 
 def _unshare(arguments: Any) -> None:
-    """Give the modules among ``arguments`` parameters and buffers of their own, in place."""
+    """Copy the parameters and buffers of the modules in ``arguments`` in place, out of shared memory."""
     import torch
     from lightning_utilities.core.apply_func import apply_to_collection
 

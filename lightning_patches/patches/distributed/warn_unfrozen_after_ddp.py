@@ -1,4 +1,4 @@
-"""What is unfrozen after DDP has wrapped the module is not synchronized: a warning says so."""
+"""Warn about parameters that are unfrozen after DDP has wrapped the module, since DDP does not synchronize them."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from lightning_patches.patches.distributed.ddp_with_unfrozen import frozen_in, t
 _FROZEN = "_lightning_patches_frozen_for_ddp"
 
 _frozen: weakref.WeakKeyDictionary[Any, list[tuple[str, Any]]] = weakref.WeakKeyDictionary()
-"""Of each of Fabric's strategies, what was frozen when a module was set up, held weakly: a model that the program drops
-leaves the memory."""
+"""By Fabric strategy: the parameters that were frozen at setup. References are weak, so that models can be freed."""
 
 
 def _setup_model(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:

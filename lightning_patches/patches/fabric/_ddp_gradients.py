@@ -1,10 +1,10 @@
-"""Averages the gradients of parts of a ``DistributedDataParallel`` module that are called by themselves.
+"""Average the gradients of submodules of a ``DistributedDataParallel`` module that are called directly.
 
-DDP reduces gradients only for a backward whose forward went through DDP itself. A part that is reached as an attribute
-or an item of Fabric's wrapper is called without it. :class:`GradientSync` is told of each part that is reached so. It
-watches parameters, not calls: what a backward that reaches such parts *only* leaves in ``.grad``, and DDP did not
-reduce, is averaged when that backward ends. A backward that reaches anything else went past DDP on purpose, by way of
-``.module`` or a reference from before the wrapping, and is let alone.
+DDP reduces gradients only in a backward whose forward went through DDP. A submodule that is accessed as an attribute or
+item of Fabric's wrapper is called without DDP. :class:`GradientSync` records each submodule that is accessed this way.
+It watches parameters, not calls: if a backward reaches *only* such submodules, and DDP did not reduce, the gradients in
+``.grad`` are averaged at the end of the backward. A backward that reaches other parameters bypassed DDP on purpose,
+with ``.module`` or a reference from before the wrapping, and is not changed.
 """
 
 from __future__ import annotations
@@ -19,26 +19,26 @@ from typing import Any, Callable, Iterable, Iterator, Optional
 from lightning_patches import notices
 
 BUCKET_BYTES = 25 * 1024 * 1024
-"""Size of one collective: what DDP uses."""
+"""Size of one collective in bytes, as in DDP."""
 
 WARN_AFTER = 10.0
-"""Seconds after which a rank that waits for the others says so."""
+"""Seconds after which a rank that waits for the others prints a line."""
 
 _NONE, _DENSE, _SPARSE = 0, 1, 2
 _SIGNATURE = 171
-"""First number of what ranks agree by: tells when another collective of the program was met in its place."""
+"""First number of the agreement collective. Detects that another rank is in a collective of the program instead."""
 _live: weakref.WeakSet[GradientSync] = weakref.WeakSet()
 
 
 def watch(module: Any) -> Optional[GradientSync]:
-    """What keeps the gradients of a DDP module's parts in step, once it is told of a part.
+    """Return the object that synchronizes the gradients of a DDP module's submodules.
 
     Args:
-        module: what a strategy made of the user's module; a ``torch.compile`` wrapper around it is looked through.
+        module: the strategy's wrapper of the user's module, possibly inside a ``torch.compile`` wrapper.
 
     Returns:
-        ``None`` where gradients are not DDP's business (FSDP, DeepSpeed, no strategy), or torch is older than 2.1,
-        which does not tell when a parameter has its gradient.
+        ``None`` if DDP does not reduce the gradients (FSDP, DeepSpeed, one device), or torch is older than 2.1, which
+        has no hook for a completed gradient.
     """
     import torch
     from torch.nn.parallel import DistributedDataParallel
@@ -52,14 +52,14 @@ def watch(module: Any) -> Optional[GradientSync]:
 
 
 class GradientSync:
-    """The gradients of one DDP module.
+    """Synchronizes the gradients of one DDP module.
 
-    Nothing is put on the user's modules but a hook on each parameter that DDP reduces, and that only when the first
-    part is reached. These hooks own this object, so it refers to parameters and to DDP weakly: when DDP's wrapper is
-    dropped, the hooks go and nothing stays.
+    When the first submodule is accessed, each parameter that DDP reduces gets a hook. The user's modules get nothing
+    else. The hooks own this object, so it references parameters and DDP weakly: when DDP's wrapper is freed, the hooks
+    are removed.
 
     Args:
-        ddp: the module. With one rank only there is nothing to keep in step, and there are no hooks.
+        ddp: the DDP module. With one rank no hooks are needed.
     """
 
     def __init__(self, ddp: Any) -> None:
@@ -77,17 +77,17 @@ class GradientSync:
         self._index = {id(parameter): index for index, (_, parameter) in enumerate(named)}
         self._ddp = weakref.ref(ddp, _forgetter(self))
 
-        self._parts: dict[int, weakref.ref[Any]] = {}  # modules and parameters that were reached through the wrapper
+        self._parts: dict[int, weakref.ref[Any]] = {}  # modules and parameters that were accessed through the wrapper
         self._reached: set[int] = set()  # their parameters
-        self._task: Optional[int] = None  # the running backward, while its end is awaited
-        self._touched: list[int] = []  # parameters that it has reached so far
+        self._task: Optional[int] = None  # the running backward
+        self._touched: list[int] = []  # parameters that it has reached
         self._unsynced: set[int] = set()  # parameters that backwards under no_backward_sync have reached
-        self._armed = False  # DDP's forward ran: its reducer answers for the next backward
+        self._armed = False  # DDP's forward ran: its reducer handles the next backward
         self._resting = 0  # while such a backward runs: its number plus one
         self._steps_hook: Any = None
         self._since_step = 0  # backwards that were averaged since an optimizer stepped
-        self._uneven: set[int] = set()  # parameters of which it was said that only some ranks have a gradient
-        self._waiting: Optional[float] = None  # since when, while other ranks are waited for
+        self._uneven: set[int] = set()  # parameters with a warning that only some ranks have a gradient
+        self._waiting: Optional[float] = None  # start time while this rank waits for others
         self._watched = self._warned = False
         self._handles: list[Any] = []
         self._shared = False
@@ -97,7 +97,7 @@ class GradientSync:
         _live.add(self)
 
     def __reduce__(self) -> Any:
-        # A copy or a pickle of the wrapper comes without: its parameters have no hooks.
+        # A copy or pickle of the wrapper has no GradientSync, since its parameters have no hooks.
         return type(None), ()
 
     def is_reached(self, part: Any) -> bool:
@@ -105,7 +105,7 @@ class GradientSync:
         return known is not None and known() is part
 
     def reach(self, part: Any) -> None:
-        """To be called with each attribute and item that is reached through the wrapper."""
+        """Record an attribute or item that was accessed through the wrapper."""
         if self.is_reached(part):
             return
         if isinstance(part, self._torch.nn.Module):
@@ -124,7 +124,7 @@ class GradientSync:
         self._reached |= reached
 
     def after_forward(self) -> None:
-        """To be called after each forward that went through DDP."""
+        """Record that a forward went through DDP."""
         if self._torch.is_grad_enabled():
             ddp = self._ddp()
             if ddp is not None and ddp.require_backward_grad_sync:
@@ -147,7 +147,7 @@ class GradientSync:
         return parameter.register_post_accumulate_grad_hook(on_gradient)
 
     def _begin(self, task: int) -> None:
-        """The first parameter that a backward reaches."""
+        """Start a backward, at the first parameter that it reaches."""
         self._task = task
         ddp = self._ddp() if self._armed else None
         if ddp is not None and _runs_reducer(ddp):
@@ -158,19 +158,18 @@ class GradientSync:
         self._torch.autograd.Variable._execution_engine.queue_callback(callback)
 
     def _on_end(self) -> None:
-        """First thing at the end of a backward."""
+        """Run first at the end of a backward."""
         if self._shared:
             self._claim()
         if self._resting:
-            self._at_end(self._follow)  # once more, behind DDP's own work
+            self._at_end(self._follow)  # again, after DDP's work
         elif self._shared:
-            self._at_end(self._settle)  # behind the claims of others
+            self._at_end(self._settle)  # after the claims of other wrappers
         else:
             self._settle()
 
     def _claim(self) -> None:
-        """Take the parameters that another wrapper has as well: it is this one's DDP that answers for them, now or
-        when ``no_backward_sync`` ends."""
+        """Claim parameters that another wrapper shares: this DDP reduces them, now or after ``no_backward_sync``."""
         ddp = self._ddp()
         if self._resting or (ddp is not None and not ddp.require_backward_grad_sync):
             self._take(range(len(self._parameters)))
@@ -184,7 +183,7 @@ class GradientSync:
                 other._unsynced -= theirs
 
     def _follow(self) -> None:
-        """Last thing at the end of a backward that DDP answers for."""
+        """Run last at the end of a backward that DDP reduces."""
         self._resting, self._task = 0, None
         self._touched.clear()
         ddp = self._ddp()
@@ -195,7 +194,7 @@ class GradientSync:
             self._unsynced.clear()
 
     def _settle(self) -> None:
-        """Last thing at the end of any other backward: reduce what DDP does not."""
+        """Run last at the end of any other backward: reduce the gradients that DDP did not."""
         self._task = None
         touched = set(self._touched)
         self._touched.clear()
@@ -231,8 +230,10 @@ class GradientSync:
             ) from error
 
     def _agree(self, group: Any, touched: set[int]) -> Optional[list[int]]:
-        """What kind of gradient each parameter has, none where a rank has none; ``None`` where the ranks are not at
-        the same backward. One collective, unless there is something to report."""
+        """Return the kind of gradient of each parameter; ``None`` if the ranks are in different backwards.
+
+        The kind is "none" if a rank has no gradient. One collective, or two if there is a problem to report.
+        """
         torch = self._torch
         kinds = [_NONE] * len(self._parameters)
         device = None
@@ -246,7 +247,7 @@ class GradientSync:
             first = next((p for p in (ref() for ref in self._parameters) if p is not None), None)
             device = None if first is None else first.device
         own = torch.tensor([_SIGNATURE, self._since_step % 256, *kinds], dtype=torch.uint8, device=device)
-        both = torch.cat([own, 255 - own])  # the largest of each, and the smallest
+        both = torch.cat([own, 255 - own])  # MAX gives the largest and the smallest of each
         torch.distributed.all_reduce(both, torch.distributed.ReduceOp.MAX, group=group)
         numbers: list[int] = both.tolist()
         most, least = numbers[: len(own)], [255 - number for number in numbers[len(own) :]]
@@ -269,7 +270,7 @@ class GradientSync:
         running = []
         for bucket in self._buckets(agreed):
             parts = [p.new_zeros(p.numel()) if p.grad is None else p.grad.reshape(-1).to(p.dtype) for p in bucket]
-            # Divided before the sum, as DDP does: the result is the same to the last bit.
+            # Divide before the sum, as DDP does, so that the result is bit-identical.
             flat = torch.cat(parts).mul_(1.0 / world_size)
             running.append((bucket, flat, torch.distributed.all_reduce(flat, group=group, async_op=True)))
         for bucket, flat, work in running:
@@ -285,13 +286,13 @@ class GradientSync:
                 parameter.grad = self._average_sparse(group, parameter, world_size)
 
     def _average_sparse(self, group: Any, parameter: Any, world_size: int) -> Any:
-        gradient = parameter.grad  # NCCL has no sparse collective to rely on
+        gradient = parameter.grad  # NCCL has no reliable sparse collective
         dense = self._torch.zeros_like(parameter) if gradient is None else gradient.to_dense()
         self._torch.distributed.all_reduce(dense.div_(world_size), group=group)
         return dense.to_sparse(1)
 
     def _buckets(self, agreed: list[int]) -> Iterator[list[Any]]:
-        """Parameters with a dense gradient, by type and device, in portions that are the same in every rank."""
+        """Yield parameters with dense gradients, by dtype and device, in buckets that are the same in every rank."""
         kinds: dict[Any, list[Any]] = {}
         for index, kind in enumerate(agreed):
             parameter = self._parameters[index]()
@@ -310,21 +311,24 @@ class GradientSync:
             yield bucket
 
     def _broadcast_buffers(self, ddp: Any, agreed: list[int]) -> None:
-        """Rank zero's buffers for all. Those of a child that trains, but not in this backward, are let alone: the
-        graph of a forward that still waits for its backward may hold them."""
+        """Broadcast rank zero's buffers.
+
+        Skips the buffers of a child in training mode that is not part of this backward: the graph of a forward whose
+        backward comes later may need them.
+        """
         reached = {self._names[index].partition(".")[0] for index, kind in enumerate(agreed) if kind}
         resting = self._children - reached
         buffers = []
         for name, buffer in ddp.module.named_buffers():
             if name in ddp.parameters_to_ignore or name.replace("_orig_mod.", "").partition(".")[0] in resting:
                 continue
-            # .data: the change must not count as one that makes a graph invalid.
+            # .data: the change must not invalidate a graph.
             buffers.append(buffer.data)
         if buffers:
             size = getattr(ddp, "broadcast_bucket_size", BUCKET_BYTES)
             self._torch.distributed._broadcast_coalesced(ddp.process_group, buffers, size, 0)
 
-    # ---------------------------------------------------------------- what is left
+    # ---------------------------------------------------------------- warnings
 
     def _report_uneven(self, uneven: set[int], numbers: list[list[int]]) -> None:
         with_gradient = [rank for rank, of_rank in enumerate(numbers) if any(of_rank[2 + i] for i in uneven)]
@@ -350,7 +354,7 @@ class GradientSync:
         )
 
     def _count_steps(self) -> None:
-        """One backward more, until an optimizer steps that has one of the parameters."""
+        """Count backwards until an optimizer with one of the parameters steps."""
         self._since_step += 1
         optimizers = importlib.import_module("torch.optim.optimizer")
         register = getattr(optimizers, "register_optimizer_step_post_hook", None)
@@ -366,11 +370,11 @@ class GradientSync:
 
             handle = self._steps_hook = register(after_step)
 
-    # ---------------------------------------------------------------- ranks that do not come
+    # ---------------------------------------------------------------- missing ranks
 
     @contextlib.contextmanager
     def _waits(self) -> Iterator[None]:
-        """Meanwhile other ranks are waited for, under the eyes of a thread that says so when it takes long."""
+        """Wrap a collective: a thread prints a line if the wait for other ranks takes long."""
         if not self._watched:
             self._watched = True
             threading.Thread(target=_watch_waiting, args=(weakref.ref(self),), daemon=True).start()
@@ -440,7 +444,7 @@ def _watch_waiting(reference: weakref.ref[GradientSync]) -> None:
         sync = reference()
         if sync is None:
             return
-        with contextlib.suppress(Exception):  # the job is ending, or its store is gone
+        with contextlib.suppress(Exception):  # the job ends, or its store is gone
             sync._look_at_clock()
         del sync
 
@@ -457,7 +461,7 @@ def _forgetter(sync: GradientSync) -> Callable[[Any], None]:
 
 
 class _End:
-    """Told by the autograd engine that a backward has ended; told by its own end that one has failed."""
+    """A callback for the end of a backward. If it is freed without a call, the backward has failed."""
 
     __slots__ = ("_sync", "_task")
 
@@ -473,17 +477,17 @@ class _End:
 
 
 def uncompiled(module: Any) -> Any:
-    """The module in a ``torch.compile`` wrapper. Not by ``getattr``, which a user's module may answer as it likes."""
+    """Return the module inside a ``torch.compile`` wrapper, without ``getattr``, which a user's module may override."""
     return getattr(module, "_modules", {}).get("_orig_mod", module)
 
 
 def _runs_reducer(ddp: Any) -> bool:
-    """False for a static graph whose first iteration has not reached DDP's output yet: only there is it reduced."""
+    """True unless this is the first iteration of a static graph and the backward has not reached DDP's output."""
     return not ddp.static_graph or getattr(ddp, "_static_graph_delay_allreduce_enqueued", True)
 
 
 def _has_reduced(ddp: Any) -> bool:
-    """Whether DDP's reducer is done with all that it waited for."""
+    """True if DDP's reducer has finished."""
     check = getattr(ddp.reducer, "_check_reducer_finalized", None)
     try:
         if check is not None:

@@ -1,4 +1,4 @@
-"""Methods of a module that go through Fabric's wrapper."""
+"""Call methods of a module through Fabric's wrapper."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any, Callable
 
 
 def through_forward(module: Any, name: str) -> Callable[..., Any]:
-    """A method of the wrapped module as a call of the wrapper, and so of what the strategy made of the module."""
+    """Return a function that calls a method of the wrapped module through the wrapper, and so through the strategy."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
         inner = module._original_module
@@ -19,7 +19,7 @@ def through_forward(module: Any, name: str) -> Callable[..., Any]:
                 inner.forward = own_forward
 
         def forward(*args: Any, **kwargs: Any) -> Any:
-            restore()  # first, because the method may call the real one
+            restore()  # first, since the method may call the real forward
             return getattr(inner, name)(*args, **kwargs)
 
         inner.forward = forward

@@ -1,4 +1,4 @@
-"""torch.compile with arguments can be used as a decorator once Fabric was imported."""
+"""torch.compile with arguments can be used as a decorator after Fabric is imported."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from lightning_patches.patch import Consequence, Impact, Patch, Target, Upstream
 def _capture_compile_kwargs(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
     def _capture_compile_kwargs(compile_fn: Any) -> Any:
         made = original(compile_fn)
-        made.__defaults__ = (None,)  # its one parameter is the model, for which torch's own function has this default
+        made.__defaults__ = (None,)  # its only parameter is the model, which has this default in torch
         return made
 
-    # The module has called the original already, as its last statement.
+    # The module has already called the original, as its last statement.
     made = getattr(sys.modules.get("torch"), "compile", None)
     while made is not None:
         if getattr(made, "__globals__", {}) is original.__globals__ and made.__code__.co_name == "_capture":
@@ -34,7 +34,7 @@ PATCH = Patch(
         "@torch.compile(...) with arguments fails after lightning, pytorch_lightning or lightning_fabric was imported.",
         ("missing 1 required positional argument: 'model'",),
         error="TypeError: compile() missing 1 required positional argument: 'model'",
-        # A traceback has no frame of Lightning's: the call itself fails.
+        # A traceback of the bug has no Lightning frame: the call itself fails.
         consequences=(
             Consequence(
                 ("compile() missing 1 required positional argument: 'model'",),

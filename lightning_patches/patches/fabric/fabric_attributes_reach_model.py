@@ -1,4 +1,4 @@
-"""An attribute that is set on what fabric.setup() returned is set on the model."""
+"""An attribute that is set on the result of fabric.setup() is set on the model."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _setattr(original: None, namespace: str) -> Callable[..., None]:
 
 
 def is_set_up(wrapper: Any) -> bool:
-    """Whether its ``__init__`` has come to its end."""
+    """True if the wrapper's ``__init__`` has finished."""
     return "_precision" in wrapper.__dict__
 
 

@@ -11,15 +11,15 @@ _MODULE = "fabric.wrappers:_FabricModule"
 
 def _init(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807
-        # The original tests the truth value of the user's module, which for a compiled one asks for its length. It does
-        # not test the other module, which it uses where it was given none.
+        # The original tests the truth value of the user's module, which calls `len` for a compiled module. It does not
+        # test the other module, which is the fallback.
         given = args[2] if len(args) > 2 else kwargs.get("original_module")
         if not _is_compiled(given):
             original(self, *args, **kwargs)
             return
         kwargs.pop("original_module", None)
         original(self, *args[:2], **kwargs)
-        self._modules["_original_module"] = given  # past __setattr__, which from 2.1 on writes to both modules
+        self._modules["_original_module"] = given  # bypasses __setattr__, which writes to both modules from 2.1 on
 
     return __init__
 

@@ -1,4 +1,4 @@
-"""Fabric takes a DataLoader as it is where it has no other sampler for it."""
+"""Fabric does not recreate a DataLoader if it does not replace the sampler."""
 
 from __future__ import annotations
 

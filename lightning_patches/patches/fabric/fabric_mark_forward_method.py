@@ -1,4 +1,4 @@
-"""Any method of a Fabric module can be sent through the strategy: mark_forward_method()."""
+"""Fabric modules have mark_forward_method(), which makes a method go through the strategy."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ def _getattr_marked(original: Callable[..., Any], namespace: str) -> Callable[..
 
 def _mark_forward_method(original: None, namespace: str) -> Callable[..., None]:
     def mark_forward_method(self: Any, method: Union[MethodType, str]) -> None:
-        """Have a method of the wrapped module go through the strategy when it is called on this one.
+        """Make calls of a method on this wrapper go through the strategy.
 
         Args:
-            method: the method, or its name.
+            method: the method of the wrapped module, or its name.
 
         Raises:
             TypeError: it is neither.
-            ValueError: it is ``forward``, which goes there by itself.
+            ValueError: it is ``forward``, which always goes through the strategy.
             AttributeError: the wrapped module has no such method.
         """
         if not isinstance(method, (MethodType, str)):

@@ -15,7 +15,7 @@ def _guard(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
     def _wrap_method_with_module_call_tracker(self: Any, method: Callable[..., Any], name: str) -> Callable[..., Any]:
         @functools.wraps(method)
         def guarded(*args: Any, **kwargs: Any) -> Any:
-            tracked = original(self, method, name)  # anew each time: it never forgets that it has refused
+            tracked = original(self, method, name)  # a new one each time, since it remembers that it has refused
             try:
                 return tracked(*args, **kwargs)
             except BaseException:
@@ -28,7 +28,7 @@ def _guard(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
 
 
 def _remove(hook: Any, root: Any) -> None:
-    """Take a forward hook off every module below ``root``."""
+    """Remove a forward hook from every module below ``root``."""
     if hook is None:
         return
     for module in root.modules():

@@ -18,7 +18,7 @@ def _setup(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
 
         if not isinstance(module, torch.nn.Module) or any(True for _ in named_tensors(module, ("parameters",))):
             return original(self, module, *args, **kwargs)
-        # The device is read off the first parameter, in several places. There is one for as long as that lasts.
+        # Several places read the device from the first parameter. Provide one for that time.
         module.register_parameter(_NAME, torch.nn.Parameter(torch.empty(0, device="cpu"), requires_grad=False))
         try:
             return original(self, module, *args, **kwargs)

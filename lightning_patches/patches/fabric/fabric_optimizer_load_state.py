@@ -7,13 +7,13 @@ from typing import Any, Callable
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 _OWN = {"load_state_dict", "state_dict", "step", "zero_grad", "__del__", "_optimizer", "_strategy", "_callbacks"}
-"""What the wrapper has of its own, even where the optimizer has it, too: a scheduler's ``step``, or an inner one."""
+"""Attributes that belong to the wrapper, even if the optimizer's ``__dict__`` has them, such as a patched ``step``."""
 
 
 def _load_state_dict(original: None, namespace: str) -> Callable[..., None]:
     def load_state_dict(self: Any, state_dict: dict[str, Any]) -> None:
-        # The wrapper shows a copy of the optimizer's attributes, but the optimizer is what steps. Loading makes new
-        # lists and dicts, which have to be seen on both.
+        # The wrapper has a copy of the optimizer's attributes, but the optimizer steps. Loading creates new lists and
+        # dicts, which both must have.
         self.optimizer.load_state_dict(state_dict)
         vars(self).update({name: value for name, value in vars(self.optimizer).items() if name not in _OWN})
 

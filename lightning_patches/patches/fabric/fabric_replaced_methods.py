@@ -1,4 +1,4 @@
-"""A method that is replaced on a model set up with Fabric is the one that is called."""
+"""A method that is replaced on a model set up with Fabric is called instead of the original method."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _setattr(original: Callable[..., None], namespace: str) -> Callable[..., Non
             return
         is_of_both = hasattr(self._original_module, name)
         setattr(self._original_module, name, value)
-        if is_of_both:  # set on the wrapped module alone, it would not be what is called
+        if is_of_both:  # if it is set only on the wrapped module, it is not called
             super(wrapper, self).__setattr__(name, value)
 
     return __setattr__

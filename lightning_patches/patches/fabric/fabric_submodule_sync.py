@@ -1,4 +1,4 @@
-"""Gradients are synchronized for parts of a Fabric module that are called on their own."""
+"""Gradients are synchronized for submodules of a Fabric module that are called directly."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ _WHOLE = frozenset(("_forward_module", "_original_module"))
 
 
 _ALL_PARTS = frozenset(("values", "items"))
-"""Methods of a container that give its parts."""
+"""Methods of a container that return its submodules."""
 
 
 def _init(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807
         original(self, *args, **kwargs)
-        parts = self.__dict__["_modules"]  # a program may have its own __getattr__
+        parts = self.__dict__["_modules"]  # a program may override __getattr__
         if not parts.keys() >= _WHOLE:
-            return  # a strategy of the program's own makes something that is no module
-        from lightning_patches.patches.fabric import _ddp_gradients  # large: imported when it is used
+            return  # a custom strategy may return something that is not a module
+        from lightning_patches.patches.fabric import _ddp_gradients  # large, so imported on first use
 
         sync = _ddp_gradients.watch(parts["_forward_module"])
         if sync is not None:
@@ -39,8 +39,10 @@ def _init(original: Callable[..., None], namespace: str) -> Callable[..., None]:
 
 
 def _is_container(module: Any) -> bool:
-    """A ModuleDict, a ModuleList or the like. What has a forward is called as a whole, and gets no items: a wrapper of
-    it would pass for something to iterate over."""
+    """True for a ModuleDict, a ModuleList and similar containers without a forward.
+
+    A wrapper of a module with a forward gets no items, since it would then look iterable.
+    """
     import torch
 
     from lightning_patches.patches.fabric import _ddp_gradients
@@ -51,7 +53,7 @@ def _is_container(module: Any) -> bool:
 
 @functools.lru_cache(maxsize=None)
 def _with_items(wrapper: Any) -> Any:
-    """A class like the wrapper's, with the items of the wrapped module. Copies and pickles are of the wrapper's own."""
+    """Return a subclass of the wrapper's class with the wrapped module's items. Copies are of the wrapper's class."""
 
     class WithItems(wrapper):  # type: ignore[misc]
         def __getitem__(self, key: Any) -> Any:
@@ -61,7 +63,7 @@ def _with_items(wrapper: Any) -> Any:
             return key in self._original_module
 
         def __iter__(self) -> Iterator[Any]:
-            # With __getitem__ alone, Python would iterate by counting: KeyError 0 for a ModuleDict.
+            # With __getitem__ alone, Python would iterate over integer keys: KeyError 0 for a ModuleDict.
             return (_reached(self, part) for part in self._original_module)
 
         def __reduce_ex__(self, protocol: Any) -> Any:
@@ -74,7 +76,7 @@ def _with_items(wrapper: Any) -> Any:
 
 
 def _reached(module: Any, part: Any) -> Any:
-    """``part``, which was reached through the wrapper."""
+    """Record that ``part`` was accessed through the wrapper, and return it."""
     sync = module.__dict__.get(_SYNC)
     if sync is not None:
         sync.reach(part)
@@ -102,7 +104,7 @@ def _getattr(original: Callable[..., Any], namespace: str) -> Callable[..., Any]
 
 
 def _reaching(method: Callable[..., Any], sync: Any, root: Any) -> Callable[..., Any]:
-    """A method of the wrapped module that tells ``sync`` when it calls a module."""
+    """Wrap a method of the wrapped module so that ``sync`` records the modules that it calls."""
 
     @functools.wraps(method)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -134,7 +136,7 @@ def _method_guard(original: Callable[..., Any], namespace: str) -> Callable[...,
     plain = stock_of(original).__globals__.get("Precision")
 
     def _wrap_method_with_module_call_tracker(self: Any, method: Callable[..., Any], name: str) -> Any:
-        # The guard refuses a method that calls submodules, because DDP would not notice. Here it does.
+        # The guard refuses a method that calls submodules, since DDP would not notice. With this patch it does.
         return method if _methods_are_safe(self, plain) else original(self, method, name)
 
     return _wrap_method_with_module_call_tracker
@@ -151,12 +153,12 @@ def _method_warning(original: Callable[..., None], namespace: str) -> Callable[.
 
 
 def _methods_are_safe(module: Any, plain: Any) -> bool:
-    """Whether a method may be called past the wrapper: gradients are taken care of, and no autocast is missed."""
+    """True if a method may bypass the wrapper: gradients are synchronized, and no autocast is needed."""
     if module.__dict__.get(_SYNC) is None:
         return False
     strategy = module.__dict__.get("_strategy")
     precision = module._precision if strategy is None else strategy.precision
-    return type(precision) is plain  # Lightning's other precisions count as the program's own do
+    return type(precision) is plain  # other precision classes may need autocast
 
 
 PATCH = Patch(

@@ -1,8 +1,7 @@
-"""The checkpoint that a finder keeps for itself.
+"""The temporary checkpoint of a finder.
 
-A finder writes the initial state into a temporary checkpoint, changes the trainer for its trials, and puts
-everything back at the end. Which checkpoint belongs to a finder is taken from the finder itself, from its local
-variable, because a name alone proves nothing.
+A finder writes the initial state to a temporary checkpoint, changes the trainer for its trials, and restores everything
+at the end. The path comes from the finder's local variable, since a file name alone proves nothing.
 """
 
 from __future__ import annotations
@@ -20,17 +19,17 @@ _BATCH_SIZE = "pytorch.tuner.batch_size_scaling"
 _FINDERS = {_LR_FINDER: "_lr_find", _BATCH_SIZE: "_scale_batch_size"}
 
 
-# ---------------------------------------------------------------- whose checkpoint
+# ---------------------------------------------------------------- owner of the checkpoint
 
 
 def is_finder(frame: FrameType, namespace: str) -> bool:
-    """Whether this frame is a running (or failed) ``_lr_find`` or ``_scale_batch_size`` of Lightning's own."""
+    """True if this frame is a running or failed ``_lr_find`` or ``_scale_batch_size`` of Lightning."""
     name, module = frame.f_code.co_name, frame.f_globals.get("__name__")
     return any(name == function and module == module_name(namespace, home) for home, function in _FINDERS.items())
 
 
 def finder_above(frame: Optional[FrameType], namespace: str) -> Optional[FrameType]:
-    """The finder that a frame was called from."""
+    """Return the finder's frame above a frame, or ``None``."""
     while frame is not None and not is_finder(frame, namespace):
         frame = frame.f_back
     return frame

@@ -1,4 +1,4 @@
-"""Where a finder finds what it tunes."""
+"""Locations of the value that a finder tunes."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from typing import Any, Iterator
 
 
 def places(trainer: Any, names: tuple[str, ...]) -> Iterator[tuple[Any, str, Any]]:
-    """Who keeps what a finder tunes, its name and its value: the model, the datamodule, their hyperparameters.
+    """Yield owner, name and value of the tuned attribute: in the model, the datamodule and their hyperparameters.
 
-    The finder takes the first of the names that anybody has. What is a property is left out: its getter would have to
-    be asked once more.
+    The finder uses the first name that an owner has. Properties are skipped, since reading one would be an additional
+    call of its getter.
     """
     for name in names:
         is_there = False

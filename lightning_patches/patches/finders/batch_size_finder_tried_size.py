@@ -22,7 +22,7 @@ def _run_power_scaling(original: Callable[..., int], namespace: str) -> Callable
             try:
                 scaling._try_loop_run(trainer, params)
                 if not left:
-                    break  # the original doubles once more, and nobody ever tries that size
+                    break  # the original doubles once more, without a trial
                 size, changed = scaling._adjust_batch_size(trainer, batch_arg_name, factor=2.0, desc="succeeded")
                 if not changed:
                     break

@@ -15,7 +15,7 @@ def _reload_val_loader(original: Callable[..., None], namespace: str) -> Callabl
         val_loop = trainer.fit_loop.epoch_loop.val_loop
         val_loop._combined_loader = None
         stage = trainer.state.stage
-        trainer.validating = True  # below 2.1.0 the loop takes the limit of the trainer's stage
+        trainer.validating = True  # below 2.1.0 the loop uses the limit of the trainer's stage
         try:
             val_loop.setup_data()
         finally:

@@ -22,18 +22,18 @@ def _apply_suggestion(original: Callable[..., Any], namespace: str) -> Callable[
         options = signature.bind(trainer, model, *args, **kwargs).arguments
         if finder is None or not options.get("update_attr") or finder._optimal_idx is None:
             return finder
-        # The suggestion was computed, announced and set before the initial state came back from the checkpoint.
+        # The finder computed, logged and set the suggestion before it restored the initial state from the checkpoint.
         learning_rate = finder.results["lr"][finder._optimal_idx]
         names = (options["attr_name"],) if options.get("attr_name") else ("lr", "learning_rate")
         for holder, name, current in list(_tuned.places(trainer, names)):
             if type(current) is not float or current != learning_rate:
                 _tuned.put(holder, name, learning_rate)
         groups = [group for optimizer in trainer.optimizers for group in optimizer.param_groups]
-        groups = [group for group in groups if group.get("lr") is not None]  # some optimizers do without
+        groups = [group for group in groups if group.get("lr") is not None]  # some optimizers have no lr
         rates = {float(group["lr"]) for group in groups}
         for group in groups:
             group["lr"] = learning_rate
-        # Tuner.lr_find ends its fit here: the next one makes its optimizers anew, each group with its own rate.
+        # Tuner.lr_find ends its fit here. The next fit creates new optimizers, with a rate per group.
         to_be_trained = not any(getattr(callback, "_early_exit", False) for callback in trainer.callbacks)
         if len(rates) > 1 and to_be_trained:
             notices.warn_once(

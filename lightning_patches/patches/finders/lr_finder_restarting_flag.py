@@ -1,4 +1,4 @@
-"""No validation at step 0 after the learning rate finder."""
+"""There is no validation at step 0 after the learning rate finder."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def _clear_restarting(original: Callable[..., Any], namespace: str) -> Callable[
     def _lr_find(trainer: Any, *args: Any, **kwargs: Any) -> Any:
         finder = original(trainer, *args, **kwargs)
         if finder is not None:
-            # The fit loop cannot be told in a run that is limited by steps: its flag is True by definition there.
+            # The fit loop's flag can't be reset in a run with max_steps: it is always True there.
             trainer.fit_loop.epoch_loop.restarting = False
         return finder
 

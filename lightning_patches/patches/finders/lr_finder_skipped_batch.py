@@ -1,4 +1,4 @@
-"""The learning rate finder goes on where training_step skips a batch."""
+"""The learning rate finder continues if training_step skips a batch."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ def _on_train_batch_end(original: Callable[..., None], namespace: str) -> Callab
         import torch.distributed as dist
 
         skipped = outputs is None or (isinstance(outputs, dict) and not outputs)
-        # The original broadcasts. Ranks that do not skip would wait for one that does; without the patch it fails.
+        # The original broadcasts. Ranks that don't skip would wait for one that does; on stock that rank fails.
         if not skipped or (dist.is_available() and dist.is_initialized()):
             original(self, trainer, pl_module, outputs, *args, **kwargs)
         elif (trainer.fit_loop.batch_idx + 1) % trainer.accumulate_grad_batches == 0:
-            self.losses.append(float("nan"))  # for the learning rate that was noted when the batch began
+            self.losses.append(float("nan"))  # for the learning rate that was recorded at the batch's start
 
     return on_train_batch_end
 

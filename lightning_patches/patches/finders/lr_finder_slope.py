@@ -1,4 +1,4 @@
-"""The learning rate finder looks for the steepest descent per learning rate, not per step."""
+"""The learning rate finder uses the steepest slope per learning rate, not per step."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _suggestion(original: Callable[..., Optional[float]], namespace: str) -> Cal
         losses = torch.tensor(self.results["loss"][skip_begin:-skip_end])
         usable = torch.isfinite(losses).nonzero().flatten()
         if len(usable) < 2:
-            return original(self, skip_begin, skip_end)  # which says that these are too few
+            return original(self, skip_begin, skip_end)  # it warns that there are too few points
         rates = torch.tensor(self.results["lr"][skip_begin:-skip_end])
         (slopes,) = torch.gradient(losses[usable], spacing=[rates[usable]])
         self._optimal_idx = skip_begin + int(usable[slopes.argmin()])

@@ -1,4 +1,4 @@
-"""The learning rate finder takes no batches away from epoch 0."""
+"""The learning rate finder does not consume batches of epoch 0."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ def _renew_train_loader(original: Callable[..., Any], namespace: str) -> Callabl
     def _lr_find(trainer: Any, *args: Any, **kwargs: Any) -> Any:
         finder = original(trainer, *args, **kwargs)
         if finder is not None:
-            # Here and not when the fit loop starts: the finder runs with the random state isolated, and the order
-            # in which a shuffled epoch 0 comes depends on where its iterator is made.
+            # Here and not when the fit loop starts: the finder runs with an isolated random state, and the order of a
+            # shuffled epoch 0 depends on the place where its iterator is created.
             trainer.fit_loop._combined_loader = None
             trainer.fit_loop.setup_data()
         return finder

@@ -1,4 +1,4 @@
-"""A failed learning rate or batch size search leaves all as it was and shows its error."""
+"""A failed learning rate or batch size search restores the initial state and shows its error."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ _LOOP_FLAGS = (
 
 
 def _finder_below(error: BaseException, namespace: str) -> Optional[FrameType]:
-    """The finder that an error came up through."""
+    """Return the finder's frame in the error's traceback, or ``None``."""
     return next((frame for frame, _ in walk_tb(error.__traceback__) if is_finder(frame, namespace)), None)
 
 
 def _restored(error: BaseException, namespace: str) -> bool:
-    """Whether an error ended what restores a checkpoint: the finder's end, in a search that had gone well."""
+    """True if the error occurred while the finder restored the checkpoint, after a successful search."""
     home = module_name(namespace, "pytorch.trainer.connectors.checkpoint_connector")
     frames = (frame for frame, _ in walk_tb(error.__traceback__))
     return any(each.f_code.co_name == "restore" and each.f_globals.get("__name__") == home for each in frames)
 
 
 def _first_error(error: BaseException, namespace: str) -> BaseException:
-    """The error that ended the finder, where its clean-up raised another one on top of it."""
+    """Return the error that ended the finder, even if its cleanup raised another one."""
     first, current, seen = error, error.__context__, {id(error)}
     while current is not None and id(current) not in seen:
         seen.add(id(current))
@@ -56,12 +56,12 @@ def _first_error(error: BaseException, namespace: str) -> BaseException:
 
 
 class _Before:
-    """What a finder changes, as it was before.
+    """The state that a finder changes, from before the search.
 
     Args:
-        trainer: the trainer that a finder is about to use.
+        trainer: the trainer that the finder will use.
         namespace: ``"lightning"`` or ``"pytorch_lightning"``.
-        attributes: names of the hyperparameter that the finder may set, wherever the model keeps it.
+        attributes: names of the hyperparameter that the finder may set.
     """
 
     def __init__(self, trainer: Any, namespace: str, attributes: tuple[str, ...]) -> None:
@@ -85,17 +85,17 @@ class _Before:
         self.hyperparameters = list(_tuned.places(trainer, attributes))
 
     def put_back(self, error: BaseException) -> None:
-        """Undo what the finder did, without talking to other ranks: they may be anywhere, or gone.
+        """Undo the finder's changes without communication, since other ranks may be elsewhere or gone.
 
-        A step that fails gives a warning and does not keep the others from being taken.
+        If a step fails, warn and continue with the others.
 
         Args:
-            error: that of the finder, whose own variables keep the loops' state for its end.
+            error: the finder's error. The loops' state is in the local variables of its traceback.
         """
         frame = _finder_below(error, self.namespace)
         known = {} if frame is None else frame.f_locals
         checkpoint_path = known.get("ckpt_path")
-        to_load = None if _restored(error, self.namespace) else checkpoint_path  # that would fail again
+        to_load = None if _restored(error, self.namespace) else checkpoint_path  # restoring would fail again
         steps: tuple[tuple[str, Callable[[], None]], ...] = (
             ("the trainer's settings", self._settings),
             ("the initial weights and optimizer state", lambda: self._initial_state(to_load)),
@@ -124,16 +124,16 @@ class _Before:
         loads = ("load_checkpoint", "load_model_state_dict", "load_optimizer_state_dict")
         as_base = all(getattr(type(strategy), name) is getattr(base, name) for name in loads)
         if path is None or not (as_base or trainer.world_size == 1):
-            return  # a sharded model, Lightning's own or not, comes back only if all ranks take part
+            return  # a sharded model can be restored only by all ranks together
         io = upstream_module(self.namespace, "fabric.plugins.io.torch_io").TorchCheckpointIO
         try:
             if as_base and type(strategy.checkpoint_io) is io:
-                # As any other file: who can write to the directory may have put another one there.
+                # Load it like any other file: users who can write to the directory may have replaced it.
                 checkpoint = upstream_module(self.namespace, "fabric.utilities.cloud_io")._load(path, "cpu")
             else:
                 checkpoint = strategy.load_checkpoint(path)
         except FileNotFoundError:
-            return  # never written, or the finder was done with it
+            return  # never written, or already removed by the finder
         connector = trainer._checkpoint_connector
         loaded, connector._loaded_checkpoint = connector._loaded_checkpoint, checkpoint
         try:
@@ -166,7 +166,7 @@ class _Before:
 
 
 def _loops(trainer: Any) -> Iterator[Any]:
-    """The active loop and those inside it, and the fit loop with its own."""
+    """Yield the active loop, the fit loop, and their nested loops."""
     waiting = [trainer.fit_loop, trainer._active_loop]
     seen: set[int] = set()
     while waiting:
@@ -178,7 +178,7 @@ def _loops(trainer: Any) -> Iterator[Any]:
 
 
 def _modules(model: Any) -> Iterator[Any]:
-    """The modules of a model, without asking it: ``modules`` may be the program's own. A traced one has no parts."""
+    """Yield the modules of a model without ``modules``, which the program may override. Traced modules have none."""
     waiting, seen = [model], set()
     while waiting:
         module = waiting.pop()
@@ -192,7 +192,7 @@ def _clean_up(original: Callable[..., Any], namespace: str, before: Callable[[di
     signature = inspect.signature(original)
 
     def finder(trainer: Any, *args: Any, **kwargs: Any) -> Any:
-        if trainer.fast_dev_run:  # nothing is searched
+        if trainer.fast_dev_run:  # the finders skip the search
             return original(trainer, *args, **kwargs)
         call = signature.bind(trainer, *args, **kwargs)
         call.apply_defaults()
@@ -203,9 +203,9 @@ def _clean_up(original: Callable[..., Any], namespace: str, before: Callable[[di
             failure = _first_error(error, namespace)
         try:
             state.put_back(failure)
-            raise failure  # outside of the handler: it keeps the context that it came with
+            raise failure  # outside the handler, so that it keeps its context
         finally:
-            del failure  # or its traceback would lead back to itself, and keep the model alive
+            del failure  # else its traceback references itself and keeps the model alive
 
     return finder
 
@@ -227,8 +227,8 @@ def _clean_up_scale_batch_size(original: Callable[..., Any], namespace: str) -> 
 
 def _restore(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def restore(self: Any, *args: Any, **kwargs: Any) -> None:
-        # Since 2.5.5 the finders themselves restore after an error, together with all ranks. A rank that failed
-        # alone would wait for the others, which wait for its gradients, and its error would never be seen.
+        # Since 2.5.5 the finders restore after an error together with all ranks. A rank that fails alone would wait
+        # for the others, which wait for its gradients, and its error would never be shown.
         error = sys.exc_info()[1]
         if error is not None:
             finder = finder_above(sys._getframe(1), namespace)
@@ -244,7 +244,7 @@ def _remove_finder(original: Callable[..., Any], namespace: str) -> Callable[...
         try:
             return original(self, *args, **kwargs)
         except BaseException:
-            trainer = self._trainer  # only the Tuner's own callbacks end the run when they are done
+            trainer = self._trainer  # only the Tuner's callbacks end the run when they are done
             trainer.callbacks = [each for each in trainer.callbacks if not getattr(each, "_early_exit", False)]
             raise
 

@@ -1,4 +1,4 @@
-"""The Tuner's finders can load their own temporary checkpoint, whatever it holds."""
+"""The Tuner's finders can load their temporary checkpoint, whatever it contains."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ def _load(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
 
 
 def _read(path: Any, namespace: str, map_location: Any) -> dict[str, Any]:
-    """Read a finder's own checkpoint, whatever classes it holds.
+    """Read a finder's temporary checkpoint with objects of any class.
 
     Raises:
-        FileNotFoundError: it is gone.
+        FileNotFoundError: the file is gone.
     """
     import torch
 

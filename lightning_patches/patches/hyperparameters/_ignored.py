@@ -1,4 +1,4 @@
-"""What a class passes to ``save_hyperparameters`` as ``ignore``."""
+"""The ``ignore`` argument that a class passes to ``save_hyperparameters``."""
 
 from __future__ import annotations
 

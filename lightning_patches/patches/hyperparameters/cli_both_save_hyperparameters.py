@@ -9,7 +9,7 @@ from lightning_patches.patch import Impact, Patch, Target, Upstream
 _INITIAL = "_hparams_initial"
 
 _CLASS = "_class_path"
-"""The name under which LightningCLI saves, among the hyperparameters, which class they belong to."""
+"""The hyperparameter in which LightningCLI saves the name of the class."""
 
 
 def _log_hyperparams(original: Callable[..., None], namespace: str) -> Callable[..., None]:

@@ -1,4 +1,4 @@
-"""With LightningCLI, save_hyperparameters saves what a link has given when the classes are instantiated."""
+"""With LightningCLI, save_hyperparameters saves arguments that are linked on instantiation."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _call(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
 
 
 def _linked(instantiator: Any, arguments: dict[str, Any]) -> dict[tuple[str, ...], Any]:
-    """What links have given to this object, and to objects that are its arguments, where jsonargparse notes that."""
+    """Return the values that links passed to this object and to its arguments, as recorded by jsonargparse."""
     cli = instantiator.cli
     found: dict[tuple[str, ...], Any] = {}
     links = vars(cli._parser(cli.subcommand)).get("_links_group")
@@ -33,7 +33,7 @@ def _linked(instantiator: Any, arguments: dict[str, Any]) -> dict[tuple[str, ...
         if key == instantiator.key and action.apply_on == "instantiate":
             if len(path) == 1 and path[0] in arguments:
                 found[path] = arguments[path[0]]
-            elif len(path) > 1 and hasattr(action, "applied_value"):  # from 4.39 on
+            elif len(path) > 1 and hasattr(action, "applied_value"):  # jsonargparse 4.39 and later
                 found[path] = action.applied_value
     return found
 
@@ -42,14 +42,14 @@ def _with(dump: Any, path: tuple[str, ...], value: Any) -> Any:
     if not path:
         return value
     if not isinstance(dump, dict):
-        return dump  # no object with arguments is there
+        return dump  # there is no object with arguments
     if "class_path" in dump:
         return {**dump, "init_args": _with(dump.get("init_args", {}), path, value)}
     return {**dump, path[0]: _with(dump.get(path[0]), path[1:], value)}
 
 
 def _is_plain(value: Any) -> bool:
-    """Whether a checkpoint can hold it, and a configuration file: an object would have to be pickled."""
+    """True if checkpoints and configuration files can store the value. An object would have to be pickled."""
     if type(value) in (list, tuple, dict):
         items = [*value, *value.values()] if isinstance(value, dict) else value
         return all(_is_plain(item) for item in items)

@@ -1,4 +1,4 @@
-"""save_hyperparameters works in a dataclass with fields that its __init__ does not take."""
+"""save_hyperparameters works in a dataclass with fields that are not parameters of its __init__."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _of_dataclass(original: Callable[..., None], namespace: str) -> Callable[...
             missing = [name for name in others if name not in args and not hasattr(obj, name)]
             if missing:
                 ignore = [*names_in(ignore), *(name for name in others if name not in args)]
-        # The original reads every field before it drops what is to be ignored.
+        # The original reads every field before it drops ignored ones.
         vars(obj).update(dict.fromkeys(missing))
         try:
             original(obj, *args, ignore=ignore, frame=frame, **kwargs)

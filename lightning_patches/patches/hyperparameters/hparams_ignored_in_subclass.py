@@ -1,4 +1,4 @@
-"""save_hyperparameters(ignore=...) in a subclass also applies to what its base class saved."""
+"""save_hyperparameters(ignore=...) in a subclass also applies to the hyperparameters that its base class saved."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _of_base_class(original: Callable[..., None], namespace: str) -> Callable[..
 
 
 def _drop(obj: Any, ignore: Any) -> None:
-    """Take names out of the hyperparameters that are saved so far. A configuration of the user's own is left alone."""
+    """Remove names from the saved hyperparameters. A configuration object of the user is not changed."""
     for saved in (vars(obj).get("_hparams"), vars(obj).get("_hparams_initial")):
         if isinstance(saved, dict):
             for name in names_in(ignore):

@@ -1,4 +1,4 @@
-"""A hyperparameter that YAML cannot hold is left out of hparams.yaml."""
+"""A hyperparameter that YAML cannot represent is omitted from hparams.yaml."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ def _save_hparams_to_yaml(original: Callable[..., None], namespace: str) -> Call
                 notices.warn_once(f"hparams {name} {kind}", f"Skipping {name!r}, a {kind}: YAML cannot hold it.")
             rest = {name: value for name, value in values.items() if name not in refused}
             original(config_yaml, rest, *args, **kwargs)
-            if type(values) is dict:  # of other kinds the original made a copy
+            if type(values) is dict:  # the original copies other types
                 values.update(rest, **refused)
 
     return save_hparams_to_yaml
 
 
 def _is_refused(value: Any) -> bool:
-    """Whether YAML says with a ValueError that it cannot hold the value."""
+    """True if YAML raises a ValueError for the value."""
     import yaml  # type: ignore[import-untyped]
 
     try:
         yaml.dump(value.name if isinstance(value, Enum) else value)
     except ValueError:
         return True
-    except TypeError:  # the original knows what to do
+    except TypeError:  # the original handles it
         pass
     return False
 

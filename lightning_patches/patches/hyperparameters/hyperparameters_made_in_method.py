@@ -1,4 +1,4 @@
-"""A module that is made in a method of another one can save its hyperparameters."""
+"""A module that is created in a method of another module can save its hyperparameters."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ def _get_init_args(original: Callable[..., Any], namespace: str) -> Callable[...
     def _get_init_args(frame: Any) -> Any:
         try:
             return original(frame)
-        except KeyError:  # it looks for the arguments of __init__ in a method that has others
+        except KeyError:  # it looks up the arguments of __init__ in another method
             if frame.f_code.co_name == "__init__":
                 raise
             return None, {}

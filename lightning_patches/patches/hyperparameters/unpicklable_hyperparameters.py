@@ -1,4 +1,4 @@
-"""Hyperparameters that cannot be pickled are left out, whatever error says so."""
+"""Hyperparameters that cannot be pickled are omitted, whatever error pickle raises."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ def _is_picklable(original: Callable[..., bool], namespace: str) -> Callable[...
     def is_picklable(obj: Any) -> bool:
         try:
             return original(obj)
-        except TypeError:  # as of a lock or a socket: what the original catches is of other objects
+        except TypeError:  # for example a lock or socket; the original catches only other errors
             return False
 
     return is_picklable

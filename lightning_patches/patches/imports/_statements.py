@@ -1,4 +1,4 @@
-"""Import statements of one module of Lightning, answered otherwise than those of all others."""
+"""Change the result of import statements in one module of Lightning."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from lightning_patches.patch import Target
 
 
 def answered(module: str, answer: Callable[[str, Any], Any], before: str = "") -> Target:
-    """An early ``__import__``, which the module's import statements use.
+    """Return a target that adds an ``__import__`` for the module's import statements.
 
     Args:
         module: ``"pytorch.utilities.imports"``.
-        answer: ``answer(name, found)`` returns what an import of ``name`` gets instead of ``found``, which is ``None``
-            where it cannot be imported; ``None`` to leave it at that.
+        answer: ``answer(name, found)`` returns the result of an import of ``name``, or ``None`` for no change.
+            ``found`` is the module, or ``None`` if it can't be imported.
         before: first release that does not need it.
     """
 
@@ -31,8 +31,8 @@ def answered(module: str, answer: Callable[[str, Any], Any], before: str = "") -
                 return instead
             return answer(name, found) or found
 
-        # A statement looks for __import__ among the builtins that its module names, which have to be there before the
-        # module's code runs. Once the patch is taken back they lead to Python's own.
+        # An import statement looks up __import__ in its module's __builtins__, so they must be set before the module
+        # runs. After the patch is undone they lead to Python's __import__.
         itself = sys.modules.get(module_name(namespace, module))
         if itself is not None:
             contents = vars(itself)

@@ -1,6 +1,6 @@
-"""Lightning can be imported where setuptools has no pkg_resources.
+"""Lightning can be imported with a setuptools that has no pkg_resources.
 
-Each package of Lightning calls it up to 2.3; ``pytorch/utilities/imports.py`` up to 1.7 imports it by statements.
+Up to 2.3, each package of Lightning calls pkg_resources. Up to 1.7, ``pytorch/utilities/imports.py`` imports from it.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from lightning_patches.patches.imports import _statements
 
 
 def _import_statement_apart(original: None, namespace: str) -> Callable[..., Any]:
-    # A module that calls __import__ looks for it among its own names first; import statements do not. So this is seen
-    # by the one call that declares the package a namespace package, and by nobody else: sys.modules stays honest.
+    # A call of __import__ looks in the module's names first; import statements do not. So this function is used only by
+    # the call that declares the package as a namespace package, and sys.modules is not changed.
     def import_module(name: str, *args: Any, **kwargs: Any) -> Any:
         try:
             return _import_as(sys._getframe(1), name, args, kwargs)
-        except Exception:  # it is not there, or too old for this Python to be imported
+        except Exception:  # missing, or too old for this Python
             if name != "pkg_resources":
                 raise
             return SimpleNamespace(declare_namespace=_declare_nothing)
@@ -29,10 +29,10 @@ def _import_statement_apart(original: None, namespace: str) -> Callable[..., Any
 
 
 def _import_as(caller: FrameType, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Import a module on behalf of Lightning's line that asks for it.
+    """Import a module as if Lightning's line imported it.
 
-    pkg_resources warns whoever imports it that it is deprecated. Without the shim that is Lightning, and so it is here:
-    the call is evaluated under Lightning's file, line and names.
+    pkg_resources issues a deprecation warning for its importer. So that the warning names Lightning, as on stock, the
+    call is evaluated with Lightning's file name, line and globals.
     """
     source = "\n" * (caller.f_lineno - 1) + "__import__(name, *args, **kwargs)"
     call = compile(source, caller.f_code.co_filename, "eval")
@@ -41,7 +41,7 @@ def _import_as(caller: FrameType, name: str, args: tuple[Any, ...], kwargs: dict
 
 
 def _declare_nothing(package: str) -> None:
-    """Lightning's packages have code of their own, and import without being declared, as they have since 2.4.0."""
+    """Do nothing: Lightning's packages work without the namespace declaration, which 2.4.0 removed."""
 
 
 def _answer(name: str, found: Any) -> Any:
@@ -54,11 +54,11 @@ def _answer(name: str, found: Any) -> Any:
 
 
 def _require(requirement: str) -> None:
-    """Raise, as ``pkg_resources.require`` does, if a requirement is not met.
+    """Raise if a requirement is not met, as ``pkg_resources.require`` does.
 
     Raises:
-        importlib.metadata.PackageNotFoundError: it is not installed.
-        ValueError: it is, in another version.
+        importlib.metadata.PackageNotFoundError: the package is not installed.
+        ValueError: the package is installed in another version.
     """
     from importlib import metadata
 

@@ -1,4 +1,4 @@
-"""``pytorch/callbacks/progress/rich_progress.py`` of 1.7: a helper that torchmetrics no longer has."""
+"""``pytorch/callbacks/progress/rich_progress.py`` of 1.7 gets a helper that torchmetrics has removed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def _answer(name: str, found: Any) -> Any:
     if name != "torchmetrics.utilities.imports" or hasattr(found, "_compare_version"):
         return None
     lightnings = upstream_module("pytorch_lightning", "pytorch.utilities.imports")._compare_version
-    return SimpleNamespace(_compare_version=lightnings)  # the same function, which torchmetrics had from there
+    return SimpleNamespace(_compare_version=lightnings)  # the same function, which torchmetrics imported from there
 
 
 PATCH = Patch(

@@ -1,4 +1,4 @@
-"""The versions that a logger finds."""
+"""Version folders of a logger."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 
 
 def next_version(fs: Any, folder: Any) -> int:
-    """One more than the highest N of the folders named ``version_N`` in there; what is named otherwise is passed over.
+    """Return the highest N of the folders named ``version_N``, plus one. Ignores other names.
 
-    Names are compared, not paths: a file system may list a folder under another path than the one it was asked for.
+    Compares names, not paths: a file system may list a folder under another path than the requested one.
     """
     paths = (entry["name"].rstrip("/") for entry in fs.listdir(folder))
     names = (os.path.basename(path) for path in paths if fs.isdir(path))

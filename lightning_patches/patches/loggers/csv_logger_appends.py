@@ -1,4 +1,4 @@
-"""CSVLogger adds its new rows to the file instead of writing the whole file again."""
+"""CSVLogger appends new rows to the file instead of rewriting the file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _WRITTEN = "_lightning_patches_written"
 
 
 class _Written(NamedTuple):
-    """What is in the file: which list's rows, how many, in which columns; and its size, by which a change shows."""
+    """The content of the file: the list of rows, the number of written rows, the columns, and the file size."""
 
     rows: list[dict[str, Any]]
     length: int
@@ -22,7 +22,8 @@ class _Written(NamedTuple):
 
 def _save(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def save(self: Any) -> None:
-        if type(self._fs).__module__ != "fsspec.implementations.local":  # not by `Target.stock`: it is fsspec's
+        # Not with `Target.stock`: the class is fsspec's.
+        if type(self._fs).__module__ != "fsspec.implementations.local":
             return original(self)
         path, rows, written = self.metrics_file_path, self.metrics, getattr(self, _WRITTEN, None)
         new = rows[written.length :] if written and written.rows is rows and written.size == _size(path) else None

@@ -1,4 +1,4 @@
-"""Fabric's CSVLogger writes its file even where log_metrics gets no step."""
+"""Fabric's CSVLogger writes its file even if log_metrics gets no step."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _MODULE = "fabric.loggers.csv_logs"
 def _flush_without_step(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def log_metrics(self: Any, metrics: Any, step: Optional[int] = None) -> None:
         original(self, metrics, step)
-        rows = getattr(self._experiment, "metrics", None) if step is None else None  # none on other ranks
+        rows = getattr(self._experiment, "metrics", None) if step is None else None  # None on other ranks
         if rows and len(rows) % self._flush_logs_every_n_steps == 0:
             self.save()
 

@@ -1,4 +1,4 @@
-"""CSVLogger writes hparams.yaml where hyperparameters have changed, and not with every line of metrics."""
+"""CSVLogger writes hparams.yaml when hyperparameters change, not with every row of metrics."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ def _save(original: Callable[..., None], namespace: str) -> Callable[..., None]:
 
 
 def _frozen(value: Any) -> Any:
-    """The value as it cannot change any more, with its types; ``None`` where something is in it that is not plain."""
+    """Return an immutable copy of the value with its types; ``None`` if it contains anything but plain values."""
     kind = type(value)
     if value is None or kind in (bool, int, str):
         return kind, value
     if kind is float:
-        return kind, value.hex()  # the sign of zero, and what is not a number
+        return kind, value.hex()  # hex() distinguishes 0.0 from -0.0, and handles NaN
     if kind is dict:
         value = [part for item in value.items() for part in item]
     elif kind not in (list, tuple):

@@ -1,4 +1,4 @@
-"""CSVLogger does not write over version_0 of an earlier run."""
+"""CSVLogger does not overwrite version_0 of an earlier run."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ def _get_next_version(original: Callable[..., int], namespace: str) -> Callable[
         version = original(self)
         folder = os.path.join(self._root_dir, self.name)
         if version == 0 and self._fs.isdir(folder):
-            # It cuts the directory's name off the front of paths that may begin otherwise, and Fabric's looks into the
-            # directory above: nothing was recognized.
+            # The original removes the directory's name from paths that may start differently, and Fabric's searches
+            # the parent directory, so neither finds existing versions.
             version = next_version(self._fs, folder)
         return version
 

@@ -22,7 +22,7 @@ def _count_saved(original: Callable[..., None], namespace: str) -> Callable[...,
 
 def _step_after_saved(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def log_metrics(self: Any, metrics: Any, step: Optional[int] = None) -> None:
-        saved = getattr(self._experiment, "__dict__", {}).get(_SAVED, 0)  # another's may answer to any name
+        saved = getattr(self._experiment, "__dict__", {}).get(_SAVED, 0)  # other objects may have a __getattr__
         if step is None and saved:
             step = saved + len(self._experiment.metrics)
         original(self, metrics, step)

@@ -1,4 +1,4 @@
-"""Loggers pass over folders whose name has no version in it."""
+"""Loggers ignore folders whose names contain no version."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def _next(folder: Callable[[Any], Any]) -> Callable[..., Any]:
         def get_next_version(self: Any) -> int:
             try:
                 return original(self)
-            except ValueError:  # from a name such as version_x
+            except ValueError:  # a name such as version_x
                 return next_version(self._fs, folder(self))
 
         return get_next_version

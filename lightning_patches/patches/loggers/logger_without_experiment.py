@@ -1,4 +1,4 @@
-"""A logger of one's own needs no experiment."""
+"""A custom logger needs no experiment attribute."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 def _call_setup_hook(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def _call_setup_hook(trainer: Any) -> None:
-        # Those that make it by __getattr__, or have no room for it, are left to the original.
+        # Loggers with __getattr__ or __slots__ are left to the original.
         without = [
             logger
             for logger in trainer._loggers
@@ -19,7 +19,7 @@ def _call_setup_hook(original: Callable[..., None], namespace: str) -> Callable[
             and not hasattr(type(logger), "__getattr__")
         ]
         for logger in without:
-            vars(logger)["experiment"] = None  # for the original, which asks each for it
+            vars(logger)["experiment"] = None  # the original reads it from each logger
         try:
             original(trainer)
         finally:

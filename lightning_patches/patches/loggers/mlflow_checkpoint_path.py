@@ -1,4 +1,4 @@
-"""MLFlowLogger names the place of a checkpoint by text, as MLflow takes it."""
+"""MLFlowLogger passes checkpoint paths as strings, as MLflow requires."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 
 class _WithTextPaths:
-    """The logger and its client in one, as far as the original asks for them."""
+    """A proxy of the logger and its client, with the attributes that the original uses."""
 
     def __init__(self, logger: Any) -> None:
         self._logger = logger
@@ -18,7 +18,7 @@ class _WithTextPaths:
 
     @property
     def experiment(self) -> _WithTextPaths:
-        self._client = self._logger.experiment  # starts the run, whose id is asked for next
+        self._client = self._logger.experiment  # starts the run, whose id is read next
         return self
 
     def log_artifact(self, run_id: str, path: str, artifact_path: Any) -> None:

@@ -1,4 +1,4 @@
-"""MLFlowLogger writes no temporary files into the working directory."""
+"""MLFlowLogger writes no temporary files to the working directory."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def _scan_and_log_checkpoints(original: Callable[..., None], namespace: str) -> 
     stock = stock_of(original)
 
     def _scan_and_log_checkpoints(self: Any, checkpoint_callback: Any) -> None:
-        # Of `os` the original asks for the working directory alone, to make a temporary directory in.
+        # The original uses `os` only to get the working directory for a temporary directory.
         names = {**stock.__globals__, "os": SimpleNamespace(getcwd=tempfile.gettempdir)}
         FunctionType(stock.__code__, names)(self, checkpoint_callback)
 

@@ -1,4 +1,4 @@
-"""NeptuneLogger can be imported from where it was, and says at its first use what has happened to it."""
+"""NeptuneLogger can be imported from its former module. Its first use raises an error that says that it was removed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lightning_patches.patch import Impact, Patch, Target, Upstream
 def _getattr(original: None, namespace: str) -> Any:
     def __getattr__(name: str) -> Any:  # noqa: N807
         if name == "NeptuneLogger":
-            # Upstream's own, which raises an error that tells all, and which pytorch.loggers does not name any more.
+            # Upstream's stub, which raises a complete error, but which pytorch.loggers no longer exports.
             return upstream_module(namespace, "pytorch.loggers.neptune").NeptuneLogger
         raise AttributeError(f"module 'pytorch.loggers' of {namespace} has no attribute {name!r}")
 

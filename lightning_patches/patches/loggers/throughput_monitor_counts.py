@@ -1,4 +1,4 @@
-"""ThroughputMonitor counts batches of any size, and the time of training without that of validation."""
+"""ThroughputMonitor counts batches of any size, and excludes the time of validation."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _start(original: Callable[..., None], namespace: str) -> Callable[..., None]
 def _update(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def _update(self: Any, trainer: Any, pl_module: Any, batch: Any, iter_num: int) -> None:
         counted = vars(self).get("_counted", {}).get(trainer.state.stage)
-        if counted is None:  # a class of the user's that does not begin with ours
+        if counted is None:  # a subclass that does not call our method
             original(self, trainer, pl_module, batch, iter_num)
             return
         throughput = self._throughputs[trainer.state.stage]
@@ -36,7 +36,7 @@ def _update(original: Callable[..., None], namespace: str) -> Callable[..., None
 
         throughput.update = update_with_sums
         try:
-            original(self, trainer, pl_module, batch, 1)  # the samples of one batch, which the sum takes
+            original(self, trainer, pl_module, batch, 1)  # the number of samples of one batch
         finally:
             del throughput.update
 
@@ -49,10 +49,10 @@ def _on_validation_end(original: Callable[..., None], namespace: str) -> Callabl
         stages = upstream_module(namespace, "pytorch.trainer.states").RunningStage
         training, validating = stages.TRAINING, stages.VALIDATING
         if trainer.sanity_checking or trainer.state.fn != "fit" or validating not in self._t0s:
-            return  # there is no training to go on, or it is a rank that takes no time
+            return  # there was no training before, or this rank measures no time
         trained = self._throughputs[training]._time
         validated = self._throughputs[validating]._time
-        # The windows hold the time since the start, not that of each batch: the last is the whole.
+        # The windows contain times since the start, not times of batches: the last one is the total.
         end = self._t0s[validating] + (validated[-1] if validated else 0.0)
         self._t0s[training] = end - (trained[-1] if trained else 0.0)
 

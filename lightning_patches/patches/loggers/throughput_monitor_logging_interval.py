@@ -1,4 +1,4 @@
-"""ThroughputMonitor takes every logging interval."""
+"""ThroughputMonitor accepts every logging interval."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 
 class _LoggingEveryStep:
-    """The Trainer, as far as the original asks for it: its check accepts no other interval for all accumulations."""
+    """A proxy of the Trainer with log_every_n_steps=1, the only interval that always passes the original's check."""
 
     log_every_n_steps = 1
 

@@ -1,4 +1,4 @@
-"""Where a logged value is."""
+"""Device of a logged value."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from typing import Any
 
 
 def is_on(metric: Any, device: Any) -> bool:
-    """Whether what a ``_ResultMetric`` reduces is on ``device``. Its own ``device`` cannot tell: it never changes."""
+    """True if the state of a ``_ResultMetric`` is on ``device``. Its ``device`` attribute never changes."""
     state = vars(metric)
     value = state.get("value")
     if value is None:
-        return True  # a torchmetrics metric, which comes with the first update
+        return True  # a torchmetrics metric, which is set at the first update
     if value.device != device:
         return False
     batch_size = state.get("cumulated_batch_size")

@@ -1,4 +1,4 @@
-"""self.log takes the size of a batch from its first tensor, and looks no further."""
+"""self.log reads the batch size from the first tensor, and stops there."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def _extract(original: Callable[..., int], namespace: str) -> Callable[..., int]
         is_asked = self.batch is not None and value.is_tensor and meta.on_epoch and meta.is_mean_reduction
         if is_asked and batch_size is None and self.batch_size is None:
             sizes = upstream_module(namespace, _DATA)._extract_batch_size(self.batch)
-            with contextlib.suppress(RecursionError):  # the original says what is wrong with the batch
+            with contextlib.suppress(RecursionError):  # the original raises a clear error
                 self.batch_size = next((size for size in sizes if size is not None), None)
         return original(self, value, batch_size, meta)
 

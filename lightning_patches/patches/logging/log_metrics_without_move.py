@@ -1,4 +1,4 @@
-"""self.log moves a metric only when it is on another device."""
+"""self.log moves a metric only if it is on another device."""
 
 from __future__ import annotations
 

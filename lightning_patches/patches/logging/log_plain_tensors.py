@@ -1,4 +1,4 @@
-"""self.log of a plain tensor looks at it once, and makes no new record of options that it has."""
+"""self.log of a plain tensor checks it once, and reuses the record of its options."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _log(original: Any, namespace: str) -> Callable[..., None]:
         rank_zero_only: bool,
     ) -> None:
         trainer = self._trainer
-        # What ends in an error or a warning, or might call the program's own code once more, is left to Lightning.
+        # Lightning handles calls that end in an error or a warning, or that might call the program's code again.
         if (
             type(value) is not names["Tensor"]
             or not as_shipped
@@ -107,7 +107,7 @@ def _log_result(original: Callable[..., None], namespace: str) -> Callable[..., 
     known = names.get("_Metadata"), names.get("_Sync")
     detach = names.get("recursive_detach")
     as_shipped = home_of(detach).endswith(".utilities.memory")
-    moves = "to" in stock.__code__.co_names  # of 2.4 and later
+    moves = "to" in stock.__code__.co_names  # 2.4 and later
 
     def log(
         self: Any,
@@ -134,8 +134,7 @@ def _log_result(original: Callable[..., None], namespace: str) -> Callable[..., 
         is_plain = as_shipped and names["recursive_detach"] is detach and type(value) is names["Tensor"]
         metric: Any = self.get(key) if is_plain and not value.is_xla else None
         meta: Any = None if metric is None else metric.meta
-        # Whether the record that Lightning would make is equal to the one that it keeps. Whatever is not at once seen
-        # to be the same is left to it.
+        # Check if Lightning's new record would equal the stored one. If that is not obvious, let Lightning handle it.
         if (
             meta is not None
             and (type(meta), type(sync := meta._sync)) == known == (names["_Metadata"], names["_Sync"])
@@ -174,7 +173,7 @@ def _log_result(original: Callable[..., None], namespace: str) -> Callable[..., 
 
 
 def _like(original: Any, log: Any) -> Callable[..., None]:
-    """With the original's defaults, and out of the way of torch.compile where the original is, in 2.5 and later."""
+    """Copy the original's defaults, and disable torch.compile if the original does (2.5 and later)."""
     stock = stock_of(original)
     log.__defaults__ = stock.__defaults__
     if not hasattr(original, "_torchdynamo_disable"):

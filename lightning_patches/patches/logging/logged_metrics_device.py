@@ -12,8 +12,8 @@ _RESULT = "pytorch.trainer.connectors.logger_connector.result"
 
 def _update_metrics(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def update_metrics(self: Any, key: str, value: Any, batch_size: int) -> None:
-        # A metric registered in an earlier run was moved to the CPU when that run was torn down; the state that it
-        # reduces has to follow the value. Moving is rare and comparing is cheap: the official fix moves every time.
+        # The teardown of an earlier run moved its metrics to the CPU. The state must be on the value's device. Moves
+        # are rare and comparisons are cheap; the official fix moves every time.
         metric, device = self[key], value.device
         if not is_on(metric, device):
             metric.to(device)

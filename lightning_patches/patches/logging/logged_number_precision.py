@@ -10,12 +10,12 @@ from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 
 def _log_number(original: Callable[..., None], namespace: str) -> Callable[..., None]:
-    moves = "_distributed_available" in stock_of(original).__code__.co_names  # 2.0, which asks a tensor's device itself
+    moves = "_distributed_available" in stock_of(original).__code__.co_names  # 2.0, which uses the tensor's device
 
     def log(self: Any, name: str, value: Any, *args: Any, **kwargs: Any) -> None:
         import torch
 
-        # A Trainer makes a tensor of it. Fabric hands the number itself to its loggers; without either it is not used.
+        # A Trainer converts the number to a tensor. Fabric passes the number to its loggers.
         is_half = torch.get_default_dtype() in (torch.bfloat16, torch.float16)
         if is_half and isinstance(value, Real) and self._fabric is None and self._trainer is not None:
             value = torch.tensor(value, device=None if moves else self.device, dtype=torch.float32)

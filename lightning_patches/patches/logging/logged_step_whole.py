@@ -1,4 +1,4 @@
-"""Loggers get a step that is a whole number as an int."""
+"""Loggers get an integral step as an int."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ def _log_metrics(original: Callable[..., None], namespace: str) -> Callable[...,
     def log_metrics(self: Any, metrics: Any, step: Optional[int] = None) -> None:
         if step is not None or "step" not in metrics or not self.trainer.loggers:
             return original(self, metrics, step)
-        self._logged_metrics.update(metrics)  # with the step, as before
+        self._logged_metrics.update(metrics)  # includes the step, as on stock
         return original(self, {name: metrics[name] for name in metrics if name != "step"}, int(metrics["step"]))
 
     return log_metrics

@@ -20,7 +20,7 @@ def _update(original: Callable[..., None], namespace: str) -> Callable[..., None
             dtype = torch.promote_types(torch.get_default_dtype(), torch.float32)
             if torch.is_floating_point(value):
                 value = value.to(dtype)
-            elif dtype != torch.get_default_dtype():  # else the original does the same, and says so
+            elif dtype != torch.get_default_dtype():  # else the original does the same, with a warning
                 upstream_module(namespace, _RESULT).warning_cache.warn(
                     f"The value of `self.log({self.meta.name!r}, ...)` in `{self.meta.fx}` is {value.dtype}; logged"
                     f" values are kept as floating point numbers, this one as {dtype}."

@@ -1,4 +1,4 @@
-"""AdvancedProfiler(dump_stats=True) saves actions whose names the file system refuses under names that it takes."""
+"""AdvancedProfiler(dump_stats=True) uses valid file names for actions whose names the file system refuses."""
 
 from __future__ import annotations
 

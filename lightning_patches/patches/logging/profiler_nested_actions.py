@@ -1,4 +1,4 @@
-"""AdvancedProfiler measures actions within others on Python 3.12 and later."""
+"""AdvancedProfiler works with nested actions on Python 3.12 and later."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ def _start(original: Callable[..., None], namespace: str) -> Callable[..., None]
     def start(self: Any, action_name: str) -> None:
         try:
             original(self, action_name)
-        except ValueError:  # Python 3.12 and later has one profiler at a time
+        except ValueError:  # Python 3.12 and later allows one profiler at a time
             for profile in self.profiled_actions.values():
                 profile.disable()
             self.profiled_actions[action_name].enable()

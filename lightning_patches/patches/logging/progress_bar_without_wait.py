@@ -1,4 +1,4 @@
-"""A metric for the progress bar is read from the GPU when it is shown, not at each step."""
+"""A metric for the progress bar is read from the GPU when it is displayed, not at each step."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def _metrics(original: Callable[..., Any], namespace: str) -> Callable[..., Any]
     def metrics(self: Any, on_step: bool) -> Any:
         shown = [metric for metric in self.values() if metric.meta.prog_bar]
         for metric in shown:
-            metric.meta.prog_bar = False  # or the original reads each from the device
+            metric.meta.prog_bar = False  # else the original reads each from the device
         try:
             found = original(self, on_step)
         finally:

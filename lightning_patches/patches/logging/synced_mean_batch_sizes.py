@@ -1,4 +1,4 @@
-"""The mean that sync_dist logs is right where ranks have unequal numbers of samples."""
+"""The mean that sync_dist logs is correct if ranks have different numbers of samples."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ def _compute(original: Callable[..., Any], namespace: str) -> Callable[..., Any]
             return original(self)
         if self.cumulated_batch_size.is_floating_point():
             return original(self)
-        # Lightning takes the mean of the batch sizes in whole numbers. Those have eight bytes, and so have these:
-        # gloo ends ranks that part where their messages differ in size.
+        # Lightning averages the batch sizes as int64. Use eight bytes here, too: gloo aborts if the messages of two
+        # ranks differ in size.
         value = sync(self.value.clone())
         return value / sync(self.cumulated_batch_size.double()).to(value.dtype)
 
@@ -30,7 +30,7 @@ PATCH = Patch(
     group="correctness",
     changes_results=Effect("numbers", "logged means over ranks with unequal numbers of samples"),
     affected=(">=2.0.7,<=2.6.6",),
-    # A strategy of the program's own would get other sizes.
+    # A custom strategy would receive tensors of other sizes.
     targets=(Target(f"{_RESULT}:_ResultMetric.compute", _compute, stock=("self.meta.sync.fn",)),),
     upstream=Upstream(issues=(21838, 12354), pull_requests=(21839,)),
     impact=Impact(

@@ -1,4 +1,4 @@
-"""Ranks that log other names with sync_dist=True get means of other metrics: a warning says so."""
+"""Warn if ranks log different names with sync_dist=True, which mixes up their metrics."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _CONNECTOR = "pytorch.trainer.connectors.logger_connector"
 _SAID = "lightning_patches/logged/said"
 
 _rounds: defaultdict[str, Iterator[int]] = defaultdict(itertools.count)
-"""How often this process has compared: ranks that do the same count the same."""
+"""Number of comparisons of this process. Ranks that run the same code count the same."""
 
 
 def _metrics(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
@@ -47,19 +47,19 @@ def _name(metric: Any) -> str:
 
 
 def _is_synced(metric: Any, namespace: str) -> bool:
-    """Whether a number of all ranks is made of it: by Lightning, or by torchmetrics."""
+    """True if Lightning or torchmetrics reduces the metric across ranks."""
     if not metric.is_tensor:
         value = metric.value
         return bool(value._defaults and value._to_sync and value.process_group is None and value._computed is None)
     sync = metric.meta.sync
     if not sync.should or sync.rank_zero_only or sync.group is not None:
         return False
-    home = home_of(getattr(sync.fn, "__func__", None))  # another one may do without the other ranks
+    home = home_of(getattr(sync.fn, "__func__", None))  # a custom function may not communicate
     return home.startswith(f"{namespace}.") and not home.endswith(".single_device")
 
 
 def _compare(when: str, names: list[str]) -> None:
-    """With those of the rank that came first, by the process group's store: no rank waits for another."""
+    """Compare the names with those of the first rank, through the process group's store, so that no rank waits."""
     import torch.distributed as dist
 
     if not names:
@@ -69,10 +69,10 @@ def _compare(when: str, names: list[str]) -> None:
         store = dist.distributed_c10d._get_default_store()
         first, others = json.loads(store.compare_set(f"{key}{number}", "", json.dumps([dist.get_rank(), names])))
         if dist.get_rank() == 0:
-            store.delete_key(f"{key}{number - 2}")  # which all have read
+            store.delete_key(f"{key}{number - 2}")  # all ranks have read it
         if others == names or json.loads(store.compare_set(_SAID, "", str(dist.get_rank()))) != dist.get_rank():
-            return  # or another rank has said it
-    except Exception:  # a backend without a store, or its rank is gone, which the collectives will say
+            return  # equal, or another rank has warned
+    except Exception:  # a backend without a store, or the store's rank is gone and the collectives will raise
         return
     notices.warn_once(
         "logged-keys-differ",

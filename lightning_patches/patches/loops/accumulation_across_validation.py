@@ -1,4 +1,4 @@
-"""Validation keeps the gradients that are being accumulated."""
+"""Validation keeps accumulated gradients."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def _on_run_start(original: Callable[..., None], namespace: str) -> Callable[...
     def on_run_start(self: Any) -> None:
         trainer = self.trainer
         without = trainer.state.fn != "fit" or trainer.accumulate_grad_batches == 1
-        if without or not trainer.fit_loop._should_accumulate():  # which asks the strategy, and loops of one's own
+        if without or not trainer.fit_loop._should_accumulate():  # also considers the strategy and custom loops
             original(self)
             return
         attributes = vars(trainer.lightning_module)
@@ -25,7 +25,7 @@ def _on_run_start(original: Callable[..., None], namespace: str) -> Callable[...
             attributes.pop("zero_grad", None)
             attributes.update(had)
 
-        # Stands in for one call, the one with which the loop begins. Hooks that are called after it find the real one.
+        # Replaces only the first call, with which the loop starts. Hooks that run later get the real method.
         attributes["zero_grad"] = put_back
         try:
             original(self)

@@ -1,4 +1,4 @@
-"""Lightning below 2.2 leaves modules that the model has put into evaluation mode there, as 2.2 does."""
+"""Lightning below 2.2 keeps modules in evaluation mode if the model has put them there, as 2.2 does."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def _put_progress_back(original: Callable[..., None], namespace: str) -> Callabl
 
 
 def _load_progress(loop: Any, saved: dict[str, Any]) -> None:
-    """Load what epoch, global step and the loggers' step are read from. The loop does not take itself to be resumed."""
+    """Load the values of epoch, global step and logger step, without marking the loop as resumed."""
     for name in _PROGRESS:
         if name in saved:
             attrgetter(name)(loop).load_state_dict(saved[name])

@@ -1,4 +1,4 @@
-"""What the Trainer does around each hook costs less."""
+"""The Trainer's work around each hook costs less."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _NAME = "_current_fx_name"
 
 
 class _Around:
-    """What surrounds a hook: a debug message, the hook's name on the module, and the profiler."""
+    """The Trainer's work around a hook: a debug message, the hook's name on the module, and the profiler."""
 
-    # Not by `Target.stock`: to look that up at each hook takes longer than the patch saves.
+    # Not with `Target.stock`: the lookup at each hook would take longer than the patch saves.
 
     def __init__(self, original: Callable[..., Any], namespace: str) -> None:
         self._call = distributions.module_name(namespace, _CALL)
         self._profilers = distributions.module_name(namespace, _PROFILERS)
-        self._says_it = "debug" in original.__code__.co_names  # 2.0 says it of callbacks only
+        self._says_it = "debug" in original.__code__.co_names  # 2.0 logs it only for callbacks
         self.is_traced = is_traced()
         self._names: dict[str, Any] = {}
         self._setattr: Any = None
@@ -32,10 +32,10 @@ class _Around:
 
     @property
     def names(self) -> dict[str, Any]:
-        """Of Lightning's module. Looked up when a hook is called, as nothing may be imported before."""
+        """The names of Lightning's module. Looked up at a hook's call, since nothing may be imported earlier."""
         if not self._names:
             found = sys.modules["torch"].nn.Module.__setattr__
-            if _is_of("torch.nn.modules.module", found):  # and nobody's wrapper
+            if _is_of("torch.nn.modules.module", found):  # not wrapped by other code
                 self._setattr = found
             idle = vars(sys.modules[f"{self._profilers}.base"])["PassThroughProfiler"]
             self._parts = _parts(idle)
@@ -47,21 +47,23 @@ class _Around:
         return self._names
 
     def is_heard(self) -> bool:
-        """Whether anybody hears Lightning's debug message of a hook, which is to come from where it stands."""
+        """True if a handler receives Lightning's debug message. Then the original must log it, from its own line."""
         log = self.names["log"]
         return self._says_it and (
             type(log) is not logging.Logger or "debug" in log.__dict__ or log.isEnabledFor(logging.DEBUG)
         )
 
     def setter(self, module: Any) -> Callable[[Any, str, Any], None]:
-        """Sets an attribute of the module. ``torch.nn.Module.__setattr__`` first looks for parameters, buffers and
-        submodules of that name, which takes longer than all else; a class that has its own way is left to it, and
-        so is one with a metaclass, which might be asked for what its class has not."""
+        """Return the function that sets an attribute of the module.
+
+        ``torch.nn.Module.__setattr__`` first searches parameters, buffers and submodules, which takes longer than the
+        rest. It is bypassed unless the class overrides it, or has a metaclass, which might see the lookups.
+        """
         cls = type(module)
         return object.__setattr__ if type(cls) is type and cls.__setattr__ is self._setattr else setattr
 
     def idle(self, profiler: Any) -> bool:
-        """Whether this is the profiler that does nothing, and nobody has put anything else in its place."""
+        """True if this is Lightning's profiler that does nothing, without overrides."""
         cls = type(profiler)
         if cls is not self._idle or _parts(cls) != self._parts:
             return False

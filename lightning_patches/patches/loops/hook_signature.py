@@ -1,4 +1,4 @@
-"""Whether a step takes a parameter is read from its code."""
+"""The parameters of a step are read from its code object."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""With max_steps, a run that is resumed where an epoch ended begins the next epoch."""
+"""With max_steps, a run that is resumed at the end of an epoch starts the next epoch."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _restore_loops(original: Callable[..., None], namespace: str) -> Callable[..
         is_epoch_over = epoch.ready == epoch.started == epoch.processed > 0
         is_over = is_epoch_over and batch.is_last_batch and batch.current.completed == batch.current.ready
         if is_over and loop.epoch_loop.global_step < loop.epoch_loop.max_steps:
-            # The loop's own setter goes on within the epoch wherever there are max_steps.
+            # The loop's setter always continues within the epoch if max_steps is set.
             upstream_module(namespace, "pytorch.loops.loop")._Loop.restarting.fset(loop, False)
             if epoch.completed < epoch.processed:
                 loop.epoch_progress.increment_completed()

@@ -1,4 +1,4 @@
-"""Training can be resumed with a validation set that has no length."""
+"""Training can be resumed with a validation set without a length."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def _increment_progress(original: Callable[..., None], namespace: str) -> Callab
         except OverflowError:
             if float("inf") not in self.max_batches:
                 raise
-            # A loader without a length has no last batch to which the progress could be set.
+            # A loader without a length has no last batch to set the progress to.
 
     return increment_progress_to_evaluation_end
 

@@ -1,4 +1,4 @@
-"""Resumed training makes one iterator of its data, not two."""
+"""Resumed training creates one iterator of its data, not two."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 _EPOCH_LOOP = "pytorch.loops.training_epoch_loop:_TrainingEpochLoop"
 
 _RESUMING = "_resuming_from_checkpoint"
-"""Of the fit loop: whether what it resumes is a training, and not a search."""
+"""Attribute of the fit loop: True if it resumes a training, not a search."""
 
 
 def _load_state_dict(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def load_state_dict(self: Any, *args: Any, **kwargs: Any) -> None:
         original(self, *args, **kwargs)
-        # A search restores the loops as well, within a run of theirs or before its own.
+        # A search (tuner) also restores the loops, within a run or before it.
         path = self.trainer._checkpoint_connector._ckpt_path
         is_training = getattr(self, "_data_fetcher", None) is None and path is not None
         setattr(self, _RESUMING, is_training)
@@ -38,8 +38,8 @@ def _on_run_start(original: Callable[..., None], namespace: str) -> Callable[...
                 "dropout, noise) are those of Lightning 2.5.3; LIGHTNING_PATCHES=-resume-single-iteration keeps those "
                 "of this release",
             )
-        # The fit loop has made the iterator of this epoch. The original makes another one in every epoch but the
-        # first, unless it goes on in the middle of one.
+        # The fit loop has created the iterator of this epoch. The original creates another one in every epoch but the
+        # first, unless it continues within an epoch.
         self._restarting = True
         try:
             original(self, data_fetcher)
@@ -50,14 +50,14 @@ def _on_run_start(original: Callable[..., None], namespace: str) -> Callable[...
 
 
 def _draws(combined_loader: Any) -> bool:
-    """Whether an iterator of the data draws a random number: a DataLoader's does, for the seeds of its workers."""
+    """True if creating an iterator draws a random number, as a DataLoader does for the seeds of its workers."""
     import torch
 
     return any(isinstance(loader, torch.utils.data.DataLoader) for loader in combined_loader.flattened)
 
 
 def _is_unused(data_fetcher: Any) -> bool:
-    """Whether the training has not taken a batch from it yet; a fetcher without a length loads one ahead."""
+    """True if training has not taken a batch from the fetcher. A fetcher without a length prefetches one."""
     return bool(data_fetcher.fetched == len(getattr(data_fetcher, "batches", ())))
 
 

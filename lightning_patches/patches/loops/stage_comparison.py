@@ -1,4 +1,4 @@
-"""Whether the Trainer trains is told without comparing texts."""
+"""The Trainer checks its stage without string comparisons."""
 
 from __future__ import annotations
 

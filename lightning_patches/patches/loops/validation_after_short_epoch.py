@@ -1,4 +1,4 @@
-"""Validation runs even where the training data ends earlier than its length says."""
+"""Validation runs even if the training data has fewer batches than its length says."""
 
 from __future__ import annotations
 
@@ -24,28 +24,29 @@ def _advance_to_the_end(original: Callable[..., None], namespace: str) -> Callab
 
 
 def _end_short_epoch(loop: Any, namespace: str) -> None:
-    """What is due after the last batch of an epoch, where the data ended before its length said so."""
+    """Run the end of an epoch whose data had fewer batches than its length says."""
     trainer, progress = loop.trainer, loop.batch_progress
     batches, every = progress.current.ready, trainer.val_check_batch
     if loop.restarting or progress.is_last_batch or batches == 0 or progress.current.completed < batches:
-        return  # not a batch too few, but an epoch that was known to end, or one that on_train_batch_start ended
+        return  # no batch is missing, or on_train_batch_start ended the epoch
     stepped = not loop._should_accumulate()
     progress.is_last_batch = True
     loop.update_lr_schedulers("epoch", update_plateau_schedulers=False)
     due = (
         trainer.check_val_every_n_epoch is not None
-        and every is not None  # 2.6: validation by the clock
+        and every is not None  # 2.6: time-based validation
         and loop._should_check_val_epoch()
         and trainer.num_training_batches % every == 0
-        and batches % every != 0  # else it has run after the last batch
+        and batches % every != 0  # else validation ran after the last batch
     )
     if not due:
         return
     _meet_other_ranks(loop)
     trainer.validating = True
     if stepped:
-        loop._batches_that_stepped -= 1  # loggers put it down to the last batch
-        if "data_fetcher" in inspect.signature(loop.on_advance_end).parameters:  # before 2.1.0 the validation does it
+        loop._batches_that_stepped -= 1  # loggers assign it to the last batch
+        # Before 2.1.0 the validation loop does it.
+        if "data_fetcher" in inspect.signature(loop.on_advance_end).parameters:
             call = upstream_module(namespace, "pytorch.trainer.call")
             call._call_lightning_module_hook(trainer, "on_validation_model_zero_grad")
     loop.val_loop.run()
@@ -54,8 +55,10 @@ def _end_short_epoch(loop: Any, namespace: str) -> None:
 
 
 def _meet_other_ranks(loop: Any) -> None:
-    """From 2.5.2 on, the next thing that a rank does is the broadcast before a batch. A rank that has a batch left, and
-    trains on it, fails when it meets that. It would wait for one that validates."""
+    """Take part in the broadcast before the next batch, which exists from 2.5.2 on.
+
+    A rank that has another batch and trains fails there. Without this call it would wait for a rank that validates.
+    """
     import torch.distributed as dist
 
     broadcast = getattr(loop, "_broadcast_sigterm_tensor", None)

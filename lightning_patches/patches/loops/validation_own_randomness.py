@@ -19,7 +19,7 @@ def _on_advance_end(original: Callable[..., None], namespace: str) -> Callable[.
             with upstream_module(namespace, "pytorch.utilities.seed").isolate_rng():
                 return run()
 
-        # On the instance: the class has a decorated function there, which says nothing of what it decorates.
+        # Look on the instance: the class has a decorated function, which does not reveal the decorated one.
         validation.run = run_isolated
         try:
             original(self, *args)

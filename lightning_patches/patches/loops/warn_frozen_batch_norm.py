@@ -1,4 +1,4 @@
-"""Lightning below 2.2 says where it puts batch norm that the model has frozen back into training mode."""
+"""Warn if Lightning below 2.2 puts batch norm that the model has frozen back into training mode."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from lightning_patches.patch import Impact, Patch, Target, Upstream
 from lightning_patches.patches.checkpoints.compiled_names import parts
 
 _frozen: weakref.WeakKeyDictionary[Any, tuple[Any, list[tuple[str, Any]]]] = weakref.WeakKeyDictionary()
-"""Of each Trainer, its model and the batch norm layers that were in evaluation mode before Lightning switched any, all
-held weakly: a model holds its Trainer."""
+"""By Trainer: its model, and the batch norm layers that were in evaluation mode before Lightning changed any.
+
+All references are weak, since a model references its Trainer.
+"""
 
 
 def _run_sanity_check(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -31,9 +33,9 @@ def _on_evaluation_model_eval(original: Callable[..., None], namespace: str) -> 
 
 
 def _remember(trainer: Any) -> None:
-    model = trainer._accelerator_connector.strategy._lightning_module  # a Trainer may have properties of its own
+    model = trainer._accelerator_connector.strategy._lightning_module  # a Trainer subclass may override properties
     known, _ = _frozen.get(trainer, (weakref.ref(trainer), ()))
-    if model.training and known() is not model:  # otherwise it was evaluated as a whole before, and no layer is meant
+    if model.training and known() is not model:  # else the whole model was in evaluation mode, not single layers
         frozen = [(name, weakref.ref(part)) for name, part in _batch_norms(model) if not part.training]
         _frozen[trainer] = weakref.ref(model), frozen
 
@@ -58,7 +60,7 @@ def _on_advance_end(original: Callable[..., None], namespace: str) -> Callable[.
 
 
 def _batch_norms(module: Any) -> Iterator[tuple[str, Any]]:
-    """Those that keep statistics. The program's own ``modules`` is not asked."""
+    """Yield the batch norm layers with running statistics, without ``modules``, which the program may override."""
     import torch
 
     for path, part in parts(module):

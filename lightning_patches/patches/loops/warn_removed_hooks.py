@@ -1,4 +1,4 @@
-"""Hooks of Lightning 1.x that 2.x never calls, and says nothing of, are named when fit begins."""
+"""Warn at the start of fit about hooks of Lightning 1.x that 2.x silently never calls."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _OF_CALLBACKS = frozenset(
 )
 _LIGHTNINGS = ("lightning", "pytorch_lightning", "lightning_fabric", "torch", "builtins")
 _NOTHING = frozenset(("RESUME", "NOP", "LOAD_CONST", "LOAD_FAST", "LOAD_FAST_BORROW", "RETURN_CONST", "RETURN_VALUE"))
-"""What a method is made of that does nothing, or returns what it gets."""
+"""Opcodes of a method that does nothing, or only returns its argument."""
 
 
 def _verify_configuration(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -55,7 +55,7 @@ def _verify_configuration(original: Callable[..., None], namespace: str) -> Call
         try:
             found = _never_called(trainer, model)
         except Exception:
-            return  # the program's classes are looked at, and may be of any kind
+            return  # the program's classes may be unusual
         if found:
             notices.warn_once(
                 f"removed hooks {sorted(found)}",
@@ -69,7 +69,7 @@ def _verify_configuration(original: Callable[..., None], namespace: str) -> Call
 
 
 def _never_called(trainer: Any, module: Any) -> dict[str, str]:
-    """``{"Net.on_epoch_end": what to use instead}``, of the model and the callbacks of a Trainer."""
+    """Return the uncalled hooks of the model and the callbacks, with replacements: ``{"Net.on_epoch_end": "..."}``."""
     from lightning_patches.removed import find
 
     model = type(module)
@@ -100,7 +100,7 @@ def _is_own(kind: type) -> bool:
 
 
 def _code_of(method: Any) -> Optional[CodeType]:
-    """The code of a function, or of what a class makes of one. Nothing of the program's own is asked for anything."""
+    """Return the code of a function or of a descriptor in a class, without calls into the program's code."""
     if type(method) in (staticmethod, classmethod):
         method = method.__func__
     elif type(method) is property:
@@ -115,9 +115,9 @@ def _does_something(code: Optional[CodeType]) -> bool:
 
 
 def _names_used(kinds: Iterable[type], wanted: set[str]) -> set[str]:
-    """Which hooks the program's own code may call: its classes and what stands beside them, and all that is running.
+    """Return the hooks that the program's code may call: code of its classes, of their modules, and on the stack.
 
-    A hook that calls itself by ``super()`` is not meant, so functions of the same name do not count.
+    Ignores calls in a function of the same name, since those are calls of ``super()``.
     """
     own = {owner for kind in kinds for owner in kind.__mro__ if _is_own(owner)}
     modules = {one.__module__ for one in own} | {"__main__"}
@@ -139,7 +139,7 @@ def _names_used(kinds: Iterable[type], wanted: set[str]) -> set[str]:
 
 
 def _is_made_of(name: str, text: str) -> bool:
-    """Whether a name may be made of a text: ``f"on_{what}_end"``, ``"on_%s_end"``, or the text itself."""
+    """True if the string may produce the name: ``f"on_{what}_end"``, ``"on_%s_end"``, or the name itself."""
     pieces = re.split(r"%s|{\w*}", text)
     if "_" not in text or sum(map(len, pieces)) <= len("on_"):
         return False
@@ -153,7 +153,7 @@ def _root(frame: Any) -> str:
 
 
 def _collect(code: CodeType, names: set[str], texts: set[str]) -> None:
-    """The attributes that code asks for, and its strings: ``getattr(self, "on_epoch_end")``."""
+    """Collect the attribute names and the strings in code, for example of ``getattr(self, "on_epoch_end")``."""
     for one in dis.get_instructions(code):
         if one.opname in ("LOAD_ATTR", "LOAD_METHOD") and one.argval != code.co_name:
             names.add(one.argval)

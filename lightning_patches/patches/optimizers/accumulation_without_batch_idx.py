@@ -1,4 +1,4 @@
-"""Gradients are accumulated even if training_step takes no batch_idx."""
+"""Gradients are accumulated even if training_step has no batch_idx parameter."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LOOP = f"{_MODULE}:_AutomaticOptimization"
 
 def _with_batch_idx(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
     def with_batch_idx(self: Any, batch_idx: int, *args: Any, **kwargs: Any) -> Any:
-        # 0 stands for the first batch, and for any batch if training_step has no argument batch_idx.
+        # 0 means the first batch, or any batch if training_step has no batch_idx parameter.
         return original(self, batch_idx or self.trainer.fit_loop.epoch_loop.batch_idx, *args, **kwargs)
 
     return with_batch_idx

@@ -1,4 +1,4 @@
-"""Trainer(gradient_clip_val=...) holds for manual optimization, too."""
+"""Trainer(gradient_clip_val=...) also applies to manual optimization."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _clip(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def _clip_gradients(
         self: Any, model: Any, optimizer: Any, clip_val: Any = None, gradient_clip_algorithm: Any = None
     ) -> None:
-        # Called at each step of an optimizer, when its gradients are complete, and scaled back.
+        # Called at each optimizer step, when the gradients are complete and unscaled.
         if not clip_val or not _is_manual(model, namespace):
             original(self, model, optimizer, clip_val, gradient_clip_algorithm=gradient_clip_algorithm)
             return

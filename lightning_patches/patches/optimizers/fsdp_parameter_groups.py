@@ -1,4 +1,4 @@
-"""FSDP takes an optimizer whose first parameter group has none of its parameters."""
+"""FSDP accepts an optimizer whose first parameter group has none of its parameters."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 def _has_flat(original: Callable[..., bool], namespace: str) -> Callable[..., bool]:
     def _optimizer_has_flat_params(optimizer: Any) -> bool:
-        # The original looks at the first group.
+        # The original checks only the first group.
         return any(original(SimpleNamespace(param_groups=[group])) for group in optimizer.param_groups)
 
     return _optimizer_has_flat_params

@@ -1,4 +1,4 @@
-"""Manual optimization takes learning rate schedulers that are not PyTorch's."""
+"""Manual optimization accepts learning rate schedulers that are not PyTorch's."""
 
 from __future__ import annotations
 

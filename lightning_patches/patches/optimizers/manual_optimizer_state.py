@@ -1,4 +1,4 @@
-"""self.optimizers() shows the state that the optimizer trains with."""
+"""self.optimizers() shows the optimizer's current state."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Callable
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 _OWN = {"step", "__del__", "_optimizer", "_strategy", "_on_before_step", "_on_after_step"}
-"""What the wrapper has of its own, even where the optimizer has it, too, as one around another one may."""
+"""Attributes that belong to the wrapper, even if the optimizer also has them (an optimizer that wraps another)."""
 
 
 def _optimizers(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:

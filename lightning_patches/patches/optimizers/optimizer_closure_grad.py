@@ -1,4 +1,4 @@
-"""Optimizers that call the closure under no_grad can train."""
+"""Optimizers that call the closure under no_grad can train the model."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ def _closure(original: Callable[..., Any], namespace: str) -> Callable[..., Any]
     def closure(self: Any, *args: Any, **kwargs: Any) -> Any:
         import torch
 
-        # A backward of the program's own may need no gradients, as where an optimizer goes by the losses alone.
+        # A custom backward may need no gradients, for example with an optimizer that uses only losses.
         loop = getattr(getattr(self._step_fn, "func", None), "__self__", None)
         strategy = getattr(getattr(getattr(loop, "trainer", None), "_accelerator_connector", None), "strategy", None)
-        model = getattr(strategy, "_lightning_module", None)  # a Trainer may have properties of its own
+        model = getattr(strategy, "_lightning_module", None)  # a Trainer subclass may override properties
         lightnings = upstream_module(namespace, "pytorch.core.module").LightningModule
         if isinstance(model, lightnings) and type(model).backward is not lightnings.backward:
             return original(self, *args, **kwargs)

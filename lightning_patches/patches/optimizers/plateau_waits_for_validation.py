@@ -1,4 +1,4 @@
-"""ReduceLROnPlateau waits for validation where that does not run in every epoch."""
+"""ReduceLROnPlateau waits for validation if that does not run in every epoch."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ _AWAITED = "_plateaus_that_await_validation"
 def _update_learning_rates(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def update_learning_rates(self: Any, interval: str, update_plateau_schedulers: bool) -> None:
         in_turn = update_plateau_schedulers and interval == "epoch"
-        if not in_turn or self.trainer.check_val_every_n_epoch in (None, 1):  # before properties of the program's own
+        if not in_turn or self.trainer.check_val_every_n_epoch in (
+            None,
+            1,
+        ):  # checked first, before properties that the program may override
             original(self, interval, update_plateau_schedulers)
             return
         strategy = self.trainer.strategy
@@ -33,7 +36,7 @@ def _update_learning_rates(original: Callable[..., None], namespace: str) -> Cal
 
 
 def _awaits_validation(loop: Any, config: Any) -> bool:
-    """Whether a scheduler lacks its metric in an epoch without validation, or has lacked it in one before."""
+    """True if a scheduler lacks its metric in an epoch without validation, or lacked it in an earlier one."""
     if not (config.reduce_on_plateau and config.strict and loop.trainer.enable_validation):
         return False
     if loop._should_check_val_epoch() or (loop.trainer.current_epoch + 1) % config.frequency != 0:

@@ -18,14 +18,14 @@ def _to_device(original: Callable[..., None], namespace: str) -> Callable[..., N
 
 
 def _steps_on_the_cpu(optimizer: Any) -> list[tuple[Any, Any]]:
-    """The step counts that torch wants on the CPU: numbers, of parameters that are not fused and not capturable."""
+    """Return the step counts that torch expects on the CPU: those of parameters that are not fused or capturable."""
     import torch
 
     found = []
     for group in optimizer.param_groups:
         if group.get("fused") or group.get("capturable"):
             continue
-        for parameter in group.get("params", ()):  # an optimizer of the program's own may know none
+        for parameter in group.get("params", ()):  # a custom optimizer may have none
             state = optimizer.state.get(parameter)
             step = state.get("step") if isinstance(state, dict) else None
             if isinstance(step, torch.Tensor) and step.ndim == 0 and step.device.type == "cpu":

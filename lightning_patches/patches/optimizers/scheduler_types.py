@@ -1,7 +1,7 @@
-"""Learning rate schedulers of torch 2, which Lightning 1.5 to 1.8.3 takes for something else.
+"""Lightning 1.5 to 1.8.3 accepts the learning rate schedulers of torch 2.
 
-All of torch's schedulers were a ``_LRScheduler`` until torch 2.0 made ``LRScheduler`` their base, and kept the old name
-for a class that none of them is derived from.
+Before torch 2.0 all schedulers were subclasses of ``_LRScheduler``. torch 2.0 made ``LRScheduler`` their base class,
+and kept the old name for a class without these subclasses.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ def _configure(original: Callable[..., Any], namespace: str) -> Callable[..., An
     def _configure_schedulers(schedulers: list[Any], monitor: Optional[str], is_manual_optimization: bool) -> Any:
         from torch.optim import lr_scheduler
 
-        # As a dictionary a scheduler of any class is taken. Plateaus are asked about first, so they are let alone.
+        # In a dictionary a scheduler of any class is accepted. ReduceLROnPlateau has its own branch, so skip it.
         torchs = getattr(lr_scheduler, "LRScheduler", lr_scheduler._LRScheduler)
         known = (lr_scheduler._LRScheduler, lr_scheduler.ReduceLROnPlateau)
         named = [

@@ -1,4 +1,4 @@
-"""Learning rate schedulers step in an epoch that on_train_batch_start ends by returning -1."""
+"""Learning rate schedulers also step in an epoch that on_train_batch_start ends with -1."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ def _advance(original: Callable[..., None], namespace: str) -> Callable[..., Non
             original(self, *args, **kwargs)
         except StopIteration:
             progress = self.batch_progress
-            if progress.current.processed > progress.current.started:  # processed without a start: on_..._start said -1
+            # Processed but not started: on_train_batch_start returned -1.
+            if progress.current.processed > progress.current.started:
                 progress.is_last_batch = True
                 self.update_lr_schedulers("step", update_plateau_schedulers=False)
                 self.update_lr_schedulers("epoch", update_plateau_schedulers=False)

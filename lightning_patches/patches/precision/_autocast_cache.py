@@ -1,8 +1,8 @@
-"""A forward without gradients inside of autocast, in the Trainer and in Fabric.
+"""Clear autocast's cache after a forward without gradients, in the Trainer and in Fabric.
 
-Autocast keeps the half-precision copy of a weight for the rest of its block. Made under ``torch.no_grad()``, that copy
-has no gradient, and torch before its PR 165068 hands it to the training forward after it as well. What was kept is
-dropped here whenever gradients come back within Lightning's autocast, and only by a torch that has the bug.
+Autocast caches the half-precision copy of a weight until the end of its block. A copy that was created under
+``torch.no_grad()`` has no gradient, but torch before its PR 165068 also uses it in the training forward after it. This
+module clears the cache when gradients are enabled again inside Lightning's autocast, if torch has the bug.
 """
 
 from __future__ import annotations
@@ -13,31 +13,31 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Callable, Iterator, Optional
 
 _found: Optional[bool] = None
-"""What the probe found in this process, ``None`` before it was asked."""
+"""Result of the probe in this process, ``None`` before its first call."""
 
 
 _lock = threading.Lock()
 
 
 _watched: list[tuple[Any, str, Any, Any]] = []
-"""What stands hooked in torch: class, method's name, the original, ours. Empty while no autocast block is open."""
+"""Patched methods of torch: class, name, original, replacement. Empty while no autocast block is open."""
 
 
 _open = 0
 
 
 def keeps_casts_without_grad() -> bool:
-    """Whether this torch hands a weight's copy that was made without gradients to computations that need them.
+    """True if this torch uses cached copies without gradients in computations that need gradients.
 
-    Tried out once per process, on the CPU with a weight of one element: the cache is the same for all devices. In a
-    thread of its own: modes that count or record operations, as a program may have open here, do not see it.
+    Tested once per process with a weight of one element on the CPU, since the cache is the same for all devices. The
+    test runs in a new thread, so that modes of the program that count or record operations don't see it.
     """
     global _found
     if _found is None:
         try:
             with ThreadPoolExecutor(1) as thread:
                 _found = thread.submit(_shows_it).result()
-        except RuntimeError:  # Python is ending, or the system has no thread left
+        except RuntimeError:  # the interpreter is exiting, or no thread can be started
             return False
     return _found
 
@@ -51,7 +51,7 @@ def _shows_it() -> bool:
             with torch.no_grad():
                 torch.mm(weight, weight)
             return not torch.mm(weight, weight).requires_grad
-    except RuntimeError:  # a build without this autocast: nothing is known, so nothing is changed
+    except RuntimeError:  # a build without this autocast: change nothing
         return False
 
 
@@ -64,7 +64,7 @@ def _is_compiling() -> bool:
 
 def forward_context(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
     def forward_context(self: Any) -> Any:
-        # Compiled code does not use the cache, and the probe would see what the compiler makes of it.
+        # Compiled code does not use the cache, and the probe would test the compiler instead.
         if _found is False or _is_compiling() or not keeps_casts_without_grad():
             return original(self)
         return _without_stale_casts(original, self)
@@ -83,7 +83,7 @@ def _without_stale_casts(original: Callable[..., Any], plugin: Any) -> Iterator[
 
 
 def _watch() -> None:
-    """Hook what switches gradients on again. Several blocks may be open, in several threads."""
+    """Patch the methods that enable gradients again. Several blocks may be open, in several threads."""
     global _open
     with _lock:
         _open += 1

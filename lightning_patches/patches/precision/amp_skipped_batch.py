@@ -16,7 +16,7 @@ def _optimizer_step(original: Callable[..., Any], namespace: str) -> Callable[..
         if self.scaler is None or isinstance(optimizer, torch.optim.LBFGS):
             return original(self, optimizer, model=model, closure=closure, **kwargs)
         result = closure()
-        if result is None and model.automatic_optimization:  # no backward: there is nothing to unscale, nor to step
+        if result is None and model.automatic_optimization:  # no backward: nothing to unscale, and no step
             self._after_closure(model, optimizer)
             return None
         return original(self, optimizer, model=model, closure=lambda: result, **kwargs)

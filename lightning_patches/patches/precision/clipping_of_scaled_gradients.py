@@ -1,4 +1,4 @@
-"""self.clip_gradients clips by the value that it is given, in 16-mixed precision, too."""
+"""self.clip_gradients clips to the given value in 16-mixed precision, too."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ _AMP = "pytorch.plugins.precision.amp"
 
 
 def are_scaled(scaler: Any, optimizer: Any) -> bool:
-    """Whether the gradients are, and have not been unscaled: by Lightning in automatic optimization, or by hand. The
-    scaler may be one of the program's own: it is not called, and need not be like torch's."""
+    """True if the gradients are scaled, and neither Lightning nor the program has unscaled them.
+
+    Does not call the scaler, which may be a custom one.
+    """
     state = getattr(scaler, "__dict__", {})
     states = state.get("_per_optimizer_states")
     if not state.get("_enabled") or not isinstance(states, dict):
         return False
-    both = (optimizer, getattr(optimizer, "optimizer", optimizer))  # what self.optimizers() gives wraps the other
+    both = (optimizer, getattr(optimizer, "optimizer", optimizer))  # self.optimizers() returns a wrapper
     return not any(id(one) in states and states[id(one)]["stage"].name == "UNSCALED" for one in both)
 
 

@@ -10,7 +10,7 @@ from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, 
 
 @contextmanager
 def _leaving_the_default(context: ContextManager[None]) -> Iterator[None]:
-    """``context``, after which torch's default dtype is what it was before, whatever ends it."""
+    """Enter ``context``, and restore torch's default dtype afterwards, also after an error."""
     import torch
 
     before = torch.get_default_dtype()

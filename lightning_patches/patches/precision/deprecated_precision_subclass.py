@@ -1,4 +1,4 @@
-"""A subclass of a deprecated precision plugin can be made."""
+"""A subclass of a deprecated precision plugin can be instantiated."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 
 def _type(original: None, namespace: str) -> Callable[..., type]:
-    """What ``super(type(self), self).__init__`` of the deprecated classes asks, in their module alone."""
+    """Return a ``type`` for ``super(type(self), self).__init__`` in the module of the deprecated classes only."""
 
     def type_(value: Any, *bases_and_contents: Any) -> type:
         if bases_and_contents:

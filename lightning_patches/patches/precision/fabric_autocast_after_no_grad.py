@@ -1,4 +1,4 @@
-"""Layers first run under no_grad still get gradients afterwards in Fabric's mixed precision."""
+"""Layers that first run under no_grad still get gradients afterwards in Fabric's mixed precision."""
 
 from __future__ import annotations
 

@@ -10,8 +10,8 @@ from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 def _module_init_context(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
     def module_init_context(self: Any) -> Any:
-        # mixed_precision_config says what FSDP computes in. What it shards, and what the optimizer steps, is made in
-        # full precision if the precision is mixed.
+        # mixed_precision_config sets the precision of FSDP's computation. With mixed precision, the parameters that it
+        # shards, and that the optimizer steps, are created in full precision.
         utils = upstream_module(namespace, "fabric.plugins.precision.utils")
         return utils._DtypeContextManager(self._desired_input_dtype)
 

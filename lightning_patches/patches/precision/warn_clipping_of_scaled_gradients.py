@@ -1,4 +1,4 @@
-"""Lightning says where self.clip_gradients clips gradients that are still scaled."""
+"""Warn if self.clip_gradients clips gradients that are still scaled."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def _clip_gradients(original: Callable[..., None], namespace: str) -> Callable[.
     def clip_gradients(self: Any, optimizer: Any, clip_val: Any = 0.0, *args: Any, **kwargs: Any) -> None:
         is_known = notices.was_said(_MENDS) or _MENDS in names_in(type(self).clip_gradients)
         if not is_known and clip_val > 0 and are_scaled(self.scaler, optimizer):
-            notices.warn_once(  # once, since to ask for the scale is to wait for the GPU
+            notices.warn_once(  # only once, since reading the scale waits for the GPU
                 _MENDS,
                 f"Set LIGHTNING_PATCHES=default,{_MENDS}, or unscale, step and update by the scaler by hand "
                 f"(unless you make up for the scale yourself): the gradients that self.clip_gradients clips to "
