@@ -68,6 +68,17 @@ def printable(text: str) -> str:
     return text if text.isprintable() else "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)
 
 
+def cut(text: str, most: int = 200) -> str:
+    """Return ``text``, or its beginning and "..." if it has more than ``most`` characters.
+
+    The beginning ends with a whole word, unless that would leave less than half of it.
+    """
+    if len(text) <= most:
+        return text
+    kept, space, _ = text[: most - 3].rpartition(" ")
+    return f"{kept}{space}..." if len(kept) > most // 2 else f"{text[: most - 3]}..."
+
+
 def notice(message: str, urgent: bool = False, details: str = "") -> None:
     """One line on stderr, from the speaker only. Never raises: a closed stderr must not end a training."""
     if (quiet and not urgent) or not (urgent or is_speaker()):

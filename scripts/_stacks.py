@@ -34,7 +34,7 @@ NOT_CURED, WORSE, BROKEN = "not cured", "worse", "cannot be shown"
 STATES = (CURED, NOT_THERE, NOT_SUPPORTED, BROKEN, NOT_CURED, WORSE)
 TIMEOUT = 240
 NEEDED = (
-    *("fsspec[http]", "jsonargparse[signatures]", "lightning-utilities", "packaging", "PyYAML", "requests", "rich"),
+    *("fsspec[http]", "jsonargparse[signatures]", "lightning-utilities", "packaging", "PyYAML", "requests"),
     *("setuptools>=64,<81", "torchmetrics", "tqdm", "typing-extensions", "wheel", "wrapt"),
 )
 """What Lightning and the package need besides torch. Lightning itself is put on the path, release by release."""
@@ -63,7 +63,7 @@ STACKS = (
         "2.0.1",
         ("3.8",),
         ("2.0.9",),
-        ("numpy<2", "torchmetrics==1.2.1", "jsonargparse[signatures]==4.32.1", "rich==13.9.4", "aiohttp==3.10.11"),
+        ("numpy<2", "torchmetrics==1.2.1", "jsonargparse[signatures]==4.32.1", "aiohttp==3.10.11"),
     ),
     Stack("2.15.0", ("3.14", "3.13"), ("2.6.6", "2.2.5")),
 )

@@ -11,6 +11,7 @@ import _thread
 import os
 import sys
 
+from lightning_patches.activation import OWN_COMMAND
 from lightning_patches.engine import hooks
 from lightning_patches.engine.words import VARIABLE as VARIABLE
 from lightning_patches.engine.words import are_plain, asks_for_patches, split
@@ -19,7 +20,6 @@ from lightning_patches.errors import PatchError
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # typing itself is not imported at start-up
     from importlib.machinery import ModuleSpec
-    from types import FrameType
     from typing import Optional
 
     from lightning_patches.engine.patcher import Patcher
@@ -46,7 +46,7 @@ def during_site() -> bool:
 
 def on_import() -> None:
     """What ``import lightning_patches`` does: activate, without endangering a Python that is still starting."""
-    if LOOKS_ONLY in os.environ or _is_own_command():
+    if LOOKS_ONLY in os.environ or OWN_COMMAND:
         return
     if not during_site():
         activate(None)
@@ -238,17 +238,3 @@ class _Armed:
             notices.notice(f"{error} Nothing is patched.", urgent=not notices.is_child())
             hooks.remove()
             return None
-
-
-def _is_own_command() -> bool:
-    """Whether this process is ``lightning-patches`` or ``python -m lightning_patches``."""
-    program = str((getattr(sys, "argv", None) or [""])[0])
-    if program != "-m":
-        return os.path.basename(program) in ("lightning-patches", "lightning-patches.exe")
-    # argv[0] is not the module's path yet, and how Python was asked for it (-Bm, -mNAME) is its own affair.
-    frame: Optional[FrameType] = sys._getframe()
-    while frame is not None:
-        if frame.f_code.co_name == "_run_module_as_main" and "mod_name" in frame.f_locals:
-            return bool(frame.f_locals["mod_name"] == "lightning_patches")
-        frame = frame.f_back
-    return False

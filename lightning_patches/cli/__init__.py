@@ -24,6 +24,7 @@ import difflib
 import importlib
 import os
 import pkgutil
+import re
 import sys
 import traceback
 from collections.abc import Sequence
@@ -31,6 +32,7 @@ from types import ModuleType
 from typing import Any, NoReturn, Optional
 
 import lightning_patches
+from lightning_patches import activation
 from lightning_patches.activation import startup
 from lightning_patches.cli import _output
 from lightning_patches.errors import LightningPatchesError
@@ -65,6 +67,7 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """As argparse does, but wrapped to the terminal."""
         self.print_usage(sys.stderr)
+        message = re.sub(r"\S{200,}", lambda word: _output.cut(word[0]), message)
         _output.complain(f"{self.prog}: error: {message}")
         self.exit(USAGE)
 
@@ -142,7 +145,11 @@ def _run(arguments: list[str]) -> int:
         arguments, program = _split(arguments)
         args = parser.parse_args(arguments)
         args.program = program
-        status: int = args.run(args)
+        activation.set_interrupt(raises=True)
+        try:
+            status: int = args.run(args)
+        finally:
+            activation.set_interrupt(raises=False)
         return status
     except SystemExit as ended:  # argparse: --help, --version, or a wrong option
         return ended.code if isinstance(ended.code, int) else USAGE
@@ -152,7 +159,7 @@ def _run(arguments: list[str]) -> int:
             _output.complain(f"See `{PROGRAM} {arguments[0]} --help`.")
         return USAGE
     except ImportError as error:
-        if (error.name or "").partition(".")[0] not in ("wrapt", "packaging", "rich"):
+        if (error.name or "").partition(".")[0] not in ("wrapt", "packaging"):
             raise
         _output.complain(f"{PROGRAM}: {error}; {startup.mends(error)}.")
         return USAGE
@@ -222,7 +229,7 @@ def _load(name: str) -> ModuleType:
 
 
 def _unknown(name: str) -> str:
-    known = commands()
+    known, name = commands(), _output.cut(name)
     close = difflib.get_close_matches(name, known, n=2)
     hint = f"Did you mean {' or '.join(close)}?" if close else f"There are {', '.join(known)}."
     return f"there is no command {name!r}. {hint}"

@@ -77,9 +77,10 @@ def find(key: str) -> tuple[Entry, ...]:
 
 def unknown(key: str) -> str:
     """What is said of a name or number that nothing has."""
+    key = _output.cut(_output.printable(key))
     close = difflib.get_close_matches(key.lower().lstrip("#"), known(), n=3, cutoff=0.6)
     hint = f"Did you mean {' or '.join(close)}?" if close else "`lightning-patches list` shows what there is."
-    return f"{_output.printable(key)!r} is no patch, and no issue or pull request that is known. {hint}"
+    return f"{key!r} is no patch, and no issue or pull request that is known. {hint}"
 
 
 def in_words(one: Entry) -> dict[str, Any]:

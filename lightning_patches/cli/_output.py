@@ -1,4 +1,4 @@
-"""How commands write: text that survives a closed pipe, tables that suit a terminal or a pipe."""
+"""Command output: text for any encoding and for closed pipes, and tables for terminals and for pipes."""
 
 from __future__ import annotations
 
@@ -9,20 +9,18 @@ import os
 import re
 import shutil
 import sys
-import textwrap
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Callable, Optional, TextIO
+from typing import Any, Callable, Optional, TextIO
 
 from lightning_patches.errors import LightningPatchesError
+from lightning_patches.notices import cut as cut
 from lightning_patches.notices import printable as printable
 
-if TYPE_CHECKING:
-    from rich.console import Console
-
 SCHEMA = 1
-"""Of what ``--json`` writes: keys are only ever added to one."""
+"""Version of what ``--json`` writes. Keys are only added to it."""
 MAX_TEXT_WIDTH = 100
 MIN_PROSE_WIDTH = 20
+_CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33"}
 
 
 class WriteError(LightningPatchesError):
@@ -30,7 +28,7 @@ class WriteError(LightningPatchesError):
 
 
 def prepare() -> None:
-    """A character that the terminal's encoding lacks must not end a command, nor a stream that was closed before."""
+    """Replace closed standard streams, and escape characters that the terminal's encoding lacks."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
@@ -40,15 +38,15 @@ def prepare() -> None:
 
 
 def finish() -> None:
-    """Flush now, where a closed pipe can still be dealt with, and not in the interpreter's shutdown.
+    """Flush both streams here, because an error in the interpreter's own flush would change the exit status.
 
     Raises:
-        WriteError: it cannot be written, for another reason than that nobody reads it.
+        WriteError: standard output cannot be written, for another reason than a closed pipe.
     """
     try:
         _write_out(sys.stdout.flush)
     except (ValueError, AttributeError):
-        pass  # closed, or there never was one
+        pass  # the stream is closed
     finally:
         try:
             sys.stderr.flush()
@@ -57,16 +55,16 @@ def finish() -> None:
 
 
 class Styled(str):
-    """What :func:`styled` makes: text without what a terminal obeys, within escape sequences that are ours."""
+    """Text without foreign control characters, and with the escape sequences of :func:`styled`."""
 
 
 def write(text: str = "") -> None:
-    """Write a line, or several, without what a terminal obeys: it may come from a file that somebody else wrote.
+    """Write one or more lines. Control characters are escaped, since they may come from somebody else's file.
 
-    A reader that went away is no error: the exit status stays the command's own.
+    A closed pipe is not an error: the command keeps its exit status.
 
     Raises:
-        WriteError: it cannot be written, for another reason.
+        WriteError: standard output cannot be written, for another reason.
     """
     shown = text if isinstance(text, Styled) else _clean(text)
     _write_out(lambda: print(shown, flush=True))
@@ -91,7 +89,7 @@ def write_json(data: dict[str, Any]) -> None:
 
 
 def paragraph(text: str, indent: str = "") -> str:
-    """``text`` wrapped to the terminal, or on one line when piped, so that ``grep`` sees whole sentences."""
+    """Wrap ``text`` to the terminal. In a pipe it stays on one line, so that ``grep`` finds whole sentences."""
     text = printable(" ".join(text.split()))
     if not sys.stdout.isatty():
         return indent + text
@@ -106,26 +104,43 @@ def complain(text: str) -> None:
     try:
         print(text, file=sys.stderr)
     except OSError:
-        _discard(sys.stderr)  # the exit status has to say it
+        _discard(sys.stderr)  # only the exit status is left to report the problem
 
 
 def wrapped(text: str, width: int, indent: str = "") -> str:
-    """``text`` in lines of at most ``width``. No word is broken, nor what stands between backticks, which is to be
-    copied: it has a line of its own where it is too long."""
+    """Break ``text`` into lines of at most ``width`` columns.
+
+    No word is broken, and no text between backticks, because users copy it. Longer ones get a line of their own.
+    """
     return _filled(" ".join(text.split()), width, indent, indent)
 
 
-def _filled(line: str, width: int, first: str, others: str) -> str:
-    whole = re.sub(r"`[^`]*`|PR #\d+", lambda copied: copied.group().replace(" ", "\0"), line)
-    lines = textwrap.fill(
-        whole, width, initial_indent=first, subsequent_indent=others, break_long_words=False, break_on_hyphens=False
-    )
-    return lines.replace("\0", " ")
+def _filled(text: str, width: int, first: str, others: str) -> str:
+    lines, is_empty = [first], True
+    for gap, word in re.findall(r"( *)((?:`[^`]*`|PR #\d+|[^ ])+)", text):
+        if not is_empty and text_width(lines[-1] + gap + word) > width:
+            lines.append(others + word)
+        else:
+            lines[-1] += gap + word
+        is_empty = False
+    return "\n".join(lines)
+
+
+def text_width(text: str) -> int:
+    """Columns that ``text`` takes in a terminal: none for combining characters, two for wide ones."""
+    if text.isascii():
+        return len(text)
+    import unicodedata
+
+    marks = sum(unicodedata.category(one) in ("Mn", "Me") for one in text)
+    return len(text) - marks + sum(unicodedata.east_asian_width(one) in "WF" for one in text)
 
 
 def fitted(text: str, width: int) -> str:
-    """``text`` of several paragraphs in lines of at most ``width``. A line that is indented more than the one before
-    belongs to it, as do lines of prose to each other; what stands in a second column stays there."""
+    """Wrap paragraphs, lists and tables of two columns, such as those in a docstring.
+
+    A line joins the one before it if it is indented more, or if neither is indented. The second column stays aligned.
+    """
     lines: list[str] = []
     for line in text.strip("\n").splitlines():
         indent, before = _indent(line), _indent(lines[-1]) if lines else 0
@@ -148,31 +163,24 @@ def _hanging(line: str, width: int) -> str:
 
 
 def shown(line: str) -> str:
-    """A line that a program has written, short enough and harmless to be shown."""
-    line = printable(" ".join(line.split()))
-    return line if len(line) <= 300 else line[:297] + "..."
+    """One line of a program's output, cut, and without control characters."""
+    return cut(printable(" ".join(line.split())), 300)
 
 
 def styled(text: str, style: str) -> str:
-    """``text`` in a ``rich`` style on a terminal, and as it is everywhere else."""
+    """Return ``text`` in a style such as ``"bold red"``; unchanged if standard output is no terminal with colours."""
     text = _clean(text)
-    if not sys.stdout.isatty():
+    if not style or not _has_colours():
         return text
-    from rich.text import Text
-
-    console = _console()
-    with console.capture() as capture:
-        console.print(Text(text, style=style), soft_wrap=True, end="")
-    return Styled(capture.get())
+    start = ";".join(_CODES[word] for word in style.split())
+    return Styled("\n".join(f"\x1b[{start}m{line}\x1b[0m" if line else "" for line in text.split("\n")))
 
 
-def _console() -> Console:
-    from rich.console import Console
-
-    # NO_COLOR (no-color.org) stands for no escape sequences at all: rich by itself keeps bold and dim.
-    plain = bool(os.environ.get("NO_COLOR"))
-    size = shutil.get_terminal_size().columns  # rich takes a dumb terminal for one of 80 columns
-    return Console(width=size, highlight=False, color_system=None if plain else "auto", no_color=plain)
+def _has_colours() -> bool:
+    if os.environ.get("NO_COLOR") or not sys.stdout.isatty():  # see no-color.org
+        return False
+    # Windows sets no TERM. Its older consoles print escape sequences as text; Windows Terminal sets WT_SESSION.
+    return os.environ.get("TERM", "dumb") not in ("", "dumb", "unknown") or "WT_SESSION" in os.environ
 
 
 def write_table(
@@ -181,109 +189,73 @@ def write_table(
     styles: Sequence[str] = (),
     width: Optional[int] = None,
 ) -> None:
-    """Draw a table: with ``rich`` on a terminal, plain aligned columns everywhere else.
+    """Write a table in aligned columns.
+
+    In a terminal, cells are wrapped and no word is broken. If the columns do not fit, the prose is below the others;
+    if they still do not fit, each row is a short list. In a pipe, each row is one line.
 
     Args:
-        header: the columns' titles. The last column is prose, and takes what width there is.
+        header: titles of the columns. The last column is prose.
         rows: one text for each column.
-        styles: a ``rich`` style for each row, used on a terminal only.
-        width: elsewhere, the prose has lines of its own below the others, of this width; ``None`` for one line a row.
+        styles: a style for each row, see :func:`styled`.
+        width: in a pipe, wrap the prose to this width, below the other columns.
     """
-    rows = [[printable(cell) for cell in row] for row in rows]
-    if sys.stdout.isatty():
-        _draw(header, rows, styles)
-        return
-    lines = [list(header), *(list(row) for row in rows)]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(header))]
-    for line in lines:
-        last = -1 if width is not None else len(line)
-        text = "  ".join(cell.ljust(size) for cell, size in zip(line[:last], widths)).rstrip()
-        write(text)
-        if width is not None and line is not lines[0]:
-            write(wrapped(line[-1], width, "    "))
-
-
-def _draw(header: Sequence[str], rows: Sequence[Sequence[str]], styles: Sequence[str]) -> None:
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
-    console = _console()
-    widths = _column_widths(header, rows, console.width)
-    with console.capture() as capture:
+    lines = [[printable(cell) for cell in line] for line in (header, *rows)]
+    is_terminal = sys.stdout.isatty()
+    room = shutil.get_terminal_size().columns if is_terminal else sys.maxsize
+    widths = _column_widths(lines, room, MIN_PROSE_WIDTH) if is_terminal or width is None else None
+    below = room if is_terminal or width is None else width
+    above = _column_widths([line[:-1] for line in lines], room) if widths is None else None
+    for index, (line, style) in enumerate(zip(lines, ("bold", *styles, *[""] * len(lines)))):
         if widths is not None:
-            table = Table(
-                box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold"
-            )
-            for title, width in zip(header, widths):
-                table.add_column(wrapped(title, width), no_wrap=True, min_width=width, max_width=width)
-            for index, row in enumerate(rows):
-                cells = (Text(wrapped(cell, width)) for cell, width in zip(row, widths))
-                table.add_row(*cells, style=styles[index] if styles else None)
-            console.print(table)
-        elif (above := _shrunk(header[:-1], [row[:-1] for row in rows], console.width)) is not None:
-            # too narrow for prose beside them: it has lines of its own below
-            for index, line in enumerate((header, *rows)):
-                style = styles[index - 1] if index and styles else "bold"
-                columns = (wrapped(cell, width).split("\n") for cell, width in zip(line, above))
-                for parts in itertools.zip_longest(*columns, fillvalue=""):
-                    text = "  ".join(part.ljust(width) for part, width in zip(parts, above)).rstrip()
-                    console.print(Text(text, style=style), soft_wrap=True)
-                if line[-1]:
-                    prose = Text(wrapped(line[-1], console.width, "    "), style="" if index else "bold")
-                    console.print(prose, soft_wrap=True)
-                if not index:
-                    console.print("\N{BOX DRAWINGS LIGHT HORIZONTAL}" * console.width)
-        else:  # too narrow for columns
-            for index, row in enumerate(rows):
-                facts = [f"{header[i].lower()}: {row[i]}" for i in range(1, len(row) - 1) if row[i]]
-                console.print(Text(row[0], style="bold"), soft_wrap=True)
-                for text, style in ((", ".join(facts), styles[index] if styles else ""), (row[-1], "")):
-                    console.print(Text(paragraph(text, "  "), style=style), soft_wrap=True)
-    write(Styled(capture.get().strip("\n")))
+            write(styled(_aligned(line, widths), style))
+        elif above is not None:
+            write(styled(_aligned(line[:-1], above), style or "bold"))
+            if line[-1]:
+                write(styled(wrapped(line[-1], below, "    "), "" if index else "bold"))
+        elif index:
+            facts = ", ".join(f"{title.lower()}: {cell}" for title, cell in list(zip(header, line))[1:-1] if cell)
+            write(styled(line[0], "bold"))
+            for text, shade in ((facts, style), (line[-1], "")):
+                if text:
+                    write(styled(wrapped(text, room, "  "), shade))
 
 
-def _shrunk(header: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> Optional[list[int]]:
-    """Widths of columns with two spaces between them, cut down to their longest word, the widest first; ``None`` if
-    they do not fit even then."""
-    lines = [header, *rows]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(header))]
-    for column in sorted(range(len(header)), key=lambda column: -widths[column]):
-        excess = sum(widths) + 2 * (len(widths) - 1) - width
-        if excess > 0:
-            longest = max(_longest_word(line[column]) for line in lines)
-            widths[column] = max(longest, widths[column] - excess)
-    return widths if sum(widths) + 2 * (len(widths) - 1) <= width else None
+def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str:
+    columns = (wrapped(cell, width).split("\n") for cell, width in zip(cells, widths))
+    lines = (
+        "  ".join(cell + " " * (width - text_width(cell)) for cell, width in zip(line, widths)).rstrip()
+        for line in itertools.zip_longest(*columns, fillvalue="")
+    )
+    return "\n".join(lines)
 
 
-def _column_widths(header: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> Optional[list[int]]:
-    """Widths of the columns in which no word is broken; ``None`` if there are none on a terminal of this width.
+def _column_widths(lines: Sequence[Sequence[str]], room: int, least_prose: int = 0) -> Optional[list[int]]:
+    """Widths for columns with two spaces between them.
 
-    The last column is prose and takes what is left; the others are cut down to their longest word, the widest first.
+    Args:
+        lines: the cells of all lines.
+        room: columns of the terminal.
+        least_prose: if not 0, the last column is prose, which gives way first, down to this width.
+
+    Returns:
+        Widths in which no word is broken; ``None`` if the columns do not fit into ``room``.
     """
-    lines = [header, *rows]
-    longest = [max(len(line[column]) for line in lines) for column in range(len(header))]
-    words = [max(_longest_word(line[column]) for line in lines) for column in range(len(header))]
-    left = width - len(header) + 1  # between two columns the box has one more
-    least = [*words[:-1], max(words[-1], min(MIN_PROSE_WIDTH, longest[-1]))]
-    if sum(least) + len(least) > left:
-        return None
-    widths = [*longest[:-1], least[-1]]
-    for column in sorted(range(len(header) - 1), key=lambda column: -longest[column]):
-        if sum(widths) + len(widths) > left:
-            excess = sum(widths) + len(widths) - left
-            widths[column] = max(words[column], widths[column] - excess)
-    widths[-1] = min(longest[-1], left - len(widths) - sum(widths[:-1]))
-    return widths
-
-
-def _longest_word(text: str) -> int:
-    words = wrapped(text, 1).split("\n")
-    return max(map(len, words), default=0)
+    columns = list(zip(*lines))
+    widths = [max(map(text_width, column)) for column in columns]
+    least = [max(text_width(word) for cell in column for word in wrapped(cell, 1).split("\n")) for column in columns]
+    order = sorted(range(len(widths)), key=lambda column: -widths[column])
+    if least_prose:
+        least[-1] = max(least[-1], min(least_prose, widths[-1]))
+        order.sort(key=lambda column: column != len(widths) - 1)
+    for column in order:
+        excess = sum(widths) + 2 * (len(widths) - 1) - room
+        widths[column] = max(least[column], widths[column] - max(excess, 0))
+    return widths if sum(widths) + 2 * (len(widths) - 1) <= room else None
 
 
 def _discard(stream: TextIO) -> None:
-    """From here on output goes nowhere, including what the interpreter flushes at its end."""
+    """Send all later output to nowhere, the interpreter's last flush included."""
     try:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
     except (OSError, ValueError, AttributeError):

@@ -223,7 +223,7 @@ def run(args: argparse.Namespace) -> int:
     names = {patch.name for patch in catalogue.all_patches()} | {bug.name for bug in UNPATCHED}
     for name in args.ignore:
         if name not in names:
-            raise UsageError(f"there is no bug {name!r} to ignore; `lightning-patches audit` shows their names.")
+            raise UsageError(f"there is no bug {_output.cut(name)!r}; `lightning-patches audit` shows their names.")
     specs, files = [*args.requirement], [*args.requirements_file]
     for what in args.what:
         is_path = os.sep in what and "://" not in what and _requirements.parse(what) is None
@@ -562,7 +562,7 @@ def _selected(patch: Patch, selection: toggle.Selection) -> Bug:
         return Bug(patch, _cover(patch), True)
     if not patch.default:
         return Bug(patch, "opt-in", False, f"opt-in: LIGHTNING_PATCHES=default,{patch.name} adds it")
-    return Bug(patch, "default", False, f"LIGHTNING_PATCHES={selection.spec} leaves it out", True)
+    return Bug(patch, "default", False, f"LIGHTNING_PATCHES={selection.shown} leaves it out", True)
 
 
 def _cover(patch: Patch) -> str:
@@ -632,7 +632,11 @@ def _write(audited: list[Audited], setting: _toggle.Toggle, args: argparse.Names
     if all(_is_compromised(one) or not one.bugs for one in audited):
         return
     _output.write()
-    when = "is not set: the default set counts as applied" if setting.value is None else f"is {setting.value!r}"
+    when = (
+        "is not set: the default set counts as applied"
+        if setting.value is None
+        else f"is {_output.cut(setting.value)!r}"
+    )
     hidden = "" if args.all else " `--all` lists what the patches mend, too."
     _output.write(_output.paragraph(f"{toggle.VARIABLE} {when}. `lightning-patches show BUG` tells more.{hidden}"))
 

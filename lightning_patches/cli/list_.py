@@ -63,7 +63,7 @@ def _version(text: str) -> Version:
     try:
         return Version(text)
     except InvalidVersion:
-        raise UsageError(f"--since takes a version of lightning-patches, such as 0.1.0, not {text!r}") from None
+        raise UsageError(f"--since takes a version such as 0.1.0, not {_output.cut(text)!r}") from None
 
 
 def _concerns(patch: Patch, source: str) -> bool:

@@ -60,7 +60,7 @@ def gather() -> dict[str, Any]:
         "Python": f"{platform.python_implementation()} {'.'.join(map(str, sys.version_info[:3]))}",
         "system": f"{platform.system()} {platform.machine()}",
         "packages": packages or "none",
-        "LIGHTNING_PATCHES": without_paths(os.environ.get("LIGHTNING_PATCHES", "not set")),
+        "LIGHTNING_PATCHES": without_paths(_output.cut(os.environ.get("LIGHTNING_PATCHES", "not set"), 2000)),
         "fixes": {
             f"{found[0].distribution} {_plain(found[0].version)}": str(count_fixes(found))
             for found in by_release(entries).values()

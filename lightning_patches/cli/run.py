@@ -106,7 +106,7 @@ def split(arguments: list[str]) -> tuple[argparse.Namespace, list[str]]:
         elif option == "--patches":
             raise UsageError("run: --patches needs a value, such as `--patches default,strict`")
         else:
-            raise UsageError(f"run: there is no option {option!r}. Usage: {USAGE}")
+            raise UsageError(f"run: there is no option {_output.cut(option)!r}. Usage: {USAGE}")
     return options, rest
 
 

@@ -327,10 +327,10 @@ def _toggle_text(setting: Toggle) -> str:
     if selection.spec is None:
         return f"{variable} is not set: the default set, in {_WHERE}."
     if not selection.names:
-        return f"{variable}={selection.spec}: nothing is applied.{extra}"
+        return f"{variable}={selection.shown}: nothing is applied.{extra}"
     total = len(catalogue.all_patches())
     where = "" if autostart.is_enabled() else f" In {_WHERE}; `lightning-patches autostart enable` does it for all."
-    return f"{variable}={selection.spec}: {len(selection.names)} of {total} patches are selected.{extra}{where}"
+    return f"{variable}={selection.shown}: {len(selection.names)} of {total} patches are selected.{extra}{where}"
 
 
 def _row(entry: Entry, several: bool) -> tuple[str, ...]:

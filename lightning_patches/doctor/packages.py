@@ -11,6 +11,7 @@ from lightning_patches.doctor.facts import IMPORTED_AT_ONCE, Facts
 from lightning_patches.engine import gate, toggle
 from lightning_patches.engine.words import asks_for_patches
 from lightning_patches.errors import ToggleError
+from lightning_patches.notices import cut
 from lightning_patches.unpatched import ADVICE, ADVISORY, WITH_PKG_RESOURCES
 
 NO_PKG_RESOURCES_SINCE = "2.4.0"
@@ -115,7 +116,7 @@ def _mended_here(facts: Facts) -> str:
     if PKG_RESOURCES_PATCH not in selected:
         return ""
     if facts.autostart and asks_for_patches(spec):
-        return f"The patches mend it: autostart is enabled, and {toggle.VARIABLE}={spec}"
+        return f"The patches mend it: autostart is enabled, and {toggle.VARIABLE}={cut(spec or '')}"
     line = next((line for kind, line, _ in facts.script if kind == script.PATCHED), None)
     return f"The patches mend it: the script imports lightning_patches in line {line}" if line else ""
 

@@ -35,6 +35,7 @@ from lightning_patches.engine.words import (
     split,
 )
 from lightning_patches.errors import ToggleError
+from lightning_patches.notices import cut
 from lightning_patches.patch import GROUPS, Patch
 
 __all__ = ["VARIABLE", "Selection", "parse"]
@@ -54,6 +55,11 @@ class Selection(NamedTuple):
     strict: bool = False
     quiet: bool = False
     spec: Optional[str] = None
+
+    @property
+    def shown(self) -> str:
+        """``spec``, cut for a message."""
+        return cut(self.spec or "")
 
 
 def parse(spec: Optional[str], patches: Iterable[Patch]) -> Selection:
@@ -117,6 +123,7 @@ def _selected(key: str, catalogue: tuple[Patch, ...], item: str, excluding: bool
 def _unknown(key: str, catalogue: tuple[Patch, ...], item: str) -> str:
     import difflib
 
+    key, item = cut(key), cut(item)
     numbers = {str(number) for patch in catalogue for number in patch.numbers}
     words = [
         *(p.name for p in catalogue),

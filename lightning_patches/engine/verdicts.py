@@ -190,7 +190,7 @@ def verdict(
             held = ", ".join(target.location for target in here)
             return Decision("applied", f"still in place, although it is not selected: other code holds it in {held}")
         decision = patcher.decision(patch, namespace)
-        not_selected = Decision("disabled", f"not selected by {selection.spec or 'the default set'}")
+        not_selected = Decision("disabled", f"not selected by {selection.shown or 'the default set'}")
         return not_selected if decision.verdict == "pending" else decision
     if here and not missing and not waiting:
         if patch.probe is not None and not patch.probe():

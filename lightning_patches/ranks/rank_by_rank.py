@@ -276,6 +276,7 @@ def install_from_environment() -> None:
     if not text or text == "0":
         return
     if not text.isdigit():
+        text = notices.cut(text)
         notices.notice(f"{VARIABLE}={text} is not understood. Use the number of ranks that may load at once.", True)
         return
     import wrapt

@@ -32,7 +32,6 @@ HEAVY = {
     "wrapt",
     "packaging",
     "importlib.metadata",
-    "rich",
     "torch",
     "typing",
     "inspect",

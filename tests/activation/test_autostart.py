@@ -389,8 +389,8 @@ class TestExport:
 
     @pytest.fixture
     def cluster(self, bare: Environment) -> Environment:
-        """An environment without this package, wrapt and rich, but with torch and what Lightning needs."""
-        ours = ("wrapt", "rich", "lightning_patches", "_lightning_patches", "__pycache__")
+        """An environment without this package and wrapt, but with torch and what Lightning needs."""
+        ours = ("wrapt", "lightning_patches", "_lightning_patches", "__pycache__")
         for path in Path(sysconfig.get_path("purelib")).iterdir():
             if not path.name.startswith(ours) and path.suffix != ".pth":
                 (bare.site / path.name).symlink_to(path)

@@ -71,16 +71,16 @@ def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
     done = subprocess.run(["sh", "-ec", script], cwd=home, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     names = {path.name.partition("-")[0] for path in (home / "wheels").iterdir()}
-    assert {"lightning_patches", "wrapt", "packaging", "rich"} <= names
+    assert {"lightning_patches", "wrapt", "packaging"} <= names
     return home
 
 
 @pytest.fixture
 def bare(fresh_environment: Environment) -> Environment:
-    """An environment with torch and what Lightning needs, without this package, wrapt and rich."""
+    """An environment with torch and what Lightning needs, without this package and wrapt."""
     for path in fresh_environment.site.glob("*.pth"):
         path.unlink()
-    ours = ("wrapt", "rich", "lightning_patches", "_lightning_patches", "__editable__", "__pycache__")
+    ours = ("wrapt", "lightning_patches", "_lightning_patches", "__editable__", "__pycache__")
     for path in Path(sysconfig.get_path("purelib")).iterdir():
         if not path.name.startswith(ours) and path.suffix != ".pth":
             (fresh_environment.site / path.name).symlink_to(path)

@@ -1,6 +1,6 @@
 """Run the programs on their releases and write ``logs.json.gz``: what they say, in the forms in which people have it.
 
-python tests/answers/record.py          # needs IPython and loguru in ANSWERS_SITE, and takes some ten minutes
+python tests/answers/record.py          # needs IPython, loguru and rich in ANSWERS_SITE, and takes some ten minutes
 python tests/answers/record.py whole    # those of LATER and PLAIN into whole.json.gz; PYTHON312 names a Python 3.12
 
 Each program runs once on each of its releases, below a path as environments have it, and its error is written in all

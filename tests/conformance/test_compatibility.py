@@ -385,7 +385,7 @@ def test_what_is_installed_is_found_where_it_was() -> None:
     settings = configparser.ConfigParser()
     settings.read(ROOT / "setup.cfg", encoding="utf-8")
     assert settings["options"]["python_requires"] == ">=3.8"
-    assert settings["options"]["install_requires"].split() == ["packaging>=21", "rich>=12", "wrapt>=1.14"]
+    assert settings["options"]["install_requires"].split() == ["packaging>=21", "wrapt>=1.14"]
     assert {"audit", "completion"} <= set(settings["options.extras_require"])
     for group in ("lightning.pytorch", "lightning.fabric", "pytorch_lightning", "lightning_fabric"):
         entry = settings["options.entry_points"][f"{group}.callbacks_factory"].strip()

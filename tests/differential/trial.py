@@ -161,7 +161,8 @@ class Release:
         space = variables["SCENARIO_NAMESPACE"]
         names = [f"{space}.pytorch", f"{space}.fabric"] if space == "lightning" else [space, "lightning_fabric"]
         names += [f"{names[0]}.{part}" for part in ("cli", "tuner", "callbacks", "loggers")]
-        return Preloaded(variables, modules=(*["lightning_patches"][: int(patched)], *names)), variables
+        first = ["tests.support.with_rich", *(["lightning_patches"] if patched else [])]
+        return Preloaded(variables, modules=(*first, *names)), variables
 
     def run(self, program: Program, patched: bool, toggle: Optional[str] = None, note_called: bool = False) -> Trace:
         """Run a program on stock, or with patches: those of ``toggle``, ``None`` for the default set."""

@@ -31,7 +31,7 @@ from typing import Any, Optional, Union
 if __name__ != "__main__":  # run as a program, the package is not in reach, nor needed
     from tests.support import groups
 
-MODULES = ("torch", "torch._dynamo", "torch.distributed.fsdp", "torchmetrics", "rich.progress", "yaml", "fsspec")
+MODULES = ("torch", "torch._dynamo", "torch.distributed.fsdp", "torchmetrics", "yaml", "fsspec")
 """None of them looks at Lightning or at the shim."""
 
 

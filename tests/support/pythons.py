@@ -16,9 +16,9 @@ import _releases  # isort: skip
 
 MINORS = ("3.8", "3.9", "3.10", "3.11", "3.12", "3.13", "3.14", "3.14t", "3.15")
 """Those that ``lightning_patches`` is for, and the next ones; ``t`` is built without the GIL."""
-NEEDED = ("wrapt", "packaging", "rich", "pytest", "pytest-timeout")
+NEEDED = ("wrapt", "packaging", "pytest", "pytest-timeout")
 """What the package needs, and the tests of it that do without torch."""
-_TORCH = "import torch, lightning_utilities, torchmetrics, wrapt, packaging, rich"
+_TORCH = "import torch, lightning_utilities, torchmetrics, wrapt, packaging"
 
 
 class Found(NamedTuple):

@@ -8,6 +8,7 @@ import platform
 import pty
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -212,7 +213,7 @@ class TestStatus:
     def test_imports_neither_torch_nor_lightning(self):
         program = (
             "import sys; from lightning_patches.cli import main; status = main(['status', '--all']); "
-            "print(status, sorted({'torch', 'lightning', 'pytorch_lightning', 'rich'} & set(sys.modules)))"
+            "print(status, sorted({'torch', 'lightning', 'pytorch_lightning'} & set(sys.modules)))"
         )
         env = environment(release("lightning", "2.3.3"), release("pytorch-lightning", "2.6.6"))
         done = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, timeout=120)
@@ -269,6 +270,26 @@ class TestStatus:
         assert "logged-metrics-device" in document["toggle"]["error"]
         assert document["patches"] == []
         assert document["ok"] is False
+
+    @pytest.mark.parametrize("spec", ["x" * 50_000, "-" + "x" * 50_000, "strict," * 10_000])
+    def test_a_long_toggle_is_cut_in_messages(self, spec):
+        env = environment(release("lightning", "2.3.3"), spec=spec)
+        for command in (["status"], ["audit"], ["report"], ["show", "19813", "--no-diff"]):
+            done = call(*command, env=env)
+            assert max(map(len, (done.stdout + done.stderr).splitlines())) < 3000, command
+
+    def test_long_arguments_are_cut_in_messages(self):
+        for command in (
+            *(
+                ["x" * 50_000],
+                ["show", "x" * 50_000],
+                ["audit", "--ignore", "x" * 50_000],
+                ["list", "--since", "x" * 50_000],
+            ),
+            *(["run", "--" + "x" * 50_000], ["status", "x" * 50_000], ["list", "--group", "x" * 50_000]),
+        ):
+            done = call(*command, env=environment())
+            assert done.returncode == 2 and max(map(len, done.stderr.splitlines())) < 1000, command
 
     def test_other_commands_do_not_mind_a_broken_toggle(self):
         done = call("list", env=environment(spec="logged-metric-device"), how=CONSOLE_SCRIPT)
@@ -476,11 +497,43 @@ class TestOutput:
         (line,) = [line for line in call("list", env=env).stdout.splitlines() if line.startswith(DEVICE)]
         assert line.endswith("Logged metrics follow the device of the logged value")
 
-    def test_drawn_with_rich_on_a_terminal(self):
-        text = on_terminal([*MODULE, "list"], environment(TERM="xterm-256color", COLUMNS="160"))
-        assert ANSI.search(text)
-        assert "\N{BOX DRAWINGS LIGHT HORIZONTAL}" in text
-        assert DEVICE in text
+    def test_table_is_coloured_and_aligned_on_a_terminal(self):
+        env = environment(release("lightning", "2.2.5"), TERM="xterm-256color", COLUMNS="160")
+        text = on_terminal([*MODULE, "status", "19813", "plain-batch-sampler"], env).replace("\r\n", "\n")
+        table = text[text.index("\x1b[1mPATCH") :].splitlines()
+        assert [line[:5] for line in table[:3]] == ["\x1b[1mP", "\x1b[32m", "\x1b[33m"]
+        assert all(line.endswith("\x1b[0m") for line in table[:3])
+        plain = [re.sub(r"\x1b\[[\d;]*m", "", line) for line in table[:3]]
+        assert len({line.index(word) for line, word in zip(plain, ("VERDICT", "pending", "disabled"))}) == 1
+        piped = call("status", "19813", "plain-batch-sampler", env=env).stdout
+        assert plain == piped[piped.index("PATCH  ") :].splitlines()[:3]
+
+    @pytest.mark.parametrize("variables", [{"TERM": "dumb"}, {"TERM": ""}, {"TERM": "xterm", "NO_COLOR": "1"}])
+    def test_terminal_gets_no_escape_sequence_when_it_has_no_colours(self, variables):
+        env = environment(release("lightning", "2.2.5"), COLUMNS="80", **variables)
+        for command in (["list"], ["status"], ["audit"], ["doctor", "--no-torch"]):
+            assert not ANSI.search(on_terminal([*MODULE, *command], env, statuses=(0, 1))), command
+
+    @pytest.mark.parametrize("width", [10, 20, 30, 60, 100])
+    def test_table_columns_stay_aligned_when_characters_are_wide_or_combining(self, width, monkeypatch, capsys):
+        monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+        monkeypatch.setattr(shutil, "get_terminal_size", lambda: os.terminal_size((width, 24)))
+        monkeypatch.setenv("TERM", "dumb")
+        rows = [("caf\u00e9", "aa", "x " * 30), ("cafe\u0301", "aa", "y"), ("\u6771\u4eac", "aa", "\u6771 " * 30)]
+        _output.write_table(("NAME", "IS", "PROSE"), rows)
+        text = capsys.readouterr().out
+        before = [line.partition("aa")[0] for line in text.splitlines() if "aa" in line]
+        assert [_output.text_width(cell) for cell in before] == [6, 6, 6]
+        assert max(map(_output.text_width, text.splitlines())) <= width
+        assert (text.count("x"), text.count("\u6771")) == (30, 31)  # no cell is cut
+
+    def test_foreign_escape_sequences_are_escaped_in_a_coloured_table(self, monkeypatch, capsys):
+        monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+        monkeypatch.setenv("TERM", "xterm")
+        monkeypatch.delenv("NO_COLOR", raising=False)
+        _output.write_table(("A", "B"), [("a\x1b[31m", "b\x9b2J\u202e\r\n")], ["green"])
+        own = re.sub(r"\x1b\[(?:1|32|0)m", "", capsys.readouterr().out)
+        assert own.isprintable() or own.replace("\n", "").isprintable(), own
 
     def test_a_narrow_terminal_breaks_no_name(self):
         text = on_terminal([*MODULE, "list"], environment(TERM="dumb", COLUMNS="60"))
@@ -537,12 +590,6 @@ class TestOutput:
         text = on_terminal([*MODULE, "status", "xyzzy"], environment(TERM="dumb", COLUMNS="80"), statuses=(2,))
         assert "`lightning-patches list`" in text and max(map(len, text.splitlines())) <= 80
 
-    @pytest.mark.parametrize("command", [["list"], ["status"], ["audit"]])
-    def test_no_color_means_none_at_all(self, command):
-        env = environment(release("lightning", "2.2.5"), TERM="xterm-256color", COLUMNS="140")
-        assert ANSI.search(on_terminal([*MODULE, *command], env, statuses=(0, 1)))
-        assert not ANSI.search(on_terminal([*MODULE, *command], {**env, "NO_COLOR": "1"}, statuses=(0, 1)))
-
     def test_commands_stay_whole(self):
         text = "some words `lightning-patches status --all` and more words, `LIGHTNING_PATCHES=default,a-b-c`."
         for width in range(10, 120):
@@ -550,16 +597,32 @@ class TestOutput:
             assert any("`lightning-patches status --all`" in line for line in lines), width
             assert any("`LIGHTNING_PATCHES=default,a-b-c`." in line for line in lines), width
 
-    def test_an_encoding_that_lacks_a_character(self):
-        program = "import lightning_patches.cli._output as o; o.prepare(); o.write('caf\\u00e9')"
-        done = subprocess.run(
-            [sys.executable, "-c", program],
-            env=environment(PYTHONIOENCODING="ascii"),
-            capture_output=True,
-            text=True,
-            timeout=200,
-        )
-        assert (done.returncode, done.stdout) == (0, "caf\\xe9\n")
+    @pytest.mark.parametrize(
+        "variables",
+        [
+            {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
+            {"PYTHONIOENCODING": "ascii:strict"},
+            {"PYTHONIOENCODING": "latin-1:strict", "LIGHTNING_PATCHES": "caf\u00e9 \u2603 \udcff"},
+        ],
+        ids=["C", "ascii", "latin-1"],
+    )
+    def test_names_that_the_terminal_cannot_show_are_escaped(self, tmp_path, variables):
+        directory = os.fsencode(tmp_path) + b"/caf\xe9 \xe2\x98\x83"
+        os.mkdir(directory)
+        name = b"sn\xff\xc3\xa9"
+        for suffix, text in ((b".py", "print(1)"), (b".txt", "lightning==2.2.5")):
+            with open(directory + b"/" + name + suffix, "w") as file:
+                file.write(text)
+        env = environment(release("lightning", "2.2.5"), **variables)
+        for command in (
+            *(["status", "--script", name + b".py"], ["doctor", "--no-torch", name + b".py"], ["audit", "."]),
+            *(["audit", name + b".txt"], ["audit", name], ["diagnose", name + b".txt"], ["diagnose", name]),
+            *(["diagnose", "--", "python", name + b".py"], ["show", name], ["run", name], [name]),
+        ):
+            done = subprocess.run([*MODULE, *command], env=env, cwd=directory, capture_output=True, timeout=200)
+            assert done.returncode in (0, 1, 2, 127) and done.stdout + done.stderr, (command, done)
+            for word in (b"Traceback", b"UnicodeE", b"is a bug of"):
+                assert word not in done.stderr, (command, done)
 
 
 @pytest.mark.parametrize(
@@ -658,6 +721,65 @@ class TestRun:
         monkeypatch.chdir(tmp_path)
         done = subprocess.run([*MODULE, "run", "true"], env=environment(), capture_output=True, text=True)
         assert (done.returncode, done.stderr) == (0, "")
+
+
+class TestInterrupt:
+    """Ctrl-C at chosen moments: a finder sends the signal when a module is looked for."""
+
+    FINDER = """
+import os, signal, sys
+class Interrupts:
+    def find_spec(self, name, path=None, target=None):
+        if name == os.environ.get("INTERRUPT_AT"):
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Interrupts())
+"""
+
+    def interrupted(self, tmp_path: Path, module: str, *before: str) -> subprocess.CompletedProcess[str]:
+        (tmp_path / "sitecustomize.py").write_text(self.FINDER)
+        env = environment(tmp_path, INTERRUPT_AT=module)
+        command = [*before, *MODULE, "list", "--group", "crash"]
+        return subprocess.run(command, env=env, cwd="/", capture_output=True, text=True, timeout=120)
+
+    @pytest.mark.parametrize(
+        "module",
+        [
+            *("lightning_patches.activation.startup", "lightning_patches.engine.hooks", "lightning_patches.trust"),
+            *("lightning_patches.cli", "argparse", "lightning_patches.cli._output", "lightning_patches.cli.list_"),
+            "lightning_patches.patches.imports.import_without_pkg_resources",
+        ],
+    )
+    def test_command_ends_with_130_and_no_traceback_when_interrupted_at_its_start(self, tmp_path, module):
+        done = self.interrupted(tmp_path, module)
+        assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+    def test_command_goes_on_when_interrupts_are_ignored(self, tmp_path):
+        done = self.interrupted(tmp_path, "argparse", "sh", "-c", "trap '' INT; exec \"$@\"", "sh")
+        assert (done.returncode, done.stderr) == (0, "")
+
+    def test_command_can_clean_up_when_interrupted_while_it_runs(self, tmp_path):
+        program = (
+            "import os, signal, sys\n"
+            "sys.argv = ['lightning-patches', 'list']\n"
+            "from lightning_patches.cli import list_, main\n"
+            "def run(args):\n"
+            "    try:\n"
+            "        os.kill(os.getpid(), signal.SIGINT)\n"
+            "    finally:\n"
+            "        print('cleaned up')\n"
+            "list_.run = run\n"
+            "sys.exit(main())"
+        )
+        done = subprocess.run([sys.executable, "-c", program], env=environment(), capture_output=True, text=True)
+        assert (done.returncode, done.stdout, done.stderr) == (130, "cleaned up\n", "")
+
+    def test_other_programs_keep_their_signal_handler(self):
+        program = (
+            "import signal, lightning_patches.cli as cli; cli.main(['--version']); "
+            "print(signal.getsignal(signal.SIGINT) is signal.default_int_handler)"
+        )
+        done = subprocess.run([sys.executable, "-c", program], env=environment(), capture_output=True, text=True)
+        assert done.stdout.splitlines()[-1] == "True", done
 
 
 class TestCompletion:

@@ -30,7 +30,7 @@ def every_module():
 FIT = """
 import sys
 from tests.support import other_systems
-other_systems.become(sys.argv[1], "torch", "torchmetrics", "fsspec", "aiohttp", "rich.console")
+other_systems.become(sys.argv[1], "torch", "torchmetrics", "fsspec", "aiohttp")
 import lightning_patches
 import importlib, os
 import torch

@@ -48,7 +48,7 @@ LOADED = "import sys\nbefore = set(sys.modules)\n{}\nprint(*sorted(set(sys.modul
 ROOMS = ("activation", "activation.startup", "engine", "engine.hooks", "engine.words", "errors", "trust")
 OURS = {"lightning_patches", *(f"lightning_patches.{name}" for name in ROOMS)}
 BUILT_IN = {"__future__", "_thread", "gc"}
-HEAVY = ("wrapt", "packaging", "importlib.metadata", "rich", "torch", "numpy", "lightning", "pytorch_lightning")
+HEAVY = ("wrapt", "packaging", "importlib.metadata", "torch", "numpy", "lightning", "pytorch_lightning")
 
 
 def heavy(loaded: str) -> list[str]:

@@ -59,7 +59,7 @@ def by_number(record: Record, distribution: str, version: str, selection: Select
         return [OnRelease(distribution, version, "unpatched", record.why_not, record.why_not)]
     if record.name in selection.names:
         return [OnRelease(distribution, version, "pending")]
-    why = f"LIGHTNING_PATCHES={selection.spec} leaves it out"
+    why = f"LIGHTNING_PATCHES={selection.shown} leaves it out"
     if not record.default:
         why = f"opt-in: LIGHTNING_PATCHES=default,{record.name} adds it"
     return [OnRelease(distribution, version, "disabled", why, why)]

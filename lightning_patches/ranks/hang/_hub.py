@@ -9,6 +9,7 @@ import threading
 import time
 from typing import Optional, Protocol
 
+from lightning_patches import notices
 from lightning_patches.ranks import _node, _processes
 from lightning_patches.ranks.hang import _messages, _report, _settings
 from lightning_patches.ranks.hang._identity import Identity
@@ -257,7 +258,7 @@ class Hub:
         report = self._made_of(point, point.waits if point else 0.0, gpus)
         program = _messages.printable(" ".join([os.path.basename(sys.executable or "python"), *sys.argv]))
         job = {"program": program, "directory": os.getcwd(), "pid": os.getpid(), "session": os.getsid(0)}
-        head = f"Job {job['pid']}, `{_report.cut(program)}` in {_messages.printable(os.getcwd())}:"
+        head = f"Job {job['pid']}, `{notices.cut(program)}` in {_messages.printable(os.getcwd())}:"
         said = json.dumps({**report.as_dict(), "job": job, "text": f"{head}\n{report.text()}"})
         parts = [said[i : i + LONGEST_STACK] for i in range(0, len(said), LONGEST_STACK)]
         for viewer in list(self.server.viewers):

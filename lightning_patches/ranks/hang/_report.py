@@ -151,7 +151,7 @@ class State:
         if self.kind == WORKS:
             return f"{'work' if several else 'works'}, at {self.place}"
         if self.kind == FAILED:
-            return f"ended with an error: {cut(self.cause)}"
+            return f"ended with an error: {notices.cut(self.cause)}"
         if self.kind in (DIED, OUT_OF_MEMORY):
             return f"died ({self.cause or 'it is gone'})"
         if self.kind == SILENT:
@@ -315,14 +315,6 @@ class Report:
 
 def _recorded(state: State) -> list[str]:
     return [f"    flight recorder: {state.collective}"] if state.collective else []
-
-
-def cut(text: str, most: int = 200) -> str:
-    """Shorten a text to ``most`` characters with "...", at the end of a word unless that word is very long."""
-    if len(text) <= most:
-        return text
-    kept, space, _ = text[: most - 3].rpartition(" ")
-    return f"{kept}{space}..." if len(kept) > most // 2 else f"{text[: most - 3]}..."
 
 
 def _names(states: list[State]) -> str:

@@ -6,6 +6,7 @@ import os
 import re
 from typing import Mapping, Optional
 
+from lightning_patches.notices import cut
 from lightning_patches.ranks.hang import _files, _secret
 
 VARIABLE = "LIGHTNING_PATCHES_HANG_TIMEOUT"
@@ -31,7 +32,7 @@ def parse(text: str) -> Optional[tuple[float, bool]]:
     found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?|\.[0-9]+)\s*([a-z]*)\s*(:\s*abort)?", text)
     if found is not None and found[2] in _UNITS and 0 < float(found[1]) * _UNITS[found[2]] <= LONGEST:
         return float(found[1]) * _UNITS[found[2]], found[3] is not None
-    raise ValueError(f"{VARIABLE}={text} is not understood, and nothing is watched. Use {FORMS}.")
+    raise ValueError(f"{VARIABLE}={cut(text)} is not understood, and nothing is watched. Use {FORMS}.")
 
 
 def needs(lack: str) -> str:

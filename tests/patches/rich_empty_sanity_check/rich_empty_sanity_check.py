@@ -1,5 +1,7 @@
 """PR 21108: with RichProgressBar an empty list of validation loaders ends the run."""
 
+from tests.support import with_rich  # noqa: F401  # isort: skip
+
 import _scenario as scenario
 import rich.console
 

@@ -5,6 +5,8 @@ Cases: ``none``, ``list``, ``dict``, ``tensor``; ``number`` and ``text``, which 
 
 import io
 
+from tests.support import with_rich  # noqa: F401  # isort: skip
+
 import _scenario as scenario
 import rich.console
 import torch

@@ -1,5 +1,7 @@
 """Pull request 21016: a ``RichProgressBar`` with rich 14.1 or later, over several stages and a second fit."""
 
+from tests.support import with_rich  # noqa: F401  # isort: skip
+
 import _scenario as scenario
 import torch
 from rich.text import Text

@@ -8,6 +8,8 @@ import contextlib
 import io
 import os
 
+from tests.support import with_rich  # noqa: F401  # isort: skip
+
 import _scenario as scenario
 from rich.console import Console
 

@@ -1,5 +1,7 @@
 """Lightning 1.7 asks torchmetrics for a private helper that it no longer has."""
 
+from tests.support import with_rich  # noqa: F401  # isort: skip
+
 import _model_1x as user
 import _scenario as scenario
 

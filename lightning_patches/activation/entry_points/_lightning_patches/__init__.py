@@ -78,7 +78,10 @@ def _is_worker_of_patched() -> bool:
 
 def _say(loaded: bool) -> None:
     rank = next((os.environ[name] for name in _RANK_VARIABLES if os.environ.get(name)), "0")
-    asked = f"{VARIABLE}={os.environ[VARIABLE]}" if _items() else "the program that started this worker is patched"
+    value = os.environ.get(VARIABLE, "")
+    value = value if len(value) <= 200 else value[:197] + "..."
+    value = value if value.isprintable() else ascii(value)
+    asked = f"{VARIABLE}={value}" if _items() else "the program that started this worker is patched"
     if loaded:
         advice = "lightning_patches was imported, but could not activate: see its message above."
     elif LAUNCHED_FOR in os.environ:
@@ -109,7 +112,7 @@ def _say(loaded: bool) -> None:
     try:
         if stream is sys.__stderr__ and stream is not None:
             # Past the buffer: what stays in it ends the program with status 120.
-            os.write(stream.fileno(), line.encode("utf-8"))
+            os.write(stream.fileno(), line.encode(stream.encoding or "utf-8", "backslashreplace"))
         else:
             stream.write(line)
     except Exception:
