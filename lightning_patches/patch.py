@@ -38,6 +38,8 @@ class Target(NamedTuple):
         stock: what has to be Lightning's own at a call for the patch to act: paths from a parameter of the replacement,
             ``"trainer.strategy.broadcast"`` for a method or function, ``"self"`` for the class of an object. Where the
             program has overridden, wrapped, replaced or registered one of them, the original runs.
+        optional: Lightning defines the class only if an optional package is installed. Without it there is nothing to
+            replace, and the patch counts as applied.
     """
 
     location: str
@@ -47,6 +49,7 @@ class Target(NamedTuple):
     before: str = ""
     early: bool = False
     stock: Tuple[str, ...] = ()
+    optional: bool = False
 
     @property
     def module(self) -> str:

@@ -316,6 +316,8 @@ class Patcher:
                     continue
                 if stage != "late" and target.early != (stage == "before"):
                     continue
+                if slots.is_left_out(module, target):
+                    continue
                 try:
                     self._swap(plan, patch, target, module, stage)
                 except BaseException as error:

@@ -126,6 +126,15 @@ def resolve(module: ModuleType, target: Target) -> tuple[Any, str]:
     return owner, attribute
 
 
+def is_left_out(module: ModuleType, target: Target) -> bool:
+    """True if the target is optional, and the module was executed without defining its class."""
+    try:
+        resolve(module, target)
+    except TargetError:
+        return target.optional
+    return False
+
+
 def stands_in(patch: Patch, module: ModuleType, target: Target) -> bool:
     """Whether a patch is in place, seen through whatever others wrapped around it."""
     try:

@@ -204,6 +204,10 @@ def verdict(
         return decision
     if missing:
         return _why_missing(patcher, patch, *missing[0])
+    if not here and not waiting:
+        if not patcher.active:
+            return Decision("disabled", "not activated in this process")
+        return Decision("applied", "nothing to replace: Lightning defines its target only with an optional package")
     modules = ", ".join(sorted({target.module for target in waiting}))
     if patcher.active and not hooks.in_force():
         gone = f"other code has taken our finder out of sys.meta_path; to patch {modules}, call"
@@ -218,7 +222,10 @@ def verdict(
 def _look(
     patch: Patch, namespace: distributions.Namespace
 ) -> tuple[list[Target], list[tuple[Target, ModuleType]], list[Target]]:
-    """The patch's targets: where it stands, where it does not, and those whose modules are not imported yet."""
+    """The patch's targets: where it is in place, where it is not, and those whose modules are not imported yet.
+
+    Optional ones that Lightning has left out are in none of the lists.
+    """
     here, missing, waiting = [], [], []
     for target in gate.targets_in(patch, namespace):
         module = sys.modules.get(distributions.module_name(namespace.name, target.module))
@@ -226,7 +233,7 @@ def _look(
             here.append(target)
         elif module is None or hooks.is_being_imported(module):
             waiting.append(target)
-        else:
+        elif not slots.is_left_out(module, target):
             missing.append((target, module))
     return here, missing, waiting
 

@@ -29,6 +29,8 @@ NAMESPACE = (sys.argv[1:] or [os.environ.get("SCENARIO_NAMESPACE", "lightning")]
 os.environ["LIGHTNING_PATCHES"] = "all,quiet"
 warnings.simplefilter("ignore")
 logging.disable(logging.CRITICAL)
+from tests.support import with_rich  # noqa: F401
+
 META_PATH = [finder for finder in sys.meta_path if not type(finder).__module__.startswith("lightning_patches")]
 
 import lightning_patches

@@ -557,6 +557,30 @@ def test_the_class_of_a_target_is_gone(world: World) -> None:
     assert "has no Base" in verdict(patcher).reason
 
 
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("is_there", [True, False])
+def test_optional_target_is_skipped_without_a_message_when_its_class_is_left_out(
+    world: World, is_there: bool, when: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = f"{AFFECTED}\nif {is_there}:\n\n    class Column:\n        def text(self):\n            return 'text'\n"
+    optional = Target("pytorch.subject:Column.text", plus("!"), optional=True)
+    patches = toy(optional, FUNCTION), toy(optional, name="alone", after=("toy",))
+    world.install(source=source)
+    if when == "before":
+        world.load()
+    patcher = world.patcher(*patches)
+    world.know(*patches, releases={"2.3.3": source, "2.4.0": FIXED})
+    patcher.activate(toggle.parse("all,strict", patches))
+    module = world.load()
+    assert module.compute(3) == 60
+    assert not is_there or module.Column().text() == "text!!"
+    for name in ("toy", "alone"):
+        made = verdict(patcher, name)
+        assert made.verdict == "applied" and (name == "toy" or is_there == (made.reason == "in place"))
+    assert "not applied" not in capsys.readouterr().err
+    assert patcher.deactivate() == []
+
+
 @pytest.mark.parametrize("value", [42, object, property(None)], ids=["number", "class", "empty property"])
 def test_only_functions_are_replaced(world: World, value: Any) -> None:
     world.install()

@@ -37,6 +37,7 @@ PATCH = Patch(
         Target(
             "pytorch.callbacks.progress.rich_progress:MetricsTextColumn._generate_metrics_texts",
             _generate_metrics_texts,
+            optional=True,
         ),
     ),
     upstream=Upstream(pull_requests=(20896,), commit="2f5c4b677c", fixed_in="2.6.0"),
