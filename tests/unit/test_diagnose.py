@@ -19,7 +19,7 @@ import pytest
 
 from lightning_patches import cli
 from lightning_patches.cli import _lookup
-from lightning_patches.cli.diagnose import candidates, known, read, verdicts
+from lightning_patches.cli.diagnose import candidates, excerpt, known, program, read, verdicts
 from lightning_patches.cli.diagnose import frames as frames_index
 from lightning_patches.engine import fingerprints
 from lightning_patches.patch import Impact
@@ -576,9 +576,9 @@ def test_an_error_is_found_wherever_a_block_ends(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, kind: str, ends: bytes
 ) -> None:
     """On the edge of the second block, in logs whose lines are alike and in those whose lines are not."""
-    monkeypatch.setattr(read, "BLOCK", 100_000)
-    monkeypatch.setattr(read, "WHOLE", 240_000)
-    monkeypatch.setattr(read, "END", 10_000)
+    monkeypatch.setattr(excerpt, "BLOCK", 100_000)
+    monkeypatch.setattr(excerpt, "MAX_BYTES", 240_000)
+    monkeypatch.setattr(excerpt, "END", 10_000)
     error = ("\n" + TRACEBACK).encode().replace(b"\n", ends)
     noise = b"".join(map(LOG[kind], range(25_000)))
     assert len(noise) > 250_000
@@ -593,16 +593,16 @@ def test_an_error_is_found_wherever_a_block_ends(
         assert match.line == log[: log.index(b"RuntimeError")].count(b"\n") + 1
 
 
-@pytest.mark.parametrize("needle", read.needles(), ids=lambda needle: needle.decode())
+@pytest.mark.parametrize("needle", excerpt.needles(), ids=lambda needle: needle.decode())
 def test_what_programs_print_of_known_bugs_is_picked_out_of_a_large_log(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, needle: bytes
 ) -> None:
-    monkeypatch.setattr(read, "WHOLE", 50_000)
-    monkeypatch.setattr(read, "END", 10_000)
+    monkeypatch.setattr(excerpt, "MAX_BYTES", 50_000)
+    monkeypatch.setattr(excerpt, "END", 10_000)
     bars = b"".join(b"Epoch 0: %d%%|### | train_loss=0.%d\n" % (n, n) for n in range(2000))
     (tmp_path / "log.txt").write_bytes(bars + b"x " + needle + b" y\n" + bars)
     (one,) = read.logs([str(tmp_path / "log.txt")])
-    assert needle.decode().strip() in one.text and not one.is_whole
+    assert needle.decode().strip() in one.text and one.left_out
 
 
 def test_what_is_said_again_and_again_hides_nothing(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -824,7 +824,7 @@ def test_a_script_that_is_here_is_named_by_its_path(
     ],
 )
 def test_a_command_as_run_takes_it(command: str, typed: str) -> None:
-    assert read.as_typed(command.split()) == typed
+    assert program.as_typed(command.split()) == typed
 
 
 @pytest.mark.parametrize("content", [b"", b"\x00\xff\xfe" * 900, b"Epoch 0: 100%\nbetter than ever, exit 0\n" * 90])
@@ -1240,7 +1240,7 @@ def test_an_error_that_comes_of_a_silent_bug_is_told_with_what_the_log_shows_alo
     assert patch.name in names(f"{shown}\n{error}")
     assert not shown or patch.name not in names(error)
     if shown and "ckpt_path" not in shown and "/" not in shown[:5]:  # those are in the error itself
-        assert any(needle in shown.encode().translate(read._SHAPE) for needle in read.needles()), "in a large log"
+        assert any(needle in shown.encode().translate(excerpt._SHAPE) for needle in excerpt.needles()), "in a large log"
 
 
 _USERS = HEAD + '  File "/home/me/train.py", line 7, in <module>\n    {}\n'

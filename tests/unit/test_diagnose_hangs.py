@@ -119,10 +119,10 @@ def test_other_lines_are_no_report(capsys: pytest.CaptureFixture[str], tmp_path:
 def test_a_report_on_the_edge_of_a_block_is_read(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from lightning_patches.cli.diagnose import read
+    from lightning_patches.cli.diagnose import excerpt
 
-    monkeypatch.setattr(read, "BLOCK", 1000)
-    monkeypatch.setattr(read, "WHOLE", 500)
+    monkeypatch.setattr(excerpt, "BLOCK", 1000)
+    monkeypatch.setattr(excerpt, "MAX_BYTES", 500)
     for before in range(850, 1010, 7):
         for said in (f"lightning_patches: {REPORT}\n", line()):
             (tmp_path / "job.log").write_text("#" * before + "\n" + said + "#\n" * 900)

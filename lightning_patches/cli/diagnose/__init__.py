@@ -1,14 +1,18 @@
 """Read a traceback or a log, and tell which known bug of Lightning it shows and what to do about it.
 
-  lightning-patches diagnose train.log rank1.log.gz  logs and tracebacks; - is standard input
+  lightning-patches diagnose train.log rank1.log.xz  logs and tracebacks; - is standard input
   lightning-patches diagnose -- python train.py      run it, and explain how it ends
   lightning-patches diagnose "epoch 0 is too short"  in words: many bugs have no message
   lightning-patches diagnose hangs/                  reports of the hang watch
   lightning-patches diagnose train.py                what a script for 1.x uses that 2.x does not have
 
 Colours, rank prefixes, timestamps, progress bars, boxes drawn around text, paths, line numbers and device numbers make
-no difference. A bug is found when message, traceback and release agree; otherwise it is possible, and what would tell
-for sure is shown. Of a chain of errors the first is the cause; those that followed from it are only named.
+no difference. Neither does the format of the file: compressed, JSON, a notebook or its export, HTML, a JUnit report, a
+recording of a terminal, a table, an escaped string. Of a large log the beginning, the end and the lines around errors
+are read.
+
+A bug is found when message, traceback and release agree; otherwise it is possible, and what would tell for sure is
+shown. Of a chain of errors the first is the cause; those that followed from it are only named.
 
 What is found is checked against the Lightning that is installed here, or against --requirement where the log comes from
 another machine. A bug that this release does not have is named, and does not count as a match.
@@ -27,6 +31,7 @@ With --json, one object; a command's own standard output then goes to standard e
            have found each other; no known bug, and so no match; else null
   hangs    [{file, verdict, do, count (of reports in the file), ranks}], the last report of each file of the hang watch
   out_of_sync  [{file, line, text, do}], where a GradientSyncError says that ranks train different models
+  left_out  [{file, text}], a sentence about each part of a log that was not read
   closing  what to do
   to_paste  the last line, for a thread in which others ask the same
   ok       the exit status is 0
@@ -41,7 +46,7 @@ import os
 from typing import Optional
 
 from lightning_patches.cli import NOT_APPLIED, OK, UsageError, _lookup, _output, _toggle, audit
-from lightning_patches.cli.diagnose import answer, candidates, read, render, sync
+from lightning_patches.cli.diagnose import answer, candidates, program, read, render, sync
 
 HELP = "find the known bug in a traceback or a log, and what to do about it"
 PROGRAM_METAVAR = "-- COMMAND ..."
@@ -53,7 +58,7 @@ lightning-patches diagnose [--requirement SPEC] [--json] FILE|WORDS ...
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = USAGE
     parser.add_argument(
-        "file", nargs="*", metavar="FILE", help="tracebacks or logs, also .gz; - reads standard input; or some words"
+        "file", nargs="*", metavar="FILE", help="logs, also compressed; - is standard input; or some words"
     )
     parser.add_argument(
         "--requirement",
@@ -83,7 +88,7 @@ def run(args: argparse.Namespace) -> int:
         ended, logs = None, [candidates.Log("", is_words=True)]
         matches = candidates.by_name(named, asked)
     else:
-        ended, logs = read.run_program(args.program, args.json) if args.program else (None, read.logs(args.file))
+        ended, logs = program.run(args.program, args.json) if args.program else (None, read.logs(args.file))
         matches = [match for one in logs for match in candidates.find(one)]
     out_of_sync = sync.find(logs)
     candidates.judge([*matches, *(match for one in out_of_sync for match in one.suspects)], setting, required)

@@ -137,6 +137,9 @@ def answer(
     if not one.hangs:
         _written(one, required)
     _others(one)
+    for log in logs:
+        where = f"{_output.printable(log.name)}: " if len(logs) > 1 else ""
+        one.more += [f"{where}{sentence}" for sentence in log.left_out]
     if any(log.is_words and candidates.is_of_a_hang(log.text) for log in logs):
         one.verdict = (
             f"{one.verdict} If several ranks stand still, the hang watch tells."

@@ -52,7 +52,7 @@ class Log:
         is_script: it is a script, and no log.
         is_words: it is somebody's description.
         hangs: the last report of the hang watch in it, or in each file of a directory.
-        is_whole: all of it was read.
+        left_out: a sentence about each part that was not read.
     """
 
     name: str
@@ -62,7 +62,7 @@ class Log:
     is_script: bool = False
     is_words: bool = False
     hangs: list[Hang] = field(default_factory=list)
-    is_whole: bool = True
+    left_out: list[str] = field(default_factory=list)
 
     @property
     def text(self) -> str:

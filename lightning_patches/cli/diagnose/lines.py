@@ -7,21 +7,21 @@ No line is longer than 4 KB, and none has a control character: what comes later 
 from __future__ import annotations
 
 import html
-import json
 import re
+from collections import deque
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple, Optional
+from typing import NamedTuple, Optional
+
+from lightning_patches.cli.diagnose import unwrap
 
 LONGEST = 4096
 """Characters of a line; what is longer is cut into several."""
 MOST_PIECES = 64
 """Pieces of a line that are read."""
-LARGEST_JSON = 8 << 20
-"""Characters of a document of JSON that is read as a whole, such as a notebook."""
-BEGIN = "Traceback (most recent call last)"
+BEGIN = unwrap.BEGIN
 
 _ANSI = re.compile(r"\x1b(?:\[[0-9;:?]{0,64}[ -/]{0,8}[@-~]|\][^\x07\x1b]{0,1000}(?:\x07|\x1b\\)|[@-Z\\-_])")
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
 _BREAK = re.compile(r"<br {0,8}/?>|</?pre\b[^>]{0,200}>", re.IGNORECASE)
 _ENTITY = re.compile(r"&(?:lt|gt|amp|quot|apos|nbsp|#\d{2,4}|#x[0-9a-fA-F]{2,4});")
 _LINK = re.compile(r"\[([^\[\]\n]{1,500})\]\([a-z][\w+.-]{1,30}:[^)\s]{0,1000}\)")
@@ -46,8 +46,6 @@ _RANK = re.compile(
     r"\[(?:default|rank|)\s?\d{1,6}\]|\[\d{1,6},\d{1,6}\]|\([^()=]{0,80}(?:pid|rank)=[^()]{0,200}\)|\s{0,8}\d{1,5}:\s"
     r"|[\w-]{1,60}-\d{1,6}\s{1,40}\|"
 )
-_SAID = ("log", "message", "msg", "text", "textPayload", "event", "line", "MESSAGE", "@message", "body", "data")
-"""Keys of a record of JSON under which a program's line is."""
 
 
 class Line(NamedTuple):
@@ -67,22 +65,15 @@ class Line(NamedTuple):
 
 
 def from_text(text: str, numbers: Optional[Sequence[int]] = None) -> list[Line]:
-    """The lines of a text; ``numbers`` are those of its lines, if it is not the whole log."""
-    if numbers is None and text[:200].lstrip()[:1] in ("{", "[") and len(text) <= LARGEST_JSON:
-        document = _parsed(text)
-        said = list(_strings(document)) if isinstance(document, (dict, list)) else []
-        if said:
-            text = "\n".join(said)
-            numbers = [1] * (text.count("\n") + 1)
-    found = []
-    for index, original in enumerate(text.split("\n")):
-        number = numbers[index] if numbers else index + 1
-        for whole in _unfolded(original):
-            for at in range(0, min(len(whole), LONGEST * MOST_PIECES) or 1, LONGEST):
-                piece = whole[at : at + LONGEST]
+    """Return the lines of a text; ``numbers`` are those of its lines, if it is an excerpt."""
+    found: deque[Line] = deque(maxlen=unwrap.MAX_LINES)
+    for number, whole in unwrap.unwrapped(text, numbers):
+        for part in _shown(whole):
+            for at in range(0, min(len(part), LONGEST * MOST_PIECES) or 1, LONGEST):
+                piece = part[at : at + LONGEST]
                 rank = _RANK.match(piece)
                 found.append(Line(number, _without_prefixes(piece), rank.group() if rank else "", piece))
-    return _unwrapped(_without_own_prefix(found))
+    return _unwrapped(_without_own_prefix(list(found)))
 
 
 def clean(text: str) -> str:
@@ -90,54 +81,14 @@ def clean(text: str) -> str:
     return _CONTROL.sub("", _ANSI.sub("", text)) if not text.isprintable() else text
 
 
-def _unfolded(line: str) -> Iterator[str]:
-    """The lines that a line holds: of a record of JSON, of a page, of a progress bar that writes over itself."""
-    line = line[: LONGEST * MOST_PIECES]
-    said = [line]
-    if line.startswith("{") and line.rstrip().endswith("}"):
-        record = _parsed(line)
-        said = "\n".join(_strings(record)).split("\n") if isinstance(record, dict) else said
-    for one in said:
-        if "<" in one and ">" in one:
-            one = _BREAK.sub("\r", one)
-        for part in one.rstrip("\r").split("\r"):
-            part = clean(part)
-            part = _ENTITY.sub(lambda entity: html.unescape(entity.group()), part) if "&" in part else part
-            yield _LINK.sub(r"\1", part) if "](" in part else part
-
-
-def _parsed(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-
-
-def _strings(value: Any, key: str = "", depth: int = 0) -> Iterator[str]:
-    """What a program has said in a record: lines under the usual keys, tracebacks under any."""
-    if depth > 40:
-        return
-    if isinstance(value, str):
-        if "\n" in value.rstrip("\n") or key in _SAID or (key == "item" and "\x1b[" in value):
-            yield value.rstrip("\n")
-    elif isinstance(value, list):
-        if value and all(isinstance(one, str) for one in value) and key in ("traceback", "text", "stack_trace"):
-            yield "\n".join(value)
-        else:
-            for one in value:
-                yield from _strings(one, "item", depth + 1)
-    elif isinstance(value, dict):
-        if isinstance(value.get("log"), str):  # Docker's: one line of the program, and when
-            yield value["log"].rstrip("\n")
-            return
-        number, name = value.get("lineno"), value.get("name", value.get("function"))
-        if isinstance(value.get("filename"), str) and isinstance(number, int) and isinstance(name, str):
-            yield f'  File "{value["filename"]}", line {number}, in {name}'
-            return
-        for inner, one in value.items():
-            yield from _strings(one, str(inner), depth + 1)
-        if isinstance(value.get("exc_type"), str):  # structlog's
-            yield f"{value['exc_type']}: {value.get('exc_value')}"
+def _shown(line: str) -> Iterator[str]:
+    """The lines that a terminal shows one after the other in the place of one, as it does of a progress bar."""
+    if "<" in line and ">" in line:
+        line = _BREAK.sub("\r", line)
+    for part in line.rstrip("\r").split("\r"):
+        part = clean(part)
+        part = _ENTITY.sub(lambda entity: html.unescape(entity.group()), part) if "&" in part else part
+        yield _LINK.sub(r"\1", part) if "](" in part else part
 
 
 def _without_prefixes(line: str) -> str:
@@ -157,6 +108,8 @@ def _without_own_prefix(found: list[Line]) -> list[Line]:
     """Without what stands in front of a traceback's first line, on all lines that begin alike but for digits."""
     begun = next((match for match in (_BEGINS.search(one.text) for one in found) if match is not None), None)
     prefix = begun.string[: begun.start()] if begun is not None else ""
+    if re.fullmatch(r"\s+[\w.]{1,200}\s{2,}", prefix):  # IPython writes the error's name first
+        prefix = prefix[: len(prefix) - len(prefix.lstrip())]
     if not prefix or len(prefix) > 200 or (prefix.strip() and not re.search(r"[\])>|:-] ?$", prefix)):
         return found
     if not prefix.strip():

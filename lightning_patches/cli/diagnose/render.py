@@ -47,6 +47,7 @@ def as_dict(one: Answer) -> dict[str, Any]:
             {"file": found.file, "line": found.line, "text": found.text, "do": found.do} for found in one.out_of_sync
         ],
         "start": one.standing.as_dict() if one.standing is not None else None,
+        "left_out": [{"file": log.name, "text": text} for log in one.logs for text in log.left_out],
         "to_paste": answers.to_paste(one),
         "closing": one.do,
         "ok": one.ok,
