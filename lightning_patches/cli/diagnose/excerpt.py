@@ -72,7 +72,11 @@ class Excerpt:
 
     def feed(self, block: bytes) -> None:
         """Take the next block of the log."""
-        found = (self._rest + block).split(b"\n")
+        data = self._rest + block
+        if self._index >= MAX_SEARCHED:
+            self._rest = self._skipped(data)
+            return
+        found = data.split(b"\n")
         self._rest = found.pop()
         is_endless = len(self._rest) > 4 * BLOCK
         if is_endless:
@@ -82,7 +86,7 @@ class Excerpt:
 
     def finish(self) -> tuple[str, list[int], list[str]]:
         """Return the text, the number of each of its lines, and a sentence about each part that was left out."""
-        self._take([self._rest], False)
+        self._take(self._rest.split(b"\n"), False)
         kept = {piece.position: piece for piece in (*self._first, *self._recent, *self._end)}
         chosen = [kept[index] for index in sorted(kept)]
         text = b"\n".join(piece.text.rstrip(b"\r") for piece in chosen)
@@ -90,6 +94,16 @@ class Excerpt:
         if self._index > MAX_SEARCHED:
             left_out.append(f"After {MAX_SEARCHED:,} lines only its end was read.")
         return text.decode("utf-8", "replace"), [piece.number for piece in chosen], left_out
+
+    def _skipped(self, data: bytes) -> bytes:
+        """Count the lines of a part that is not searched, and return its end."""
+        cut = data.rfind(b"\n", 0, max(len(data) - END, 0)) + 1 or max(len(data) - 2 * END, 0)
+        lines = data.count(b"\n", 0, cut)
+        self._index += lines
+        self._number += lines
+        if cut:
+            self._before, self._end = [], []
+        return data[cut:]
 
     def _take(self, found: list[bytes], is_endless: bool) -> None:
         numbers: Sequence[int] = range(self._number, self._number + len(found))
