@@ -217,7 +217,6 @@ def test_a_line_or_a_name_is_enough(line: str, row: str, capsys: pytest.CaptureF
         "    def on_epoch_end(self): ...\n    def on_train_epoch_end(self): self.on_epoch_end()\n",
         "import pytorch_lightning as pl\npl.Trainer(accelerator='gpu', devices=2, strategy='ddp')",
         "from lightning.pytorch.callbacks import Callback, ModelCheckpoint, TQDMProgressBar",
-        "this is no Python",
     ],
 )
 def test_what_is_no_use_of_1x_is_silent(script: str) -> None:

@@ -38,6 +38,9 @@ WORKAROUNDS = {
 }
 """What helps without a patch and without another Lightning."""
 
+_WAITS_IN_GROUP = re.compile(
+    r"\branks? \d[\d, to]{0,80}(?:and (?:\d{1,6}|others) )?in \w{1,60} \d{1,9} of group [^\s;]{1,64}"
+)
 _SCRIPT = "SCRIPT"
 """Stands for a program that nothing names."""
 _WATCHED = "`LIGHTNING_PATCHES_HANG_TIMEOUT=300 lightning-patches run {}`"
@@ -130,6 +133,8 @@ def answer(
         one.why.append(_place(one, one.out_of_sync[0].file, one.out_of_sync[0].line) + one.out_of_sync[0].text)
     elif one.standing is not None:
         _of_start(one, one.standing)
+    elif last is not None and last.type == "KeyboardInterrupt":
+        _of_interrupt(one, last)
     elif last is not None and (last.words or last.frames):
         _of_unknown(one, last, "I don't know this error")
     else:
@@ -227,12 +232,18 @@ def _of_unknown(one: Answer, error: Raised, said: str, later: Optional[Raised] =
     one.more.append("`lightning-patches doctor` looks at the environment.")
 
 
+def _of_interrupt(one: Answer, error: Raised) -> None:
+    one.verdict = "It was interrupted (KeyboardInterrupt), and shows no error."
+    one.do = f"If it stood still: {_finds_out(one.logs)}"
+    own = _own_frame(error)
+    if own is not None and own[1]:
+        one.why.append(f"It was at {_output.printable(own[0])}, line {own[1]}.")
+
+
 def _own_frame(error: Raised) -> Optional[tuple[str, int]]:
     """The last frame in a file that is not installed."""
-    for frame in reversed(error.frames):
-        if not facts._INSTALLED.search(frame.path) and not candidates.is_lightning(frame):
-            return frame.path, frame.number
-    return None
+    own = [frame for frame in facts.own(error.frames) if not candidates.is_lightning(frame)]
+    return (own[-1].path, own[-1].number) if own else None
 
 
 def _of_nothing(one: Answer, ended: Optional[int]) -> None:
@@ -480,6 +491,9 @@ def to_paste(one: Answer) -> str:
         return f"The ranks train different models, says the check of {said}."
     if one.hangs:
         kind = re.split(r"[;:(]|, at |, and ", one.hangs[0].verdict)[0].strip()
+        waits = _WAITS_IN_GROUP.search(one.hangs[0].verdict)
+        if waits is not None:
+            kind = waits.group() if waits.group().startswith(kind) else f"{kind}; {waits.group()}"
         return f"The hang watch of {said}: {_output.shown(kind)}."
     names = [match.record.name for match in one.matches if match.kind == "possible"]
     if names:

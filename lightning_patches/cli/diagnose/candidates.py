@@ -35,7 +35,7 @@ MASKS = ("dataloader-error-unmasked", "worker-shutdown-error", "error-kept-in-dd
 FOLLOWERS = re.compile(
     r"(?:[\w.]*\.)?(?:ChildFailedError|ProcessRaisedException|ProcessExitedException|SignalException|CalledProcessError|"
     r"BrokenPipeError|ConnectionResetError|ConnectionError|EOFError|RayTaskError|KeyboardInterrupt|SystemExit|"
-    r"DistBackendError|CancelledError)\b|.{0,200}(?:closed by peer|reset by peer|Broken pipe)",
+    r"DistBackendError|CancelledError|(?:Base)?ExceptionGroup)\b|.{0,200}(?:closed by peer|reset by peer|Broken pipe)",
 )
 """Errors of launchers and of ranks whose peer is gone: another one has ended the program."""
 
@@ -162,12 +162,14 @@ def by_name(named: Iterable[object], asked: str) -> list[Match]:
 
 
 def ending(raised: list[Raised]) -> Optional[Raised]:
-    """The error that ended the program: the last one, of several ranks that of the first rank that failed; not what
-    launchers and ranks without a peer say of it."""
+    """The error that ended the program: the last one, of several ranks that of the first rank that failed, of an
+    exception group the first one; not what launchers and ranks without a peer say of it."""
     told = [error for error in raised if error.words and not FOLLOWERS.match(error.words)]
     told = [error for error in told if error.frames] or told
     if not told:
         return next((error for error in reversed(raised) if error.words), raised[-1] if raised else None)
+    if told[-1].group:
+        told = [next(error for error in told if error.group == told[-1].group)]
     last_of = {error.rank: error for error in told}
     return min(last_of.values(), key=lambda error: error.first) if len(last_of) > 1 else told[-1]
 

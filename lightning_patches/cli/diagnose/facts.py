@@ -43,6 +43,13 @@ _OURS = re.compile(r"lightning_patches: .{0,200}\d fix(?:es)? \('lightning-patch
 _INSTALLED = re.compile(
     r"[/\\](?:(?:site|dist)-packages|lib[/\\]python[\d.]*|python\d\.\d+[/\\]lib)[/\\]|^<|^[A-Za-z]:\\.*\\[Ll]ib\\"
 )
+_ROOT = re.compile(
+    r"(.*?[/\\]|)(?:lightning[/\\](?:pytorch|fabric)|pytorch_lightning|lightning_fabric|torch[/\\](?:nn|utils|distributed|optim))"
+    r"[/\\]"
+)
+"""A directory of packages, as the path of one of them tells. `pip install --target` puts them anywhere."""
+_BROUGHT = re.compile(r"(?:lightning|torch|pytorch_lightning|jsonargparse|fsspec|numpy|tqdm|rich|yaml)\w{0,30}[/\\]")
+"""Packages that come with Lightning, below such a directory."""
 _NOTEBOOK = re.compile(r"IPython|ipython-input|ipykernel|<command-")
 _LAUNCHERS = re.compile(r"torch/distributed/(?:run|elastic|launch)|torchrun|ChildFailedError")
 
@@ -162,6 +169,17 @@ def in_words(releases: Sequence[str]) -> str:
     return f"{', '.join(releases[:-1])} or {releases[-1]}" if len(releases) > 1 else "".join(releases)
 
 
+def own(frames_: Sequence[Frame]) -> list[Frame]:
+    """The frames in the user's files. Of a directory that holds packages and the program, known packages are not."""
+    roots = {root[1] for root in (_ROOT.match(one.path) for one in frames_) if root is not None}
+    inside = [(one, [one.path[len(root) :] for root in roots if one.path.startswith(root)]) for one in frames_]
+    inside = [(one, rest) for one, rest in inside if one.path == CELL or not _INSTALLED.search(one.path)]
+    inside = [(one, rest) for one, rest in inside if not any(map(_BROUGHT.match, rest))]
+    program = inside[0][0].path if inside else ""
+    is_mixed = any(program.startswith(root) for root in roots)
+    return [one for one, rest in inside if is_mixed or not rest]
+
+
 def start(lines: Sequence[Line], raised: Sequence[Raised]) -> Start:
     """How the program was started, by its outermost frames and by what launchers say."""
     every = [frame for error in raised for frame in error.frames]
@@ -200,6 +218,10 @@ def _program(frame: Frame, by_runpy: bool) -> Optional[Start]:
         return None
     if by_runpy:
         return Start("module", "", parts[-1])
-    here = os.path.relpath(frame.path) if os.path.isfile(frame.path) else parts[-1]
-    shown = min(frame.path, here, key=len) if os.path.isfile(frame.path) else here
+    shown = parts[-1]
+    if os.path.isfile(frame.path):
+        try:
+            shown = min(frame.path, os.path.relpath(frame.path), key=len)
+        except (OSError, ValueError):  # the working directory is gone, or on another drive
+            shown = frame.path
     return Start("script", shlex.quote(shown), shown)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 from typing import Optional
 
 from lightning_patches.cli import UsageError, _output
@@ -12,20 +13,24 @@ from lightning_patches.removed import find as find_row
 
 ROOT = r"(?:pytorch_lightning|lightning\.pytorch|lightning)"
 _BASES = ("LightningModule", "LightningDataModule", "Callback")
+_LAZY = re.compile(r"^([ \t]*)lazy[ \t]+(?=(?:import|from)[ \t])", re.MULTILINE)
+"""Lazy imports, which Python knows from 3.15 on."""
 _ENTRY = re.compile(r"^(?:pytorch_lightning|lightning\.pytorch|lightning)(?:\.|$)")
 
 
 def find(name: str, source: str) -> list[tuple[Removed, int]]:
-    """The rows that a script's code asks for, with the line, from 1; none of a script without Lightning or one that
-    is no Python.
+    """Return the rows that a script's code asks for, each with its line, from 1; none if it has no Lightning.
 
     Raises:
-        UsageError: it is nested so deeply that Python itself cannot read it.
+        UsageError: this Python can't parse it.
     """
     try:
-        script = _Script(ast.parse(source))
-    except (SyntaxError, ValueError):
-        return []
+        script = _Script(ast.parse(_LAZY.sub(r"\1", source)))
+    except (SyntaxError, ValueError) as error:
+        where = f" at line {error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
+        version = ".".join(map(str, sys.version_info[:2]))
+        said = _output.shown(getattr(error, "msg", str(error)))
+        raise UsageError(f"Python {version} cannot parse {_output.printable(name)}{where}: {said}") from None
     except (RecursionError, MemoryError):
         raise UsageError(f"{_output.printable(name)} cannot be read: its expressions are nested too deeply") from None
     return sorted(script.found, key=lambda one: one[1]) if script.has_lightning else []

@@ -13,8 +13,8 @@ from typing import NamedTuple, Optional
 from lightning_patches.cli.diagnose.frames import Frame
 from lightning_patches.cli.diagnose.lines import BEGIN, Line
 
-MAX_MESSAGE = 12
-"""Lines of an error's message."""
+MAX_MESSAGE, MAX_EMPTY = 12, 3
+"""Lines of an error's message, and empty lines at its beginning."""
 MOST_ERRORS = 2000
 """Errors of a log that are looked at, from its end."""
 CELL = "<cell>"
@@ -55,6 +55,7 @@ ERROR = re.compile(
     r"(?::|\s*$|\s\()"
 )
 _ANY_ERROR = re.compile(r"(?:[A-Za-z_]\w{0,100}\.){0,12}[A-Za-z_]\w{0,100}: ")
+_SUB_EXCEPTION = re.compile(r"\s{0,200}\+(?P<opens>-\+)?-{10,40}(?: \d{1,6} -{10,40})?$")
 _DEF = re.compile(r"\s{0,16}(?:async )?def (\w{1,200})\(")
 
 
@@ -72,6 +73,7 @@ class Raised:
         is_caused: it names that one as its cause, and says what happened in its own words.
         is_complete: the traceback is there from its beginning to the message, with all frames.
         rank: whose it is.
+        group: number of the exception group that it is a part of, 0 for none.
     """
 
     first: int
@@ -84,6 +86,7 @@ class Raised:
     is_caused: bool = False
     is_complete: bool = False
     rank: str = ""
+    group: int = 0
 
     @property
     def chain(self) -> list[Raised]:
@@ -105,8 +108,29 @@ def find(lines: Sequence[Line]) -> list[Raised]:
     ranks: dict[str, list[int]] = {}
     for index, line in enumerate(lines):
         ranks.setdefault(line.rank, []).append(index)
+    groups = _groups(lines)
     found = [error for indices in ranks.values() for error in _of_rank(lines, indices)]
+    for error in found:
+        error.group = groups.get(error.message, 0)
     return sorted(found, key=lambda error: error.first)[-MOST_ERRORS:]
+
+
+def _groups(lines: Sequence[Line]) -> dict[int, int]:
+    """The exception group to which a line belongs: indices of lines below a group's own message, and its number."""
+    found: dict[int, int] = {}
+    depth = number = 0
+    for index, line in enumerate(lines):
+        mark = _SUB_EXCEPTION.match(line.text) if "+" in line.text and "----" in line.text else None
+        if mark is not None and mark["opens"]:
+            number += depth == 0
+            depth += 1
+        elif mark is not None and not any(map(str.isdigit, line.text)):
+            depth = max(depth - 1, 0)
+        elif depth and mark is None and line.text.strip() and "|" not in (line.raw or line.text):
+            depth = 0  # its end is not in the log
+        elif depth:
+            found[index] = number
+    return found
 
 
 class _Open(NamedTuple):
@@ -224,7 +248,11 @@ def _is_error(text: str, core: str, open_: Optional[_Open], lines: Sequence[Line
 
 def _end_of_message(lines: Sequence[Line], indices: list[int], at: int) -> int:
     end = at + 1
-    while end < len(indices) and end - at < MAX_MESSAGE:
+    if lines[indices[at]].text.rstrip().endswith(":"):  # the message may begin with empty lines
+        while end < min(len(indices), at + MAX_EMPTY) and not lines[indices[end]].text.strip():
+            end += 1
+    last = end + MAX_MESSAGE - 1
+    while end < min(len(indices), last):
         text = lines[indices[end]].text
         core = text.strip()
         if not core or BEGIN in text or any(words in text for words in _CHAINED) or _form(core) is not None:
@@ -249,7 +277,9 @@ def _raised(
     index = indices[min(message, len(indices) - 1)] if has_message else indices[max(message - 1, 0)]
     words = " ".join(_BOX.sub(" ", lines[index].text).split()) if has_message else ""
     words = re.sub(r"^E\s+", "", words)
-    texts = [re.sub(r"^E   ", "", lines[one].text) for one in indices[message:end][:MAX_MESSAGE]]
+    texts = [re.sub(r"^E(?:   |$)", "", lines[one].text) for one in indices[message:end][: MAX_MESSAGE + MAX_EMPTY]]
+    if words.endswith(":"):
+        words += next((f" {text}" for text in (" ".join(_BOX.sub(" ", one).split()) for one in texts[1:]) if text), "")
     return Raised(
         indices[open_.begin],
         indices[max(end - 1, open_.begin)],
