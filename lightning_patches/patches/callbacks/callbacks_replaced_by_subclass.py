@@ -1,4 +1,4 @@
-"""A callback of configure_callbacks replaces a callback of the Trainer whose class is a base class."""
+"""A callback of configure_callbacks replaces the Trainer's callback of its base class."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _attach_model_callbacks(original: Callable[..., None], namespace: str) -> Ca
 PATCH = Patch(
     name="callbacks-replaced-by-subclass",
     added="0.2.0",
-    title="A callback of configure_callbacks replaces the Trainer's that it is a subclass of",
+    title="A callback of configure_callbacks replaces the Trainer's callback of its base class",
     group="correctness",
     changes_results=Effect("files", "the replaced callback does nothing"),
     affected=(">=2.0.0,<2.1.0",),

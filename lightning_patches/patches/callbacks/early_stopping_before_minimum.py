@@ -60,7 +60,7 @@ def _codes(code: Any) -> Iterator[CodeType]:
 
 PATCH = Patch(
     name="early-stopping-before-minimum",
-    title="EarlyStopping takes back a stop from before min_epochs where the metric has recovered",
+    title="EarlyStopping cancels a stop from before min_epochs if the metric has recovered",
     group="correctness",
     changes_results=Effect("numbers", "a run that improves goes on after min_epochs or min_steps"),
     affected=(">=2.0.0,<=2.6.6",),

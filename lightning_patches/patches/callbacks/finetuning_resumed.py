@@ -69,7 +69,7 @@ def _was_stepped(optimizer: Any, parameter: Any) -> bool:
 PATCH = Patch(
     name="finetuning-resumed",
     added="0.2.0",
-    title="A resumed BackboneFinetuning goes on training the backbone",
+    title="A resumed BackboneFinetuning continues to train the backbone",
     group="correctness",
     changes_results=Effect("numbers", "a training that is resumed after the backbone was unfrozen trains it"),
     affected=(">=2.0.0,<=2.6.6",),

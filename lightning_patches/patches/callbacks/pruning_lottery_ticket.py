@@ -22,7 +22,7 @@ def _copy_param(original: Callable[..., None], namespace: str) -> Callable[..., 
 PATCH = Patch(
     name="pruning-lottery-ticket",
     added="0.2.0",
-    title="ModelPruning with the lottery ticket hypothesis puts the first weights back",
+    title="ModelPruning with the lottery ticket hypothesis restores the initial weights",
     group="correctness",
     changes_results=Effect("numbers", "the weights that are left begin again"),
     affected=(">=2.0.0,<2.6.0",),

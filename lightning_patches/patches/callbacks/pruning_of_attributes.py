@@ -23,7 +23,7 @@ def _sanitize(original: Callable[..., Any], namespace: str) -> Callable[..., Any
 PATCH = Patch(
     name="pruning-of-attributes",
     added="0.2.0",
-    title="ModelPruning passes over an attribute called weight or bias that is no tensor",
+    title="ModelPruning prunes parameters, not other attributes with the same names",
     group="crash",
     affected=(">=2.0.0,<2.5.2",),
     targets=(Target("pytorch.callbacks.pruning:ModelPruning.sanitize_parameters_to_prune", _sanitize),),

@@ -20,7 +20,7 @@ def _on_sanity_check_end(original: Callable[..., None], namespace: str) -> Calla
 PATCH = Patch(
     name="rich-empty-sanity-check",
     added="0.2.0",
-    title="RichProgressBar survives a sanity check without validation data",
+    title="RichProgressBar works with a sanity check that has no batches",
     group="crash",
     affected=(">=2.0.0,<2.5.4",),
     targets=(

@@ -30,7 +30,7 @@ def _generate_metrics_texts(original: Callable[..., Iterator[str]], namespace: s
 PATCH = Patch(
     name="rich-metrics-of-any-type",
     added="0.2.0",
-    title="RichProgressBar shows whatever get_metrics gives it",
+    title="RichProgressBar shows metrics of any type",
     group="crash",
     affected=(">=2.1.0,<2.6.0",),
     targets=(

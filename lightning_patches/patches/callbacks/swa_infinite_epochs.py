@@ -51,7 +51,7 @@ def _on_train_end(original: Callable[..., None], namespace: str) -> Callable[...
 
 PATCH = Patch(
     name="swa-infinite-epochs",
-    title="StochasticWeightAveraging averages weights in a run without a last epoch",
+    title="StochasticWeightAveraging averages weights in a run with max_epochs=-1",
     group="correctness",
     changes_results=Effect("numbers", "weights are averaged"),
     affected=(">=2.0.0,<2.6.1",),

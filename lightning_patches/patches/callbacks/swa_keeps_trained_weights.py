@@ -21,7 +21,7 @@ def _on_train_end_unless_averaged(original: Callable[..., None], namespace: str)
 
 PATCH = Patch(
     name="swa-keeps-trained-weights",
-    title="A run that ends before StochasticWeightAveraging begins keeps its trained weights",
+    title="A run that ends before StochasticWeightAveraging starts keeps its trained weights",
     group="correctness",
     changes_results=Effect("numbers", "the weights at the end are the trained ones"),
     affected=(">=2.6.1,<=2.6.6",),

@@ -99,7 +99,7 @@ def _on_save_checkpoint(original: Callable[..., None], namespace: str) -> Callab
 
 PATCH = Patch(
     name="weight-averaging-before-start",
-    title="WeightAveraging leaves the trained weights alone until its first average",
+    title="WeightAveraging does not touch the trained weights before its first average",
     group="correctness",
     changes_results=Effect("numbers", "what is validated, saved and kept before the average begins"),
     affected=(">=2.6.0,<=2.6.6",),

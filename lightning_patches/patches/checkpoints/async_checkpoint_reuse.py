@@ -24,7 +24,7 @@ def _teardown(original: Callable[..., None], namespace: str) -> Callable[..., No
 
 PATCH = Patch(
     name="async-checkpoint-reuse",
-    title="AsyncCheckpointIO can save in a Trainer's second run, too",
+    title="AsyncCheckpointIO can also save in a Trainer's second run",
     group="crash",
     affected=(">=2.0.0,<2.5.4",),
     targets=(Target(f"{_PLUGIN}.teardown", _teardown),),

@@ -88,7 +88,7 @@ def _copied_tensor(tensor: Any, copies: dict[Any, Any]) -> Any:
 
 PATCH = Patch(
     name="async-checkpoint-snapshot",
-    title="AsyncCheckpointIO saves the state as it was when the save was requested",
+    title="AsyncCheckpointIO saves the state of the moment when the save was requested",
     group="correctness",
     changes_results=Effect("files", "a checkpoint holds the state of the moment at which it was asked for"),
     affected=(">=2.0.0,<2.5.4",),

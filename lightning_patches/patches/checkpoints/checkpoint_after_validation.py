@@ -66,7 +66,7 @@ def _validation_follows(trainer: Any) -> bool:
 
 PATCH = Patch(
     name="checkpoint-after-validation",
-    title="A checkpoint that is due just before a validation gets that validation's metric",
+    title="A checkpoint that is due just before a validation uses that validation's metric",
     group="correctness",
     changes_results=Effect("files", "which checkpoints are saved, when, and what they hold"),
     affected=(">=2.0.0,<2.5.5",),

@@ -23,7 +23,7 @@ def _file_exists(original: Callable[..., bool], namespace: str) -> Callable[...,
 
 PATCH = Patch(
     name="checkpoint-exists-on-rank-zero",
-    title="Only rank zero asks the storage whether a checkpoint exists; no object is broadcast",
+    title="Only rank zero checks if a checkpoint exists, and no object is broadcast",
     group="crash",
     affected=(">=2.0.0,<2.6.0",),
     targets=(

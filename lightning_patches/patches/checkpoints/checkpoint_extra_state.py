@@ -26,7 +26,7 @@ def _load_state_of_any_kind(original: Callable[..., Any], namespace: str) -> Cal
 
 PATCH = Patch(
     name="checkpoint-extra-state",
-    title="load_from_checkpoint accepts a state dict that does not begin with a tensor",
+    title="load_from_checkpoint accepts a state dict that does not start with a tensor",
     group="crash",
     affected=(">=2.0.2,<2.0.4",),
     targets=(Target(f"{_SAVING}:_load_state", _load_state_of_any_kind),),

@@ -68,7 +68,7 @@ def _check(cls: type, arguments: dict[str, Any]) -> None:
 
 PATCH = Patch(
     name="checkpoint-instantiator",
-    title="A checkpoint cannot name code that load_from_checkpoint then runs",
+    title="load_from_checkpoint does not run code that a checkpoint names",
     group="security",
     changes_results=Effect("how it ends", "with an error where a checkpoint names code to be called"),
     affected=(">=2.3.0,<2.6.6",),

@@ -1,4 +1,4 @@
-"""A checkpoint's name can contain two metrics if the name of one is a prefix of the other's."""
+"""A checkpoint's name can contain two metrics whose names begin alike."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _format_checkpoint_name(original: Callable[..., str], namespace: str) -> Cal
 
 PATCH = Patch(
     name="checkpoint-name-similar-metrics",
-    title="A checkpoint's name can hold two metrics where one's name begins with the other's",
+    title="A checkpoint's name can contain two metrics whose names begin alike",
     group="crash",
     affected=(">=2.0.0,<2.0.3",),
     targets=(Target(f"{_CALLBACK}._format_checkpoint_name", _format_checkpoint_name),),

@@ -1,4 +1,4 @@
-"""ModelCheckpoint with a fixed file name always uses that name, instead of alternating between two."""
+"""ModelCheckpoint with a fixed file name always uses that name, not two in turns."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _is_resumed_from(filepath: str, resumed_from: Any) -> bool:
 
 PATCH = Patch(
     name="checkpoint-overwritten",
-    title="ModelCheckpoint with a fixed file name keeps to it instead of alternating between two",
+    title="ModelCheckpoint with a fixed file name always uses that name, not two in turns",
     group="correctness",
     changes_results=Effect("files", "a fixed file name is kept to"),
     affected=(">=2.0.0,<2.1.3",),

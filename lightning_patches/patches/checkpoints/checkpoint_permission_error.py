@@ -49,7 +49,7 @@ def _is_azure(module: Any, fs: Any) -> bool:
 
 PATCH = Patch(
     name="checkpoint-permission-error",
-    title="Saving a checkpoint where it may not be written raises an error",
+    title="Saving a checkpoint without write permission raises an error",
     group="correctness",
     changes_results=Effect("how it ends", "with an error where a checkpoint cannot be written"),
     affected=(">=2.5.2,<=2.6.6",),

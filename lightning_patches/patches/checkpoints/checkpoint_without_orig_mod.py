@@ -32,7 +32,7 @@ def _get(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
 PATCH = Patch(
     name="checkpoint-without-orig-mod",
     added="0.2.0",
-    title="Checkpoints of compiled models are written without _orig_mod. in the names",
+    title="The checkpoint of a compiled model has the names of the uncompiled model",
     group="compat",
     changes_results=Effect("files", "the names in the checkpoint's state dict"),
     affected=(">=2.0.0,<=2.6.6",),

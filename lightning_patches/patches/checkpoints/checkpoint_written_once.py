@@ -25,7 +25,7 @@ def _write_beside(original: Callable[..., None], namespace: str) -> Callable[...
 
 PATCH = Patch(
     name="checkpoint-written-once",
-    title="A checkpoint is written straight to its directory, without copies in memory or TMPDIR",
+    title="A checkpoint is written directly to its directory, without copies in memory or TMPDIR",
     group="performance",
     affected=(">=2.4.0,<=2.6.6",),
     targets=(Target(f"{_CLOUD_IO}:_atomic_save", _write_beside),),

@@ -85,7 +85,7 @@ def uncompiled(path: str) -> str:
 PATCH = Patch(
     name="compiled-names",
     added="0.2.0",
-    title="Checkpoints of compiled models load into models that are not compiled, and back",
+    title="A compiled and an uncompiled model can load each other's checkpoints",
     group="crash",
     affected=(">=2.0.0,<=2.6.6",),
     targets=(Target("pytorch.core.module:LightningModule.load_state_dict", _load_state_dict, adds=True),),

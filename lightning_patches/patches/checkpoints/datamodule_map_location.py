@@ -22,7 +22,7 @@ def _load_from_checkpoint(original: Callable[..., Any], namespace: str) -> Calla
 PATCH = Patch(
     name="datamodule-map-location",
     added="0.2.0",
-    title="LightningDataModule.load_from_checkpoint takes map_location, as the LightningModule's does",
+    title="LightningDataModule.load_from_checkpoint accepts map_location",
     group="crash",
     affected=(">=2.0.0,<2.0.5",),
     targets=(Target("pytorch.core.datamodule:LightningDataModule.load_from_checkpoint", _load_from_checkpoint),),

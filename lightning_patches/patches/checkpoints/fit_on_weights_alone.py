@@ -25,7 +25,7 @@ def _restore(original: Callable[..., None], namespace: str) -> Callable[..., Non
 PATCH = Patch(
     name="fit-on-weights-alone",
     added="0.2.0",
-    title="A run goes on from a checkpoint of the weights alone, with a new optimizer",
+    title="A run can continue from a checkpoint that has only weights, with new optimizers",
     group="crash",
     affected=(">=2.0.0,<=2.6.6",),
     targets=(Target(_RESTORE, _restore),),

@@ -19,7 +19,7 @@ def _save_checkpoint(original: Callable[..., None], namespace: str) -> Callable[
 PATCH = Patch(
     name="fsdp-checkpoint-of-weights",
     added="0.2.0",
-    title="FSDP saves the weights alone in shards",
+    title="FSDP can save only the weights in shards",
     group="crash",
     affected=(">=2.1.0,<2.2.2",),
     targets=(Target("pytorch.strategies.fsdp:FSDPStrategy.save_checkpoint", _save_checkpoint),),

@@ -21,7 +21,7 @@ _CALLBACK = "pytorch.callbacks.model_checkpoint:ModelCheckpoint"
 PATCH = Patch(
     name="last-checkpoint-at-end",
     added="0.2.0",
-    title="save_last=True leaves a checkpoint where a run ends before its first validation",
+    title="save_last=True writes a checkpoint even if the run ends before the first validation",
     group="correctness",
     changes_results=Effect("files", "last.ckpt"),
     affected=(">=2.0.0,<2.5.3",),

@@ -19,7 +19,7 @@ def _find_last_checkpoints(original: Callable[..., Any], namespace: str) -> Call
 PATCH = Patch(
     name="last-checkpoint-by-extension",
     added="0.2.0",
-    title="ckpt_path='last' takes a checkpoint where other files have last in their name",
+    title="ckpt_path='last' uses only checkpoints, not other files with \"last\" in their names",
     group="crash",
     changes_results=Effect(
         "numbers", "where a run is resumed from, if the newest file with last in its name has no extension"

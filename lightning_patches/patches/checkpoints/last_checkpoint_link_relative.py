@@ -20,7 +20,7 @@ def _link_checkpoint(original: Callable[..., None], namespace: str) -> Callable[
 PATCH = Patch(
     name="last-checkpoint-link-relative",
     added="0.2.0",
-    title="The link last.ckpt stays right when its folder is moved or copied",
+    title="The link last.ckpt stays valid when its folder is moved",
     group="correctness",
     changes_results=Effect("files", "last.ckpt is a relative link"),
     affected=(">=2.1.0,<2.1.4",),

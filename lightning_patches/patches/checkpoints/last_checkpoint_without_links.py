@@ -25,7 +25,7 @@ def _link_checkpoint(original: Callable[..., None], namespace: str) -> Callable[
 
 PATCH = Patch(
     name="last-checkpoint-without-links",
-    title="Where the file system refuses links, last.ckpt is a copy",
+    title="last.ckpt is a copy if the file system does not support links",
     group="crash",
     affected=(">=2.1.0,<2.1.2",),
     targets=(Target("pytorch.callbacks.model_checkpoint:ModelCheckpoint._link_checkpoint", _link_checkpoint),),

@@ -39,7 +39,7 @@ def _exit_with_enum(original: Callable[..., None], namespace: str) -> Callable[.
 
 PATCH = Patch(
     name="legacy-checkpoint-enum",
-    title="Checkpoints of Lightning 1.x that hold the fault-tolerant mode can be loaded",
+    title="Checkpoints of Lightning 1.x that contain the fault-tolerant mode can be loaded",
     group="crash",
     affected=(">=2.0.0,<2.0.6",),
     targets=(Target(f"{_LEGACY}.__enter__", _enter_with_enum), Target(f"{_LEGACY}.__exit__", _exit_with_enum)),

@@ -56,7 +56,7 @@ def _configured(cls: Any) -> Iterator[None]:
 
 PATCH = Patch(
     name="load-configured-model",
-    title="load_from_checkpoint finds the layers that configure_model makes",
+    title="load_from_checkpoint loads layers that configure_model creates",
     group="crash",
     affected=(">=2.1.0,<2.2.0",),
     targets=(Target("pytorch.core.saving:_load_state", _load_state),),

@@ -36,7 +36,7 @@ def _on_cpu_without_device(storage: Any, location: str) -> Any:
 PATCH = Patch(
     name="load-from-gpu-checkpoint",
     added="0.2.0",
-    title="load_from_checkpoint loads a checkpoint of a GPU where there is none",
+    title="A GPU checkpoint can be loaded on a machine without a GPU",
     group="crash",
     affected=(">=2.0.2,<2.1.0",),
     targets=(Target("pytorch.core.saving:_load_from_checkpoint", _load_from_checkpoint),),

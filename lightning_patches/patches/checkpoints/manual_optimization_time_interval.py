@@ -23,7 +23,7 @@ def _on_train_batch_end(original: Callable[..., None], namespace: str) -> Callab
 PATCH = Patch(
     name="manual-optimization-time-interval",
     added="0.2.0",
-    title="train_time_interval saves checkpoints with manual optimization, too",
+    title="train_time_interval also saves checkpoints with manual optimization",
     group="correctness",
     changes_results=Effect("files", "the checkpoints of an interval"),
     affected=(">=2.6.0,<=2.6.6",),

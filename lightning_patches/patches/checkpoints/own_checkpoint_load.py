@@ -227,7 +227,7 @@ def _store() -> Optional[Any]:
 
 PATCH = Patch(
     name="own-checkpoint-load",
-    title="A run can load the checkpoints that it has written itself, whatever they hold",
+    title="A run can load the checkpoints that it has written, whatever they contain",
     group="crash",
     affected=(
         ">=1.5.0,<2.0.0",

@@ -56,7 +56,7 @@ def _call_configure_model(original: Callable[..., None], namespace: str) -> Call
 PATCH = Patch(
     name="resume-configured-model",
     added="0.2.0",
-    title="The Trainer loads a checkpoint into the layers that configure_model makes",
+    title="The Trainer loads a checkpoint into layers that configure_model creates",
     group="crash",
     affected=(">=2.1.0,<2.2.0",),
     targets=(

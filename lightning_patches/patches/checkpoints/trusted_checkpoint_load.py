@@ -70,7 +70,7 @@ def _tell_what_is_refused(path_or_file: Any, begin: int) -> None:
 
 PATCH = Patch(
     name="trusted-checkpoint-load",
-    title="Checkpoints with objects of your own load from a directory that the script trusts",
+    title="Checkpoints with custom objects can be loaded from a directory that the script trusts",
     group="compat",
     affected=(
         ">=1.5.0,<2.0.0",

@@ -29,7 +29,7 @@ def _on_train_batch_end(original: Callable[..., None], namespace: str) -> Callab
 PATCH = Patch(
     name="warn-time-interval-ignored",
     added="0.2.0",
-    title="ModelCheckpoint says where it ignores train_time_interval",
+    title="ModelCheckpoint warns if it ignores train_time_interval",
     group="correctness",
     affected=(">=2.6.0,<=2.6.6",),
     targets=(Target("pytorch.callbacks.model_checkpoint:ModelCheckpoint.on_train_batch_end", _on_train_batch_end),),

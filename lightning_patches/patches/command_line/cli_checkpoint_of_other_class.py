@@ -67,7 +67,7 @@ _REFUSED = r"Parsing of ckpt_path hyperparameters failed!|\bin _parse_ckpt_path\
 PATCH = Patch(
     name="cli-checkpoint-of-other-class",
     added="0.2.0",
-    title="LightningCLI takes the checkpoint of another module class",
+    title="LightningCLI accepts the checkpoint of another module class",
     group="crash",
     affected=(">=2.5.5,<=2.6.6",),
     targets=(Target("pytorch.cli:LightningCLI._parse_ckpt_path", _parse_ckpt_path),),

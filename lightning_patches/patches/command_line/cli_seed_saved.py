@@ -20,7 +20,7 @@ def _set_seed(original: Callable[..., None], namespace: str) -> Callable[..., No
 PATCH = Patch(
     name="cli-seed-saved",
     added="0.2.0",
-    title="LightningCLI saves the seed that it has drawn, and not seed_everything: true",
+    title="LightningCLI saves the seed that it has chosen",
     group="correctness",
     changes_results=Effect("files", "the seed in config.yaml"),
     affected=(">=2.0.0,<2.0.6",),

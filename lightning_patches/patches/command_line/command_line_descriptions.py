@@ -29,7 +29,7 @@ def _get_short_description(original: Callable[..., Optional[str]], namespace: st
 PATCH = Patch(
     name="command-line-descriptions",
     added="0.2.0",
-    title="The command line of Lightning 1.6.0 and 1.6.1 starts with the jsonargparse of today",
+    title="The command line of Lightning 1.6.0 and 1.6.1 works with a current jsonargparse",
     group="compat",
     affected=(">=1.6.0,<1.6.2",),
     targets=(Target("pytorch.utilities.cli:_get_short_description", _get_short_description),),

@@ -52,7 +52,7 @@ _ASK = ("LightningArgumentParser.add_lr_scheduler_args", "LightningCLI._add_conf
 PATCH = Patch(
     name="scheduler-choices",
     added="0.2.0",
-    title="The command line of Lightning 1.6 to 1.8 takes the schedulers of torch 2",
+    title="The command line of Lightning 1.6 to 1.8 accepts the schedulers of torch 2",
     group="compat",
     affected=(">=1.6.0,<1.9.0",),
     only_with=("torch>=2.0",),

@@ -43,7 +43,7 @@ def _parse_ckpt_path(original: Callable[..., None], namespace: str) -> Callable[
 PATCH = Patch(
     name="trusted-checkpoint-cli",
     added="0.2.0",
-    title="LightningCLI reads checkpoints with own objects from a directory that the script trusts",
+    title="LightningCLI reads checkpoints with custom objects from a directory that the script trusts",
     group="compat",
     affected=(">=2.5.5,<=2.6.6",),
     targets=(Target("pytorch.cli:LightningCLI._parse_ckpt_path", _parse_ckpt_path),),

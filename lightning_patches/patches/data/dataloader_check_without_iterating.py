@@ -19,7 +19,7 @@ def _check_dataloader_iterable(original: Callable[..., None], namespace: str) ->
 
 PATCH = Patch(
     name="dataloader-check-without-iterating",
-    title="A DataLoader is not started an extra time just to see whether it can be iterated over",
+    title="A DataLoader is not started an extra time only to check that it is iterable",
     group="correctness",
     changes_results=Effect("order of data", "shuffled data, and what else is random, as an iterator less is made"),
     affected=(">=2.0.0,<2.0.8",),

@@ -22,7 +22,7 @@ def _reset(original: Callable[..., None], namespace: str) -> Callable[..., None]
 
 PATCH = Patch(
     name="dataloader-error-unmasked",
-    title="An error while a DataLoader starts is not masked by another one",
+    title="An error while a DataLoader starts is not hidden by another error",
     group="crash",
     affected=(">=2.1.0,<=2.6.6",),
     targets=(Target("pytorch.loops.fetchers:_DataFetcher.reset", _reset),),

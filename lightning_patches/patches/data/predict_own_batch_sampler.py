@@ -33,7 +33,7 @@ def _is_made_anew(batch_sampler: Any) -> bool:
 PATCH = Patch(
     name="predict-own-batch-sampler",
     added="0.2.0",
-    title="predict takes a batch sampler that is not made like torch's",
+    title="predict accepts a batch sampler whose constructor differs from torch's",
     group="crash",
     affected=(">=2.0.0,<2.3.0",),
     targets=(Target("pytorch.utilities.data:_dataloader_init_kwargs_resolve_sampler", _resolve_sampler),),

@@ -27,7 +27,7 @@ def _get_distributed_sampler(original: Callable[..., Any], namespace: str) -> Ca
 PATCH = Patch(
     name="sampler-order-kept",
     added="0.2.0",
-    title="With several devices, training data keeps the order of the program's own sampler",
+    title="With several devices, training data keeps the order of a custom sampler",
     group="correctness",
     changes_results=Effect("order of data", "with several devices and a sampler of one's own"),
     affected=(">=2.0.0,<=2.6.6",),

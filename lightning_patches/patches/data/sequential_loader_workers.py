@@ -1,4 +1,4 @@
-"""Only one of several validation, test or prediction DataLoaders has workers running at a time."""
+"""Only one validation, test or prediction DataLoader has workers running at a time."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _use_next(original: Callable[..., None], namespace: str) -> Callable[..., No
 
 PATCH = Patch(
     name="sequential-loader-workers",
-    title="Of several validation, test or prediction DataLoaders, only one runs workers at a time",
+    title="Only one validation, test or prediction DataLoader has workers running at a time",
     group="performance",
     changes_results=Effect("numbers", "random ones in the validation, test or prediction with several loaders"),
     affected=(">=2.0.0,<2.0.3",),

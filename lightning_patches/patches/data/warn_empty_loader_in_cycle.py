@@ -32,7 +32,7 @@ def _names(iterator: Any) -> str:
 
 PATCH = Patch(
     name="warn-empty-loader-in-cycle",
-    title="A CombinedLoader that ends because one of its loaders is empty says so",
+    title="A CombinedLoader warns if it ends because one of its loaders is empty",
     group="correctness",
     affected=(">=2.0.0,<=2.6.6",),
     targets=(Target("pytorch.utilities.combined_loader:_MaxSizeCycle.__next__", _next),),

@@ -38,7 +38,7 @@ def _own(dataloader: Any) -> Any:
 
 PATCH = Patch(
     name="warn-sampler-shuffled",
-    title="Lightning says where it shuffles what a sampler of the program's own has put in order",
+    title="Warn if Lightning shuffles the order of a custom sampler",
     group="correctness",
     affected=(">=2.0.0,<=2.6.6",),
     targets=(Target("pytorch.trainer.connectors.data_connector:_get_distributed_sampler", _get_distributed_sampler),),

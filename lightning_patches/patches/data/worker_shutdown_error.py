@@ -27,7 +27,7 @@ def _shut_down(original: Callable[..., None], namespace: str) -> Callable[..., N
 
 PATCH = Patch(
     name="worker-shutdown-error",
-    title="A DataLoader worker that fails while it is being stopped does not end the program",
+    title="A DataLoader worker that fails while it is stopped does not end the program",
     group="crash",
     affected=(">=2.0.0,<=2.6.6",),
     targets=(Target("pytorch.utilities.combined_loader:_shutdown_workers_and_reset_iterator", _shut_down),),

@@ -117,7 +117,7 @@ def _same(device: Any, other: Any) -> bool:
 
 PATCH = Patch(
     name="align-devices",
-    title="accelerate's device hooks follow a model to the rank that trains it",
+    title="accelerate's device hooks follow a module that a strategy moves to the rank's device",
     group="crash",
     affected=(">=2.0.0,<=2.6.6",),
     targets=(

@@ -20,7 +20,7 @@ def _collect_rng_states(original: Callable[..., dict[str, Any]], namespace: str)
 
 PATCH = Patch(
     name="cpu-beside-broken-cuda",
-    title="Training on the CPU works on a machine whose CUDA driver does not",
+    title="Training on the CPU works on a machine with a broken CUDA driver",
     group="crash",
     affected=(">=2.0.0,<2.1.4",),
     targets=(Target("fabric.utilities.seed:_collect_rng_states", _collect_rng_states),),

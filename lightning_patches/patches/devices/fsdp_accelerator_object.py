@@ -26,7 +26,7 @@ def _check(original: Callable[..., None], namespace: str) -> Callable[..., None]
 PATCH = Patch(
     name="fsdp-accelerator-object",
     added="0.2.0",
-    title="FSDP takes a CUDAAccelerator object as accelerator",
+    title="FSDP accepts a CUDAAccelerator object as accelerator",
     group="crash",
     affected=(">=2.0.0,<2.5.3",),
     targets=(Target(f"{_CONNECTOR}._check_strategy_and_fallback", _check),),

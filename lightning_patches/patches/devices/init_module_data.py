@@ -295,7 +295,7 @@ def _is_known(sampler: Any) -> bool:
 
 PATCH = Patch(
     name="init-module-data",
-    title="Data made or drawn inside init_module works as it does outside",
+    title="Data that is created or sampled inside init_module works as outside",
     group="crash",
     affected=(">=2.1.0,<=2.6.6",),
     targets=(

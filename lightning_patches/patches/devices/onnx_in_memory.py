@@ -32,7 +32,7 @@ def _to_onnx(original: Callable[..., None], namespace: str) -> Callable[..., Non
 PATCH = Patch(
     name="onnx-in-memory",
     added="0.2.0",
-    title="to_onnx writes into the buffer that it is given",
+    title="to_onnx can write to a buffer",
     group="correctness",
     changes_results=Effect("files", "the model is in the buffer, and no longer in a file with the buffer's name"),
     affected=(">=2.3.0,<2.5.0",),

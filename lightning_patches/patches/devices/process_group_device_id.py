@@ -37,7 +37,7 @@ def _root_device(strategy: Any) -> Any:
 
 PATCH = Patch(
     name="process-group-device-id",
-    title="The process group is told each rank's GPU",
+    title="init_process_group receives the GPU of each rank",
     group="hang",
     affected=(">=2.0.0,<2.5.5",),
     targets=(Target("fabric.utilities.distributed:_init_dist_connection", _init_dist_connection),),

@@ -34,7 +34,7 @@ def _flops(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
 PATCH = Patch(
     name="tf32-advice",
     added="0.2.0",
-    title="Asking torch about TF32 never ends a program",
+    title="Lightning's TF32 advice does not fail in a program that uses torch's newer TF32 setting",
     group="crash",
     affected=(">=2.0.0,<=2.6.6",),
     only_with=("torch>=2.9",),

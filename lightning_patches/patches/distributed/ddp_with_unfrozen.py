@@ -63,7 +63,7 @@ def _on_train_batch_start(original: None, namespace: str) -> Callable[..., None]
 PATCH = Patch(
     name="ddp-with-unfrozen",
     added="0.2.0",
-    title="DDP synchronizes parameters that are unfrozen after it has wrapped the module",
+    title="DDP synchronizes parameters that are unfrozen after DDP has wrapped the module",
     group="correctness",
     changes_results=Effect("numbers", "under DDP, what is unfrozen after the start is trained with all ranks' data"),
     affected=(">=2.0.0,<=2.6.6",),

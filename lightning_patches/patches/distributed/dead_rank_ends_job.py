@@ -83,7 +83,7 @@ def _end_with_the_first(ranks: list[subprocess.Popen[bytes]]) -> None:
 
 PATCH = Patch(
     name="dead-rank-ends-job",
-    title="When a rank dies, the others end instead of waiting for it",
+    title="If a rank dies, the other ranks end instead of waiting for it",
     group="hang",
     affected=(">=2.0.0,<2.1.0",),
     targets=(Target(f"pytorch.{_MODULE}:{_METHOD}", _watched), Target(f"fabric.{_MODULE}:{_METHOD}", _recorded)),

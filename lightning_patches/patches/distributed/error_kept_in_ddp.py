@@ -19,7 +19,7 @@ def _augment_message(original: Callable[..., None], namespace: str) -> Callable[
 PATCH = Patch(
     name="error-kept-in-ddp",
     added="0.2.0",
-    title="An error under DDP is shown as it is, whatever it was made of",
+    title="An error in a rank is shown unchanged, whatever its arguments are",
     group="crash",
     affected=(">=2.0.0,<2.0.5",),
     targets=(Target("pytorch.utilities.exceptions:_augment_message", _augment_message),),

@@ -26,7 +26,7 @@ def _call_and_handle_interrupt(original: Callable[..., Any], namespace: str) -> 
 PATCH = Patch(
     name="interrupt-ends-all-ranks",
     added="0.2.0",
-    title="Ctrl+C ends the program in all ranks",
+    title="After Ctrl+C in one rank, the other ranks end, too",
     group="hang",
     changes_results=Effect("how it ends", "Ctrl+C ends the program, with status 1"),
     affected=(">=2.0.0,<2.4.0",),

@@ -31,7 +31,7 @@ def _run(original: Callable[..., bool], namespace: str) -> Callable[..., bool]:
 
 PATCH = Patch(
     name="sigterm-exit-status",
-    title="Training ended by SIGTERM exits with status 143, not 0",
+    title="A training that SIGTERM ends exits with status 143 instead of 0",
     group="correctness",
     changes_results=Effect("how it ends", "the exit status after SIGTERM"),
     affected=(">=2.0.0,<=2.6.6",),

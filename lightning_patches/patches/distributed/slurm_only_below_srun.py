@@ -63,7 +63,7 @@ def _in_shell(task: str) -> bool:
 PATCH = Patch(
     name="slurm-only-below-srun",
     added="0.2.0",
-    title="SLURM is the launcher only of processes that srun has started",
+    title="SLURM counts as the launcher only if srun started this process",
     group="hang",
     affected=(">=2.0.0,<=2.6.6",),
     targets=(Target("fabric.plugins.environments.slurm:_is_srun_used", _is_srun_used),),

@@ -46,7 +46,7 @@ def _unshare(arguments: Any) -> None:
 
 PATCH = Patch(
     name="spawned-parameters",
-    title="Ranks that ddp_spawn starts on the CPU each have their own parameters",
+    title="Ranks that ddp_spawn starts on the CPU do not share parameters",
     group="correctness",
     changes_results=Effect("numbers", "each rank makes its own steps"),
     affected=(">=2.0.0,<2.0.8",),

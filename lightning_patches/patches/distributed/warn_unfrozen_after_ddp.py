@@ -74,7 +74,7 @@ def _say(names: list[str], remedy: str, when: str) -> None:
 PATCH = Patch(
     name="warn-unfrozen-after-ddp",
     added="0.2.0",
-    title="Parameters that are unfrozen after DDP has wrapped the module are warned of",
+    title="Warn about parameters that are unfrozen after DDP has wrapped the module",
     group="correctness",
     affected=(">=2.0.0,<=2.6.6",),
     targets=(

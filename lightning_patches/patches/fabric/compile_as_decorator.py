@@ -25,7 +25,7 @@ def _capture_compile_kwargs(original: Callable[..., Any], namespace: str) -> Cal
 
 PATCH = Patch(
     name="compile-as-decorator",
-    title="torch.compile with arguments can be used as a decorator once Fabric was imported",
+    title="torch.compile with arguments can be used as a decorator after Fabric is imported",
     group="crash",
     affected=(">=2.2.0,<2.2.2",),
     targets=(Target("fabric.wrappers:_capture_compile_kwargs", _capture_compile_kwargs),),

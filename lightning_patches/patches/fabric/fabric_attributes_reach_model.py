@@ -27,7 +27,7 @@ def is_set_up(wrapper: Any) -> bool:
 PATCH = Patch(
     name="fabric-attributes-reach-model",
     added="0.2.0",
-    title="An attribute that is set on what fabric.setup() returned is set on the model",
+    title="An attribute that is set on the result of fabric.setup() is set on the model",
     group="correctness",
     changes_results=Effect("numbers", "the model computes with what was set"),
     affected=(">=2.0.0,<2.1.0",),

@@ -26,7 +26,7 @@ def _setup_dataloader(original: Callable[..., Any], namespace: str) -> Callable[
 PATCH = Patch(
     name="fabric-dataloader-kept",
     added="0.2.0",
-    title="Fabric takes a DataLoader as it is where it has no other sampler for it",
+    title="Fabric does not recreate a DataLoader if it does not replace the sampler",
     group="correctness",
     changes_results=Effect("numbers", "a loader of a class of the program's own keeps its arguments"),
     affected=(">=2.0.0,<2.1.0",),

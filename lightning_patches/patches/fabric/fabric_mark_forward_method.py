@@ -49,7 +49,7 @@ def _mark_forward_method(original: None, namespace: str) -> Callable[..., None]:
 
 PATCH = Patch(
     name="fabric-mark-forward-method",
-    title="Any method of a Fabric module can be sent through the strategy: mark_forward_method()",
+    title="Fabric modules have mark_forward_method(), which makes a method go through the strategy",
     group="compat",
     changes_results=Effect("numbers", "of a program that marks methods only where that can be done"),
     affected=(">=2.0.0,<2.3.0",),

@@ -1,4 +1,4 @@
-"""A method that is replaced on a model set up with Fabric is called instead of the original method."""
+"""A method that is replaced on a model set up with Fabric is called."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _setattr(original: Callable[..., None], namespace: str) -> Callable[..., Non
 
 PATCH = Patch(
     name="fabric-replaced-methods",
-    title="A method that is replaced on a model set up with Fabric is the one that is called",
+    title="A method that is replaced on a model set up with Fabric is called",
     group="correctness",
     changes_results=Effect("numbers", "the method that was put in is called"),
     affected=(">=2.1.0,<2.2.2",),

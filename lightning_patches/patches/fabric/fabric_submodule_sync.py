@@ -163,7 +163,7 @@ def _methods_are_safe(module: Any, plain: Any) -> bool:
 
 PATCH = Patch(
     name="fabric-submodule-sync",
-    title="Gradients are synchronized for parts of a Fabric module that are called on their own",
+    title="Gradients are synchronized for submodules of a Fabric module that are called directly",
     group="correctness",
     changes_results=Effect("numbers", "gradients are averaged over the ranks"),
     affected=(">=2.0.0,<=2.6.6",),

@@ -24,7 +24,7 @@ def _clear_restarting(original: Callable[..., Any], namespace: str) -> Callable[
 
 PATCH = Patch(
     name="lr-finder-restarting-flag",
-    title="No validation at step 0 after the learning rate finder",
+    title="There is no validation at step 0 after the learning rate finder",
     group="correctness",
     changes_results=Effect("numbers", "metrics and random numbers, as a validation at step 0 is left out"),
     affected=(">=2.0.0,<2.3.0",),

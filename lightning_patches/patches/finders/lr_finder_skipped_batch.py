@@ -24,7 +24,7 @@ def _on_train_batch_end(original: Callable[..., None], namespace: str) -> Callab
 PATCH = Patch(
     name="lr-finder-skipped-batch",
     added="0.2.0",
-    title="The learning rate finder goes on where training_step returns None",
+    title="The learning rate finder continues if training_step skips a batch",
     group="crash",
     affected=(">=2.0.0,<2.0.7",),
     targets=(Target("pytorch.tuner.lr_finder:_LRCallback.on_train_batch_end", _on_train_batch_end),),

@@ -28,7 +28,7 @@ def _suggestion(original: Callable[..., Optional[float]], namespace: str) -> Cal
 
 PATCH = Patch(
     name="lr-finder-slope",
-    title="The learning rate finder looks for the steepest descent per learning rate, not per step",
+    title="The learning rate finder uses the steepest slope per learning rate, not per step",
     group="correctness",
     changes_results=Effect("numbers", "the learning rate that is suggested"),
     affected=(">=2.0.0,<2.5.3",),

@@ -26,7 +26,7 @@ def _renew_train_loader(original: Callable[..., Any], namespace: str) -> Callabl
 
 PATCH = Patch(
     name="lr-finder-train-loader",
-    title="The learning rate finder takes no batches away from epoch 0",
+    title="The learning rate finder does not consume batches of epoch 0",
     group="correctness",
     changes_results=Effect("order of data", "epoch 0 has all of its batches"),
     affected=(">=2.1.0,<2.5.3",),

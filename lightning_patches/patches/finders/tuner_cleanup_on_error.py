@@ -253,7 +253,7 @@ def _remove_finder(original: Callable[..., Any], namespace: str) -> Callable[...
 
 PATCH = Patch(
     name="tuner-cleanup-on-error",
-    title="A failed learning rate or batch size search leaves all as it was and shows its error",
+    title="A failed learning rate or batch size search restores the initial state and shows its error",
     group="correctness",
     changes_results=Effect("numbers", "what a script finds that goes on after a search that failed"),
     affected=(">=2.0.0,<=2.6.6",),

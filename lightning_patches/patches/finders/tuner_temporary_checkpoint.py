@@ -48,7 +48,7 @@ def _read(path: Any, namespace: str, map_location: Any) -> dict[str, Any]:
 
 PATCH = Patch(
     name="tuner-temporary-checkpoint",
-    title="The Tuner's finders can load their own temporary checkpoint, whatever it holds",
+    title="The Tuner's finders can load their temporary checkpoint, whatever it contains",
     group="crash",
     affected=(">=2.0.0,<2.4.0", ">=2.6.0,<=2.6.6"),
     targets=(Target("fabric.utilities.cloud_io:_load", _load),),

@@ -1,4 +1,4 @@
-"""save_hyperparameters works in a dataclass with fields that are not parameters of its __init__."""
+"""save_hyperparameters works in a dataclass with fields that __init__ does not have."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _of_dataclass(original: Callable[..., None], namespace: str) -> Callable[...
 
 PATCH = Patch(
     name="dataclass-hparams",
-    title="save_hyperparameters works in a dataclass with fields that its __init__ does not take",
+    title="save_hyperparameters works in a dataclass with fields that __init__ does not have",
     group="crash",
     affected=(">=2.0.0,<2.5.3",),
     targets=(Target(_SAVE, _of_dataclass),),

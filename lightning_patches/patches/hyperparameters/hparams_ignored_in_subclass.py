@@ -1,4 +1,4 @@
-"""save_hyperparameters(ignore=...) in a subclass also applies to the hyperparameters that its base class saved."""
+"""save_hyperparameters(ignore=...) in a subclass also applies to its base class."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _drop(obj: Any, ignore: Any) -> None:
 
 PATCH = Patch(
     name="hparams-ignored-in-subclass",
-    title="save_hyperparameters(ignore=...) in a subclass also applies to what its base class saved",
+    title="save_hyperparameters(ignore=...) in a subclass also applies to its base class",
     group="correctness",
     changes_results=Effect("files", "the hyperparameters that are saved"),
     affected=(">=2.0.0,<2.6.1",),

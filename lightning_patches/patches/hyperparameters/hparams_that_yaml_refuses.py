@@ -44,7 +44,7 @@ def _is_refused(value: Any) -> bool:
 
 PATCH = Patch(
     name="hparams-that-yaml-refuses",
-    title="A hyperparameter that YAML cannot hold is left out of hparams.yaml",
+    title="A hyperparameter that YAML cannot represent is omitted from hparams.yaml",
     group="crash",
     affected=(">=2.0.0,<2.3.0",),
     targets=(Target("pytorch.core.saving:save_hparams_to_yaml", _save_hparams_to_yaml),),

@@ -22,7 +22,7 @@ def _get_init_args(original: Callable[..., Any], namespace: str) -> Callable[...
 PATCH = Patch(
     name="hyperparameters-made-in-method",
     added="0.2.0",
-    title="save_hyperparameters works in a module that a method of another module makes",
+    title="A module that is created in a method of another module can save its hyperparameters",
     group="crash",
     affected=(">=2.0.0,<2.6.0",),
     targets=(Target("pytorch.utilities.parsing:_get_init_args", _get_init_args),),

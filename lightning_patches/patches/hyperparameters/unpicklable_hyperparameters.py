@@ -20,7 +20,7 @@ def _is_picklable(original: Callable[..., bool], namespace: str) -> Callable[...
 PATCH = Patch(
     name="unpicklable-hyperparameters",
     added="0.2.0",
-    title="A hyperparameter that cannot be pickled is left out, whatever error says so",
+    title="Hyperparameters that cannot be pickled are omitted, whatever error pickle raises",
     group="crash",
     affected=(">=2.0.0,<2.0.1.post0",),
     targets=(Target("pytorch.utilities.parsing:is_picklable", _is_picklable),),

@@ -76,7 +76,7 @@ def _require(requirement: str) -> None:
 
 PATCH = Patch(
     name="import-without-pkg-resources",
-    title="Lightning can be imported where setuptools has no pkg_resources",
+    title="Lightning can be imported with a setuptools that has no pkg_resources",
     group="compat",
     affected=(
         ">=1.5.0,<2.0.0",

@@ -20,7 +20,7 @@ def _answer(name: str, found: Any) -> Any:
 PATCH = Patch(
     name="torchmetrics-compare-version",
     added="0.2.0",
-    title="Lightning 1.7 can be imported with the torchmetrics of today",
+    title="Lightning 1.7 can be imported with a current torchmetrics",
     group="compat",
     affected=(">=1.7.0,<1.8.0",),
     targets=(_statements.answered("pytorch.callbacks.progress.rich_progress", _answer),),

@@ -47,7 +47,7 @@ def _size(path: str) -> int:
 PATCH = Patch(
     name="csv-logger-appends",
     added="0.2.0",
-    title="CSVLogger adds new rows to its file instead of writing the whole file again",
+    title="CSVLogger appends new rows to the file instead of rewriting the file",
     group="performance",
     affected=(">=2.0.0,<2.1.0",),
     targets=(Target("fabric.loggers.csv_logs:_ExperimentWriter.save", _save),),

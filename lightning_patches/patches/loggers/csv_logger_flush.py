@@ -21,7 +21,7 @@ def _flush_without_step(original: Callable[..., None], namespace: str) -> Callab
 
 PATCH = Patch(
     name="csv-logger-flush",
-    title="Fabric's CSVLogger writes its file even where log_metrics gets no step",
+    title="Fabric's CSVLogger writes its file even if log_metrics gets no step",
     group="correctness",
     changes_results=Effect("files", "the rows of metrics.csv that were never written"),
     affected=(">=2.0.0,<2.0.5",),

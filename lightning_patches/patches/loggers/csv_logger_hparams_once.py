@@ -40,7 +40,7 @@ def _frozen(value: Any) -> Any:
 PATCH = Patch(
     name="csv-logger-hparams-once",
     added="0.2.0",
-    title="CSVLogger writes hparams.yaml once, and not with every line of metrics",
+    title="CSVLogger writes hparams.yaml when hyperparameters change, not with every row of metrics",
     group="performance",
     changes_results=Effect("files", "hparams.yaml is not written again as long as nothing in it changes"),
     affected=(">=2.0.0,<2.5.1",),

@@ -25,7 +25,7 @@ def _get_next_version(original: Callable[..., int], namespace: str) -> Callable[
 PATCH = Patch(
     name="csv-logger-relative-directory",
     added="0.2.0",
-    title="CSVLogger with a relative directory, and Fabric's, does not write over version_0",
+    title="CSVLogger with a relative directory, and Fabric's, does not overwrite version_0",
     group="correctness",
     changes_results=Effect("files", "each run has a folder of its own"),
     affected=(">=2.0.0,<2.0.6",),

@@ -33,7 +33,7 @@ def _root(self: Any) -> Any:
 PATCH = Patch(
     name="logger-version-folder-names",
     added="0.2.0",
-    title="Loggers pass over a folder such as version_best when they look for the next version",
+    title="Loggers ignore folders whose names contain no version",
     group="crash",
     affected=(">=2.0.0,<2.1.1",),
     targets=(

@@ -32,7 +32,7 @@ def _call_setup_hook(original: Callable[..., None], namespace: str) -> Callable[
 PATCH = Patch(
     name="logger-without-experiment",
     added="0.2.0",
-    title="A logger of one's own needs no attribute experiment",
+    title="A custom logger needs no experiment attribute",
     group="crash",
     affected=(">=2.0.5,<2.0.8",),
     targets=(Target("pytorch.trainer.call:_call_setup_hook", _call_setup_hook),),

@@ -38,7 +38,7 @@ def _scan_and_log_checkpoints(original: Callable[..., None], namespace: str) -> 
 PATCH = Patch(
     name="mlflow-checkpoint-path",
     added="0.2.0",
-    title="MLFlowLogger(log_model=True) hands its checkpoints to MLflow",
+    title="MLFlowLogger passes checkpoint paths as strings, as MLflow requires",
     group="crash",
     affected=(">=2.5.1,<2.6.0",),
     targets=(Target("pytorch.loggers.mlflow:MLFlowLogger._scan_and_log_checkpoints", _scan_and_log_checkpoints),),

@@ -24,7 +24,7 @@ def _scan_and_log_checkpoints(original: Callable[..., None], namespace: str) -> 
 PATCH = Patch(
     name="mlflow-temporary-directory",
     added="0.2.0",
-    title="MLFlowLogger writes no temporary files into the working directory",
+    title="MLFlowLogger writes no temporary files to the working directory",
     group="crash",
     affected=(">=2.0.0,<2.5.1",),
     targets=(Target("pytorch.loggers.mlflow:MLFlowLogger._scan_and_log_checkpoints", _scan_and_log_checkpoints),),

@@ -21,7 +21,7 @@ def _getattr(original: None, namespace: str) -> Any:
 PATCH = Patch(
     name="neptune-logger-name",
     added="0.2.0",
-    title="NeptuneLogger can be imported, and says when it is used that it is gone",
+    title="NeptuneLogger can be imported, and its first use reports that it was removed",
     group="compat",
     affected=(">=2.6.4,<=2.6.6",),
     targets=(Target("pytorch.loggers:__getattr__", _getattr, adds=True),),

@@ -62,7 +62,7 @@ def _on_validation_end(original: Callable[..., None], namespace: str) -> Callabl
 PATCH = Patch(
     name="throughput-monitor-counts",
     added="0.2.0",
-    title="ThroughputMonitor counts batches of any size, and leaves out the time of validation",
+    title="ThroughputMonitor counts batches of any size, and excludes the time of validation",
     group="crash",
     changes_results=Effect(
         "numbers",

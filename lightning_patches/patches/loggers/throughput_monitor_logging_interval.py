@@ -29,7 +29,7 @@ def _setup(original: Callable[..., None], namespace: str) -> Callable[..., None]
 PATCH = Patch(
     name="throughput-monitor-logging-interval",
     added="0.2.0",
-    title="ThroughputMonitor takes every logging interval",
+    title="ThroughputMonitor accepts every logging interval",
     group="crash",
     affected=(">=2.2.0,<2.2.1",),
     targets=(Target("pytorch.callbacks.throughput_monitor:ThroughputMonitor.setup", _setup),),

@@ -27,7 +27,7 @@ def _extract(original: Callable[..., int], namespace: str) -> Callable[..., int]
 PATCH = Patch(
     name="batch-size-of-a-log",
     added="0.2.0",
-    title="self.log takes the size of a batch from its first tensor, and looks no further",
+    title="self.log reads the batch size from the first tensor, and stops there",
     group="performance",
     affected=(">=2.0.0,<=2.6.6",),
     targets=(Target(f"{_RESULT}:_ResultCollection._extract_batch_size", _extract),),

@@ -21,7 +21,7 @@ def _to(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
 
 PATCH = Patch(
     name="log-metrics-without-move",
-    title="self.log moves a metric only when it is on another device",
+    title="self.log moves a metric only if it is on another device",
     group="performance",
     affected=(">=2.4.0,<=2.6.6",),
     targets=(Target(f"{_RESULT}:_ResultMetric.to", _to),),

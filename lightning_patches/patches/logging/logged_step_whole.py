@@ -20,7 +20,7 @@ def _log_metrics(original: Callable[..., None], namespace: str) -> Callable[...,
 PATCH = Patch(
     name="logged-step-whole",
     added="0.2.0",
-    title="Loggers get the step that was logged as step as an int",
+    title="Loggers get an integral step as an int",
     group="crash",
     changes_results=Effect("files", "the step is written as a whole number"),
     affected=(">=2.0.0,<2.5.2",),

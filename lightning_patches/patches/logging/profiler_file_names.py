@@ -25,7 +25,7 @@ def _dump_stats(original: Callable[..., None], namespace: str) -> Callable[..., 
 PATCH = Patch(
     name="profiler-file-names",
     added="0.2.0",
-    title="AdvancedProfiler saves what it measured of callbacks that monitor a metric with a slash",
+    title="AdvancedProfiler can save actions whose names are not valid file names",
     group="crash",
     affected=(">=2.4.0,<2.6.1",),
     targets=(Target("pytorch.profilers.advanced:AdvancedProfiler._dump_stats", _dump_stats),),

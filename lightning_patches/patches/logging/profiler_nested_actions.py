@@ -22,7 +22,7 @@ def _start(original: Callable[..., None], namespace: str) -> Callable[..., None]
 PATCH = Patch(
     name="profiler-nested-actions",
     added="0.2.0",
-    title="AdvancedProfiler measures actions within others on Python 3.12 and later",
+    title="AdvancedProfiler works with nested actions on Python 3.12 and later",
     group="crash",
     affected=(">=2.0.0,<2.5.3",),
     only_with=("python>=3.12",),

@@ -44,7 +44,7 @@ def _progress_bar_metrics(original: Callable[..., Any], namespace: str) -> Calla
 
 PATCH = Patch(
     name="progress-bar-without-wait",
-    title="A metric for the progress bar is read from the GPU when it is shown, not at each step",
+    title="A metric for the progress bar is read from the GPU when it is displayed, not at each step",
     group="performance",
     affected=(">=2.0.0,<=2.6.6",),
     targets=(

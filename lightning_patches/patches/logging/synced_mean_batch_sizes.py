@@ -26,7 +26,7 @@ def _compute(original: Callable[..., Any], namespace: str) -> Callable[..., Any]
 
 PATCH = Patch(
     name="synced-mean-batch-sizes",
-    title="The mean that sync_dist logs is right where ranks have unequal numbers of samples",
+    title="The mean that sync_dist logs is correct if ranks have different numbers of samples",
     group="correctness",
     changes_results=Effect("numbers", "logged means over ranks with unequal numbers of samples"),
     affected=(">=2.0.7,<=2.6.6",),

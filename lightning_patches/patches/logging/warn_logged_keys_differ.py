@@ -86,7 +86,7 @@ def _compare(when: str, names: list[str]) -> None:
 PATCH = Patch(
     name="warn-logged-keys-differ",
     added="0.2.0",
-    title="Lightning says where ranks log different names with sync_dist=True",
+    title="Warn if ranks log different names with sync_dist=True",
     group="correctness",
     affected=(">=2.0.0,<=2.6.6",),
     targets=(

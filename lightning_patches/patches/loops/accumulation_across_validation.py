@@ -38,7 +38,7 @@ def _on_run_start(original: Callable[..., None], namespace: str) -> Callable[...
 
 PATCH = Patch(
     name="accumulation-across-validation",
-    title="Validation keeps the gradients that are being accumulated",
+    title="Validation keeps accumulated gradients",
     group="correctness",
     changes_results=Effect("numbers", "gradients from before a validation count"),
     affected=(">=2.0.0,<2.1.0",),

@@ -1,4 +1,4 @@
-"""Lightning below 2.2 keeps modules in evaluation mode if the model has put them there, as 2.2 does."""
+"""Lightning below 2.2 keeps modules in evaluation mode that the model has put there."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _end_prediction(original: Callable[..., Any], namespace: str) -> Callable[..
 PATCH = Patch(
     name="eval-mode-kept",
     added="0.2.0",
-    title="Lightning below 2.2 leaves modules that the model has put into evaluation mode there",
+    title="Lightning below 2.2 keeps modules in evaluation mode that the model has put there",
     group="correctness",
     changes_results=Effect("numbers", "where a module is in evaluation mode when fit begins"),
     affected=(">=2.0.0,<2.2.0",),

@@ -167,7 +167,7 @@ def _call_strategy_hook(original: Callable[..., Any], namespace: str) -> Callabl
 PATCH = Patch(
     name="hook-calls",
     added="0.2.0",
-    title="What the Trainer does around each hook costs less",
+    title="The Trainer's work around each hook costs less",
     group="performance",
     affected=(">=2.0.0,<=2.6.6",),
     targets=(

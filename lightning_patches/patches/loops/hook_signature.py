@@ -31,7 +31,7 @@ def _is_param_in_hook_signature(original: Callable[..., bool], namespace: str) -
 PATCH = Patch(
     name="hook-signature",
     added="0.2.0",
-    title="Whether a step takes a parameter is read from its code",
+    title="The parameters of a step are read from its code object",
     group="performance",
     affected=(">=2.0.0,<=2.6.6",),
     targets=(Target("pytorch.utilities.signature_utils:is_param_in_hook_signature", _is_param_in_hook_signature),),

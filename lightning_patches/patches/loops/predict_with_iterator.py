@@ -23,7 +23,7 @@ def _predict_step(original: Callable[..., None], namespace: str) -> Callable[...
 PATCH = Patch(
     name="predict-with-iterator",
     added="0.2.0",
-    title="predict(return_predictions=False) works if predict_step takes dataloader_iter",
+    title="predict(return_predictions=False) works with a predict_step that takes the iterator",
     group="crash",
     affected=(">=2.1.0,<2.5.0",),
     targets=(Target("pytorch.loops.prediction_loop:_PredictionLoop._predict_step", _predict_step),),

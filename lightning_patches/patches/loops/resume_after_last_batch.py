@@ -30,7 +30,7 @@ def _restore_loops(original: Callable[..., None], namespace: str) -> Callable[..
 
 PATCH = Patch(
     name="resume-after-last-batch",
-    title="With max_steps, a run that is resumed where an epoch ended begins the next epoch",
+    title="With max_steps, a run that is resumed at the end of an epoch starts the next epoch",
     group="correctness",
     changes_results=Effect("numbers", "a run with max_steps that is resumed from the end of an epoch"),
     affected=(">=2.0.0,<=2.6.6",),

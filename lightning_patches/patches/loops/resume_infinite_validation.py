@@ -25,7 +25,7 @@ def _increment_progress(original: Callable[..., None], namespace: str) -> Callab
 
 PATCH = Patch(
     name="resume-infinite-validation",
-    title="Training can be resumed with a validation set that has no length",
+    title="Training can be resumed with a validation set without a length",
     group="crash",
     affected=(">=2.5.0,<2.5.1",),
     targets=(Target(f"{_LOOP}.increment_progress_to_evaluation_end", _increment_progress),),

@@ -63,7 +63,7 @@ def _is_unused(data_fetcher: Any) -> bool:
 
 PATCH = Patch(
     name="resume-single-iteration",
-    title="Resumed training makes one iterator of its data, not two",
+    title="Resumed training creates one iterator of its data, not two",
     group="correctness",
     changes_results=Effect("numbers", "what a resumed training draws: order of shuffled data, dropout, noise"),
     affected=(">=2.1.0,<2.5.3",),

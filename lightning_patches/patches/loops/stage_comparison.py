@@ -19,7 +19,7 @@ def _training(original: Any, namespace: str) -> Callable[..., bool]:
 PATCH = Patch(
     name="stage-comparison",
     added="0.2.0",
-    title="Whether the Trainer trains is told without comparing texts",
+    title="The Trainer checks its stage without string comparisons",
     group="performance",
     affected=(">=2.0.0,<=2.6.6",),
     targets=(Target("pytorch.trainer.trainer:Trainer.training", _training),),

@@ -68,7 +68,7 @@ def _meet_other_ranks(loop: Any) -> None:
 
 PATCH = Patch(
     name="validation-after-short-epoch",
-    title="Validation runs even where the training data ends earlier than its length says",
+    title="Validation runs even if the training data has fewer batches than its length says",
     group="correctness",
     changes_results=Effect(
         "numbers", "a validation, a step of the schedulers, and is_last_batch in a checkpoint, after a short epoch"

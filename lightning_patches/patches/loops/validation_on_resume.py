@@ -64,7 +64,7 @@ def _on_train_epoch_end(original: Callable[..., None], namespace: str) -> Callab
 PATCH = Patch(
     name="validation-on-resume",
     added="0.2.0",
-    title="A resumed run does not validate one batch before it trains",
+    title="A resumed run does not repeat a validation that had ended when the checkpoint was saved",
     group="correctness",
     changes_results=Effect("numbers", "a resumed run has one validation less, and draws other random numbers after it"),
     affected=(">=2.0.0,<2.5.0",),

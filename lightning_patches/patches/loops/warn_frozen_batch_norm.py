@@ -1,4 +1,4 @@
-"""Warn if Lightning below 2.2 puts batch norm that the model has frozen back into training mode."""
+"""Warn if Lightning below 2.2 puts frozen batch norm back into training mode."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _batch_norms(module: Any) -> Iterator[tuple[str, Any]]:
 
 PATCH = Patch(
     name="warn-frozen-batch-norm",
-    title="Lightning below 2.2 says where it puts frozen batch norm back into training mode",
+    title="Warn if Lightning below 2.2 puts frozen batch norm back into training mode",
     group="correctness",
     affected=(">=2.0.0,<2.2.0",),
     targets=(

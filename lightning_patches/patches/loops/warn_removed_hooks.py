@@ -167,7 +167,7 @@ def _collect(code: CodeType, names: set[str], texts: set[str]) -> None:
 PATCH = Patch(
     name="warn-removed-hooks",
     added="0.2.0",
-    title="Hooks of Lightning 1.x that are never called are named when fit begins",
+    title="Warn at the start of fit about hooks of Lightning 1.x that 2.x silently never calls",
     group="correctness",
     affected=(">=2.0.0,<=2.6.6",),
     targets=(

@@ -21,7 +21,7 @@ def _with_batch_idx(original: Callable[..., Any], namespace: str) -> Callable[..
 
 PATCH = Patch(
     name="accumulation-without-batch-idx",
-    title="Gradients are accumulated even if training_step takes no batch_idx",
+    title="Gradients are accumulated even if training_step has no batch_idx parameter",
     group="correctness",
     changes_results=Effect("numbers", "all batches of an accumulation count"),
     affected=(">=2.0.0,<2.1.0",),

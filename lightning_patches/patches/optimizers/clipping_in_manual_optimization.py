@@ -47,7 +47,7 @@ def _is_manual(model: Any, namespace: str) -> bool:
 PATCH = Patch(
     name="clipping-in-manual-optimization",
     added="0.2.0",
-    title="Trainer(gradient_clip_val=...) holds for manual optimization",
+    title="Trainer(gradient_clip_val=...) also applies to manual optimization",
     group="compat",
     affected=(">=2.0.0,<=2.6.6",),
     targets=(

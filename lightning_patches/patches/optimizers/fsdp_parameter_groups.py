@@ -19,7 +19,7 @@ def _has_flat(original: Callable[..., bool], namespace: str) -> Callable[..., bo
 PATCH = Patch(
     name="fsdp-parameter-groups",
     added="0.2.0",
-    title="FSDP takes an optimizer whose first parameter group has none of its parameters",
+    title="FSDP accepts an optimizer whose first parameter group has none of its parameters",
     group="crash",
     affected=(">=2.0.0,<2.0.5",),
     targets=(Target("fabric.strategies.fsdp:_optimizer_has_flat_params", _has_flat),),

@@ -24,7 +24,7 @@ def _validate_scheduler_api(original: Callable[..., None], namespace: str) -> Ca
 PATCH = Patch(
     name="manual-optimization-schedulers",
     added="0.2.0",
-    title="Manual optimization takes learning rate schedulers that are not PyTorch's",
+    title="Manual optimization accepts learning rate schedulers that are not PyTorch's",
     group="crash",
     affected=(">=2.0.0,<2.0.6",),
     targets=(Target("pytorch.core.optimizer:_validate_scheduler_api", _validate_scheduler_api),),

@@ -25,7 +25,7 @@ def _optimizers(original: Callable[..., Any], namespace: str) -> Callable[..., A
 
 PATCH = Patch(
     name="manual-optimizer-state",
-    title="self.optimizers() shows the state that the optimizer trains with",
+    title="self.optimizers() shows the optimizer's current state",
     group="correctness",
     changes_results=Effect("numbers", "a learning rate that is set through self.optimizers() after a resume counts"),
     affected=(">=2.0.0,<2.0.7",),

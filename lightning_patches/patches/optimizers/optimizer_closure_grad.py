@@ -29,7 +29,7 @@ def _closure(original: Callable[..., Any], namespace: str) -> Callable[..., Any]
 
 PATCH = Patch(
     name="optimizer-closure-grad",
-    title="Optimizers that call the closure under no_grad can train",
+    title="Optimizers that call the closure under no_grad can train the model",
     group="crash",
     affected=(">=2.0.0,<2.0.7",),
     targets=(Target(f"{_MODULE}:Closure.closure", _closure),),

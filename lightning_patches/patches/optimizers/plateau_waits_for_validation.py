@@ -49,7 +49,7 @@ def _awaits_validation(loop: Any, config: Any) -> bool:
 
 PATCH = Patch(
     name="plateau-waits-for-validation",
-    title="ReduceLROnPlateau waits for validation where that does not run in every epoch",
+    title="ReduceLROnPlateau waits for validation if that does not run in every epoch",
     group="crash",
     affected=(">=2.0.0,<=2.6.6",),
     targets=(Target(f"{_EPOCH_LOOP}._update_learning_rates", _update_learning_rates),),

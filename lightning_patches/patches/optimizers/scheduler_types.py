@@ -39,7 +39,7 @@ def _validate_scheduler_api(original: Callable[..., None], namespace: str) -> Ca
 PATCH = Patch(
     name="scheduler-types",
     added="0.2.0",
-    title="Lightning 1.5 to 1.8.3 takes the learning rate schedulers of torch 2",
+    title="Lightning 1.5 to 1.8.3 accepts the learning rate schedulers of torch 2",
     group="compat",
     affected=(">=1.5.0,<1.8.4",),
     only_with=("torch>=2.0",),

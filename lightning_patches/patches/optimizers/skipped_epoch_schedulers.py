@@ -27,7 +27,7 @@ def _advance(original: Callable[..., None], namespace: str) -> Callable[..., Non
 
 PATCH = Patch(
     name="skipped-epoch-schedulers",
-    title="Learning rate schedulers step in an epoch that on_train_batch_start ends by returning -1",
+    title="Learning rate schedulers also step in an epoch that on_train_batch_start ends with -1",
     group="correctness",
     changes_results=Effect("numbers", "the learning rate after an epoch that was skipped"),
     affected=(">=2.0.0,<2.6.0",),

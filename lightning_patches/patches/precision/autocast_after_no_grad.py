@@ -1,4 +1,4 @@
-"""Layers that first run under no_grad still get gradients afterwards in mixed precision."""
+"""Layers that first run under no_grad still get gradients in mixed precision."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _PYTORCH = "pytorch.plugins.precision.amp"
 
 PATCH = Patch(
     name="autocast-after-no-grad",
-    title="Layers first run under no_grad still get gradients afterwards in mixed precision",
+    title="Layers that first run under no_grad still get gradients in mixed precision",
     group="correctness",
     changes_results=Effect("numbers", "layers that first run under no_grad get gradients"),
     affected=(">=2.0.0,<2.5.5",),

@@ -42,7 +42,7 @@ def _clip_gradients(original: Callable[..., None], namespace: str) -> Callable[.
 PATCH = Patch(
     name="clipping-of-scaled-gradients",
     added="0.2.0",
-    title="self.clip_gradients clips by the value that it is given, in 16-mixed precision, too",
+    title="self.clip_gradients clips to the given value in 16-mixed precision, too",
     group="correctness",
     changes_results=Effect("numbers", "self.clip_gradients in manual optimization with precision='16-mixed'"),
     affected=(">=2.0.0,<=2.6.6",),

@@ -25,7 +25,7 @@ def _type(original: None, namespace: str) -> Callable[..., type]:
 PATCH = Patch(
     name="deprecated-precision-subclass",
     added="0.2.0",
-    title="A subclass of a deprecated precision plugin can be made",
+    title="A subclass of a deprecated precision plugin can be instantiated",
     group="crash",
     affected=(">=2.2.0,<2.2.1",),
     targets=(Target("pytorch._graveyard.precision:type", _type, adds=True),),

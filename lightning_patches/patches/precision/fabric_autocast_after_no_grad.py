@@ -1,4 +1,4 @@
-"""Layers that first run under no_grad still get gradients afterwards in Fabric's mixed precision."""
+"""Layers that first run under no_grad still get gradients in Fabric's mixed precision."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _FABRIC = "fabric.plugins.precision.amp"
 
 PATCH = Patch(
     name="fabric-autocast-after-no-grad",
-    title="Layers first run under no_grad still get gradients afterwards in Fabric's mixed precision",
+    title="Layers that first run under no_grad still get gradients in Fabric's mixed precision",
     group="correctness",
     changes_results=Effect("numbers", "layers that first run under no_grad get gradients"),
     affected=(">=2.0.0,<=2.6.6",),

@@ -31,7 +31,7 @@ def _clip_gradients(original: Callable[..., None], namespace: str) -> Callable[.
 PATCH = Patch(
     name="warn-clipping-of-scaled-gradients",
     added="0.2.0",
-    title="Lightning says where self.clip_gradients clips gradients that are still scaled",
+    title="Warn if self.clip_gradients clips gradients that are still scaled",
     group="correctness",
     affected=(">=2.0.0,<=2.6.6",),
     targets=(
