@@ -39,7 +39,7 @@ def test_hooks_find_the_real_zero_grad():
 
 
 @pytest.mark.parametrize("case", ["validate", "asked"])
-def test_without_an_accumulation_all_is_as_before(case):
+def test_run_without_accumulation_is_unchanged(case):
     stock = run("accumulation_across_validation", Variant("pytorch-lightning", "2.0.9"), case)
     shim = run("accumulation_across_validation", Variant("pytorch-lightning", "2.0.9", shim=True), case, toggle=PATCH)
     assert stock.ok, stock

@@ -88,14 +88,14 @@ def test_fabric_on_two_devices() -> None:
     assert [rank["pinned"]["hooks"] for rank in mended.observations] == HOOKS
 
 
-def test_a_spread_model_is_gathered_in_each_rank() -> None:
+def test_model_on_several_devices_is_moved_to_each_rank() -> None:
     stock = variant(NEWEST, "spread", shim=False)
     assert not stock.ok and BUG in stock.output, stock
     mended = variant(NEWEST, "spread", shim=True)
     assert mended.ok and losses(mended) == losses(variant(NEWEST, "ddp_without_hooks", shim=False)), mended
 
 
-def test_what_is_offloaded_cannot_be_moved_as_before() -> None:
+def test_offloaded_model_raises_as_on_stock() -> None:
     stock, shim = (variant(NEWEST, "offloaded", shim=shim) for shim in (False, True))
     assert not stock.ok and "Cannot copy out of meta tensor" in stock.output, stock
     assert shim.observations == stock.observations, shim
@@ -119,12 +119,12 @@ def seen(training: str, shim: bool) -> dict[str, Any]:
         ("fabric", "fabric_without_hooks"),
     ],
 )
-def test_another_device_than_the_one_it_was_loaded_on(training: str, reference: str) -> None:
+def test_model_loaded_on_another_device_trains(training: str, reference: str) -> None:
     assert BUG in seen(training, shim=False)["error"]
     assert seen(training, shim=True)["losses"] == seen(reference, shim=False)["losses"]
 
 
-def test_two_models_each_loaded_on_a_device_of_its_own() -> None:
+def test_two_models_on_different_devices_train() -> None:
     assert BUG in seen("two_models", shim=False)["error"]
     assert seen("two_models", shim=True)["pinned"]["hooks"] == ["cuda:1"]
 
@@ -140,13 +140,13 @@ def test_two_models_each_loaded_on_a_device_of_its_own() -> None:
         "without_accelerate",
     ],
 )
-def test_what_works_is_left_alone(training: str) -> None:
+def test_working_models_are_unchanged(training: str) -> None:
     assert "error" not in seen(training, shim=False)
     assert seen(training, shim=True) == seen(training, shim=False)
 
 
 @pytest.mark.parametrize("training", ["offloaded", "fabric_offloaded"])
-def test_what_cannot_be_moved_says_so_as_before(training: str) -> None:
+def test_model_that_cannot_move_raises_as_on_stock(training: str) -> None:
     assert "error" in seen(training, shim=False)
     assert seen(training, shim=True) == seen(training, shim=False)
 

@@ -38,7 +38,7 @@ def variant(release, case, shim, stage):
         (("pytorch-lightning", "2.0.9"), "fabric", 2),
     ],
 )
-def test_each_rank_trains_as_without_hooks(release, case, stage):
+def test_each_rank_trains_like_a_model_without_hooks(release, case, stage):
     stock = variant(release, case, False, stage)
     assert not stock.ok and BUG in stock.output, stock
     reference = variant(release, f"{case}_without_hooks", False, stage)

@@ -11,7 +11,7 @@ PROOFS = (
 )
 
 
-def test_a_training_that_skips_nothing_is_the_same():
+def test_training_without_skips_is_unchanged():
     stock = run("amp_skipped_batch", Variant("pytorch-lightning", "2.0.6"), "none_skipped")
     shim = run("amp_skipped_batch", Variant("pytorch-lightning", "2.0.6", shim=True), "none_skipped")
     assert stock.ok and shim.ok, (stock, shim)

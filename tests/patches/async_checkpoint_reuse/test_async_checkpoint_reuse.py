@@ -18,7 +18,7 @@ def test_second_validation_saves():
     assert shim.observations[0]["files"] == ["epoch=0.ckpt"]
 
 
-def test_an_executor_of_a_program_is_kept():
+def test_custom_executor_is_kept():
     assert not difference("own_executor", "2.5.2", "async-checkpoint-reuse")
 
 

@@ -72,7 +72,7 @@ def test_training_does_not_end(with_old_torch):
         ("lightning", "2.5.4", "inference_mode"),
     ],
 )
-def test_with_a_torch_that_is_right_nothing_changes(distribution, version, case):
+def test_nothing_changes_with_a_fixed_torch(distribution, version, case):
     nothing_changes_with_a_torch_that_is_right(NAME, distribution, version, case)
 
 
@@ -99,7 +99,7 @@ with plugin.forward_context():
 """
 
 
-def test_the_verdict_says_what_the_probe_found(tmp_path):
+def test_verdict_reports_the_result_of_the_probe(tmp_path):
     variables = environment_of(Variant("pytorch-lightning", "2.5.4", shim=True), toggle=NAME)
     status, output = execute([sys.executable, "-c", VERDICTS], variables, 120, cwd=str(tmp_path))
     assert status == 0, output
@@ -128,7 +128,7 @@ def last():
 """
 
 
-def test_a_first_forward_when_python_ends(tmp_path):
+def test_first_forward_at_interpreter_exit_raises_nothing(tmp_path):
     """There the probe has no thread to run in."""
     variables = environment_of(Variant("pytorch-lightning", "2.5.4", shim=True), toggle=NAME)
     status, output = execute([sys.executable, "-c", AT_THE_END], variables, 120, cwd=str(tmp_path))

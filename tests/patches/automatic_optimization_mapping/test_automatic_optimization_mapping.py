@@ -15,13 +15,13 @@ def ran(case, shim):
     )
 
 
-def test_a_mapping_trains_as_a_dict():
+def test_mapping_trains_like_a_dict():
     stock, shim = ran("dict", shim=False), ran("", shim=True)
     assert stock.ok and shim.ok
     assert shim.observations == stock.observations == ran("dict", shim=True).observations
 
 
-def test_a_mapping_without_a_loss_is_refused_as_such_a_dict_is():
+def test_mapping_without_a_loss_is_refused_like_a_dict():
     assert "the 'loss' key needs to be present" in ran("lossless", shim=True).output
 
 

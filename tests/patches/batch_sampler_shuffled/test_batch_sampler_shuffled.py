@@ -11,12 +11,12 @@ pytestmark = pytest.mark.distributed
 IN_ORDER = [[0, 2, 4, 6, 8, 10], [1, 3, 5, 7, 9, 11]]
 
 
-def test_what_is_ordered_stays_so():
+def test_sequential_samplers_are_unchanged():
     result = run("batch_sampler_shuffled", Variant("lightning", "2.4.0", shim=True), "ordered")
     assert result.ok and _in_order(result), result
 
 
-def test_what_is_no_dataloader_is_not_asked_for_more():
+def test_object_that_is_not_a_dataloader_sees_no_new_calls():
     stock, shim = (run("batch_sampler_shuffled", Variant("lightning", "2.4.0", on), "own") for on in (False, True))
     assert stock.ok and shim.observations == stock.observations, (stock, shim)
 

@@ -16,7 +16,7 @@ PROOFS = (
 
 
 @pytest.mark.parametrize("case", ["oom", "first", "small"])
-def test_a_search_that_ends_by_itself_is_as_before(case):
+def test_search_that_ends_without_an_error_is_unchanged(case):
     stock = run("batch_size_finder_tried_size", Variant("lightning", "2.5.6"), case)
     shim = run(
         "batch_size_finder_tried_size",

@@ -15,13 +15,13 @@ def observed(version, case, toggle):
 
 
 @pytest.mark.parametrize("version", ["2.0.0", "2.6.6"])
-def test_a_batch_without_tensors_is_refused_as_before(version):
+def test_batch_without_tensors_is_refused_as_on_stock(version):
     stock = observed(version, "none", None)
     assert stock["error"].startswith("MisconfigurationException: We could not infer the batch_size")
     assert observed(version, "none", f"default,{NAME}") == stock
 
 
-def test_it_is_opt_in():
+def test_patch_is_opt_in():
     assert observed("2.6.6", "unlike", "default") == observed("2.6.6", "unlike", None)
 
 

@@ -16,7 +16,7 @@ def observed(variant, case):
 
 
 @pytest.mark.parametrize(("distribution", "version"), [("pytorch-lightning", "2.0.0"), ("lightning", "2.5.4")])
-def test_the_metric_is_that_of_the_step(distribution, version):
+def test_checkpoint_has_the_metric_of_its_step(distribution, version):
     """A validation within the epoch, at which 2.5.5 and later still save with the metric of the one before."""
     assert STALE in observed(Variant(distribution, version), "interval")["files"]
     expected = observed(Variant(distribution, version), "interval_recommended")
@@ -25,7 +25,7 @@ def test_the_metric_is_that_of_the_step(distribution, version):
 
 
 @pytest.mark.parametrize("case", ["explicit", "before"])
-def test_as_the_official_fix_where_it_reaches(case):
+def test_result_equals_the_official_fix(case):
     stock = observed(Variant("lightning", "2.5.4"), case)
     assert stock["best"] != BEST
     official = observed(Variant("lightning", "2.5.5"), case)
@@ -34,7 +34,7 @@ def test_as_the_official_fix_where_it_reaches(case):
     assert observed(Variant("lightning", "2.5.5", shim=True), case) == official
 
 
-def test_no_save_is_lost_to_a_validation_that_does_not_follow():
+def test_save_is_not_lost_if_no_validation_follows():
     """Validations at steps 3 and 7; saves at steps 4, 6 and 8, and the first that waited for the metric."""
     files = list(observed(Variant("lightning", "2.5.4"), "uneven")["files"])
     assert files == ["step=4-score=3", "step=6-score=3", "step=8-score=7"]
@@ -46,7 +46,7 @@ def test_no_save_is_lost_to_a_validation_that_does_not_follow():
     ("version", "case", "steps"),
     [("2.5.4", "last", {2: 2, 4: 100, 6: 6, 8: 8}), ("2.5.4", "accumulated", {1: 1, 2: 2, 3: 3, 4: 100})],
 )
-def test_other_ways_to_save(version, case, steps):
+def test_other_triggers_save_as_on_stock(version, case, steps):
     right = {f"step={step}-score={score}" for step, score in steps.items()}
     assert set(observed(Variant("lightning", version), case)["files"]) - {"last"} != right
     files = observed(Variant("lightning", version, shim=True), case)["files"]
@@ -55,7 +55,7 @@ def test_other_ways_to_save(version, case, steps):
 
 
 @pytest.mark.distributed
-def test_ranks_put_off_the_same_saves():
+def test_ranks_defer_the_same_saves():
     stock = run("checkpoint_after_validation", Variant("lightning", "2.5.4"), "ranks")
     assert [STALE in seen["files"] for seen in stock.observations] == [True, True], stock
     shim = run("checkpoint_after_validation", Variant("lightning", "2.5.4", shim=True), "ranks", toggle=NAME)
@@ -68,13 +68,13 @@ def test_ranks_put_off_the_same_saves():
 
 @pytest.mark.parametrize("version", ["2.0.0", "2.2.5"])
 @pytest.mark.parametrize("case", ["epoch", "clock", "train_metric", "subclass", "upload"])
-def test_what_is_none_of_its_business_stays(version, case):
+def test_other_checkpoints_are_unchanged(version, case):
     variants = (Variant("pytorch-lightning", version, shim=shim) for shim in (True, False))
     shim, stock = (observed(variant, case) for variant in variants)
     assert shim == stock
 
 
-def test_a_misspelled_metric_is_still_an_error():
+def test_misspelled_metric_is_still_an_error():
     variants = (Variant("lightning", "2.5.4", shim=shim) for shim in (False, True))
     stock, shim = (run("checkpoint_after_validation", variant, "misspelled", toggle=NAME) for variant in variants)
     assert not stock.ok and "could not find the monitored key" in stock.observations[0]["error"]

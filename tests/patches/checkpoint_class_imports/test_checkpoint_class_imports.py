@@ -33,7 +33,7 @@ def seen(variant: Variant, case: str, toggle: Optional[str] = "security") -> dic
 
 
 @pytest.mark.parametrize(("distribution", "version", "case"), SHOWN)
-def test_a_module_that_the_file_names_is_not_imported(distribution: str, version: str, case: str) -> None:
+def test_module_named_in_the_file_is_not_imported(distribution: str, version: str, case: str) -> None:
     stock = seen(Variant(distribution, version), case)
     assert stock["imported"], stock
     shim = seen(Variant(distribution, version, shim=True), case)
@@ -51,13 +51,13 @@ def test_a_module_that_the_file_names_is_not_imported(distribution: str, version
         (NEWEST, "loaded, imported", "Model with Wide"),
     ],
 )
-def test_what_the_script_has_imported_is_made_as_before(version: str, case: str, result: str) -> None:
+def test_imported_classes_are_created_as_on_stock(version: str, case: str, result: str) -> None:
     stock, shim = (seen(Variant("lightning", version, shim=shim), case) for shim in (False, True))
     assert stock == shim == {"result": result, "imported": False}
 
 
 @pytest.mark.parametrize("version", ["2.3.0", NEWEST])
-def test_checkpoints_of_ones_own_load_by_default(version: str) -> None:
+def test_checkpoints_load_by_default(version: str) -> None:
     case = "loaded, a part of it"
     stock = seen(Variant("lightning", version), case)
     assert stock["result"] == "Model with Narrow"
@@ -68,7 +68,7 @@ def test_checkpoints_of_ones_own_load_by_default(version: str) -> None:
 
 
 @pytest.mark.parametrize("case", ["constructor", "text", "wrong"])
-def test_other_hyperparameters_are_read_as_before(case: str) -> None:
+def test_other_hyperparameters_are_read_as_on_stock(case: str) -> None:
     """A constructor may import what a text names, a text need not name a module, and other errors stay theirs."""
     stock, shim = (seen(Variant("lightning", NEWEST, shim=shim), case) for shim in (False, True))
     assert stock == shim, shim

@@ -13,7 +13,7 @@ def is_denied(result):
     return not result.ok and "PermissionError: rank 1 has no access to bucket://checkpoints/best" in result.output
 
 
-def test_other_ranks_do_not_ask():
+def test_only_rank_zero_queries_the_file_system():
     stock, shim, fixed = (
         run(NAME, variant, "asked").observations
         for variant in (
@@ -27,7 +27,7 @@ def test_other_ranks_do_not_ask():
 
 
 @pytest.mark.parametrize("version", ["2.1.0", "2.5.6"])
-def test_all_ranks_know_the_name(version):
+def test_all_ranks_get_the_name(version):
     """The second fit finds the first one's file, and adds a version to the name, in every rank."""
     stock = run(NAME, Variant("lightning", version), "version")
     shim = run(NAME, Variant("lightning", version, shim=True), "version", toggle="checkpoint-exists-on-rank-zero")
@@ -39,7 +39,7 @@ def test_all_ranks_know_the_name(version):
 
 @pytest.mark.parametrize(("distribution", "version"), [("pytorch-lightning", "2.0.9"), ("lightning", "2.5.6")])
 @pytest.mark.parametrize("case", ["own-broadcast", "proxy", "property"])
-def test_a_strategy_with_a_broadcast_of_its_own_is_asked(distribution, version, case):
+def test_custom_broadcast_of_a_strategy_is_called(distribution, version, case):
     stock, shim = (run(NAME, Variant(distribution, version, shim=on), case) for on in (False, True))
     assert stock.observations == shim.observations == [{"exists": True}], shim
 

@@ -16,14 +16,14 @@ def seen(version, case, shim=False):
 
 @pytest.mark.parametrize("case", ["model", "only"])
 @pytest.mark.parametrize("version", ["2.0.2", "2.0.3"])
-def test_the_model_is_loaded(version, case):
+def test_model_is_loaded(version, case):
     assert seen(version, case) == {"error": ERROR, "loaded": None, "remembered": None}
     shim = seen(version, case, shim=True)
     assert shim == {"error": None, "loaded": ["cpu", case == "model"], "remembered": "seven"} == seen("2.0.4", case)
 
 
 @pytest.mark.parametrize("case", ["layer", "none"])
-def test_a_state_that_begins_with_a_tensor_is_loaded_as_before(case):
+def test_state_dict_that_starts_with_a_tensor_loads_as_on_stock(case):
     stock = seen("2.0.2", case)
     assert (stock["error"], stock["loaded"]) == (None, ["cpu", True])
     assert seen("2.0.2", case, shim=True) == stock

@@ -31,7 +31,7 @@ def untouched(observations):
         ("lightning", "2.6.5", "datamodule"),
     ],
 )
-def test_function_that_the_file_names_is_not_called(distribution, version, case):
+def test_function_named_in_the_file_is_not_called(distribution, version, case):
     stock = observed(Variant(distribution, version), case)
     assert stock["imported"] and stock["called"] == ["build"], stock
 
@@ -45,7 +45,7 @@ def test_function_that_the_file_names_is_not_called(distribution, version, case)
 
 
 @needs_cli
-def test_class_that_the_file_names_is_not_imported():
+def test_class_named_in_the_file_is_not_imported():
     variant = Variant("lightning", "2.6.5")
     stock = observed(variant, "class")
     assert stock["imported"], stock
@@ -55,7 +55,7 @@ def test_class_that_the_file_names_is_not_imported():
     assert shim["loaded"][0].startswith("ValueError: The checkpoint asks for the class '_named_in_file.Model'"), shim
 
 
-def test_what_is_no_name_is_refused():
+def test_invalid_name_is_refused():
     stock = observed(Variant("lightning", "2.4.0"), "not a name")
     assert stock["loaded"][0].startswith("AttributeError"), stock
     shim = observed(Variant("lightning", "2.4.0", shim=True), "not a name")
@@ -69,7 +69,7 @@ def test_trusted_function_is_called():
 
 @needs_cli
 @pytest.mark.parametrize(("distribution", "version"), [("pytorch-lightning", "2.5.2"), ("lightning", "2.6.5")])
-def test_checkpoints_of_the_command_line_load_as_before(distribution, version):
+def test_checkpoints_of_lightning_cli_load_as_on_stock(distribution, version):
     stock = observed(Variant(distribution, version), "cli")
     shim = observed(Variant(distribution, version, shim=True), "cli")
     assert shim == stock
@@ -77,7 +77,7 @@ def test_checkpoints_of_the_command_line_load_as_before(distribution, version):
 
 
 @pytest.mark.parametrize("version", ["2.2.5", "2.6.6"])
-def test_other_releases_are_left_alone(version):
+def test_other_releases_are_unchanged(version):
     shim = observed(Variant("lightning", version, shim=True), "function", toggle="checkpoint-instantiator,strict")
     assert untouched(shim), shim
     assert "lightning_patches" not in shim["loaded"][0], shim

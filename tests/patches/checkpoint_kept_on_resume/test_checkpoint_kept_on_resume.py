@@ -15,7 +15,7 @@ KEPT = {
 }
 
 
-def test_what_the_program_has_elsewhere_goes_as_before():
+def test_files_in_other_directories_are_removed_as_on_stock():
     stock, shim = (
         run("checkpoint_kept_on_resume", Variant("pytorch-lightning", "2.0.0", on), "own") for on in (False, True)
     )

@@ -22,13 +22,13 @@ def seen(version, case, shim=False):
 
 
 @pytest.mark.parametrize("case", NAMES)
-def test_the_checkpoints_have_their_names(case):
+def test_checkpoints_have_the_formatted_names(case):
     assert seen("2.0.2", case) == LOST
     assert seen("2.0.2", case, shim=True) == {"error": None, "files": NAMES[case]} == seen("2.0.3", case)
 
 
 @pytest.mark.parametrize("case", ["", "{loss/train:.2f}-{loss:.2f}", "{epoch}-{step}-{loss:.2f}", "{epoch}-{epoch}"])
-def test_names_that_were_right_stay(case):
+def test_correct_names_are_unchanged(case):
     stock = seen("2.0.0", case)
     assert stock["error"] is None and len(stock["files"]) == 2
     assert seen("2.0.0", case, shim=True) == stock

@@ -13,14 +13,14 @@ def seen(distribution, version, case="", shim=False):
 
 
 @pytest.mark.parametrize("case", ["all", "monitor", "named"])
-def test_other_names_stay(case):
+def test_other_file_names_are_unchanged(case):
     stock = seen("lightning", "2.1.2", case)
     assert stock == seen("lightning", "2.1.2", case, shim=True)
     if case == "all":
         assert stock["seen"][-1] == {"best.ckpt": 2, "best-v1.ckpt": 4, "best-v2.ckpt": 6}
 
 
-def test_the_file_that_training_was_resumed_from_stays():
+def test_file_that_training_was_resumed_from_is_kept():
     first, *_, last = seen("lightning", "2.1.2", "resumed", shim=True)["seen"][1:]
     assert first["best.ckpt"] == last["best.ckpt"] == 2
     assert set(last.values()) == {2, 8} and len(last) == 2

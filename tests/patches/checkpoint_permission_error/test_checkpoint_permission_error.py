@@ -22,17 +22,17 @@ def seen(version, case, shim=False):
     return result.observations[0]
 
 
-def test_release_before_the_bug_is_left_alone():
+def test_release_before_the_bug_is_unchanged():
     assert seen("2.5.1", "save") == seen("2.5.1", "save", shim=True) == DENIED
 
 
 @pytest.mark.parametrize(("version", "case"), [("2.5.2", "permitted"), ("2.6.6", "permitted"), ("2.6.6", "local")])
-def test_what_may_be_written_is_written(version, case):
+def test_writable_path_is_written(version, case):
     assert seen(version, case) == seen(version, case, shim=True) == WRITTEN
 
 
 @pytest.mark.parametrize("version", ["2.6.4", "2.6.6"])
-def test_a_class_that_derives_from_azures_is_written_as_azure(version):
+def test_subclass_of_the_azure_file_system_is_written_as_azure(version):
     assert seen(version, "azure") == seen(version, "azure", shim=True) == WRITTEN
 
 

@@ -14,21 +14,21 @@ def observed(case, toggle, version="2.6.6"):
 
 
 @pytest.mark.parametrize("case", ["none", "twins"])
-def test_names_that_cannot_be_made_shorter_are_as_before(case):
+def test_ambiguous_names_are_unchanged(case):
     stock, shim = observed(case, None), observed(case, f"default,{NAME}")
     assert stock[0] is (case == "none")
     assert stock == shim
 
 
 @pytest.mark.parametrize("version", ["2.1.0", "2.6.6"])
-def test_the_compiled_model_itself_goes_on_from_it(version):
+def test_compiled_model_resumes_from_it(version):
     stock, shim = (observed("parts-resumed", toggle, version) for toggle in (None, f"default,{NAME}"))
     assert stock[0] is False and shim[0] is True
     assert shim[1]["resumed"] == stock[1]["resumed"]
     assert not any("_orig_mod" in name for name in shim[1]["saved"])
 
 
-def test_it_is_opt_in():
+def test_patch_is_opt_in():
     assert observed("parts", "default")[0] is False
 
 

@@ -26,23 +26,23 @@ def test_neither_copy_is_made(version):
 
 
 @pytest.mark.parametrize("case", ["fails", "link", "mode", "fabric"])
-def test_everything_else_is_as_before(case):
+def test_other_saves_are_unchanged(case):
     """An error leaves the old file and nothing else; links, rights and Fabric."""
     stock, shim = (seen("2.6.6", case, on) for on in (False, True))
     assert {**stock, "staged": None} == {**shim, "staged": None}
 
 
-def test_a_mount_that_refuses_rights_takes_the_checkpoint():
+def test_checkpoint_is_saved_on_a_mount_without_permissions():
     """PR 20780."""
     assert seen("2.5.1", "mount")["error"] == "PermissionError"
     assert seen("2.5.1", "mount", shim=True)["error"] is None
 
 
-def test_an_error_arrives():
+def test_error_is_raised():
     assert seen("2.6.6", "fails", shim=True)["error"] in ("AttributeError", "PicklingError")
 
 
-def test_release_before_the_staging_is_left_alone():
+def test_release_without_staging_is_unchanged():
     assert seen("2.3.3", "mode") == seen("2.3.3", "mode", shim=True)
 
 

@@ -22,7 +22,7 @@ def test_both_are_logged():
 
 
 @pytest.mark.parametrize("case", ["model", "unlogged", "by hand", "conflict"])
-def test_what_was_logged_or_refused_still_is(case):
+def test_logged_and_refused_hyperparameters_are_unchanged(case):
     stock = seen("2.4.0", case)
     if case == "conflict":
         assert stock["error"].startswith(CONFLICT.format("width"))

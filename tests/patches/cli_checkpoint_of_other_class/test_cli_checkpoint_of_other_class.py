@@ -17,7 +17,7 @@ def observed(version, case, toggle):
 
 
 @pytest.mark.parametrize("version", ["2.5.5", "2.6.6"])
-def test_a_warning_names_what_is_left_out(version):
+def test_warning_names_the_dropped_hyperparameters(version):
     seen, (warning,) = observed(version, "other", NAME)
     assert seen == {"failed": None, "made": "Other", "width": 5}
     assert warning.endswith("are left out: lr.")
@@ -25,7 +25,7 @@ def test_a_warning_names_what_is_left_out(version):
 
 @pytest.mark.parametrize("version", ["2.5.5", "2.6.6"])
 @pytest.mark.parametrize("case", ["same", "wrong"])
-def test_other_checkpoints_are_as_before(version, case):
+def test_other_checkpoints_are_unchanged(version, case):
     stock, _ = observed(version, case, None)
     assert stock["failed"] == (True if case == "wrong" else None)
     shim, warnings = observed(version, case, NAME)
@@ -34,19 +34,19 @@ def test_other_checkpoints_are_as_before(version, case):
 
 
 @pytest.mark.parametrize("version", ["2.5.5", "2.6.6"])
-def test_by_default_it_is_refused_as_upstream_tests_ask(version):
+def test_checkpoint_is_refused_by_default_as_upstream_tests_require(version):
     stock, _ = observed(version, "other", None)
     assert stock["failed"] is True
     assert observed(version, "other", "1") == (stock, [])
 
 
-def test_in_subclass_mode_a_warning_names_the_class_that_the_checkpoint_replaces():
+def test_warning_names_the_replaced_class_in_subclass_mode():
     seen, (warning,) = observed("2.6.6", "subclass", NAME)
     assert seen == {"failed": None, "made": "Trained", "width": 5}
     assert "to be the __main__.Also of the command line: LightningCLI makes a __main__.Trained, which" in warning
 
 
-def test_in_subclass_mode_nothing_is_said_of_the_class_of_the_checkpoint():
+def test_no_warning_about_the_class_of_the_checkpoint_in_subclass_mode():
     assert observed("2.6.6", "trained", NAME) == ({"failed": None, "made": "Trained", "width": 5}, [])
 
 

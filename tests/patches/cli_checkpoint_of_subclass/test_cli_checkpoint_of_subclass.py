@@ -18,7 +18,7 @@ def seen(version, case, shim=False, toggle=None):
 
 @pytest.mark.parametrize("case", MADE)
 @pytest.mark.parametrize("version", ["2.5.5", "2.5.6"])
-def test_the_model_of_the_checkpoint_is_made(version, case):
+def test_model_of_the_checkpoint_is_created(version, case):
     assert seen(version, case) == LOST
     shim = seen(version, case, shim=True)
     assert (shim["error"], shim["made"], shim["values"]) == (None, *MADE[case])
@@ -33,13 +33,13 @@ def test_no_module_is_imported_that_the_file_names(toggle):
 
 
 @pytest.mark.parametrize("case", ["plain", "empty"])
-def test_other_checkpoints_are_as_before(case):
+def test_other_checkpoints_are_unchanged(case):
     stock = seen("2.5.6", case)
     assert stock["made"] == "Model"
     assert seen("2.5.6", case, shim=True) == stock
 
 
-def test_other_releases_are_left_alone():
+def test_other_releases_are_unchanged():
     for version in ("2.5.4", "2.6.0"):
         assert seen(version, "subclass") == seen(version, "subclass", shim=True)
 

@@ -12,7 +12,7 @@ def seen(case, shim=False, version="2.5.1"):
     return result.observations[0]
 
 
-def test_an_argument_of_an_argument_is_saved():
+def test_nested_linked_argument_is_saved():
     assert seen("nested")["loaded"] == 0
     for case in ("", "subclass"):
         assert seen(case, shim=True)["saved"] == seen(case, version="2.5.2")["saved"]
@@ -20,7 +20,7 @@ def test_an_argument_of_an_argument_is_saved():
 
 
 @pytest.mark.parametrize("case", ["object", "parse"])
-def test_the_checkpoint_is_as_before(case):
+def test_checkpoint_is_unchanged(case):
     """An object that cannot be pickled is linked, or a link that was applied when the arguments were parsed."""
     assert seen(case) == seen(case, shim=True)
 

@@ -4,7 +4,7 @@ from tests.equivalence.proof import Proof, observes
 from tests.support.variants import Variant, run
 
 
-def test_a_seed_that_is_given_is_saved():
+def test_given_seed_is_saved():
     for shim in (False, True):
         result = run("cli_seed_saved", Variant("pytorch-lightning", "2.0.5", shim), "given")
         assert result.observations == [{"seed": 3}], result

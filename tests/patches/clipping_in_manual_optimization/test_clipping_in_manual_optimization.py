@@ -18,21 +18,21 @@ def observed(version, case, shim=True):
 
 
 @pytest.mark.parametrize("version", ["2.0.0", "2.6.6"])
-def test_a_model_that_clips_as_well_gets_the_same(version):
+def test_model_that_also_clips_gets_the_same_result(version):
     """By value; by norm the second time multiplies by 0.5 / (0.5 + 0.000001), as torch does it."""
     assert observed(version, "value-both") == observed(version, "value-called", shim=False)
 
 
 @pytest.mark.parametrize("version", ["2.0.0", "2.6.6"])
-def test_what_is_not_to_be_clipped_is_not(version):
+def test_gradients_without_a_clip_value_are_unchanged(version):
     assert observed(version, "zero") == observed(version, "zero", shim=False)
 
 
-def test_accumulation_is_refused_as_before():
+def test_accumulation_is_refused_as_on_stock():
     assert "Automatic gradient accumulation is not supported" in observed("2.6.6", "accumulated")["error"]
 
 
-def test_it_is_opt_in():
+def test_patch_is_opt_in():
     result = run("clipping_in_manual_optimization", Variant("pytorch-lightning", "2.6.6", True), "norm")
     assert not result.ok and REFUSED in result.output
 

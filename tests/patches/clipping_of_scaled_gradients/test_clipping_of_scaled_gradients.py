@@ -10,7 +10,7 @@ NAME = "clipping-of-scaled-gradients"
 
 @pytest.mark.parametrize("version", ["2.0.0", "2.6.6"])
 @pytest.mark.parametrize("case", ["norm-by-hand", "value-by-hand", "two-by-hand", "automatic"])
-def test_gradients_that_are_unscaled_are_clipped_as_before(version, case):
+def test_unscaled_gradients_are_clipped_as_on_stock(version, case):
     stock, shim = (
         run(
             "clipping_of_scaled_gradients",
@@ -25,7 +25,7 @@ def test_gradients_that_are_unscaled_are_clipped_as_before(version, case):
 
 
 @pytest.mark.parametrize("case", ["multiplied", "divided"])
-def test_who_makes_up_for_the_scale_by_hand_trains_as_before(case):
+def test_program_that_compensates_for_the_scale_trains_as_on_stock(case):
     """Why it is opt-in: with it these would not be clipped."""
     stock, shim, opted = (
         run(

@@ -6,7 +6,7 @@ from tests.support.variants import Variant, run
 
 
 @pytest.mark.parametrize("version", ["1.6.0", "1.6.1"])
-def test_the_command_line_starts(version):
+def test_command_line_starts(version):
     stock = run("command_line_descriptions", Variant("pytorch-lightning", version), fresh=True)
     assert not stock.ok and "'module' object is not callable" in stock.output, stock
     shim = run("command_line_descriptions", Variant("pytorch-lightning", version, shim=True), fresh=True)

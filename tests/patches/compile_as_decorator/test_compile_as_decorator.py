@@ -15,7 +15,7 @@ def test_arguments_of_a_compiled_module_are_kept(shim):
     assert result.observations == [{"kwargs": {"backend": "eager", "dynamic": False}}], result
 
 
-def test_works_where_lightning_was_imported_first():
+def test_works_if_lightning_was_imported_first():
     program = (
         "import torch, lightning.fabric, lightning_patches\n"
         "print(torch.compile(backend='eager')(lambda x: x + 1)(torch.ones(1)).item())"

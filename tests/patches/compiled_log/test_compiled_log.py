@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(
     ("distribution", "version", "case"),
     [("pytorch-lightning", "2.0.0", "model"), ("lightning", "2.3.3", "step"), ("lightning", "2.6.6", "model")],
 )
-def test_a_compiled_module_logs_what_it_logs_uncompiled(distribution, version, case):
+def test_compiled_module_logs_the_same_values(distribution, version, case):
     stock = run("compiled_log", Variant(distribution, version), case)
     assert not stock.ok and ERROR in stock.output, stock
     eager = run("compiled_log", Variant(distribution, version), "eager")
@@ -33,7 +33,7 @@ def test_a_compiled_module_logs_what_it_logs_uncompiled(distribution, version, c
     assert [seen] == eager.observations
 
 
-def test_torch_is_not_asked_what_some_versions_die_of():
+def test_crashing_torch_query_is_not_used():
     """The answer of torch 2.6 and 2.7 is a borrowed reference: on Python 3.11 each one takes None nearer to its end."""
     shim, eager = (run("compiled_log", Variant("lightning", "2.5.1", shim=True), case) for case in ("unasked", "eager"))
     assert shim.ok and eager.ok, (shim, eager)
@@ -41,12 +41,12 @@ def test_torch_is_not_asked_what_some_versions_die_of():
     assert shim.observations == eager.observations
 
 
-def test_what_is_not_compiled_logs_as_before():
+def test_uncompiled_module_logs_as_on_stock():
     stock, shim = (run("compiled_log", Variant("lightning", "2.6.6", shim=on), "eager") for on in (False, True))
     assert stock.ok and shim.ok and shim.observations == stock.observations, shim
 
 
-def test_with_the_other_patches_of_logging():
+def test_works_with_the_other_logging_patches():
     """Patches of what self.log calls work below it, in compiled code as in other."""
     names = "compiled-log,log-metrics-without-move,logged-metrics-device"
     for version in ("2.3.3", "2.4.0"):

@@ -22,18 +22,18 @@ def test_strict_is_strict_about_all_others(version, case):
 
 
 @pytest.mark.parametrize("case", ["own", "bare"])
-def test_a_model_with_a_method_of_its_own(case):
+def test_model_with_a_custom_method_loads(case):
     assert observed("2.6.6", case, shim=False)[0] is False
     assert observed("2.6.6", case)[1]["same"]
 
 
-def test_what_is_not_strict_is_as_before():
+def test_load_that_is_not_strict_is_unchanged():
     """torch raises no error there. What does not fit is not loaded."""
     stock, shim = (observed("2.6.6", "loose", shim) for shim in (False, True))
     assert stock[0] and shim[0] and not stock[1]["same"] and not shim[1]["same"]
 
 
-def test_a_model_with_a_traced_part_refuses_as_before():
+def test_model_with_a_traced_part_refuses_as_on_stock():
     assert not difference("traced", "2.6.6", "compiled-names")
 
 

@@ -6,7 +6,7 @@ from tests.support.variants import Variant, run
 NAME = "compiled-sharded-checkpoint"
 
 
-def test_a_model_that_is_not_compiled_is_saved_as_before():
+def test_uncompiled_model_is_saved_as_on_stock():
     stock, shim = (
         run("compiled_sharded_checkpoint", Variant("lightning", "2.6.0", on), "plain", simulated_cuda=True)
         for on in (False, True)

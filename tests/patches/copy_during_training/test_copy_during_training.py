@@ -14,13 +14,13 @@ def seen(version, case, shim=False):
     return result.observations[0]
 
 
-def test_it_is_copied():
+def test_module_is_copied():
     assert seen("2.0.0", "deepcopy")["error"] == "('{} cannot be pickled', '_SingleProcessDataLoaderIter')"
     assert seen("2.0.0", "deepcopy", shim=True) == {"error": None, "steps": 4, "equal": True}
 
 
 @pytest.mark.parametrize("case", ["loader", "after"])
-def test_what_could_be_pickled_is_as_before(case):
+def test_picklable_module_is_unchanged(case):
     assert seen("2.0.0", case, shim=True) == seen("2.0.0", case)
 
 

@@ -15,13 +15,13 @@ def seen(version, case, shim=False):
 
 
 @pytest.mark.parametrize("version", ["2.0.0", "2.1.3"])
-def test_the_driver_is_not_asked(version):
+def test_driver_is_not_queried(version):
     assert seen(version, "broken") == {"error": BROKEN, "steps": 0, "asked": ["0"]}
     assert seen(version, "broken", shim=True) == {"error": None, "steps": 2, "asked": []} == seen("2.1.4", "broken")
 
 
 @pytest.mark.parametrize(("case", "asked"), [("none", []), ("works", ["0"])])
-def test_a_driver_that_works_is_asked_as_before(case, asked):
+def test_working_driver_is_queried_as_on_stock(case, asked):
     assert seen("2.1.3", case) == seen("2.1.3", case, shim=True) == {"error": None, "steps": 2, "asked": asked}
 
 

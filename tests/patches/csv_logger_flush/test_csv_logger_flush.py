@@ -12,11 +12,11 @@ def seen(version, case="", shim=False):
     return result.observations[0]
 
 
-def test_steps_that_are_given_stay():
+def test_given_steps_are_logged_unchanged():
     assert seen("2.0.4", "step") == seen("2.0.4", "step", shim=True) == {"before": ROWS[:5], "after": ROWS}
 
 
-def test_an_experiment_of_the_programs_own_is_handed_what_it_was():
+def test_custom_experiment_receives_unchanged_arguments():
     assert seen("2.0.4", "own") == seen("2.0.4", "own", shim=True) == {"steps": [None, 7, "saved"]}
 
 

@@ -13,7 +13,7 @@ TEXT = "rate: 0.1\nwidths:\n- 1\n- 2\n"
     ("case", "text"),
     [("changed", f"{TEXT}- 3\n"), ("signed", TEXT.replace("0.1", "-0.0")), ("named", TEXT), ("moved", TEXT)],
 )
-def test_a_change_is_written(version, case, text):
+def test_changed_hyperparameters_are_written(version, case, text):
     for shim in (False, True):
         result = run("csv_logger_hparams_once", Variant("pytorch-lightning", version, shim), case)
         assert result.observations[0]["text"] == text, result

@@ -13,13 +13,13 @@ def result(version, case="", shim=False, toggle="all"):
     )
 
 
-def test_another_version_is_another_file():
+def test_other_version_writes_another_file():
     stock, shim = result("2.2.0", "next"), result("2.2.0", "next", shim=True)
     assert stock.ok and len(stock.observations[0]["files"]) == 2
     assert stock.observations == shim.observations
 
 
-def test_is_opt_in():
+def test_patch_is_opt_in():
     assert result("2.2.0", shim=True, toggle="default").observations == result("2.2.0").observations
 
 

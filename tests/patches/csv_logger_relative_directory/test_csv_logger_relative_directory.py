@@ -6,7 +6,7 @@ from tests.support.variants import Variant, run
 RIGHT = {"versions": [0, 1, 2], "folders": ["version_0", "version_1", "version_2"]}
 
 
-def test_below_2_0_3_the_trainers_does_too():
+def test_trainer_logger_below_2_0_3_is_fixed_too():
     stock, shim = (
         run(
             "csv_logger_relative_directory", Variant("pytorch-lightning", "2.0.2", shim), toggle="all" if shim else None

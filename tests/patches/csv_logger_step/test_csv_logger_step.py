@@ -16,18 +16,18 @@ def steps(version, case="", shim=False):
 
 @pytest.mark.parametrize("version", ["2.1.0", "2.6.6"])
 @pytest.mark.parametrize(("case", "stock"), [("", [0, 1, 0, 1, 0]), ("every", [0, 0, 0, 0, 0])])
-def test_the_steps_go_on(version, case, stock):
+def test_steps_continue_after_the_file_is_written(version, case, stock):
     assert steps(version, case) == stock
     assert steps(version, case, shim=True) == steps(version, "step") == steps("2.0.9", case) == [0, 1, 2, 3, 4]
 
 
 @pytest.mark.parametrize("version", ["2.1.0", "2.6.6"])
-def test_steps_that_are_given_stay(version):
+def test_given_steps_are_logged_unchanged(version):
     assert steps(version, "step") == steps(version, "step", shim=True)
     assert steps(version, "mixed", shim=True) == [0, 1, 2, 3, 4]
 
 
-def test_what_stands_in_for_the_writer_is_given_what_stock_gives_it():
+def test_custom_writer_receives_the_arguments_of_stock():
     stock, shim = (
         run("csv_logger_step", Variant("pytorch-lightning", "2.6.6", on), "stand-in") for on in (False, True)
     )

@@ -10,7 +10,7 @@ def observed(variant, case=""):
     return result.observations[0]
 
 
-def test_nothing_changes_where_the_fields_are_set():
+def test_dataclass_with_set_fields_is_unchanged():
     assert observed(Variant("lightning", "2.5.2", shim=True), "set") == observed(Variant("lightning", "2.5.2"), "set")
 
 

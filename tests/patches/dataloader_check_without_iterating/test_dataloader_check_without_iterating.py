@@ -14,7 +14,7 @@ PROOFS = (
 )
 
 
-def test_what_cannot_be_iterated_over_is_refused():
+def test_object_that_is_not_iterable_is_refused():
     shim = run(
         "dataloader_check_without_iterating",
         Variant("pytorch-lightning", "2.0.7", shim=True),

@@ -59,13 +59,13 @@ def test_error_arrives_as_itself(distribution: str, version: str) -> None:
     assert_right(observed(distribution, version, shim=True))
 
 
-def test_what_arrived_as_itself_is_left_alone() -> None:
+def test_visible_errors_are_unchanged() -> None:
     stock, shim = (observed("lightning", "2.6.6", shim=on) for on in (False, True))
     for way in stock.keys() - {*HIDDEN_IN_STOCK, "again"}:
         assert shim[way] == stock[way], way
 
 
-def test_release_before_the_bug_is_left_alone() -> None:
+def test_release_before_the_bug_is_unchanged() -> None:
     stock = observed("pytorch-lightning", "2.0.9", shim=False)
     assert_right(stock)
     assert observed("pytorch-lightning", "2.0.9", shim=True) == stock

@@ -6,7 +6,7 @@ from tests.support.variants import Variant, run
 SCALE = (2.5).hex()
 
 
-def test_without_one_all_is_as_before():
+def test_call_without_map_location_is_unchanged():
     for shim in (False, True):
         result = run("datamodule_map_location", Variant("pytorch-lightning", "2.0.4", shim), "without")
         assert result.observations == [{"scale": SCALE, "mapped": []}], result

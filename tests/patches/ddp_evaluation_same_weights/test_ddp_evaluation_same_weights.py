@@ -30,7 +30,7 @@ def each_its_own(ranks):
     return all(rank["used"] == rank["own"] for rank in ranks) and ranks[0]["outputs"] != ranks[1]["outputs"]
 
 
-def test_what_ddp_is_to_ignore_stays():
+def test_parameters_that_ddp_ignores_are_unchanged():
     assert each_its_own(observed(Variant("pytorch-lightning", "2.0.0"), "ignored"))
     shim = observed(Variant("pytorch-lightning", "2.0.0", shim=True), "ignored")
     first, second = shim
@@ -42,7 +42,7 @@ def test_what_ddp_is_to_ignore_stays():
     assert shim == observed(Variant("pytorch-lightning", "2.0.2"), "ignored")
 
 
-def test_a_model_is_asked_for_its_parameters_as_often_as_on_stock():
+def test_model_has_no_more_parameter_calls_than_on_stock():
     stock, shim = (observed(Variant("pytorch-lightning", "2.0.0", shim=on), "asked") for on in (False, True))
     assert in_step(shim)
     assert [rank["asked"] for rank in shim] == [rank["asked"] for rank in stock]

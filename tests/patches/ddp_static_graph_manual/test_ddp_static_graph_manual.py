@@ -23,7 +23,7 @@ def in_step(fit):
     return first == second
 
 
-def test_two_backwards_in_a_step_end_as_in_the_fixed_release_and_it_is_said():
+def test_two_backwards_in_a_step_warn_and_end_as_in_the_fixed_release():
     stock, shim, official = (
         run("ddp_static_graph_manual", variant, "two")
         for variant in (
@@ -41,12 +41,12 @@ def test_two_backwards_in_a_step_end_as_in_the_fixed_release_and_it_is_said():
 
 
 @pytest.mark.parametrize(("version", "broken"), [("2.5.6", FITS), ("2.6.6", FITS[1:])])
-def test_the_fits_that_stock_breaks(version, broken):
+def test_broken_fits_work(version, broken):
     stock = observed(Variant("lightning", version))
     assert tuple(fit for fit in FITS if not in_step(stock[fit])) == broken, stock
 
 
-def test_what_torch_cannot_do_is_said():
+def test_unsupported_case_causes_a_warning():
     stock = observed(Variant("lightning", "2.5.6"), "no_sync")
     assert not in_step(stock["first fit"])
     shim = run("ddp_static_graph_manual", Variant("lightning", "2.5.6", shim=True), "no_sync")

@@ -14,7 +14,7 @@ def are_alike(ranks):
 
 
 @pytest.mark.parametrize(("version", "case"), [("2.0.0", "callback"), ("2.6.6", "callback"), ("2.6.6", "accumulated")])
-def test_ranks_stay_alike_and_nothing_is_warned_of(version, case):
+def test_ranks_stay_equal_without_a_warning(version, case):
     stock = run("ddp_with_unfrozen", Variant("pytorch-lightning", version), case)
     assert stock.ok and not are_alike(stock.observations), stock
     shim = run("ddp_with_unfrozen", Variant("pytorch-lightning", version, shim=True), case, toggle=f"default,{NAME}")

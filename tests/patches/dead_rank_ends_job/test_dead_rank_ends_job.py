@@ -16,17 +16,17 @@ def result(version, case, toggle=None):
     return found
 
 
-def test_one_that_was_killed():
+def test_killed_rank_ends_the_job():
     shim = result("2.0.9", "killed", "dead-rank-ends-job")
     assert shim.observations == [ENDS] and "ended with status -9" in shim.output
 
 
 @pytest.mark.parametrize("toggle", ["default", "dead-rank-ends-job"])
-def test_where_nobody_dies_nothing_changes(toggle):
+def test_job_without_a_dead_rank_is_unchanged(toggle):
     assert result("2.0.9", "well", toggle).observations == [DONE]
 
 
-def test_is_opt_in_since_it_ends_a_rank_zero_that_has_work_left():
+def test_patch_is_opt_in_since_it_ends_a_working_rank_zero():
     assert result("2.0.9", "late", "default").observations == [DONE]
     assert result("2.0.9", "late", "dead-rank-ends-job").observations == [ENDS]
 

@@ -7,12 +7,12 @@ NAME = "decorated-hook-signature"
 TRAINS = sees(lambda seen: seen["steps"] == 3)
 
 
-def test_a_decorator_that_takes_batch_idx_gets_it_by_default():
+def test_decorator_with_batch_idx_gets_it_by_default():
     result = run("decorated_hook_signature", Variant("pytorch-lightning", "2.0.2", shim=True), "dropped")
     assert TRAINS(result), result
 
 
-def test_a_step_below_two_decorators_trains():
+def test_step_with_two_decorators_trains():
     stock, shim = (
         run(
             "decorated_hook_signature",

@@ -4,7 +4,7 @@ from tests.equivalence.proof import Proof, ends_with, only, sees
 from tests.support.variants import Variant, run
 
 
-def test_leaves_what_a_program_counts_itself():
+def test_custom_count_of_a_program_is_kept():
     stock, shim = (run("deepspeed_model_summary", Variant("lightning", "2.5.6", shim), "own") for shim in (False, True))
     assert stock.observations == shim.observations
     (seen,) = shim.observations

@@ -13,14 +13,14 @@ def seen(version, case, shim=False):
 
 
 @pytest.mark.parametrize("version", ["2.0.0", "2.0.9"])
-def test_the_users_own_default_is_what_it_was(version):
+def test_default_dtype_of_the_user_is_restored(version):
     assert seen(version, "user")["default"] == "torch.float64"
     shim = seen(version, "user", shim=True)
     assert shim == {"error": "diverged", "default": "torch.bfloat16", "made": "torch.bfloat16"}
     assert shim == seen("2.1.0", "user")
 
 
-def test_without_an_error_nothing_changes():
+def test_step_without_an_error_is_unchanged():
     assert seen("2.0.0", "well") == seen("2.0.0", "well", shim=True)
 
 

@@ -9,7 +9,7 @@ NAME = "deprecated-precision-subclass"
 
 
 @pytest.mark.parametrize("case", ["PrecisionPlugin:0", "FSDPMixedPrecisionPlugin:1"])
-def test_what_stock_makes_is_made_as_before(case):
+def test_working_plugins_are_created_as_on_stock(case):
     stock, shim = (
         run("deprecated_precision_subclass", Variant("lightning", "2.2.0", shim), case, toggle=NAME if shim else None)
         for shim in (False, True)

@@ -32,20 +32,20 @@ def test_ranks_seeded_alike_get_the_order_of_the_later_releases():
     assert items("2.0.2", "seeded", shim=True) == items("2.0.3", "seeded")
 
 
-def test_an_order_with_a_seed_of_its_own_stays():
+def test_order_with_a_custom_seed_is_unchanged():
     stock = items("2.0.2", "generator")
     assert shared_out(stock)
     assert items("2.0.2", "generator", shim=True) == stock
 
 
-def test_half_of_the_items_stays_half():
+def test_limit_of_half_the_items_is_unchanged():
     stock = items("2.0.2", "some")
     assert [[len(epoch) for epoch in rank] for rank in stock] == [[4, 4]] * 2
     assert items("2.0.2", "some", shim=True) == stock
     assert [[len(epoch) for epoch in rank] for rank in items("2.0.3", "some")] == [[8, 8]] * 2
 
 
-def test_a_dataset_with_a_sampler_of_its_own_is_asked_for_its_length_as_often_as_on_stock():
+def test_dataset_with_a_custom_sampler_has_no_more_length_calls_than_on_stock():
     assert not difference("samplers", "2.0.2", NAME, "overridden")
 
 

@@ -13,7 +13,7 @@ def seen(case, shim=False, version="2.6.6"):
 
 
 @pytest.mark.parametrize("case", ["steps", "finite"])
-def test_goes_on_where_the_metric_has_recovered(case):
+def test_training_continues_if_the_metric_has_recovered(case):
     assert seen(case)["epochs"] == 6
     shim = seen(case, shim=True)
     assert (shim["epochs"], shim["stopped"], shim["reason"]) == (10, 0, "EarlyStoppingReason.NOT_STOPPED")
@@ -21,7 +21,7 @@ def test_goes_on_where_the_metric_has_recovered(case):
 
 
 @pytest.mark.parametrize("case", ["never", "two", "asked", "time"])
-def test_stops_where_it_did(case):
+def test_other_stops_are_unchanged(case):
     """Where the metric stays bad, another EarlyStopping or a callback asks to stop, or a Timer may have."""
     stock = seen(case)
     assert stock["epochs"] == 6
@@ -31,7 +31,7 @@ def test_stops_where_it_did(case):
         assert shim == stock
 
 
-def test_a_later_decision_counts():
+def test_later_stop_is_kept():
     assert seen("again")["wishes"] == [False] * 3 + [True] * 3
     shim = seen("again", shim=True)
     assert shim["wishes"] == [False] * 3 + [True] + [False] * 2

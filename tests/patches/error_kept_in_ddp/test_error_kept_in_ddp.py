@@ -4,7 +4,7 @@ from tests.equivalence.proof import Proof, observes
 from tests.support.variants import Variant, run
 
 
-def test_an_error_with_a_text_stays():
+def test_error_with_a_message_is_unchanged():
     for shim in (False, True):
         result = run("error_kept_in_ddp", Variant("pytorch-lightning", "2.0.4", shim), "text")
         assert result.observations == [{"error": "ValueError: a text"}]

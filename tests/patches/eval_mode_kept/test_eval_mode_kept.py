@@ -13,7 +13,7 @@ def test_nothing_is_warned_of_where_the_mode_is_kept():
     assert result.observations[0]["warnings"] == [], result
 
 
-def test_a_hook_that_switches_to_training_mode_is_obeyed_as_in_2_2():
+def test_hook_that_switches_to_training_mode_takes_effect_as_in_2_2():
     shim, official = (
         run("eval_mode_kept", Variant("pytorch-lightning", version, on), "hook", toggle=NAME if on else None)
         for version, on in (("2.1.4", True), ("2.2.0", False))

@@ -32,16 +32,16 @@ def test_validation_and_prediction(case):
 
 
 @pytest.mark.parametrize("version", ["2.0.0", "2.6.6"])
-def test_a_training_goes_on_as_without(version):
+def test_training_continues_unchanged(version):
     stock, shim = seen(version, "goes-on"), seen(version, "goes-on", NAME)
     assert (shim["epoch_after"], shim["step_after"]) == (stock["epoch_after"], stock["step_after"]) == (4, 8)
 
 
-def test_without_a_checkpoint_nothing_changes():
+def test_evaluation_without_a_checkpoint_is_unchanged():
     assert seen("2.6.6", "weights") == seen("2.6.6", "weights", NAME)
 
 
-def test_is_opt_in():
+def test_patch_is_opt_in():
     assert seen("2.6.6", "fitted") == seen("2.6.6", "fitted", "default")
 
 

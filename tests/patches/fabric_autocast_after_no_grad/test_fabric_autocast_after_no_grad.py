@@ -21,5 +21,5 @@ def test_layers_get_their_gradients(with_old_torch, distribution, version, case)
     trainer.layers_get_their_gradients(NAME, distribution, version, case)
 
 
-def test_with_a_torch_that_is_right_nothing_changes():
+def test_nothing_changes_with_a_fixed_torch():
     trainer.nothing_changes_with_a_torch_that_is_right(NAME, "lightning", "2.6.6", "forward")

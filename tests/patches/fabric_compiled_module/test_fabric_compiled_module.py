@@ -26,7 +26,7 @@ def test_compiled_module_trains(distribution, version, case):
 
 
 @pytest.mark.parametrize("version", ["2.2.5", "2.6.6"])
-def test_what_a_strategy_makes_of_a_module_need_not_be_one(version):
+def test_strategy_may_return_an_object_that_is_not_a_module(version):
     stock, shim = (run(SCENARIO, Variant("lightning", version, shim=shim), "function") for shim in (False, True))
     assert stock.ok and stock.observations[0]["module"], stock
     assert shim.ok and shim.observations == stock.observations, shim

@@ -9,7 +9,7 @@ NAME = "fabric-dataloader-kept"
 
 
 @pytest.mark.parametrize(("case", "ranks"), [("plain", 1), ("ranks", 2)])
-def test_another_loader_is_as_on_stock(case, ranks):
+def test_other_loaders_are_unchanged(case, ranks):
     stock, shim = (
         run("fabric_dataloader_kept", Variant("pytorch-lightning", "2.0.9", shim), case, toggle=NAME if shim else None)
         for shim in (False, True)

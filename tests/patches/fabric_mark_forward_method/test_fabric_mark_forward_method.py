@@ -9,7 +9,7 @@ pytestmark = pytest.mark.distributed
 ABSENT = "has no attribute 'mark_forward_method'"
 
 
-def test_with_all_other_patches():
+def test_works_with_all_patches():
     official = run("fabric_mark_forward_method", Variant("lightning", "2.3.0"))
     result = run("fabric_mark_forward_method", Variant("lightning", "2.2.5", shim=True))
     assert result.ok and _in_step(result) and result.observations == official.observations, result

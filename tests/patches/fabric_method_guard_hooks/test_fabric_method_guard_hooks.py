@@ -20,14 +20,14 @@ def observed(variant, case):
 
 @pytest.mark.parametrize("case", ["refused", "failing"])
 @pytest.mark.parametrize(("distribution", "version"), [("pytorch-lightning", "2.1.1"), ("lightning", "2.6.6")])
-def test_nothing_stays(distribution, version, case):
+def test_no_hook_remains(distribution, version, case):
     call, left = observed(Variant(distribution, version), case)
     assert left["hooks"] == [3, 3] and "_wrap_method_with_module_call_tracker.<locals>.hook" in left["saved"]
     assert ("from outside the" in left["after"]) is (case == "refused")
     assert observed(Variant(distribution, version, shim=True), case) == (call, CLEAN)
 
 
-def test_without_such_a_call():
+def test_module_without_a_refused_call_is_unchanged():
     assert observed(Variant("lightning", "2.6.6"), "accepted") == ("seen", CLEAN)
     assert observed(Variant("lightning", "2.6.6", shim=True), "accepted") == ("seen", CLEAN)
 

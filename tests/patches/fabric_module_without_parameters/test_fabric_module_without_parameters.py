@@ -15,7 +15,7 @@ PROOFS = tuple(
 )
 
 
-def test_a_module_is_asked_for_its_parameters_as_often_as_on_stock():
+def test_module_has_no_more_parameter_calls_than_on_stock():
     variants = (Variant("pytorch-lightning", "2.0.1", shim=on) for on in (False, True))
     stock, shim = (run("fabric_module_without_parameters", variant, "asked") for variant in variants)
     assert stock.ok and shim.observations == stock.observations, (stock, shim)

@@ -15,7 +15,7 @@ def goes_on(seen):
     return seen["resumed"] == seen["uninterrupted"] and rates == (RATE, RATE, (0.5).hex())
 
 
-def test_an_optimizer_around_another_one_is_the_one_that_steps():
+def test_wrapping_optimizer_steps():
     assert not difference("wrapping_optimizer", "2.0.0", "fabric-optimizer-load-state")
 
 

@@ -17,7 +17,7 @@ PROOFS = (
 
 
 @pytest.mark.parametrize("case", ["script_agrees", "script_differs", "not_given"])
-def test_other_cases_are_as_in_the_fixed_release(case):
+def test_other_cases_equal_the_fixed_release(case):
     shim = run("fabric_precision_from_cli", Variant("lightning", "2.1.1", shim=True), case)
     fixed = run("fabric_precision_from_cli", Variant("lightning", "2.1.2"), case)
     assert shim.ok == fixed.ok == (case != "script_differs"), (shim, fixed)

@@ -21,14 +21,14 @@ def look(variant, case):
     return run("fabric_replaced_methods", variant, case, toggle="fabric-replaced-methods" if variant.shim else None)
 
 
-def test_other_attributes_go_where_they_went():
+def test_other_attributes_are_set_as_on_stock():
     variants = (Variant("lightning", "2.2.1"), Variant("lightning", "2.2.1", shim=True), Variant("lightning", "2.2.2"))
     stock, shim, fixed = (look(variant, "added").observations for variant in variants)
     assert stock == shim == fixed
     assert stock[0]["set_on_model"]["added"] is True
 
 
-def test_what_the_wrapper_has_as_a_property_is_set_on_the_model():
+def test_property_of_the_wrapper_is_set_on_the_model():
     for version in ("2.1.0", "2.2.1"):
         stock, shim = (look(Variant("lightning", version, shim=on), "device").observations for on in (False, True))
         assert shim == stock and stock[0]["seen"] == ["cpu", "float"]

@@ -118,7 +118,7 @@ def test_simulated_cuda() -> None:
     assert not any("error" in rank for rank in seen(stock, "fsdp"))
 
 
-def test_torch_without_hooks_after_accumulation_is_left_alone() -> None:
+def test_torch_without_accumulation_hooks_is_unchanged() -> None:
     stock, shim = (variant(NEWEST, shim=shim, cases="older_torch") for shim in (False, True))
     assert seen(shim, "hooks_on_accumulators") == seen(stock, "hooks_on_accumulators")
 
@@ -130,7 +130,7 @@ def test_methods_on_one_device() -> None:
     assert seen(shim, "on_one_device") == seen(stock, "on_one_device", "recommended")
 
 
-def test_the_users_model_stays_what_it_was() -> None:
+def test_model_of_the_user_is_unchanged() -> None:
     stock, shim = variant(NEWEST, shim=False), variant(NEWEST, shim=True)
     for part in ("copies_and_files", "freed", "compiled_wrapper"):
         assert seen(shim, part) == seen(stock, part)
@@ -140,7 +140,7 @@ def test_the_users_model_stays_what_it_was() -> None:
     assert seen(shim, "freed") == [{"wrapper": True, "parameters": True}] * 2
 
 
-def test_nothing_changes_and_nothing_is_said_for_legitimate_uses() -> None:
+def test_legitimate_uses_are_unchanged_without_a_warning() -> None:
     stock, shim = variant(NEWEST, shim=False), variant(NEWEST, shim=True)
     assert not any("error" in rank for rank in seen(stock, "legitimate"))
     assert seen(shim, "legitimate") == seen(stock, "legitimate")
@@ -161,14 +161,14 @@ HEALTHY = (
 
 
 @pytest.mark.parametrize("part", HEALTHY)
-def test_what_goes_past_ddp_on_purpose_stays_past_it(part: str) -> None:
+def test_calls_that_bypass_ddp_on_purpose_are_unchanged(part: str) -> None:
     stock, shim = variant(NEWEST, shim=False), variant(NEWEST, shim=True)
     assert not any("error" in rank for rank in seen(stock, part))
     assert seen(shim, part) == seen(stock, part)
     assert warnings_of(shim, part) == warnings_of(stock, part)
 
 
-def test_what_only_some_ranks_have_is_not_divided() -> None:
+def test_gradients_that_only_some_ranks_have_are_not_divided() -> None:
     part = "own_part_for_each_rank"
     stock, shim = variant(NEWEST, shim=False), variant(NEWEST, shim=True)
     assert seen(shim, part) == seen(stock, part)
@@ -177,14 +177,14 @@ def test_what_only_some_ranks_have_is_not_divided() -> None:
         assert "rank 0 of a.weight, a.bias of ModuleDict; rank 1 of b.weight, b.bias" in said[0]
 
 
-def test_a_backward_that_only_one_rank_runs_is_noticed_at_the_next_one() -> None:
+def test_backward_on_only_one_rank_is_detected_at_the_next_backward() -> None:
     part = "one_more_backward_in_rank_zero"
     for rank, said in enumerate(warnings_of(variant(NEWEST, shim=True), part)):
         assert len(said) == 1 and said[0].startswith(f"[rank {rank}] The ranks have run different numbers of backwards")
         assert "1 in rank 0, 0 in rank 1" in said[0] and "`.module`" in said[0]
 
 
-def test_a_rank_that_waits_says_so() -> None:
+def test_waiting_rank_prints_a_line() -> None:
     shim = variant(NEWEST, shim=True, cases="late")
     first, second = warnings_of(shim, "one_rank_comes_late")
     assert len(first) == 1 and first[0].startswith("[rank 0] has waited 1")
@@ -224,7 +224,7 @@ PROOFS = (
 SYNCED = (r"\.\d+: (gradients|weights|saw (norm|score|without gradient)) ",)
 
 
-def test_what_a_strategy_makes_that_is_no_module_is_left_alone() -> None:
+def test_strategy_result_that_is_not_a_module_is_unchanged() -> None:
     class Original(torch.nn.Module):
         def __init__(self, forward_module: Any) -> None:
             super().__init__()

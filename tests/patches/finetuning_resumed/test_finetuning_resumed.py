@@ -20,7 +20,7 @@ def observed(version, case, shim):
 
 @pytest.mark.parametrize("version", RELEASES)
 @pytest.mark.parametrize("case", ["before", "later", "own", "again", "refrozen", "thawed", "idle"])
-def test_everybody_else_trains_as_before(version, case):
+def test_other_runs_train_as_on_stock(version, case):
     stock, _ = observed(version, case, shim=False)
     shim, warnings = observed(version, case, shim=True)
     assert stock == shim
@@ -29,7 +29,7 @@ def test_everybody_else_trains_as_before(version, case):
     assert [WARNING in one for one in warnings] == ([] if case in ("before", "again", "idle") else [True])
 
 
-def test_jobs_of_several_ranks_are_told():
+def test_jobs_with_several_ranks_get_a_warning():
     result = run("finetuning_resumed", Variant("pytorch-lightning", "2.6.6", True), "ranks", toggle=NAME)
     assert result.ok, result
     assert not result.observations[0]["trained"]

@@ -13,7 +13,7 @@ PROOFS = (
 )
 
 
-def test_resuming_restores_the_groups_as_before():
+def test_resuming_restores_the_groups_as_on_stock():
     stock = run("finetuning_with_lr_finder", Variant("lightning", "2.5.6"), "resume")
     shim = run(
         "finetuning_with_lr_finder",

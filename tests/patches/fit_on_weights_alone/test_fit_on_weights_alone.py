@@ -18,7 +18,7 @@ PROOFS = tuple(
 )
 
 
-def test_it_says_so():
+def test_warning_reports_the_missing_optimizer_state():
     result = run("fit_on_weights_alone", Variant("lightning", "2.6.6", shim=True), toggle="fit-on-weights-alone")
     assert result.ok, result
     (said,) = result.observations[0]["warnings"]
@@ -26,7 +26,7 @@ def test_it_says_so():
 
 
 @pytest.mark.parametrize("case", ["whole", "part"])
-def test_every_other_checkpoint_is_loaded_or_refused_as_before(case):
+def test_other_checkpoints_are_loaded_or_refused_as_on_stock(case):
     stock, shim = (
         run(
             "fit_on_weights_alone",
@@ -40,5 +40,5 @@ def test_every_other_checkpoint_is_loaded_or_refused_as_before(case):
     assert stock.observations == shim.observations
 
 
-def test_it_is_opt_in():
+def test_patch_is_opt_in():
     assert not run("fit_on_weights_alone", Variant("lightning", "2.6.6", shim=True)).ok

@@ -16,7 +16,7 @@ def seen(distribution, version, case="", shim=False):
 
 
 @pytest.mark.parametrize("case", ["train", "own", "by-hand"])
-def test_everybody_else_trains_as_before(case):
+def test_other_runs_train_as_on_stock(case):
     assert seen("lightning", "2.6.6", case) == seen("lightning", "2.6.6", case, shim=True)
 
 
@@ -25,7 +25,7 @@ def test_unfrozen_it_counts_again():
     assert shim["mean"] != UNTOUCHED["mean"] and shim["weight"] == UNTOUCHED["weight"]
 
 
-def test_a_freeze_that_a_program_has_put_in_is_called_as_on_stock():
+def test_custom_freeze_is_called_as_on_stock():
     assert not difference("replaced_freeze", "2.6.6", "frozen-batch-norm")
 
 

@@ -8,7 +8,7 @@ MESSAGES = ("`fsdp` requires a GPU accelerator, but got: <", "to be `fsdp`, but 
 """From 2.3.0 on, and below."""
 
 
-def test_a_cpu_accelerator_is_refused_as_before():
+def test_cpu_accelerator_is_refused_as_on_stock():
     result = run("fsdp_accelerator_object", Variant("lightning", "2.5.2", shim=True), "cpu", simulated_cuda=True)
     assert MESSAGES[0] in result.observations[0]["error"]
 

@@ -6,7 +6,7 @@ from tests.support.variants import Variant, run
 NAME = "fsdp-checkpoint-of-weights"
 
 
-def test_a_whole_checkpoint_is_as_before():
+def test_full_checkpoint_is_unchanged():
     stock, shim = (
         run("fsdp_checkpoint_of_weights", Variant("lightning", "2.2.1", on), "whole", simulated_cuda=True)
         for on in (False, True)

@@ -7,7 +7,7 @@ NAME = "fsdp-parameter-groups"
 MESSAGE = "The optimizer does not seem to reference any FSDP parameters"
 
 
-def test_an_optimizer_without_any_is_refused_as_before():
+def test_optimizer_without_parameters_is_refused_as_on_stock():
     result = run("fsdp_parameter_groups", Variant("pytorch-lightning", "2.0.4", shim=True), "none", simulated_cuda=True)
     assert MESSAGE in result.observations[0]["error"]
 

@@ -4,7 +4,7 @@ from tests.equivalence.proof import Proof, observes
 from tests.support.variants import Variant, run
 
 
-def test_a_strategy_of_the_programs_own_keeps_its_number():
+def test_custom_strategy_keeps_its_number():
     for shim in (False, True):
         result = run("fsdp_several_nodes", Variant("pytorch-lightning", "2.0.1", shim), "own")
         assert result.observations == [{"nodes": 4}], result

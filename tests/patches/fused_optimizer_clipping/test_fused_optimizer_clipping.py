@@ -35,7 +35,7 @@ def test_gradients_are_clipped(distribution, version, case, by_hand):
 
 
 @pytest.mark.parametrize("case", ["by_hand", "value_by_hand"])
-def test_clipping_by_hand_stays(case):
+def test_manual_clipping_is_unchanged(case):
     stock, shim = (
         run("fused_optimizer_clipping", Variant("lightning", "2.6.6", shim=on), case) for on in (False, True)
     )

@@ -24,36 +24,36 @@ def _observes_the_same(release, case):
 
 @pytest.mark.parametrize("case", ["profiler", "raises", "hooks"])
 @pytest.mark.parametrize("release", [("pytorch-lightning", "2.1.0"), NEWEST])
-def test_each_hook_sees_what_it_sees_on_stock(release, case):
+def test_each_hook_sees_the_state_of_stock(release, case):
     stock, shim = _observes_the_same(release, case)
     assert stock[0]["named"] > 40 and shim[0]["named"] < 10
 
 
 @pytest.mark.parametrize("release", [("pytorch-lightning", "2.1.0"), NEWEST])
-def test_a_debug_message_comes_from_where_it_stands(release):
+def test_debug_message_has_the_line_of_stock(release):
     _, shim = _observes_the_same(release, "debug")
     assert any(event.startswith("call.py _call_callback_hooks ") for event in shim[0]["events"])
 
 
 @pytest.mark.parametrize("case", ["own", "wrapped", "descriptor"])
-def test_what_sets_attributes_in_its_own_way_sees_each(case):
+def test_custom_setattr_sees_each_attribute(case):
     stock, shim = _observes_the_same(NEWEST, case)
     assert sum(event.startswith("set ") for event in shim[0]["events"]) > 40
 
 
 @pytest.mark.parametrize("release", [("pytorch-lightning", "2.0.0"), NEWEST])
-def test_what_is_put_in_place_of_the_profiler_that_does_nothing_is_called(release):
+def test_custom_profiler_is_called(release):
     _, shim = _observes_the_same(release, "idle")
     for call in ("start", "stop", "profile"):
         assert sum(event.startswith(f"{call} [") for event in shim[0]["events"]) > 10
 
 
 @pytest.mark.distributed
-def test_on_two_ranks():
+def test_two_ranks():
     _observes_the_same(NEWEST, "ddp")
 
 
-def test_a_hook_that_looks_who_calls_it_sees_the_names_of_stock():
+def test_hook_that_inspects_its_caller_sees_the_names_of_stock():
     assert not difference("callers", "2.6.6", "hook-calls")
 
 

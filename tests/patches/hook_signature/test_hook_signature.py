@@ -20,13 +20,13 @@ def both(release, case):
 
 @pytest.mark.parametrize("case", ["none", "varargs", "keyword", "loaders", "iterator"])
 @pytest.mark.parametrize("release", [("pytorch-lightning", "2.0.0"), NEWEST])
-def test_each_step_is_called_as_on_stock(release, case):
+def test_each_step_gets_the_arguments_of_stock(release, case):
     (stock,), (shim,) = both(release, case)
     assert stock > shim
 
 
 @pytest.mark.parametrize("case", ["partial", "wrapped", "signature", "instance"])
-def test_other_steps_are_asked_as_before(case):
+def test_other_steps_are_inspected_as_on_stock(case):
     (stock,), (shim,) = both(NEWEST, case)
     assert stock >= shim > 0 or case == "instance"
 

@@ -12,7 +12,7 @@ def observed(variant):
     return result.observations[0]
 
 
-def test_it_is_opt_in():
+def test_patch_is_opt_in():
     assert observed(Variant("lightning", "2.6.0", shim=True)) == observed(Variant("lightning", "2.6.0"))
 
 

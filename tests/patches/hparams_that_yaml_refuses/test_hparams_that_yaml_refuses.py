@@ -17,7 +17,7 @@ def seen(version, case, shim=False):
 
 @pytest.mark.parametrize("case", KINDS)
 @pytest.mark.parametrize("version", ["2.0.0", "2.2.5"])
-def test_the_training_runs_and_the_rest_is_written(version, case):
+def test_training_runs_and_other_hyperparameters_are_written(version, case):
     assert seen(version, case)["error"].startswith(ERROR)
     shim = seen(version, case, shim=True)
     assert shim == seen("2.3.0", case)
@@ -25,14 +25,14 @@ def test_the_training_runs_and_the_rest_is_written(version, case):
     assert shim["written"] == {"width": 2, "special": None, "other": None, **KINDS[case]}
 
 
-def test_one_that_it_refuses_in_either_way_beside_it():
+def test_two_unserializable_hparams_are_both_dropped():
     shim = seen("2.2.5", "both", shim=True)
     assert shim == seen("2.3.0", "both")
     assert shim["written"] == {"width": 2, "special": "dtype", "other": "Refusing"}
 
 
 @pytest.mark.parametrize("case", ["plain", "TypeError"])
-def test_what_could_be_written_is_written_as_before(case):
+def test_serializable_hparams_are_written_as_on_stock(case):
     stock = seen("2.2.5", case)
     assert stock["error"] is None
     assert seen("2.2.5", case, shim=True) == stock

@@ -28,7 +28,7 @@ def right():
 
 
 @pytest.mark.parametrize(("distribution", "version"), [("pytorch-lightning", "2.0.0"), ("lightning", "2.3.3")])
-def test_it_is_imported_and_trains(distribution, version, right):
+def test_lightning_is_imported_and_trains(distribution, version, right):
     stock = run(SCENARIO, Variant(distribution, version))
     assert not stock.ok and MESSAGE in stock.output, stock
     shim = run(SCENARIO, Variant(distribution, version, shim=True))
@@ -37,7 +37,7 @@ def test_it_is_imported_and_trains(distribution, version, right):
 
 
 @pytest.mark.parametrize(("toggle", "imported"), [("19813", True), ("19813,-20081", False)])
-def test_a_selection_by_name_keeps_lightning_importable(toggle, imported):
+def test_selection_by_name_keeps_lightning_importable(toggle, imported):
     result = run(SCENARIO, Variant("lightning", "2.3.3", shim=True), toggle=toggle)
     assert result.ok is imported and (MESSAGE in result.output) is not imported, result
 
@@ -72,7 +72,7 @@ def variables(bare):
     return {**found, "HOME": str(bare[1])}
 
 
-def test_fabric_alone_by_the_import_and_by_the_launcher(bare, variables):
+def test_fabric_alone_is_patched_by_import_and_launcher(bare, variables):
     python, directory = bare
     program = directory / "program.py"
     program.write_text(FABRIC)
@@ -88,7 +88,7 @@ def test_fabric_alone_by_the_import_and_by_the_launcher(bare, variables):
     assert status == 0 and expected in output, output
 
 
-def test_fabric_alone_by_the_line_of_autostart(bare, variables):
+def test_fabric_alone_is_patched_by_autostart(bare, variables):
     python, _ = bare
     enabled = subprocess.run(
         [python, "-m", "lightning_patches", "autostart", "enable"],
@@ -120,13 +120,13 @@ print(json.dumps([entry.verdict, "lightning_fabric" in declared, left, "__import
 """
 
 
-def test_the_real_one_is_asked_where_it_is_there(variables):
+def test_installed_pkg_resources_is_used(variables):
     status, output = execute([sys.executable, "-c", THERE], variables, 60)
     assert status == 0, output
     assert json.loads(output.splitlines()[-1]) == ["applied", True, [], False]
 
 
-def test_one_that_cannot_be_imported_is_as_good_as_none(bare, variables):
+def test_broken_pkg_resources_counts_as_missing(bare, variables):
     """setuptools of before Python 3.12, in a Python that has no pkgutil.ImpImporter any more."""
     python, directory = bare
     (directory / "old").mkdir()
@@ -157,14 +157,14 @@ def warnings_of(shim: bool) -> list[str]:
     return done.stdout.splitlines()
 
 
-def test_its_warning_is_upstreams_with_the_shim_as_without():
+def test_deprecation_warning_is_the_same_as_on_stock():
     pytest.importorskip("pkg_resources")
     stock = warnings_of(shim=False)
     assert any("lightning/fabric/__init__.py" in line and "deprecated as an API" in line for line in stock)
     assert warnings_of(shim=True) == stock
 
 
-def test_the_package_is_the_one_of_this_checkout(bare, variables):
+def test_package_is_from_this_checkout(bare, variables):
     """The environments above see nothing but what the variables name."""
     asked = (
         "import lightning_patches, importlib.util as u; print(lightning_patches.__file__, u.find_spec('setuptools'))"

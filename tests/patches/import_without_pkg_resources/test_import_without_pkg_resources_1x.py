@@ -9,7 +9,7 @@ VERSIONS = ["1.5.10", "1.6.5", "1.7.7", "1.8.6", "1.9.5"]
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_it_is_imported_and_trains(version):
+def test_lightning_is_imported_and_trains(version):
     stock = run(SCENARIO, Variant("pytorch-lightning", version), fresh=True)
     assert not stock.ok and "No module named 'pkg_resources'" in stock.output, stock
     shim = run(SCENARIO, Variant("pytorch-lightning", version, shim=True), fresh=True)
@@ -18,7 +18,7 @@ def test_it_is_imported_and_trains(version):
 
 
 @pytest.mark.parametrize("version", ["1.6.5", "1.9.5"])
-def test_the_real_one_is_asked_where_it_is_there(version):
+def test_installed_pkg_resources_is_used(version):
     shim = run(SCENARIO, Variant("pytorch-lightning", version, shim=True), case="there", fresh=True)
     assert shim.ok, shim
     assert shim.observations == [{"steps": 4, "others_have": ["pkg_resources"]}]

@@ -69,7 +69,7 @@ def test_one_device() -> None:
     assert len(shim["warnings"]) == 1
 
 
-def test_other_errors_arrive_as_themselves() -> None:
+def test_other_errors_are_unchanged() -> None:
     (stock,), (shim,) = (observed("one_device", "pytorch-lightning", "2.3.3", shim) for shim in (False, True))
     assert stock["inside"]["broken"]["error"] == REPORTED
     assert stock["inside"]["unpicklable"]["error"] == MASKED
@@ -78,7 +78,7 @@ def test_other_errors_arrive_as_themselves() -> None:
         assert shim["inside"][data]["left_at"] == "cpu", data
 
 
-def test_what_works_in_stock_goes_on_working() -> None:
+def test_working_programs_are_unchanged() -> None:
     (stock,), (shim,) = (observed("one_device", "pytorch-lightning", "2.3.3", shim) for shim in (False, True))
     assert stock["inside"]["shuffled"]["error"] == REPORTED
     for data in WORKS_IN_STOCK:
@@ -100,7 +100,7 @@ def test_fabric() -> None:
     assert len(shim["warnings"]) == 1
 
 
-def test_blocks_do_the_same_to_models() -> None:
+def test_models_in_the_block_are_unchanged() -> None:
     stock, shim = (observed("contexts", "lightning", "2.6.6", shim)[0]["contexts"] for shim in (False, True))
     assert stock["half"]["weight"] == ["cuda:0", "torch.float16"]
     assert (stock["cuda"]["initialized"], stock["empty"]["initialized"]) == (True, False)
@@ -113,7 +113,7 @@ def test_blocks_do_the_same_to_models() -> None:
 
 
 @pytest.mark.parametrize("version", ["2.1.4", "2.2.5", "2.6.6"])
-def test_blocks_are_decorators_and_open_twice_as_before(version: str) -> None:
+def test_block_works_as_decorator_and_opens_twice(version: str) -> None:
     stock, shim = (observed("contexts", "lightning", version, shim)[0]["forms"] for shim in (False, True))
     assert stock["gpu decorator"] == ["cuda", "cuda"]
     for form, found in stock.items():

@@ -15,12 +15,12 @@ def seen(version, case, shim=False):
 
 
 @pytest.mark.parametrize("version", OLD)
-def test_the_training_runs(version):
+def test_training_runs(version):
     assert seen(version, "off")["error"].startswith("`val_check_interval` (100) must be less than or equal")
     assert seen(version, "off", shim=True) == {"error": None, "steps": 8, "epochs": 2, "interval": 100, "warned": []}
 
 
-def test_the_logger_is_spoken_of_as_in_the_fixed_release():
+def test_logger_warning_equals_the_fixed_release():
     shim = seen("2.2.5", "logged", shim=True)
     assert shim == seen("2.6.4", "logged")
     assert shim["warned"] == ["PossibleUserWarning"]
@@ -28,7 +28,7 @@ def test_the_logger_is_spoken_of_as_in_the_fixed_release():
 
 @pytest.mark.parametrize("case", ["on", "fits"])
 @pytest.mark.parametrize("version", OLD)
-def test_with_a_validation_or_a_shorter_interval_nothing_changes(version, case):
+def test_run_with_validation_or_shorter_interval_is_unchanged(version, case):
     stock = seen(version, case)
     assert (stock["error"] is None) == (case == "fits")
     assert seen(version, case, shim=True) == stock

@@ -4,7 +4,7 @@ from tests.equivalence.proof import Proof, ends_with, observes
 from tests.support.variants import Variant, run
 
 
-def test_a_checkpoint_that_was_renamed_is_found_as_before():
+def test_renamed_checkpoint_is_found_as_on_stock():
     for shim in (False, True):
         result = run("last_checkpoint_by_extension", Variant("pytorch-lightning", "2.1.2", shim), "byhand")
         assert result.observations == [{"steps": 3}], result

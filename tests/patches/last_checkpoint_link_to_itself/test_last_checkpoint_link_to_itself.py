@@ -7,14 +7,14 @@ from tests.equivalence.proof import Proof, observes
 from tests.support.variants import Variant, run
 
 
-def test_a_link_to_another_stays_a_link():
+def test_link_to_another_file_stays_a_link():
     for shim in (False, True):
         result = run("last_checkpoint_link_to_itself", Variant("pytorch-lightning", "2.5.6", shim), "every")
         assert result.observations == [{"there": True, "linked": True, "step": 4}], result
 
 
 @pytest.mark.parametrize("version", ["2.1.0", "2.1.4", "2.5.5"])
-def test_a_program_whose_last_checkpoint_is_no_link_sees_the_one_before(version):
+def test_program_without_links_sees_the_previous_checkpoint(version):
     assert not difference("asked_early", version, "last-checkpoint-link-to-itself")
 
 

@@ -12,16 +12,16 @@ def seen(version, case, shim, toggle=None):
     return result.observations[0]
 
 
-def test_a_folder_is_copied():
+def test_folder_is_copied():
     assert seen("2.1.1", "folder", True) == {"link": False, "step": 2}
 
 
 @pytest.mark.parametrize("shim", [False, True])
-def test_is_a_link_where_links_are_allowed(shim):
+def test_last_checkpoint_is_a_link_if_links_are_supported(shim):
     assert seen("2.1.0", "links", shim) == {"link": True, "step": 2}
 
 
-def test_is_a_copy_beside_relative_links():
+def test_last_checkpoint_is_a_copy_if_relative_links_fail():
     toggle = "default,last-checkpoint-link-relative"
     assert seen("2.1.1", "", True, toggle) == {"link": False, "step": 2}
 

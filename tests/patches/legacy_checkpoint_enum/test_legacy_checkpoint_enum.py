@@ -16,7 +16,7 @@ def seen(version, case, shim=False):
 
 
 @pytest.mark.parametrize("version", ["2.0.0", "2.0.5"])
-def test_it_is_loaded_and_nothing_stays(version):
+def test_checkpoint_is_loaded_without_leftovers(version):
     assert seen(version, "model") == {"error": MISSING, "found": None, "left": False}
     shim = seen(version, "model", shim=True)
     assert shim == seen("2.0.6", "model")
@@ -25,7 +25,7 @@ def test_it_is_loaded_and_nothing_stays(version):
 
 
 @pytest.mark.parametrize("case", ["plain", "broken", "own"])
-def test_what_else_a_checkpoint_holds_is_loaded_or_missed_as_before(case):
+def test_other_checkpoint_contents_load_as_on_stock(case):
     stock = seen("2.0.5", case)
     assert seen("2.0.5", case, shim=True) == stock
     assert (stock["error"] is None) == (case != "broken")

@@ -23,7 +23,7 @@ def test_both_are_loaded(version):
 
 
 @pytest.mark.parametrize("case", ["fork", "error", "one after the other", "nested"])
-def test_what_waits_for_nobody_is_as_before(case):
+def test_loads_without_contention_are_unchanged(case):
     """With 2.0.3 the forked process, and the load within another, wait for ever."""
     stock = seen("2.0.2", case)
     assert seen("2.0.2", case, shim=True) == stock

@@ -13,13 +13,13 @@ def seen(case, shim=False, version="2.1.4"):
 
 
 @pytest.mark.parametrize("case", ["early", "lax", "odd"])
-def test_what_loads_is_loaded_as_before(case):
+def test_loadable_checkpoint_is_loaded_as_on_stock(case):
     stock = seen(case)
     assert stock["error"] is None
     assert seen(case, shim=True) == stock
 
 
-def test_fails_as_before_where_configure_model_does_not_help():
+def test_error_is_unchanged_if_configure_model_does_not_help():
     stock, shim = seen("other"), seen("other", shim=True)
     assert "Unexpected key(s) in state_dict" in stock["error"]
     assert shim["error"] == stock["error"] and shim["own"]

@@ -16,7 +16,7 @@ def device(version, case="", shim=False):
 
 
 @pytest.mark.parametrize(("case", "where"), [("cpu", "cpu"), ("none", "cpu"), ("data", None)])
-def test_everything_else_stays(case, where):
+def test_other_values_are_unchanged(case, where):
     assert device("2.0.1", case) == device("2.0.1", case, shim=True) == where
 
 

@@ -10,7 +10,7 @@ LOADED = {"same": True, "device": "cpu", "done": True}
 
 
 @pytest.mark.parametrize("case", ["cpu", "given"])
-def test_what_loads_is_loaded_as_before(case):
+def test_loadable_checkpoint_is_loaded_as_on_stock(case):
     for shim in (False, True):
         result = run(
             "load_from_gpu_checkpoint", Variant("pytorch-lightning", "2.0.9", shim), case, toggle=NAME if shim else None
@@ -18,7 +18,7 @@ def test_what_loads_is_loaded_as_before(case):
         assert result.observations == [LOADED], result
 
 
-def test_a_wrapper_of_torch_load_gets_the_arguments_of_stock():
+def test_wrapper_of_torch_load_gets_the_arguments_of_stock():
     for shim in (False, True):
         result = run("load_from_gpu_checkpoint", Variant("pytorch-lightning", "2.0.9", shim), "wrapped")
         assert result.observations == [{**LOADED, "map_location": None}], result

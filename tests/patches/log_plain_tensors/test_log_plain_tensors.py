@@ -43,7 +43,7 @@ def test_errors_and_warnings_are_those_of_stock(release, case, told):
     assert any(told in str(one) for one in seen), seen
 
 
-def test_what_is_not_plain_goes_lightnings_way():
+def test_value_that_is_not_a_plain_tensor_is_logged_by_lightning():
     _, stock, plain = both(NEWEST, "plain")
     assert plain < stock / 3
     for case in ("subclass", "replaced", "rounded", "detached", "trainer"):
@@ -51,13 +51,13 @@ def test_what_is_not_plain_goes_lightnings_way():
         assert stock >= shim > plain
 
 
-def test_a_wrapper_of_the_collection_gets_what_it_gets_on_stock():
+def test_wrapper_of_the_collection_gets_the_arguments_of_stock():
     seen, stock, shim = both(NEWEST, "wrapped")
     assert stock > shim and any("training_step" in str(one) for one in seen)
 
 
 @pytest.mark.parametrize("release", [("pytorch-lightning", "2.5.0"), NEWEST])
-def test_a_compiled_function_logs_as_on_stock(release):
+def test_compiled_function_logs_as_on_stock(release):
     both(release, "compiled")
 
 

@@ -8,7 +8,7 @@ def of(kind):
     return observes({"seen": [[["index"], 5, kind], [["index"], 6, kind]], "logged": ["index", "step"]})
 
 
-def test_without_a_step_all_is_as_before():
+def test_metrics_without_a_step_are_unchanged():
     stock, shim = (
         run("logged_step_whole", Variant("pytorch-lightning", "2.5.1", s), "without", toggle="all" if s else None)
         for s in (False, True)

@@ -4,7 +4,7 @@ from tests.differential.trial import difference
 from tests.equivalence.proof import Proof, ends_with, observes
 
 
-def test_a_trainers_own_properties_are_not_asked():
+def test_overridden_trainer_properties_are_not_read():
     assert not difference("callers", "2.0.6", "logger-without-experiment", "properties")
 
 

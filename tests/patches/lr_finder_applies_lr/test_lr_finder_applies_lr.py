@@ -12,7 +12,7 @@ INITIAL = (1e-3).hex()
 OLD_RATES = [[INITIAL, (5e-4).hex()]]
 
 
-def test_a_rate_that_is_a_property_is_set_once():
+def test_learning_rate_property_is_set_once():
     assert not difference("asked_rate", "2.5.2", "lr-finder-applies-lr")
 
 
@@ -33,7 +33,7 @@ def observed(variant, case="", toggle=None):
 
 
 @pytest.mark.parametrize("case", ["hparams", "step_lr", "lambda_lr"])
-def test_each_step_is_as_in_the_fixed_release(case):
+def test_each_step_equals_the_fixed_release(case):
     stock = observed(Variant("lightning", "2.5.3"), case)
     assert stock["rates"][:1] == OLD_RATES, stock
     assert stock["attribute"] != INITIAL, stock
@@ -42,7 +42,7 @@ def test_each_step_is_as_in_the_fixed_release(case):
     assert shim == observed(Variant("lightning", "2.5.4"), case)
 
 
-def test_groups_that_had_rates_of_their_own_are_named():
+def test_parameter_groups_with_different_rates_are_named():
     shim = observed(Variant("lightning", "2.5.3", shim=True), "groups", toggle="lr-finder-applies-lr")
     (said,) = shim.pop("warnings")
     assert "they had 0.0005, 0.001." in said and "Tuner.lr_find" in said
@@ -51,7 +51,7 @@ def test_groups_that_had_rates_of_their_own_are_named():
     assert shim == official
 
 
-def test_nothing_is_said_where_the_search_comes_before_the_fit():
+def test_no_message_if_the_search_precedes_the_fit():
     """Tuner.lr_find, as the warning recommends: the fit makes its optimizers anew, and each group has its rate."""
     shim = observed(Variant("lightning", "2.5.3", shim=True), "groups_tuner", toggle="lr-finder-applies-lr")
     assert shim["warnings"] == [] and shim["rates"][0] == [shim["attribute"], *OLD_RATES[0][1:]]
@@ -59,13 +59,13 @@ def test_nothing_is_said_where_the_search_comes_before_the_fit():
 
 
 @pytest.mark.parametrize("case", ["tuner", "no_update", "none"])
-def test_where_nothing_was_wrong_nothing_changes(case):
+def test_run_without_the_bug_is_unchanged(case):
     shim = observed(Variant("lightning", "2.5.3", shim=True), case, toggle=TOGETHER)
     assert shim == observed(Variant("lightning", "2.5.3"), case)
 
 
 @pytest.mark.distributed
-def test_on_two_ranks():
+def test_two_ranks():
     stock = run(SCENARIO, Variant("lightning", "2.5.3"), "ddp")
     assert [rank["rates"][0] for rank in stock.observations] == OLD_RATES * 2, stock
     shim = run(SCENARIO, Variant("lightning", "2.5.3", shim=True), "ddp", toggle=TOGETHER)

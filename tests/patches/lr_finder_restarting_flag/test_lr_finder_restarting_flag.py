@@ -22,7 +22,7 @@ def observed(variant, case="", toggle=None):
     return result.observations[0]
 
 
-def test_alone_it_does_what_the_first_fixed_release_does():
+def test_patch_alone_equals_the_first_fixed_release():
     stock = observed(Variant("lightning", "2.2.5"))
     assert stock["events"][0] == "validate 0", stock
     shim = observed(Variant("lightning", "2.2.5", shim=True), toggle="lr-finder-restarting-flag")
@@ -30,7 +30,7 @@ def test_alone_it_does_what_the_first_fixed_release_does():
     assert shim["events"][0] == "train 0"
 
 
-def test_together_they_do_what_the_newest_release_does():
+def test_all_finder_patches_equal_the_newest_release():
     newest = observed(Variant("pytorch-lightning", "2.6.6"))
     assert newest["events"] == [f"train {i}" for i in range(8)] + ["validate 8", "train 8", "train 9"]
     for distribution, version in (("pytorch-lightning", "2.0.0"), ("lightning", "2.2.5")):
@@ -40,13 +40,13 @@ def test_together_they_do_what_the_newest_release_does():
         assert observed(Variant(distribution, version, shim=True), toggle=TOGETHER) == newest
 
 
-def test_without_one_of_them_the_others_still_work():
+def test_each_finder_patch_works_without_the_others():
     variant = Variant("lightning", "2.2.5", shim=True)
     shim = observed(variant, toggle=f"{TOGETHER},-lr-finder-train-loader")
     assert shim["events"] == [f"train {i}" for i in range(10)] + ["validate 10"]
 
 
-def test_fixed_release_is_left_alone():
+def test_fixed_release_is_unchanged():
     result = run(SCENARIO, Variant("lightning", "2.6.6", shim=True), toggle=TOGETHER)
     assert result.ok, result
     assert "fix" not in result.output, result

@@ -4,7 +4,7 @@ from tests.equivalence.proof import Proof, ends_with, sees
 from tests.support.variants import Variant, run
 
 
-def test_a_search_without_skipped_batches_is_the_same():
+def test_search_without_skipped_batches_is_unchanged():
     stock, shim = (
         run("lr_finder_skipped_batch", Variant("pytorch-lightning", "2.0.6", s), "all") for s in (False, True)
     )

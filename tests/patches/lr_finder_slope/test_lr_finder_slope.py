@@ -32,7 +32,7 @@ def test_steepest_point_is_suggested(distribution, version, case):
     assert shim.observations[0]["suggested"] == shim.observations[0]["steepest"]
 
 
-def test_it_is_opt_in():
+def test_patch_is_opt_in():
     default = run("lr_finder_slope", Variant("lightning", "2.5.2", shim=True), "exponential")
     assert default.ok, default
     assert default.observations[0]["suggested"] != default.observations[0]["steepest"], default

@@ -55,7 +55,7 @@ def test_first_epoch_is_whole(distribution, version, case, left):
 
 
 @pytest.mark.distributed
-def test_on_two_ranks():
+def test_two_ranks():
     stock = run(SCENARIO, Variant("lightning", "2.4.0"), "ddp")
     assert stock.ok, stock
     assert [rank["batches"]["0"] for rank in stock.observations] == [5, 5], stock

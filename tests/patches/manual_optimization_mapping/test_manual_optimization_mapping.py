@@ -6,7 +6,7 @@ from tests.support.variants import Variant, run
 SEEN = {"seen": [[["loss", "width"], 3, False]]}
 
 
-def test_a_dict_is_taken_as_before():
+def test_dict_is_accepted_as_on_stock():
     for shim in (False, True):
         result = run("manual_optimization_mapping", Variant("pytorch-lightning", "2.5.2", shim), "dict")
         assert result.observations == [SEEN], result

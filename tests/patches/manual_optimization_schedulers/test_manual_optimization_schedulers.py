@@ -6,7 +6,7 @@ from tests.support.variants import Variant, run
 REFUSED = "doesn't follow PyTorch's LRScheduler API"
 
 
-def test_automatic_optimization_refuses_it_as_before():
+def test_automatic_optimization_still_refuses_the_scheduler():
     for shim in (False, True):
         assert ends_with(REFUSED)(
             run("manual_optimization_schedulers", Variant("pytorch-lightning", "2.0.5", shim), "automatic")

@@ -13,7 +13,7 @@ def seen(case, shim, toggle="all"):
 
 
 @pytest.mark.parametrize("case", ["automatic", "steps", "hour"])
-def test_saves_as_before(case):
+def test_other_intervals_save_as_on_stock(case):
     """With automatic optimization, at every step, and where the interval has not passed yet."""
     stock = seen(case, shim=False)
     assert stock["steps"] == ([] if case == "hour" else [1, 2, 3, 4])

@@ -5,7 +5,7 @@ from tests.equivalence.proof import Proof, sees
 from tests.support.variants import Variant, run
 
 
-def test_an_optimizer_around_another_one_is_the_one_that_steps():
+def test_wrapping_optimizer_steps():
     assert not difference("wrapping_optimizer", "2.0.0", "manual-optimizer-state")
 
 
@@ -19,7 +19,7 @@ PROOFS = (
 )
 
 
-def test_a_rate_that_is_set_is_used_by_several_optimizers():
+def test_changed_learning_rate_is_used_by_several_optimizers():
     stock = run("manual_optimizer_state", Variant("pytorch-lightning", "2.0.0"), "several")
     assert stock.observations[0]["used"][-1][0] == (0.1).hex(), stock
 

@@ -9,7 +9,7 @@ NAME = "mlflow-checkpoint-path"
 
 
 @pytest.mark.parametrize("version", ["2.5.1", "2.5.6"])
-def test_the_prefix_of_the_path_stays(version):
+def test_prefix_of_the_path_is_kept(version):
     stock, shim = (
         run("mlflow_checkpoint_path", Variant("lightning", version, shim), "prefix", toggle=NAME if shim else None)
         for shim in (False, True)

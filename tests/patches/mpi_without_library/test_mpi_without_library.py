@@ -16,13 +16,13 @@ def seen(version, case, shim=False):
 
 @pytest.mark.parametrize("case", ["trainer", "fabric"])
 @pytest.mark.parametrize("version", ["2.0.0", "2.5.6"])
-def test_it_counts_as_none(version, case):
+def test_broken_mpi_counts_as_missing(version, case):
     assert seen(version, case) == {"error": MISSING, "result": None}
     assert seen(version, case, shim=True) == {"error": None, "result": 2}
 
 
 @pytest.mark.parametrize("case", ["1", "2", "another way"])
-def test_an_mpi_that_is_there_is_asked_as_before(case):
+def test_working_mpi_is_used_as_on_stock(case):
     stock = seen("2.2.5", case)
     expected = {"error": "RuntimeError: MPI_Init failed", "result": None}
     assert stock == (expected if case == "another way" else {"error": None, "result": case == "2"})

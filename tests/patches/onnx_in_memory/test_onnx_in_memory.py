@@ -9,7 +9,7 @@ NAME = "onnx-in-memory"
 
 
 @pytest.mark.parametrize("case", ["path", "nothing"])
-def test_a_path_and_a_missing_input_are_as_on_stock(case):
+def test_path_and_missing_input_work_as_on_stock(case):
     stock, shim = (
         run("onnx_in_memory", Variant("lightning", "2.4.0", shim), case, toggle=NAME if shim else None)
         for shim in (False, True)

@@ -5,7 +5,7 @@ from tests.equivalence.proof import Proof, ends_with
 from tests.support.variants import Variant, run
 
 
-def test_a_backward_that_needs_no_gradients():
+def test_custom_backward_without_gradients_works():
     stock, shim = (
         run("optimizer_closure_grad", Variant("pytorch-lightning", "2.0.0", on), "own") for on in (False, True)
     )
@@ -13,7 +13,7 @@ def test_a_backward_that_needs_no_gradients():
     assert shim.observations == stock.observations, shim
 
 
-def test_a_trainers_own_properties_are_not_asked():
+def test_overridden_trainer_properties_are_not_read():
     assert not difference("callers", "2.0.6", "optimizer-closure-grad", "properties")
 
 

@@ -30,31 +30,31 @@ def test_every_rank_reads_what_rank_zero_wrote(version):
 
 
 @pytest.mark.parametrize("case", ["load", "large"])
-def test_what_is_loaded_brings_no_hint_of_how_to_load_it(case):
+def test_successful_load_prints_no_hint(case):
     result = seen("2.6.6", case)
     assert result.ok and not any("add_safe_globals" in text for text in result.observations[0]["warnings"]), result
 
 
 @pytest.mark.parametrize("version", ["2.3.3", "2.6.6"])
 @pytest.mark.parametrize("case", ["exchanged", "tampered", "copied"])
-def test_what_the_run_did_not_write_is_refused(version, case):
+def test_file_that_the_run_did_not_write_is_refused(version, case):
     result = seen(version, case)
     assert not result.ok and REFUSED in result.output, result
     assert "loaded" not in result.observations[0]
 
 
-def test_a_file_that_calls_is_not_let_call():
+def test_file_that_calls_a_function_is_refused():
     """The hostile file makes a directory when it is let."""
     assert seen("2.6.6", "exchanged", shim=False, environment=UNDO).observations[0]["called"] is True
     assert seen("2.6.6", "exchanged").observations[0]["called"] is False
 
 
-def test_weights_only_is_obeyed():
+def test_explicit_weights_only_is_respected():
     result = seen("2.6.6", "strict")
     assert not result.ok and REFUSED in result.output, result
 
 
-def test_a_checkpoint_without_objects_is_left_alone():
+def test_checkpoint_without_objects_is_unchanged():
     assert seen("2.6.6", "plain").observations == seen("2.6.6", "plain", shim=False).observations
 
 
@@ -68,11 +68,11 @@ def test_a_checkpoint_without_objects_is_left_alone():
         ({"dtype": torch.float32, "size": torch.Size([2])}, False),
     ],
 )
-def test_what_counts_as_an_object(value, holds):
+def test_objects_are_recognized(value, holds):
     assert own_checkpoint_load._holds_objects(value) is holds
 
 
-def test_a_value_that_holds_itself():
+def test_recursive_value_is_handled():
     value = {}
     value["self"] = value
     assert own_checkpoint_load._holds_objects(value) is False
@@ -82,7 +82,7 @@ def test_a_value_that_holds_itself():
 @pytest.mark.skipif(os.getuid() != 0, reason="needs root, to be another user")
 @pytest.mark.parametrize("version", ["2.3.3", "2.6.6"])
 @pytest.mark.parametrize("secret", ["", "of all ranks, and of them alone"])
-def test_a_note_of_another_user_is_not_believed(version, secret):
+def test_digest_of_another_user_is_not_trusted(version, secret):
     """Who reaches the store and writes to the directory can neither invent a proof nor use that of another file.
 
     Nobody of the job has started these ranks, as with torchrun and SLURM: what they share is what the user gives them.
@@ -111,7 +111,7 @@ print(own._borrowed().hex())
 
 
 @pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="needs files in memory")
-def test_the_environment_says_where_the_secret_is_and_not_what(monkeypatch):
+def test_environment_contains_the_path_of_the_secret_only(monkeypatch):
     """A program that prints or logs it gives nothing away that proves anything."""
     monkeypatch.delenv(own_checkpoint_load._LENT, raising=False)
     assert own_checkpoint_load._borrowed() == b""
@@ -137,7 +137,7 @@ def test_the_environment_says_where_the_secret_is_and_not_what(monkeypatch):
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="needs root, to be another user")
-def test_a_secret_of_another_user_is_not_borrowed(monkeypatch):
+def test_secret_of_another_user_is_not_used(monkeypatch):
     """As with ``sudo -E``: who made it knows it."""
     program = f"""
 import os
@@ -158,7 +158,7 @@ input()
         it.communicate("\n")
 
 
-def test_a_file_of_several_megabytes_that_was_changed_is_refused_as_any_other():
+def test_changed_large_file_is_refused():
     """Who changes a file of the run's own meets what stock says, and the hint that each refused file brings."""
     result = seen("2.6.6", "tampered")
     assert all("add_safe_globals" in text for text in result.observations[0]["warnings"]), result
@@ -168,7 +168,7 @@ def test_a_file_of_several_megabytes_that_was_changed_is_refused_as_any_other():
 @pytest.mark.parametrize(
     "case", ["encrypted", "save", "load", "watched", "edited", "environment", "allowed", "counting"]
 )
-def test_a_program_with_its_own_hand_in_it_sees_what_stock_shows_it(version, case):
+def test_custom_checkpoint_code_sees_the_calls_of_stock(version, case):
     stock, shim = (
         run("checkpoint_of_program", Variant("pytorch-lightning", version, on), case) for on in (False, True)
     )
@@ -177,7 +177,7 @@ def test_a_program_with_its_own_hand_in_it_sees_what_stock_shows_it(version, cas
 
 @pytest.mark.parametrize("version, kept", [("2.0.9", 1), ("2.6.6", 0)])
 @pytest.mark.parametrize("toggle", ["1", "1,checkpoint-written-once"])
-def test_a_file_takes_the_place_of_the_last_as_on_stock(version, kept, toggle):
+def test_file_replaces_the_last_one_as_on_stock(version, kept, toggle):
     for on in (False, True):
         result = run("checkpoint_of_program", Variant("pytorch-lightning", version, on), "linked", toggle=toggle)
         assert result.observations == [{"kept": kept}], result

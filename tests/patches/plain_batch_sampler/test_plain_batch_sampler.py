@@ -42,19 +42,19 @@ def test_other_loaders_do_not_fail_at_the_first_batch(stock: Variant, case: str)
 
 
 @pytest.mark.parametrize(("stock", "case"), [(OLDEST, "overfit"), (NEWEST, "overfit"), (NEWEST, "fabric")], ids=str)
-def test_what_worked_is_as_before(stock: Variant, case: str) -> None:
+def test_working_loaders_are_unchanged(stock: Variant, case: str) -> None:
     assert observed(stock, case, shim=True) == observed(stock, case) == observed(stock, f"{case}, direct")
 
 
 @pytest.mark.parametrize("stock", [OLDEST, NEWEST], ids=str)
-def test_a_distributed_sampler_of_the_users_own_is_kept(stock: Variant) -> None:
+def test_custom_distributed_sampler_is_kept(stock: Variant) -> None:
     """Each rank is given the other's items, as Lightning's own sampler would not."""
     for rank, seen in enumerate(observed(stock, "distributed", shim=True)):
         epoch = [list(range(start, start + 8, 2)) for start in (1 - rank, 9 - rank)]
         assert seen["seen"] == epoch + epoch, seen
 
 
-def test_a_sampler_without_length_does_not_end_a_training_that_ran() -> None:
+def test_sampler_without_length_trains_as_on_stock() -> None:
     """It cannot be shared out. As in the stock release, the ranks share the dataset instead."""
     assert {len(batch) for rank in observed(NEWEST, "unsized", shim=True) for batch in rank["seen"]} == {4}
 

@@ -16,7 +16,7 @@ def seen(version, case, shim=False):
 
 
 @pytest.mark.parametrize("version", RELEASES)
-def test_it_is_called_after_each_validation(version):
+def test_scheduler_steps_after_each_validation(version):
     stock = seen(version, "waits")
     assert stock["error"].startswith(ERROR.format("val")) and stock["steps"] == []
     shim = seen(version, "waits", shim=True)
@@ -24,25 +24,25 @@ def test_it_is_called_after_each_validation(version):
     assert shim == seen(version, "by hand")
 
 
-def test_it_goes_on_so_when_the_training_is_resumed():
+def test_resumed_training_also_waits():
     shim = seen("2.6.6", "resumed", shim=True)
     assert (shim["error"], [epoch for epoch, *_ in shim["steps"]]) == (None, [3, 5])
 
 
-def test_another_that_follows_the_training_is_called_in_every_epoch():
+def test_scheduler_of_a_training_metric_steps_in_every_epoch():
     called = [(epoch, mode) for epoch, mode, _ in seen("2.6.6", "two", shim=True)["steps"]]
     assert called == [(epoch, mode) for epoch in range(6) for mode in (("min",) if epoch % 2 else ()) + ("max",)]
 
 
 @pytest.mark.parametrize("case", ["trained", "lenient", "stale", "by hand", "asked"])
 @pytest.mark.parametrize("version", RELEASES)
-def test_a_scheduler_that_finds_its_metric_is_as_before(version, case):
+def test_scheduler_with_its_metric_is_unchanged(version, case):
     stock = seen(version, case)
     assert (stock["error"], stock["epochs"]) == (None, 6)
     assert seen(version, case, shim=True) == stock
 
 
-def test_a_metric_that_never_comes_is_an_error():
+def test_metric_that_is_never_logged_is_an_error():
     for case, name, epochs in (("misspelled", "vall", 1), ("off", "val", 0)):
         shim = seen("2.6.6", case, shim=True)
         assert shim["error"].startswith(ERROR.format(name)) and shim["epochs"] == epochs

@@ -9,7 +9,7 @@ NAME = "predict-own-batch-sampler"
 
 
 @pytest.mark.parametrize("case", ["like", "torch", "ranks"])
-def test_another_loader_is_as_on_stock(case):
+def test_other_loaders_are_unchanged(case):
     stock, shim = (
         run("predict_own_batch_sampler", Variant("lightning", "2.2.5", shim), case, toggle=NAME if shim else None)
         for shim in (False, True)

@@ -4,7 +4,7 @@ from tests.equivalence.proof import Proof, ends_with, observes
 from tests.support.variants import Variant, run
 
 
-def test_an_error_of_the_same_kind_in_the_step_is_seen():
+def test_error_of_the_same_type_in_the_step_is_raised():
     result = run("predict_with_iterator", Variant("pytorch-lightning", "2.4.0", shim=True), "own")
     assert ends_with("'undefined'")(result), result
 

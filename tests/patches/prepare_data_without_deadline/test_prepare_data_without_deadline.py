@@ -40,7 +40,7 @@ def test_opt_in():
 
 
 @pytest.mark.parametrize("version", ["2.1.4", "2.2.5"])
-def test_nothing_to_prepare_is_as_before(version):
+def test_module_without_prepare_data_is_unchanged(version):
     stock = run("prepare_data_without_deadline", Variant("lightning", version), "quick")
     shim = run("prepare_data_without_deadline", Variant("lightning", version, shim=True), "quick", toggle=PATCH)
     assert stock.ok and shim.ok and stock.observations == shim.observations == EXPECTED["quick"], shim

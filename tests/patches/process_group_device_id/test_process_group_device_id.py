@@ -19,7 +19,7 @@ def observed(variant, case, simulated_cuda=True):
     return result.observations
 
 
-def test_group_knows_the_device_of_each_rank_where_the_ranks_take_each_others():
+def test_group_has_the_device_of_each_rank():
     stock = observed(Variant("pytorch-lightning", "2.1.4"), "swapped")
     assert [rank["bound"] for rank in stock] == ["None", "None"]
     shim = observed(Variant("pytorch-lightning", "2.1.4", shim=True), "swapped")
@@ -28,7 +28,7 @@ def test_group_knows_the_device_of_each_rank_where_the_ranks_take_each_others():
     assert [rank["weights"] for rank in shim] == [rank["weights"] for rank in stock]
 
 
-def test_cpu_ranks_have_none():
+def test_cpu_ranks_have_no_device_id():
     stock = observed(Variant("lightning", "2.5.4"), "cpu", simulated_cuda=False)
     assert [rank["bound"] for rank in stock] == ["None", "None"]
     assert observed(Variant("lightning", "2.5.4", shim=True), "cpu", simulated_cuda=False) == stock

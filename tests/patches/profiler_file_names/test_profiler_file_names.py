@@ -7,7 +7,7 @@ from tests.support.variants import Variant, run
 
 
 @pytest.mark.parametrize("case", ["plain", "nowhere"])
-def test_other_names_and_other_errors_are_as_before(case):
+def test_other_names_and_errors_are_unchanged(case):
     stock, shim = (run("profiler_file_names", Variant("lightning", "2.6.0", shim), case) for shim in (False, True))
     assert stock.ok is shim.ok is (case == "plain")
     assert stock.observations[0].keys() == shim.observations[0].keys()

@@ -14,7 +14,7 @@ def seen(version, case, shim=False):
 
 
 @pytest.mark.parametrize("version", ["2.0.0", "2.6.6"])
-def test_the_same_numbers_are_shown(version):
+def test_displayed_numbers_are_unchanged(version):
     stock, shim = seen(version, "read"), seen(version, "read", shim=True)
     assert len(stock["read"]) == 10 and stock["afterwards"]
     assert stock.pop("waits") >= shim.pop("waits") and shim == stock

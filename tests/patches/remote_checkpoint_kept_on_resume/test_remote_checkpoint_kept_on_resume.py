@@ -14,7 +14,7 @@ def observed(variant, case=""):
 
 
 @pytest.mark.parametrize(("distribution", "version"), [("pytorch-lightning", "2.0.0"), ("lightning", "2.6.6")])
-def test_files_of_the_earlier_run_remain(distribution, version):
+def test_files_of_the_earlier_run_are_kept(distribution, version):
     stock = observed(Variant(distribution, version))
     assert stock["old"] == [] and not stock["resumed_from_exists"], stock
 
@@ -30,14 +30,14 @@ def test_they_are_those_that_remain_if_everything_is_kept():
 
 
 @pytest.mark.parametrize(("distribution", "version"), [("pytorch-lightning", "2.0.9"), ("lightning", "2.6.6")])
-def test_a_place_that_only_the_checkpoint_io_knows(distribution, version):
+def test_path_of_a_custom_checkpoint_io_is_kept(distribution, version):
     """It ended the training: fsspec was asked for the scheme. What is kept is told by the callback's directory."""
     stock, shim = (observed(Variant(distribution, version, shim=on), "own-scheme") for on in (False, True))
     assert stock["same_directory"] == shim["same_directory"] == ["epoch=2.ckpt"]
     assert shim["old"] == ["epoch=0.ckpt"] and shim["new"] == stock["new"] == ["epoch=2.ckpt"]
 
 
-def test_a_class_that_saves_elsewhere_removes_there_as_on_stock():
+def test_subclass_with_another_directory_removes_files_as_on_stock():
     assert not difference("remote", "2.6.6", "remote-checkpoint-kept-on-resume")
 
 

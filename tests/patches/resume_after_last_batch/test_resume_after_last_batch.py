@@ -19,7 +19,7 @@ def batches(seen):
 
 
 @pytest.mark.parametrize("version", ["2.0.0", "2.6.6"])
-def test_is_as_without_a_break(version):
+def test_resumed_run_equals_the_uninterrupted_run(version):
     whole = seen("whole", version=version)
     assert batches(whole) == RESUMED
     assert seen("", version=version) != whole
@@ -28,7 +28,7 @@ def test_is_as_without_a_break(version):
 
 @pytest.mark.parametrize("version", ["2.4.0", "2.6.6"])
 @pytest.mark.parametrize("case", ["middle", "done"])
-def test_is_as_before_where_no_epoch_ended(case, version):
+def test_run_resumed_within_an_epoch_is_unchanged(case, version):
     assert seen(case, version=version) == seen(case, shim=True, version=version)
 
 

@@ -13,24 +13,24 @@ def seen(case, shim=False, version="2.1.4"):
     return result.observations[0]
 
 
-def test_a_checkpoint_that_loads_is_loaded_as_before():
+def test_loadable_checkpoint_is_loaded_as_on_stock():
     stock = seen("early")
     assert stock["same"] and stock["calls"] == ["on_load_checkpoint", "configure_model"]
     assert seen("early", shim=True) == stock
 
 
-def test_a_checkpoint_that_does_not_fit_fails_with_the_same_error():
+def test_mismatched_checkpoint_raises_the_same_error():
     stock, shim = seen("other"), seen("other", shim=True)
     assert "Unexpected key(s) in state_dict" in stock["error"]
     assert shim["error"] == stock["error"]
 
 
-def test_a_model_that_makes_its_layer_anew_is_configured_once():
+def test_model_that_recreates_its_layer_is_configured_once():
     shim = seen("fresh", shim=True)
     assert shim["same"] and shim["calls"].count("configure_model") == 1
 
 
-def test_without_configure_model_nothing_of_the_programs_own_is_asked():
+def test_model_without_configure_model_sees_no_new_calls():
     assert not difference("resumed", "2.1.4", NAME, "properties")
 
 

@@ -11,14 +11,14 @@ PROOFS = (
 )
 
 
-def test_who_resumes_is_told_of_other_random_numbers():
+def test_resume_warns_about_different_random_numbers():
     for case, times in (("shuffle", 1), ("workers", 1), ("dropout", 1), ("finder", 0)):
         shim = run("resume_single_iteration", Variant("lightning", "2.2.5", shim=True), case)
         assert shim.ok and shim.output.count("resume-single-iteration: ") == times, shim
 
 
 @pytest.mark.parametrize(("case", "what"), [("workers", "trained"), ("dropout", "drawn")])
-def test_what_is_drawn_after_a_resume_is_that_of_the_fixed_release(case, what):
+def test_random_numbers_after_a_resume_equal_the_fixed_release(case, what):
     """The order that workers are handed, and a dropout where nothing is shuffled."""
     stock, shim, official = (
         run("resume_single_iteration", variant, case).observations[0][what]
@@ -31,7 +31,7 @@ def test_what_is_drawn_after_a_resume_is_that_of_the_fixed_release(case, what):
     assert stock != shim == official
 
 
-def test_a_finder_that_searches_in_a_later_epoch_takes_no_batches_of_it():
+def test_finder_in_a_later_epoch_consumes_no_batches():
     whole = list(range(1, 9)) * 3
     for toggle in ("resume-single-iteration", "lr-finder-train-loader,resume-single-iteration"):
         shim = run("resume_single_iteration", Variant("lightning", "2.5.2", shim=True), "finder", toggle=toggle)

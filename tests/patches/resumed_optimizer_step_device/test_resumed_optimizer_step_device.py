@@ -23,7 +23,7 @@ def devices(seen):
 
 
 @pytest.mark.parametrize(("distribution", "version"), [("pytorch-lightning", "2.0.0"), ("lightning", "2.3.3")])
-def test_the_count_stays_on_the_cpu(distribution, version):
+def test_step_count_stays_on_the_cpu(distribution, version):
     stock = observed(Variant(distribution, version))
     assert devices(stock) == {"cuda:0"} and all(waits >= PARAMETERS for waits in stock["waits"])
     shim = observed(Variant(distribution, version, shim=True))
@@ -33,13 +33,13 @@ def test_the_count_stays_on_the_cpu(distribution, version):
 
 
 @pytest.mark.parametrize("case", ["capturable", "vector"])
-def test_a_count_that_belongs_on_the_device_goes_there(case):
+def test_step_count_of_a_fused_optimizer_moves_to_the_device(case):
     stock = observed(Variant("lightning", "2.3.3"), case)
     assert devices(stock) == {"cuda:0"}
     assert observed(Variant("lightning", "2.3.3", shim=True), case) == stock
 
 
-def test_an_optimizer_that_knows_no_parameters():
+def test_optimizer_without_parameters_resumes():
     assert not difference("black_box", "2.0.0", "resumed-optimizer-step-device")
 
 

@@ -11,7 +11,7 @@ SHOWN = {"number": "0.123", "text": "well"}
 
 @pytest.mark.parametrize("case", SHOWN)
 @pytest.mark.parametrize("version", ["2.1.0", "2.5.6"])
-def test_what_the_bar_can_write_it_writes_as_before(version, case):
+def test_numeric_metrics_are_displayed_as_on_stock(version, case):
     stock, shim = (
         run("rich_metrics_of_any_type", Variant("lightning", version, shim), case, toggle=NAME if shim else None)
         for shim in (False, True)
@@ -19,7 +19,7 @@ def test_what_the_bar_can_write_it_writes_as_before(version, case):
     assert stock.observations == shim.observations == [{"steps": 2, "shown": [SHOWN[case]]}]
 
 
-def test_a_tensor_of_several_values_does_not_end_the_training():
+def test_tensor_with_several_values_does_not_end_the_training():
     stock, shim = (
         run("rich_metrics_of_any_type", Variant("lightning", "2.5.6", shim), "tensor", toggle=NAME if shim else None)
         for shim in (False, True)

@@ -17,13 +17,13 @@ def seen(version, case, shim=False):
 
 @pytest.mark.parametrize("case", SHOWN)
 @pytest.mark.parametrize("version", ["2.5.0", "2.5.2"])
-def test_the_training_goes_on_and_is_shown(version, case):
+def test_training_continues_with_a_progress_bar(version, case):
     assert seen(version, case) == {"error": "AssertionError", "seen": [], "steps": 3 if case == "resumed" else 5}
     assert seen(version, case, shim=True) == {"error": None, "seen": SHOWN[case], "steps": 8} == seen("2.5.3", case)
 
 
 @pytest.mark.parametrize("case", ["off", "begun"])
-def test_without_a_bar_or_from_the_beginning_nothing_changes(case):
+def test_run_without_a_bar_or_from_the_start_is_unchanged(case):
     stock = seen("2.5.2", case)
     assert (stock["error"], stock["steps"], len(stock["seen"])) == (None, 8, 0 if case == "off" else 8)
     assert seen("2.5.2", case, shim=True) == stock

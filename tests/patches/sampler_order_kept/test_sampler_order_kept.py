@@ -15,7 +15,7 @@ def test_nothing_is_warned_of_where_the_order_is_kept():
     assert [rank["warnings"] for rank in result.observations] == [[], []], result
 
 
-def test_a_sampler_of_torch_is_shuffled_as_before():
+def test_sampler_of_torch_is_shuffled_as_on_stock():
     stock, shim = (
         run("sampler_order_kept", Variant("pytorch-lightning", "2.6.6", on), "torch", toggle=NAME if on else None)
         for on in (False, True)

@@ -29,14 +29,14 @@ def one_device():
     return drawn(Variant("lightning", "2.6.6"), "one")
 
 
-def test_official_fix_leaves_predict_out(one_device):
+def test_predict_is_unchanged_as_in_the_official_fix(one_device):
     assert drawn(Variant("lightning", "2.6.6")) == (EPOCHS, STUCK)
     assert drawn(Variant("lightning", "2.6.6", shim=True)) == one_device
 
 
 @pytest.mark.parametrize("case", ["told", "without"])
 @pytest.mark.parametrize("version", ["2.2.5", "2.6.0"])
-def test_what_a_script_says_itself_stays(version, case):
+def test_scripts_set_epoch_is_kept(version, case):
     """It tells the sampler by itself where it stands, or has one that is not to be told."""
     stock, shim = (
         run(

@@ -8,7 +8,7 @@ RIGHT = [{"lr": (0.025).hex()}]
 """The learning rate of 0.1 after two epochs that halve it."""
 
 
-def test_the_official_fix():
+def test_result_equals_the_official_fix():
     result = run("scheduler_choices", Variant("pytorch-lightning", "1.9.0"), fresh=True)
     assert result.ok, result
     assert result.observations == RIGHT
@@ -17,7 +17,7 @@ def test_the_official_fix():
 @pytest.mark.parametrize(
     ("version", "status", "said"), [("1.6.5", 1, "Could not generate a config for"), ("1.8.6", 2, "lr_scheduler")]
 )
-def test_stock_refuses_them(version, status, said):
+def test_stock_refuses_the_schedulers(version, status, said):
     result = run("scheduler_choices", Variant("pytorch-lightning", version), fresh=True)
     assert result.status == status and said in result.output, result
 

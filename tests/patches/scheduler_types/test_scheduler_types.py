@@ -17,12 +17,12 @@ def right(case):
     return result.observations
 
 
-def test_the_official_fix_halves_the_rate_in_each_epoch():
+def test_official_fix_halves_the_rate_in_each_epoch():
     assert right("") == [{"lr": (0.0125).hex()}]
 
 
 @pytest.mark.parametrize("version", WORDS)
-def test_stock_refuses_them(version):
+def test_stock_refuses_the_schedulers(version):
     result = run("scheduler_types", Variant("pytorch-lightning", version), fresh=True)
     assert not result.ok and WORDS[version] in result.output, result
 

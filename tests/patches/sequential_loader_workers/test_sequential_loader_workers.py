@@ -10,13 +10,13 @@ def seen(version, case, shim=False):
     return result.observations[0]
 
 
-def test_one_has_its_workers():
+def test_only_one_loader_has_workers():
     stock, shim = seen("2.0.2", "validate"), seen("2.0.2", "validate", shim=True)
     assert (stock.pop("workers"), shim.pop("workers")) == ([3, 3, 3], [1, 1, 1])
     assert shim == stock
 
 
-def test_the_batches_are_those_of_before():
+def test_batches_are_unchanged():
     assert seen("2.0.2", "batches", shim=True) == seen("2.0.2", "batches")
 
 

@@ -49,7 +49,7 @@ def test_signals_to_both_ranks_some_batches_apart():
 @pytest.mark.parametrize(
     ("case", "evaluated"), [("validation", [500, 500]), ("sanity", [300, 300]), ("uneven", [200, 60])]
 )
-def test_a_validation_is_brought_to_its_end(case, evaluated, stock_hangs):
+def test_validation_finishes(case, evaluated, stock_hangs):
     seen = observed(Variant("lightning", "2.6.6", shim=True), case)
     assert seen["statuses"] == [143, 143] and seen["received"] == [True, True], seen
     assert [rank[1] for rank in seen["places"]] == evaluated and len({rank[0] for rank in seen["places"]}) == 1, seen
@@ -57,7 +57,7 @@ def test_a_validation_is_brought_to_its_end(case, evaluated, stock_hangs):
 
 
 @pytest.mark.parametrize(("case", "batches"), [("testing", 0), ("epoch", 8)])
-def test_an_evaluation_by_itself_is_left_as_in_one_process(case, batches):
+def test_standalone_evaluation_stops_as_in_one_process(case, batches):
     """By the rank that got the signal: in the evaluation, or in the last batch of the fit before it."""
     seen = observed(Variant("lightning", "2.6.6", shim=True), case)
     assert "hangs" not in seen["statuses"] and seen["received"][1], seen
@@ -69,13 +69,13 @@ def test_rank_whose_peer_failed_does_not_wait_for_it(stock_hangs):
     assert seen["statuses"][0] == 1 and seen["statuses"][1] not in (0, "hangs"), seen
 
 
-def test_the_store_is_not_asked_when_its_rank_may_have_left():
+def test_store_is_not_used_after_its_rank_may_be_gone():
     """torch would say on stderr that the connection was lost."""
     result = run(SCENARIO, Variant("lightning", "2.6.6", shim=True), "late", toggle=PATCH, timeout=200)
     assert result.observations[0]["statuses"] == [0, 0] and "recvValue failed" not in result.output, result
 
 
-def test_one_process_is_as_before():
+def test_single_process_is_unchanged():
     stock = observed(Variant("lightning", "2.6.6"), "single")
     assert stock["statuses"] == [0] and stock["received"] == [True], stock
     assert observed(Variant("lightning", "2.6.6", shim=True), "single") == stock
@@ -105,7 +105,7 @@ print("trained", trainer.global_step)
 """
 
 
-def test_a_signal_connector_of_the_programs_own(tmp_path):
+def test_custom_signal_connector_works(tmp_path):
     variables = environment_of(Variant("pytorch-lightning", "2.6.6", shim=True), toggle=PATCH)
     status, output = execute([sys.executable, "-c", WITHOUT_SIGNALS], variables, 120, cwd=str(tmp_path))
     assert status == 0 and "trained 2" in output, output

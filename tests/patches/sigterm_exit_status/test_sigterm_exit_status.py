@@ -15,13 +15,13 @@ def observed(variant, case):
 
 
 @pytest.mark.distributed
-def test_rank_with_this_status_does_not_get_the_others_killed():
+def test_rank_with_status_143_does_not_kill_the_others():
     stock = observed(Variant("lightning", "2.5.1"), "ranks")
     assert stock == {"status": 0, "cleaned_up": True}
     assert observed(Variant("lightning", "2.5.1", shim=True), "ranks") == {"status": 143, "cleaned_up": True}
 
 
-def test_message_of_the_script_stays():
+def test_message_of_the_script_is_kept():
     variants = Variant("lightning", "2.6.6"), Variant("lightning", "2.6.6", shim=True)
     stock, shim = (observed(variant, "message") for variant in variants)
     assert stock == shim == {"status": 1, "cleaned_up": True}

@@ -12,7 +12,7 @@ PROOFS = (
 
 
 @pytest.mark.parametrize("case", ["whole", "error"])
-def test_other_epochs_are_as_before(case):
+def test_other_epochs_are_unchanged(case):
     stock = run("skipped_epoch_schedulers", Variant("lightning", "2.5.6"), case)
     shim = run(
         "skipped_epoch_schedulers", Variant("lightning", "2.5.6", shim=True), case, toggle="skipped-epoch-schedulers"
@@ -21,7 +21,7 @@ def test_other_epochs_are_as_before(case):
     assert shim.observations == stock.observations, (stock, shim)
 
 
-def test_the_fixed_release_is_left_alone():
+def test_fixed_release_is_unchanged():
     official = run("skipped_epoch_schedulers", Variant("lightning", "2.6.6"), "step")
     shim = run(
         "skipped_epoch_schedulers", Variant("lightning", "2.6.6", shim=True), "step", toggle="skipped-epoch-schedulers"

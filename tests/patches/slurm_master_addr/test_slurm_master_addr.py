@@ -12,12 +12,12 @@ PROOFS = (
 )
 
 
-def test_without_the_variable_it_is_the_first_node():
+def test_first_node_is_used_without_the_variable():
     variants = [Variant("pytorch-lightning", "2.0.9", shim) for shim in (False, True)]
     seen = [run("slurm_master_addr", variant, "unset", toggle="slurm-master-addr").observations for variant in variants]
     assert seen == [[{"address": "node3", "variable": "node3"}]] * 2
 
 
-def test_it_is_opt_in():
+def test_patch_is_opt_in():
     seen = run("slurm_master_addr", Variant("pytorch-lightning", "2.0.9", shim=True)).observations
     assert seen == [{"address": "node3", "variable": "node3"}]

@@ -44,7 +44,7 @@ WAYS = {
     ],
 )
 @pytest.mark.parametrize("version", ["2.0.9", "2.6.6"])
-def test_who_starts_the_ranks(version, case, launcher):
+def test_launcher_of_the_ranks_is_detected(version, case, launcher):
     result = run("slurm_only_below_srun", Variant("pytorch-lightning", version, shim=True), case, toggle=NAME)
     assert result.ok and result.observations[0]["launcher"] == launcher, result
     said = result.output.count("Lightning starts its ranks by itself")
@@ -56,7 +56,7 @@ def test_who_starts_the_ranks(version, case, launcher):
 @pytest.mark.distributed
 @pytest.mark.xdist_group("slurm")
 @pytest.mark.timeout(600)
-def test_by_slurm_itself(tmp_path):
+def test_real_slurm(tmp_path):
     tmp_path.joinpath("launcher.py").write_text(LAUNCHER)
     python = shlex.join([sys.executable, str(tmp_path / "launcher.py")])
     variables = environment_of(Variant("pytorch-lightning", "2.6.6", shim=True), toggle=NAME)
@@ -77,7 +77,7 @@ def test_by_slurm_itself(tmp_path):
             assert by == launchers, (way, done.stdout)
 
 
-def test_it_is_opt_in():
+def test_patch_is_opt_in():
     assert not run("slurm_only_below_srun", Variant("lightning", "2.6.6", shim=True), "batch").ok
 
 

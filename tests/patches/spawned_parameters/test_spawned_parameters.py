@@ -10,11 +10,11 @@ def seen(version, case, shim=False):
     return [{name: float.fromhex(value) for name, value in rank.items()} for rank in result.observations]
 
 
-def test_the_script_sees_what_one_process_has_done():
+def test_script_sees_the_parameters_of_one_process():
     assert seen("2.0.7", "one") == seen("2.0.7", "one", shim=True)
 
 
-def test_a_model_is_asked_for_its_parameters_as_often_as_on_stock():
+def test_model_has_no_more_parameter_calls_than_on_stock():
     stock, shim = (seen("2.0.7", "asked", shim) for shim in (False, True))
     assert [rank["asked"] for rank in shim] == [rank["asked"] for rank in stock]
 

@@ -20,14 +20,14 @@ def both(release, case):
 
 
 @pytest.mark.parametrize("release", RELEASES)
-def test_each_hook_sees_the_stage_that_it_sees_on_stock(release):
+def test_each_hook_sees_the_stage_of_stock(release):
     (stock,), (shim,) = both(release, "plain")
     assert stock > 50 and shim < 5
 
 
 @pytest.mark.parametrize("case", ["others", "compiled"])
 @pytest.mark.parametrize("release", RELEASES)
-def test_other_stages_are_compared_as_before(release, case):
+def test_other_stages_compare_as_on_stock(release, case):
     both(release, case)
 
 

@@ -16,11 +16,11 @@ def seen(distribution, version, case, shim=False):
 
 
 @pytest.mark.parametrize("case", ["not-estimated", "fresh"])
-def test_a_training_that_was_right_is_left_alone(case):
+def test_correct_training_is_unchanged(case):
     assert seen("lightning", "2.6.6", case) == seen("lightning", "2.6.6", case, shim=True)
 
 
-def test_a_state_by_hand_is_overruled_as_without_the_bug():
+def test_manually_loaded_state_is_replaced_as_in_the_fixed_release():
     """By that of the checkpoint, of batch 2."""
     stock, shim, right = (
         run("stateful_loader_state_by_hand", Variant("lightning", "2.6.6", on), case)
@@ -30,7 +30,7 @@ def test_a_state_by_hand_is_overruled_as_without_the_bug():
     assert shim.ok and shim.observations == [{"restored": [4, 2], "seen": [3, 4, 5, 6]}] == right.observations, shim
 
 
-def test_release_without_states_is_left_alone():
+def test_release_without_loader_states_is_unchanged():
     assert seen("pytorch-lightning", "2.1.4", "estimated") == seen("pytorch-lightning", "2.1.4", "estimated", shim=True)
 
 

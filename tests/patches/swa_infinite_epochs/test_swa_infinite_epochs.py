@@ -52,7 +52,7 @@ def test_without_an_average_the_weights_are_those_of_stock(case):
 
 
 @pytest.mark.parametrize("version", ["2.0.0", "2.5.2"])
-def test_a_class_that_ends_by_itself_is_let_to(version):
+def test_subclass_that_finishes_averaging_itself_is_unchanged(version):
     stock, shim = (observed(Variant("pytorch-lightning", version, shim=on), "own") for on in (False, True))
     assert stock["averaged"] and shim == stock, shim
 

@@ -21,7 +21,7 @@ def test_trained_weights_are_kept(distribution, version):
     assert shim == observed(Variant(distribution, version), "without")
 
 
-def test_an_average_is_left_alone():
+def test_average_is_unchanged():
     """The scenario of the bug before it, whose run goes beyond the start of averaging."""
     stock, shim = (run("swa_infinite_epochs", Variant("lightning", "2.6.6", shim=on)) for on in (False, True))
     assert stock.ok and stock.observations[0]["averaged"], stock

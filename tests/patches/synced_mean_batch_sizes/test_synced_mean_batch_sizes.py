@@ -19,18 +19,18 @@ def means(distribution, version, case="", shim=False):
     return {name: float.fromhex(value) for name, value in result.observations[0].items()}
 
 
-def test_as_torchmetrics_has_it():
+def test_mean_equals_torchmetrics():
     shim = means("lightning", "2.2.5", "sizes", shim=True)
     assert shim == pytest.approx(means("lightning", "2.2.5", "metric-sizes"))
     assert means("lightning", "2.2.5", "sizes")["ones_mean"] == 9 / 8
 
 
-def test_equal_numbers_stay_as_they_are():
+def test_equal_batch_sizes_are_unchanged():
     assert means("lightning", "2.6.6", "equal") == means("lightning", "2.6.6", "equal", shim=True)
 
 
 @pytest.mark.distributed
-def test_a_strategy_that_reduces_by_itself_gets_what_it_gets_on_stock():
+def test_custom_reduce_gets_the_arguments_of_stock():
     assert not difference("synced", "2.6.6", "synced-mean-batch-sizes")
 
 
@@ -60,7 +60,7 @@ print("copies", counted.moved)
 """
 
 
-def test_what_is_not_synchronized_costs_no_operation(tmp_path):
+def test_metric_without_sync_costs_no_operation(tmp_path):
     seen = []
     for toggle in ("off", "synced-mean-batch-sizes"):
         variables = environment_of(Variant("pytorch-lightning", "2.6.6", shim=True), toggle=toggle)

@@ -8,7 +8,7 @@ from tests.support.variants import Variant, run
 
 @pytest.mark.parametrize("version", ["2.0.9", "2.6.6"])
 @pytest.mark.parametrize("case", ["trainer-unset", "trainer-older", "fabric-unset"])
-def test_the_advice_is_given_as_before(version, case):
+def test_advice_is_still_given(version, case):
     distribution = "pytorch-lightning" if version < "2.1" else "lightning"
     stock, shim = (
         run("tf32_advice", Variant(distribution, version, shim), case, simulated_cuda=True) for shim in (False, True)

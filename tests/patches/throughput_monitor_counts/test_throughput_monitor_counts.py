@@ -19,7 +19,7 @@ def logged(version, case, shim):
 
 @pytest.mark.parametrize("version", ["2.2.0", "2.5.6"])
 @pytest.mark.parametrize("case", ["even", "evaluation"])
-def test_batches_of_one_size_are_counted_as_before(version, case):
+def test_batches_of_equal_size_are_counted_as_on_stock(version, case):
     stock, shim = logged(version, case, shim=False), logged(version, case, shim=True)
     if case == "evaluation":
         assert stock == shim == [["validate", batches, 3 * batches] for batches in range(1, 5)]

@@ -6,7 +6,7 @@ from tests.support.variants import Variant, run
 NAME = "throughput-monitor-logging-interval"
 
 
-def test_an_interval_that_was_taken_is_logged_as_before():
+def test_accepted_interval_is_logged_as_on_stock():
     stock, shim = (
         run(
             "throughput_monitor_logging_interval",

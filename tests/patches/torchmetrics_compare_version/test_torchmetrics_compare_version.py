@@ -8,7 +8,7 @@ MESSAGE = "cannot import name '_compare_version' from 'torchmetrics.utilities.im
 
 
 @pytest.mark.parametrize("version", ["1.7.0", "1.7.7"])
-def test_it_is_imported_and_nothing_is_left_behind(version):
+def test_lightning_is_imported_without_leftovers(version):
     stock = run("torchmetrics_compare_version", Variant("pytorch-lightning", version), fresh=True)
     assert not stock.ok and MESSAGE in stock.output, stock
     shim = run("torchmetrics_compare_version", Variant("pytorch-lightning", version, shim=True), fresh=True)

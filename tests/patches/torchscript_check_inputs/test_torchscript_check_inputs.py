@@ -9,7 +9,7 @@ NAME = "torchscript-check-inputs"
 
 
 @pytest.mark.parametrize("case", ["cpu", "hook"])
-def test_a_trace_on_the_cpu_is_as_on_stock(case):
+def test_trace_on_the_cpu_is_unchanged(case):
     stock, shim = (
         run("torchscript_check_inputs", Variant("lightning", "2.5.1", shim), case, toggle=NAME if shim else None)
         for shim in (False, True)

@@ -9,26 +9,26 @@ NAME, REFUSED = "trusted_checkpoint_cli", "Weights only load failed"
 
 
 @pytest.mark.parametrize(("version", "case"), [("2.5.5", ""), ("2.6.6", ""), ("2.6.6", "whole")])
-def test_a_file_in_a_trusted_directory_is_read(version, case):
+def test_file_in_a_trusted_directory_is_read(version, case):
     result = run(NAME, Variant("lightning", version, shim=True), case)
     assert result.ok, result
     assert result.observations == [{"width": 5, "called": False, "allowed": [], "warnings": []}], "only for this file"
 
 
-def test_a_file_elsewhere_is_refused_as_before():
+def test_file_in_another_directory_is_refused_as_on_stock():
     result = run(NAME, Variant("lightning", "2.6.6", shim=True), "elsewhere")
     assert not result.ok and REFUSED in result.output, result
     assert "width" not in result.observations[0]
 
 
 @pytest.mark.parametrize("version", ["2.5.5", "2.6.6"])
-def test_a_link_that_is_turned_meanwhile_does_not_matter(version):
+def test_link_that_changes_during_the_check_is_harmless(version):
     result = run(NAME, Variant("lightning", version, shim=True), "swapped")
     assert result.ok and result.observations[0]["width"] == 5, result
 
 
 @pytest.mark.parametrize("case", ["plain", "allowed"])
-def test_what_torch_reads_anyway_is_as_before(case):
+def test_plain_file_is_read_as_on_stock(case):
     stock, shim = (run(NAME, Variant("lightning", "2.6.6", shim=on), case) for on in (False, True))
     assert shim.ok and stock.observations == shim.observations
 

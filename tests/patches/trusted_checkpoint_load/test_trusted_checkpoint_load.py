@@ -24,7 +24,7 @@ def test_trusted_directory_loads(version):
 
 @pytest.mark.parametrize("version", ["2.0.0", "2.2.5", "2.6.6"])
 @pytest.mark.parametrize(("word", "seen_then"), [("best", 1), ("last", 4)])
-def test_a_word_for_a_file_of_others(version, word, seen_then):
+def test_trust_for_files_of_other_users(version, word, seen_then):
     trusted, untrusted = seen(version, word), seen(version, f"{word}-untrusted")
     assert trusted.ok, trusted
     assert trusted.observations == [{word: seen_then, "warnings": []}]
@@ -33,7 +33,7 @@ def test_a_word_for_a_file_of_others(version, word, seen_then):
 
 @pytest.mark.parametrize("version", ["2.3.3", "2.6.6"])
 @pytest.mark.parametrize("case", ["untrusted", "link-out", "neighbour"])
-def test_everything_else_is_refused_as_before(version, case):
+def test_other_files_are_refused_as_on_stock(version, case):
     result = seen(version, case)
     assert not result.ok and REFUSED in result.output, (case, result)
     assert "loaded" not in result.observations[0]
@@ -42,13 +42,13 @@ def test_everything_else_is_refused_as_before(version, case):
     assert "__main__.Options" in hint and ".ckpt" in hint
 
 
-def test_weights_only_is_obeyed():
+def test_explicit_weights_only_is_respected():
     result = seen("2.6.6", "asked")
     assert not result.ok and REFUSED in result.output and result.observations[0]["warnings"] == [], result
 
 
 @pytest.mark.parametrize("version", ["2.3.3", "2.6.6"])
-def test_the_hint_on_what_is_no_file_names_no_directory(version):
+def test_hint_for_a_non_file_names_no_directory(version):
     stock = run("trusted_checkpoint_load", Variant("pytorch-lightning", version), "memory")
     shim = seen(version, "memory")
     (hint,) = shim.observations[0]["warnings"]
@@ -57,7 +57,7 @@ def test_the_hint_on_what_is_no_file_names_no_directory(version):
     assert shim.observations[0]["position"] == stock.observations[0]["position"]
 
 
-def test_a_name_in_the_file_does_not_reach_the_terminal_as_it_is():
+def test_names_from_the_file_are_printed_without_control_characters():
     (hint,) = seen("2.6.6", "names").observations[0]["warnings"]
     assert "\x1b" not in hint and "Opt\\x1b[2Jions" in hint
 
@@ -68,7 +68,7 @@ def test_link_to_a_trusted_file_loads():
 
 
 @pytest.mark.parametrize(("version", "case"), [("2.3.3", "opened"), ("2.6.6", "opened"), ("2.6.6", "forced")])
-def test_what_others_can_write_is_refused_when_it_is_loaded(version, case):
+def test_file_that_others_can_write_is_refused_at_load_time(version, case):
     result = seen(version, case)
     assert not result.ok and REFUSED in result.output, (case, result)
     (hint,) = result.observations[0]["warnings"]

@@ -50,7 +50,7 @@ def assert_as_if_never_searched(distribution, version, case, no_search, error):
         ("lightning", "2.1.0", "validate_callback", BROKE, {"callbacks", "loggers", "limits", "hparams"}),
     ],
 )
-def test_where_upstream_does_nothing(distribution, version, case, error, left, no_search):
+def test_releases_without_upstream_cleanup(distribution, version, case, error, left, no_search):
     stock = stock_variant(distribution, version, case)
     assert stock["error"] == error, stock
     assert left <= set(stock["changed"]), stock
@@ -67,7 +67,7 @@ def test_where_upstream_does_nothing(distribution, version, case, error, left, n
         ("lightning", "2.6.6", "class_batch_size", BROKE, {"callbacks", "hparams"}),
     ],
 )
-def test_where_upstream_does_a_part(distribution, version, case, error, left, no_search):
+def test_releases_with_partial_upstream_cleanup(distribution, version, case, error, left, no_search):
     stock = stock_variant(distribution, version, case)
     assert stock["error"] == error, stock
     assert left <= set(stock["changed"]), stock
@@ -83,7 +83,7 @@ def test_first_error_arrives(case, no_search):
 
 
 @pytest.mark.parametrize(("version", "case"), [("2.2.5", "tuner"), ("2.6.6", "tuner"), ("2.6.6", "callback")])
-def test_a_search_that_succeeds_is_the_same(version, case):
+def test_successful_search_is_unchanged(version, case):
     """What it suggests, and the rates and weights of the fit after it."""
     stock = run("lr_finder_applies_lr", Variant("lightning", version), case)
     shim = run("lr_finder_applies_lr", Variant("lightning", version, shim=True), case, toggle=PATCH)
@@ -92,7 +92,7 @@ def test_a_search_that_succeeds_is_the_same(version, case):
 
 
 @pytest.mark.parametrize("version", ["2.0.9", "2.5.2", "2.6.6"])
-def test_callbacks_are_told_of_the_error_of_a_search(version):
+def test_callbacks_receive_the_error_of_a_search(version):
     """Stock has lost them by then. One that keeps a checkpoint of it keeps the weights from before the search."""
     stock = run("finder_on_exception", Variant("pytorch-lightning", version))
     shim = run("finder_on_exception", Variant("pytorch-lightning", version, shim=True), toggle=PATCH)
@@ -120,7 +120,7 @@ def _as_before(observations: Observations) -> Any:
     return [{"error": "ValueError: the step broke", **nothing} for _ in observations]
 
 
-def test_an_attribute_that_the_finder_does_not_ask_for_is_not_asked_for():
+def test_attribute_that_the_finder_does_not_read_is_not_read():
     assert not difference("asked_rate", "2.6.6", "tuner-cleanup-on-error")
 
 
@@ -128,7 +128,7 @@ def test_an_attribute_that_the_finder_does_not_ask_for_is_not_asked_for():
 @pytest.mark.parametrize(
     ("part", "method"), [("Model", "load_state_dict"), ("SingleDeviceStrategy", "load_checkpoint")]
 )
-def test_what_fails_when_the_finder_restores_is_not_tried_again(part, method, version):
+def test_failed_restore_is_not_repeated(part, method, version):
     spec = {"kind": "raises", "method": f"{part}.{method}", "time": 1}
     program = named("tuner", json.dumps(spec))
     with Release(version) as release:
@@ -137,7 +137,7 @@ def test_what_fails_when_the_finder_restores_is_not_tried_again(part, method, ve
     assert calls[0] and calls[0] == calls[1], calls
 
 
-def test_a_model_with_a_traced_part_is_searched():
+def test_model_with_a_traced_part_is_searched():
     assert not difference("traced", "2.6.6", "tuner-cleanup-on-error")
 
 

@@ -55,7 +55,7 @@ def test_by_default_a_local_file_is_read_since_this_run_wrote_it(version):
     assert result.ok, result
 
 
-def test_weights_only_is_obeyed():
+def test_explicit_weights_only_is_respected():
     """It is an argument of lr_find on upstream's master, and of no release yet."""
     asked = []
     load = tuner_temporary_checkpoint._load(lambda *args, **kwargs: asked.append((args, kwargs)), "lightning")

@@ -30,7 +30,7 @@ def test_no_validation_that_is_not_due(case):
     assert {**stock, "lr": 0, "weights": 0} == {**shim, "lr": 0, "weights": 0}
 
 
-def test_gradients_that_wait_are_kept():
+def test_accumulated_gradients_are_kept():
     stock, shim = (seen("lightning", "2.6.6", "every-2", on) for on in (False, True))
     assert shim["seen"].count("validate") == 2 and "zero_grad" not in shim["seen"]
     assert [what for what in shim["seen"] if what != "validate"] == stock["seen"]

@@ -13,17 +13,17 @@ def seen(distribution, version, case="", toggle=None):
     return result.observations[0]
 
 
-def test_a_shuffled_validation_differs_from_epoch_to_epoch():
+def test_shuffled_validation_differs_between_epochs():
     shim = seen("lightning", "2.6.6", "shuffled", NAME)
     epochs = {tuple(shim["validated"][begin : begin + 8]) for begin in (0, 8, 16)}
     assert shim["trained"] == shim["alone"] and len(epochs) == 3
 
 
-def test_is_opt_in():
+def test_patch_is_opt_in():
     assert seen("lightning", "2.6.6") == seen("lightning", "2.6.6", toggle="default")
 
 
-def test_outside_of_a_training_nothing_changes():
+def test_evaluation_outside_training_is_unchanged():
     assert seen("lightning", "2.6.6", "validate") == seen("lightning", "2.6.6", "validate", NAME)
 
 

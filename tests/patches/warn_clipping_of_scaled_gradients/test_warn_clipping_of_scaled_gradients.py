@@ -16,7 +16,7 @@ def seen(version, case, shim=True, toggle=None):
 
 
 @pytest.mark.parametrize("version", ["2.0.0", "2.6.6"])
-def test_says_that_the_gradients_are_scaled_and_changes_nothing(version):
+def test_scaled_gradients_cause_a_warning_and_are_unchanged(version):
     stock, _ = seen(version, "two", shim=False)
     shim, (warning,) = seen(version, "two")
     assert shim["weights"] == stock["weights"]
@@ -25,15 +25,15 @@ def test_says_that_the_gradients_are_scaled_and_changes_nothing(version):
 
 
 @pytest.mark.parametrize("case", ["two-by-hand", "norm-by-hand", "automatic"])
-def test_is_silent_where_gradients_are_unscaled(case):
+def test_no_warning_if_gradients_are_unscaled(case):
     assert seen("2.6.6", case)[1] == []
 
 
-def test_is_silent_with_the_patch_that_mends_it():
+def test_no_warning_if_the_fix_is_selected():
     assert seen("2.6.6", "two", toggle="default,clipping-of-scaled-gradients")[1] == []
 
 
-def test_a_scaler_of_the_programs_own_is_not_called():
+def test_custom_scaler_is_not_called():
     scaler = Mock()
     assert not are_scaled(scaler, Mock())
     assert scaler.mock_calls == []

@@ -14,12 +14,12 @@ def seen(version, case, shim):
 
 @pytest.mark.parametrize("version", ["2.0.0", "2.6.6"])
 @pytest.mark.parametrize(("case", "steps"), [("", 0), ("once", 1)])
-def test_names_the_loader_that_ended_it(version, case, steps):
+def test_warning_names_the_empty_loader(version, case, steps):
     assert seen(version, case, False) == (steps, [])
     taken, (warning,) = seen(version, case, True)
     assert taken == steps
     assert "gives no batch when it begins anew: number 1 (DataLoader). Leave it out" in warning
 
 
-def test_is_silent_where_all_loaders_have_batches():
+def test_no_warning_if_all_loaders_have_batches():
     assert seen("2.6.6", "none", True) == (6, [])

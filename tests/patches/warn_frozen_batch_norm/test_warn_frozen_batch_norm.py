@@ -28,5 +28,5 @@ def test_is_silent_where_the_layer_is_as_the_model_wants_it(case, moved):
     assert seen("2.1.4", case, True) == (moved, [])
 
 
-def test_the_next_release_keeps_the_mode():
+def test_next_release_keeps_the_mode():
     assert seen("2.2.0", "", True) == (False, [])

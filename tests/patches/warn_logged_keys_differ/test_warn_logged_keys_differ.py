@@ -24,7 +24,7 @@ def seen(version, case, shim=True):
         ("2.0.0", "hook", ("even", "odd")),
     ],
 )
-def test_says_which_names_the_ranks_have_logged(version, case, names):
+def test_warning_lists_the_names_of_each_rank(version, case, names):
     values, warnings = seen(version, case)
     assert {value for of_rank in values for value in of_rank.values()} == {15}
     ((rank, warning),) = [(rank, said) for rank, of_rank in enumerate(warnings) for said in of_rank]
@@ -36,5 +36,5 @@ def test_changes_no_value():
 
 
 @pytest.mark.parametrize("case", ["same", "local", "first", "computed"])
-def test_is_silent_where_nothing_is_mixed(case):
+def test_no_warning_if_ranks_log_the_same_names(case):
     assert seen("2.6.6", case)[1] == [[], []]

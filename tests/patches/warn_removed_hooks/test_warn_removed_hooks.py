@@ -18,7 +18,7 @@ def observed(variant, case):
 
 @pytest.mark.parametrize(("case", "name"), [("", "Old"), ("callback", "Forgets"), ("metaclass", "Old")])
 @pytest.mark.parametrize(("distribution", "version"), ENDS)
-def test_a_hook_that_is_never_called_is_named_once(distribution, version, case, name):
+def test_uncalled_hook_is_warned_about_once(distribution, version, case, name):
     assert observed(Variant(distribution, version), "2.x") == (RIGHT, [])
     wrong = observed(Variant(distribution, version), case)
     assert wrong == (-10.0, [])
@@ -30,12 +30,12 @@ def test_a_hook_that_is_never_called_is_named_once(distribution, version, case, 
 
 @pytest.mark.parametrize("case", ["2.x", "others", "named"])
 @pytest.mark.parametrize(("distribution", "version"), ENDS)
-def test_is_silent_where_nothing_is_lost(distribution, version, case):
+def test_no_warning_if_no_hook_is_lost(distribution, version, case):
     """The replacement; and stubs of a base class, a hook that another method calls, and one that the script calls."""
     assert observed(Variant(distribution, version, shim=True), case) == (RIGHT, [])
 
 
-def test_where_warnings_are_errors_the_program_goes_on():
+def test_program_continues_if_warnings_are_errors():
     result = run("warn_removed_hooks", Variant("pytorch-lightning", "2.6.6", shim=True), "error")
     assert result.ok, result
     assert result.observations[0]["weight"] == (-10.0).hex()

@@ -14,7 +14,7 @@ def seen(version, case, shim=True):
 
 
 @pytest.mark.parametrize("version", ["2.0.0", "2.6.6"])
-def test_says_that_the_order_of_an_own_sampler_is_lost(version):
+def test_lost_order_of_a_custom_sampler_causes_a_warning(version):
     stock, (first, second) = seen(version, "", shim=False), seen(version, "")
     (warning,) = first["warnings"]
     assert warning.startswith("The samples that Backwards chooses are shuffled")
@@ -23,13 +23,13 @@ def test_says_that_the_order_of_an_own_sampler_is_lost(version):
 
 
 @pytest.mark.parametrize(("case", "name"), [("sequential", "FromTheEnd"), ("batches", "Backwards")])
-def test_advises_no_opt_in_that_does_not_help(case, name):
+def test_warning_suggests_no_useless_opt_in(case, name):
     (warning,) = seen("2.6.6", case)[0]["warnings"]
     assert warning.startswith(f"The samples that {name} chooses are shuffled")
     assert "sampler-order-kept" not in warning and "use_distributed_sampler=False" in warning
 
 
 @pytest.mark.parametrize("case", ["torch", "divides"])
-def test_is_silent(case):
+def test_no_warning_in_other_cases(case):
     """Where the sampler is one of torch's, or Lightning leaves it alone."""
     assert [rank["warnings"] for rank in seen("2.6.6", case)] == [[], []]

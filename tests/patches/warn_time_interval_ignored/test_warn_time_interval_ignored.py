@@ -12,7 +12,7 @@ def seen(case, version="2.6.6", toggle=None, shim=True):
 
 
 @pytest.mark.parametrize("version", ["2.6.0", "2.6.6"])
-def test_says_once_that_no_checkpoint_is_saved(version):
+def test_missing_checkpoint_causes_one_warning(version):
     warned = seen("", version)
     (warning,) = warned.pop("warnings")
     assert warning.startswith("No checkpoint is saved at train_time_interval")
@@ -21,11 +21,11 @@ def test_says_once_that_no_checkpoint_is_saved(version):
 
 
 @pytest.mark.parametrize("case", ["automatic", "steps", "hour"])
-def test_is_silent(case):
+def test_no_warning_in_other_cases(case):
     """With automatic optimization, without an interval, and before the interval has passed."""
     assert seen(case)["warnings"] == []
 
 
-def test_is_silent_where_the_opt_in_saves():
+def test_no_warning_if_the_opt_in_patch_saves():
     mended = seen("", toggle="default,manual-optimization-time-interval")
     assert mended["warnings"] == [] and mended["steps"] == [1, 2, 3, 4]

@@ -41,7 +41,7 @@ def test_is_silent_where_the_ranks_stay_alike(case):
     assert warnings == [[], []]
 
 
-def test_a_strategy_is_asked_for_its_optimizers_only_where_something_has_been_unfrozen():
+def test_optimizers_are_read_only_if_a_parameter_was_unfrozen():
     parameter, asked = torch.nn.Parameter(torch.zeros(1), requires_grad=False), []
     assert trained_among([("weight", parameter)], lambda: asked.append(1) or []) == []
     assert asked == []

@@ -26,7 +26,7 @@ def seen(version, case, shim=False):
 
 
 @pytest.mark.parametrize("case", ["later", "ema"])
-def test_the_average_is_used_from_its_start_on(case):
+def test_average_is_used_from_its_start_on(case):
     stock, shim = (seen("2.6.6", case, on) for on in (False, True))
     assert stock["validated"][:3] == [1.0] * 3 and shim["validated"][:3] == TRAINED[:3]
     assert stock["validated"][3:] == shim["validated"][3:]
@@ -34,24 +34,24 @@ def test_the_average_is_used_from_its_start_on(case):
     assert stock["trained"] == shim["trained"] == shim["validated"][-1]
 
 
-def test_resumed_from_before_the_start():
+def test_run_resumed_before_the_start_keeps_its_weights():
     assert seen("2.6.6", "resume", shim=True) == seen("2.6.6", "later", shim=True)
 
 
 @pytest.mark.parametrize("case", ["at-once", "other", "restart"])
-def test_an_average_from_the_first_step_on_is_left_alone(case):
+def test_average_from_the_first_step_is_unchanged(case):
     """Also one that another callback makes, which nothing counts, or of which the counter is set back."""
     stock, shim = (seen("2.6.6", case, on) for on in (False, True))
     assert stock == shim and stock["trained"] not in (1.0, TRAINED[-1])
 
 
-def test_a_subclass_with_more_of_its_own_is_left_alone():
+def test_subclass_with_more_overrides_is_unchanged():
     """It may average by itself. Upstream's own ``test_swa`` counts the calls of such a one."""
     stock, shim = (seen("2.6.6", "subclass", on) for on in (False, True))
     assert stock == shim and stock["calls"] == [12, 1]
 
 
-def test_an_average_of_another_class_is_left_alone():
+def test_average_of_another_class_is_unchanged():
     assert not difference("other_average", "2.6.6", "weight-averaging-before-start")
 
 

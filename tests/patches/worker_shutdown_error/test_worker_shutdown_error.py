@@ -13,7 +13,7 @@ def crashes(result):
 
 
 @pytest.mark.parametrize(("distribution", "version"), [("pytorch-lightning", "2.0.0"), ("lightning", "2.6.6")])
-def test_end_of_a_training_that_went_well(distribution, version):
+def test_successful_training_ends_as_on_stock(distribution, version):
     stock = run("worker_shutdown_error", Variant(distribution, version))
     assert crashes(stock) and stock.observations == [{"warnings": []}], stock
     shim = run("worker_shutdown_error", Variant(distribution, version, shim=True), toggle=PATCH)
@@ -25,7 +25,7 @@ def test_end_of_a_training_that_went_well(distribution, version):
     assert shim.observations[0]["torn_down"] and shim.observations[0]["left"] == 0
 
 
-def test_workers_that_end_well():
+def test_workers_without_errors_end_as_on_stock():
     stock = run("worker_shutdown_error", Variant("lightning", "2.6.6"), "healthy")
     shim = run("worker_shutdown_error", Variant("lightning", "2.6.6", shim=True), "healthy", toggle=PATCH)
     assert stock.ok and shim.ok and shim.observations == stock.observations, shim
