@@ -76,7 +76,7 @@ def test_enable_status_disable(fresh_environment: Environment) -> None:
 
 
 @pytest.mark.parametrize("lightning", [False, True])
-def test_enable_says_if_no_lightning_is_there(fresh_environment: Environment, lightning: bool) -> None:
+def test_enable_reports_a_missing_lightning(fresh_environment: Environment, lightning: bool) -> None:
     """As in the environment that `uv tool` or pipx makes for the command alone."""
     program = fresh_environment.command("lightning-patches")
     status, output = fresh_environment.run(program, "autostart", "enable", lightning=lightning)
@@ -105,7 +105,7 @@ def test_status_as_json(fresh_environment: Environment) -> None:
     ]
 
 
-def test_status_sees_a_line_that_is_not_ours(fresh_environment: Environment) -> None:
+def test_status_reports_an_unknown_line(fresh_environment: Environment) -> None:
     line_of(fresh_environment).write_text("import os; os.environ.setdefault('PWNED', '1')\n")
     status, output = command(fresh_environment, "status")
     assert status == 1
@@ -115,7 +115,7 @@ def test_status_sees_a_line_that_is_not_ours(fresh_environment: Environment) -> 
     assert line_of(fresh_environment).read_text() == autostart.PTH
 
 
-def test_the_line_is_one_that_people_can_read() -> None:
+def test_autostart_line_is_readable() -> None:
     assert autostart.PTH.count("\n") == 1
     assert autostart.PTH.startswith("import os, sys; os.environ.get(")
     assert not any(word in autostart.PTH for word in ("exec", "eval", "base64", "compile", "http", "open"))
@@ -148,7 +148,7 @@ def test_uninstalled_package_leaves_a_silent_line(fresh_environment: Environment
         assert fresh_environment.run("python", "-c", "print('runs')", LIGHTNING_PATCHES=toggle) == (0, "runs\n")
 
 
-def test_enable_takes_the_line_back_where_it_would_not_work(fresh_environment: Environment) -> None:
+def test_enable_removes_the_line_if_it_has_no_effect(fresh_environment: Environment) -> None:
     """The package comes from PYTHONPATH only: programs without that would be unpatched, in silence."""
     (fresh_environment.site / "0_checkout.pth").unlink()
     before = contents(fresh_environment)
@@ -189,12 +189,12 @@ class TestRefusals:
         (tmp_path / "CACHEDIR.TAG").write_text("")
         assert autostart.why_refused(site).startswith("install the package into the environment of the project")
 
-    def test_directory_that_python_does_not_look_into(self, tmp_path: Path) -> None:
+    def test_directory_that_python_ignores_is_refused(self, tmp_path: Path) -> None:
         assert "does not look in" in autostart.why_refused(autostart.Site(tmp_path, (3, 11)))
         assert "has no directory" in autostart.why_refused(autostart.Site(tmp_path / "none", (3, 11)))
 
     @pytest.mark.skipif(not os.path.exists("/usr/bin/python3"), reason="there is no system Python")
-    def test_the_system_python_of_this_machine(self, tmp_path: Path) -> None:
+    def test_system_python_of_this_machine(self, tmp_path: Path) -> None:
         code = "import sysconfig, sys; print(sysconfig.get_path('stdlib'), sys.prefix)"
         shown = subprocess.run(["/usr/bin/python3", "-c", code], capture_output=True, text=True, check=True).stdout
         stdlib, prefix = shown.split()
@@ -214,7 +214,7 @@ class TestRefusals:
         assert "use a virtual environment, or start the program with `lightning-patches run`" in done.stderr
 
     @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
-    def test_read_only_for_this_user(self) -> None:
+    def test_read_only_environment_is_refused(self) -> None:
         with tempfile.TemporaryDirectory() as name:
             os.chmod(name, 0o755)
             code = (
@@ -232,13 +232,13 @@ class TestRefusals:
         assert as_root == "''"
         assert "is read-only for this user" in as_user
 
-    def test_file_system_that_turns_out_read_only(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_read_only_file_system_is_reported(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(autostart, "why_refused", lambda site: "")
         with pytest.raises(autostart.UsageError, match="No such file or directory.*Instead: use a virtual environment"):
             autostart._enable(autostart.Site(tmp_path / "gone", (3, 11)))
 
 
-def test_nothing_half_written_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_write_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(source: str, target: Path) -> None:
         raise OSError(28, "No space left on device", str(target))
 
@@ -263,16 +263,18 @@ class TestStartFile:
             ((3, 18), {PTH, START}),
         ],
     )
-    def test_which_files(self, tmp_path: Path, version: tuple[int, int], expected: set[str]) -> None:
+    def test_enable_writes_the_expected_files(
+        self, tmp_path: Path, version: tuple[int, int], expected: set[str]
+    ) -> None:
         assert {path.name for path in autostart.Site(tmp_path, version).files} == expected
 
-    def test_what_it_names_exists_and_takes_no_argument(self, environment: Environment) -> None:
+    def test_named_function_exists_and_has_no_parameters(self, environment: Environment) -> None:
         module, _, function = autostart.START.strip().partition(":")
         code = f"import {module}, sys; {module}.{function}(); print('lightning_patches' in sys.modules)"
         for toggle, expected in (("", "False\n"), ("off", "False\n"), ("1", "True\n")):
             assert environment.run("python", "-c", code, LIGHTNING_PATCHES=toggle) == (0, expected)
 
-    def test_uninstalling_takes_it_away(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_uninstall_removes_the_line(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """It is listed in RECORD, which is what pip and uv remove; disabling takes it off that list."""
         directory = tmp_path / "lightning_patches-1.0.dist-info"
         directory.mkdir()
@@ -292,13 +294,13 @@ class TestStartFile:
         assert record.read_bytes() == before
         assert [path.name for path in tmp_path.iterdir()] == [directory.name]
 
-    def test_upgrade_removes_it_and_status_tells(self, tmp_path: Path) -> None:
+    def test_upgrade_removes_the_line_and_status_reports_it(self, tmp_path: Path) -> None:
         site = autostart.Site(tmp_path, (3, 18), tmp_path / "RECORD")
         (tmp_path / self.PTH).write_text(autostart.PTH)
         assert autostart._status(site, as_json=False) == 1
 
 
-def test_pip_uninstall_takes_the_line_away(fresh_environment: Environment) -> None:
+def test_pip_uninstall_removes_the_line(fresh_environment: Environment) -> None:
     """Otherwise it would come back to life with the next installation."""
     metadata = install_metadata(fresh_environment)
     command(fresh_environment, "enable")
@@ -336,7 +338,7 @@ class TestUserInstallation:
         (site / "0_checkout.pth").write_text("".join(f"{path}\n" for path in (ROOT, sysconfig.get_path("purelib"))))
         return site
 
-    def test_it_is_enabled_for_that_user_alone(self, tmp_path: Path, user_site: Path) -> None:
+    def test_user_install_enables_only_that_user(self, tmp_path: Path, user_site: Path) -> None:
         code = "from lightning_patches.cli import autostart as a; print(a.this_site().directory)"
         assert self.run(tmp_path, "-c", code) == (0, f"{user_site}\n")  # before anything is written
         status, output = self.run(tmp_path, "-m", "lightning_patches", "autostart", "enable")
@@ -347,7 +349,7 @@ class TestUserInstallation:
         assert self.run(tmp_path, "-m", "lightning_patches", "autostart", "disable")[0] == 0
         assert not (user_site / self.PTH).exists() and self.PTH not in record.read_text()
 
-    def test_what_another_installation_left_behind_is_found(self, tmp_path: Path, user_site: Path) -> None:
+    def test_leftover_line_of_another_installation_is_found(self, tmp_path: Path, user_site: Path) -> None:
         left = tmp_path / "elsewhere"
         left.mkdir()
         (left / self.PTH).write_text(autostart.PTH)
@@ -417,9 +419,7 @@ class TestExport:
         asleep = json.loads(self.job(cluster, f"{lines}unset LIGHTNING_PATCHES", *look, lightning=True)[1])
         assert (asleep["live"], asleep["lightning_patches"], asleep["wrapt"]) == ([], None, None)
 
-    def test_older_packaging_of_the_environment_is_the_one_that_is_imported(
-        self, bare: Environment, exported: tuple[Path, str]
-    ) -> None:
+    def test_packaging_of_the_environment_takes_precedence(self, bare: Environment, exported: tuple[Path, str]) -> None:
         """So is its wrapt. Nothing but the launcher stands in front of the environment."""
         directory, lines = exported
         found = {path.name for path in directory.iterdir()} - {"__pycache__"}
@@ -430,14 +430,14 @@ class TestExport:
         status, output = self.job(bare, lines, bare.python, "-c", code)
         assert (status, output.startswith(f"True True {directory}")) == (0, True), output
 
-    def test_nothing_is_loaded_before_lightning_is_wanted(self, bare: Environment, exported: tuple[Path, str]) -> None:
+    def test_nothing_is_imported_before_lightning(self, bare: Environment, exported: tuple[Path, str]) -> None:
         found = json.loads(self.job(bare, exported[1], bare.python, PLAIN)[1])
         assert (found["armed"], HEAVY & set(found["modules"])) == (True, set())
         asleep = json.loads(self.job(bare, f"{exported[1]}unset LIGHTNING_PATCHES", bare.python, PLAIN)[1])
         assert (asleep["armed"], asleep["loaded"]) == (False, False)
         assert [entry for entry in asleep["path"] if entry.startswith(str(exported[0]))] == [str(exported[0])]
 
-    def test_what_it_says_to_look_with_works_in_the_job(
+    def test_printed_check_command_works_in_the_job(
         self, fresh_environment: Environment, exported: tuple[Path, str]
     ) -> None:
         (look,) = re.findall(r"^# .*`(python -m .*)`", exported[1], re.M)
@@ -445,7 +445,7 @@ class TestExport:
         status, output = self.job(fresh_environment, exported[1], *look.split(), lightning=True)
         assert status == 0 and output.startswith("Do: nothing: programs of this environment are patched."), output
 
-    def test_status_in_the_job_says_that_programs_are_patched(
+    def test_status_in_the_job_reports_patched_programs(
         self, fresh_environment: Environment, exported: tuple[Path, str]
     ) -> None:
         code = "from lightning_patches.cli import autostart; print(autostart.is_enabled(), autostart.__file__)"
@@ -455,7 +455,7 @@ class TestExport:
         assert self.job(fresh_environment, exported[1], "python", "-c", code)[1].startswith(f"True {exported[0]}")
 
     @pytest.mark.parametrize("minor", ["2.7", *pythons.MINORS])
-    def test_python_of_another_version_is_left_alone(
+    def test_other_python_version_is_not_patched(
         self, fresh_environment: Environment, exported: tuple[Path, str], minor: str
     ) -> None:
         python = pythons.find(minor)
@@ -464,7 +464,7 @@ class TestExport:
         code = "import sys; print(['lightning_patches' in sys.modules] + [p for p in sys.path if 'patches' in p])"
         assert self.job(fresh_environment, exported[1], python, "-c", code) == (0, f"[False, {str(exported[0])!r}]\n")
 
-    def test_wrapt_works_where_its_compiled_part_does_not(
+    def test_wrapt_works_without_its_compiled_part(
         self, bare: Environment, exported: tuple[Path, str], tmp_path: Path
     ) -> None:
         """Login nodes and compute nodes may differ in processor and C library."""
@@ -565,7 +565,7 @@ class TestExport:
         script = done.stdout + b'printf %s "$PYTHONPATH"; test -d "$PYTHONPATH"'
         assert subprocess.run([shell, "-c", script], stdout=subprocess.PIPE, check=True).stdout == directory
 
-    def test_others_can_write_nothing_that_is_exported(self, environment: Environment, tmp_path: Path) -> None:
+    def test_exported_files_are_not_writable_by_others(self, environment: Environment, tmp_path: Path) -> None:
         line = 'umask 0; exec "$0" autostart export "$1"'
         status, output = environment.run(
             "sh", "-c", line, environment.command("lightning-patches"), str(tmp_path / "new")
@@ -575,7 +575,7 @@ class TestExport:
         assert len(written) > 100
         assert [path for path in written if path.stat().st_mode & 0o022] == []
 
-    def test_what_is_there_already_is_not_written_over(self, environment: Environment, tmp_path: Path) -> None:
+    def test_existing_files_are_not_overwritten(self, environment: Environment, tmp_path: Path) -> None:
         (tmp_path / "mine").write_text("")
         status, output = command(environment, "export", str(tmp_path))
         assert status == 2
@@ -583,12 +583,14 @@ class TestExport:
         assert [path.name for path in tmp_path.iterdir()] == ["mine"]
 
     @pytest.mark.parametrize("arguments", [("export",), ("enable", "somewhere")])
-    def test_directory_belongs_to_export(self, environment: Environment, arguments: tuple[str, ...]) -> None:
+    def test_export_writes_only_to_an_empty_directory(
+        self, environment: Environment, arguments: tuple[str, ...]
+    ) -> None:
         status, output = command(environment, *arguments)
         assert status == 2
         assert "export needs a directory, and nothing else takes one" in output
 
-    def test_directory_that_cannot_be_made(self, environment: Environment, tmp_path: Path) -> None:
+    def test_uncreatable_directory_is_reported(self, environment: Environment, tmp_path: Path) -> None:
         (tmp_path / "file").write_text("")
         status, output = command(environment, "export", str(tmp_path / "file" / "below"))
         assert status == 2

@@ -72,7 +72,7 @@ def test_checkout_within_reach(checkout: Path, variables: dict[str, str], how: s
     assert "is not patched" not in done.stderr  # it is not installed here
 
 
-def test_metadata_lies_beside_the_module_that_it_names(checkout: Path) -> None:
+def test_metadata_is_beside_its_module(checkout: Path) -> None:
     """Whoever finds the one finds the other."""
     found = [path.relative_to(checkout) for path in checkout.rglob("entry_points.txt")]
     assert found == [Path("lightning_patches/activation/entry_points/lightning_patches.egg-info/entry_points.txt")]

@@ -64,7 +64,7 @@ def test_notebook(world: World) -> None:
     check(told, {"ddp_notebook-0", "ddp_notebook-1"})
 
 
-def test_nothing_is_patched_without_asking(environment: Environment, tmp_path: Path) -> None:
+def test_nothing_is_patched_by_default(environment: Environment, tmp_path: Path) -> None:
     """What the tests above see is the doing of the way in: the same program, asleep, is stock in every rank."""
     told = World("none", environment, tmp_path).launch(
         "torchrun", "--standalone", "--nproc_per_node", "2", TRAIN, "ddp"

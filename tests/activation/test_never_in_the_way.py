@@ -43,18 +43,18 @@ def launch(way: str, request: pytest.FixtureRequest) -> Any:
     return start
 
 
-def test_nothing_is_loaded_before_lightning_is_wanted(launch: Any) -> None:
+def test_nothing_is_imported_before_lightning(launch: Any) -> None:
     status, output = launch("python", PLAIN)
     found = look(output)
     assert (status, found["armed"], HEAVY & set(found["modules"])) == (0, True, set())
 
 
-def test_import_loads_nothing_before_lightning_is_wanted(environment: Environment) -> None:
+def test_import_loads_nothing_before_lightning(environment: Environment) -> None:
     code = f"import sys, lightning_patches; print({HEAVY} & set(sys.modules))"
     assert environment.run("python", "-c", code) == (0, "set()\n")
 
 
-def test_asleep_nothing_at_all_is_loaded(autostarted: Environment, environment: Environment) -> None:
+def test_disabled_autostart_imports_nothing(autostarted: Environment, environment: Environment) -> None:
     code = "import sys; print(sorted(sys.modules))"
     assert autostarted.run("python", "-c", code) == environment.run("python", "-c", code)
 
@@ -133,9 +133,7 @@ def test_dependency_that_is_missing_is_an_error_under_strict(environment: Enviro
 
 
 @pytest.mark.parametrize("option", ["-I", "-E"])
-def test_no_trainer_asks_for_patches_in_a_python_that_ignores_the_environment(
-    option: str, autostarted: Environment
-) -> None:
+def test_isolated_python_does_not_warn_at_a_trainer(option: str, autostarted: Environment) -> None:
     code = "import _lightning_patches; print(_lightning_patches.callbacks(), _lightning_patches.start())"
     assert autostarted.run("python", option, "-c", code, LIGHTNING_PATCHES="1") == (0, "[] None\n")
 

@@ -13,12 +13,12 @@ from tests.support.variants import ROOT, Variant, environment_of
 
 SUITE = """
 import lightning.pytorch, lightning_patches
-def test_it_is_patched():
+def test_lightning_is_patched():
     verdicts = {entry.patch: entry.verdict for entry in lightning_patches.report()}
     assert verdicts["logged-metrics-device"] == "applied"
 class Own:
     pass
-def test_it_fails(tmp_path):
+def test_bug_occurs_without_the_patches(tmp_path):
     import torch
     torch.save({"hyper_parameters": {"own": Own()}}, tmp_path / "x.ckpt")
     lightning.pytorch.LightningModule.load_from_checkpoint(tmp_path / "x.ckpt")
@@ -28,7 +28,7 @@ def test_it_fails(tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("by", ["option", "pyproject.toml"])
 @pytest.mark.parametrize("workers", [[], ["--numprocesses=1"]], ids=["one process", "xdist"])
-def test_the_patches_are_on_and_the_log_can_be_read(tmp_path: Path, workers: list[str], by: str) -> None:
+def test_pytest_plugin_patches_and_its_log_is_diagnosed(tmp_path: Path, workers: list[str], by: str) -> None:
     (tmp_path / "test_suite.py").write_text(SUITE)
     variables = environment_of(Variant("lightning", "2.3.3"))
 

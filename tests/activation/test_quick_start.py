@@ -15,7 +15,7 @@ README = (ROOT / "README.md").read_text()
 
 @pytest.mark.slow
 @pytest.mark.parametrize("command", ["python train.py", "lightning-patches run train.py"])
-def test_what_it_prints_before_and_after(command, tmp_path):
+def test_readme_example_prints_as_shown(command, tmp_path):
     (shown,) = re.findall(rf"\$ {command}.*\n    (.*)\n    (.*)\n", README)
     run = ["-m", "lightning_patches", "run"] if "run" in command else []
     done = subprocess.run(
@@ -29,7 +29,7 @@ def test_what_it_prints_before_and_after(command, tmp_path):
     assert done.stdout.splitlines()[-2:] == list(shown), done
 
 
-def test_names_that_are_loaded_when_asked_for_are_listed():
+def test_lazily_loaded_names_are_listed():
     import lightning_patches
 
     assert {"watch_hangs", "rank_by_rank", "GradientSyncCheck"} <= set(dir(lightning_patches))

@@ -49,7 +49,7 @@ def seen(outcome: tuple[int, str]) -> dict[str, Any]:
     ],
     ids=["script", "separator", "module", "python", "command", "shell"],
 )
-def test_the_program_is_armed_and_gets_its_arguments(environment: Environment, program: tuple[str, ...]) -> None:
+def test_program_is_patched_and_gets_its_arguments(environment: Environment, program: tuple[str, ...]) -> None:
     found = seen(launch(environment, *program, "--patches", "-m", "--", "-h", "a b", cwd=PROGRAMS))
     assert found["armed"]
     assert found["argv"] == ["--patches", "-m", "--", "-h", "a b"]
@@ -192,7 +192,7 @@ def test_missing_and_broken_programs_end_as_in_a_shell(environment: Environment,
     assert (status, "Exec format error" in output) == (126, True)
 
 
-def test_exit_status_is_the_programs(environment: Environment) -> None:
+def test_exit_status_is_that_of_the_program(environment: Environment) -> None:
     status, output = launch(environment, PLAIN, STATUS="37")
     assert status == 37, output
 
@@ -220,21 +220,21 @@ def test_signals_reach_the_program(environment: Environment, tmp_path: Path) -> 
             process.wait()
 
 
-def test_a_closed_pipe_ends_the_program_as_without_us(environment: Environment) -> None:
+def test_closed_pipe_ends_the_program_as_usual(environment: Environment) -> None:
     """Python ignores SIGPIPE, and a program that is not Python must not inherit that."""
     line = f"{environment.command('lightning-patches')} run yes | head -n 1; echo ${{PIPESTATUS[0]}}"
     status, output = execute(["bash", "-c", line], environment.variables(lightning=False), 200)
     assert output.split() == ["y", str(128 + signal.SIGPIPE)]
 
 
-def test_pythonpath_of_the_user_stays(environment: Environment, tmp_path: Path) -> None:
+def test_pythonpath_of_the_user_is_kept(environment: Environment, tmp_path: Path) -> None:
     for before, after in (("", LAUNCHER), (f"{tmp_path}", f"{LAUNCHER}:{tmp_path}")):
         found = seen(launch(environment, PLAIN, PYTHONPATH=before))
         assert found["variables"]["PYTHONPATH"] == after
         assert not {"", str(environment.directory)} & set(found["path"])  # which is the current directory
 
 
-def test_foreign_python_is_left_alone_and_named(
+def test_other_python_is_not_patched_and_named(
     environment: Environment, fresh_environment: Environment, tmp_path: Path
 ) -> None:
     """Another environment with the same package: it is not the one that `run` was started for."""
@@ -256,7 +256,7 @@ def test_foreign_python_is_left_alone_and_named(
     assert output.endswith("ran\n")
 
 
-def test_package_that_is_on_nobodys_path(tmp_path: Path) -> None:
+def test_package_outside_of_every_path(tmp_path: Path) -> None:
     """Run from a directory: the package gets into the program, and nothing that lies beside it does."""
     shutil.copytree(ROOT / "lightning_patches", tmp_path / "aside" / "lightning_patches")
     (tmp_path / "aside" / "json.py").write_text("raise SystemExit('a file beside the package was imported')\n")
@@ -285,30 +285,30 @@ class TestWhyUnsafe:
             place.chmod(0o755)
         return directory
 
-    def test_the_one_that_is_shipped_is_safe(self) -> None:
+    def test_shipped_directory_is_safe(self) -> None:
         assert run_command.why_unsafe(run_command.LAUNCHER) == ""
 
     def test_private_directory(self, launcher: Path) -> None:
         assert run_command.why_unsafe(launcher) == ""
 
     @pytest.mark.parametrize("levels", [0, 1, 2])
-    def test_everybody_can_write(self, launcher: Path, levels: int) -> None:
+    def test_world_writable_directory_is_refused(self, launcher: Path, levels: int) -> None:
         place = (launcher, *launcher.parents)[levels]
         place.chmod(0o777)
         assert run_command.why_unsafe(launcher) == f"others can write to '{place}': `chmod o-w {place}` ends that"
 
-    def test_everybody_can_write_the_file(self, launcher: Path) -> None:
+    def test_world_writable_file_is_refused(self, launcher: Path) -> None:
         (launcher / "sitecustomize.py").chmod(0o666)
         assert "others can write to" in run_command.why_unsafe(launcher)
 
-    def test_sticky_directory_protects_what_is_in_it_but_lets_files_be_added(self, launcher: Path) -> None:
+    def test_sticky_directory_protects_its_files(self, launcher: Path) -> None:
         launcher.parents[1].chmod(0o1777)
         assert run_command.why_unsafe(launcher) == ""
         launcher.chmod(0o1777)
         assert run_command.why_unsafe(launcher) == f"others can write to '{launcher}': `chmod o-w {launcher}` ends that"
 
     @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a directory to another group")
-    def test_a_group_of_others_can_write(self, launcher: Path) -> None:
+    def test_directory_writable_by_a_shared_group_is_refused(self, launcher: Path) -> None:
         import grp
 
         group = next(entry for entry in grp.getgrall() if set(entry.gr_mem) - {"root"} or entry.gr_name == "daemon")
@@ -318,7 +318,7 @@ class TestWhyUnsafe:
             f"the group of '{launcher}' can write to it: `chmod g-w {launcher}` ends that"
         )
 
-    def test_a_group_without_others_can_write(self, launcher: Path) -> None:
+    def test_directory_writable_by_a_private_group_is_accepted(self, launcher: Path) -> None:
         import grp
         import pwd
 
@@ -340,7 +340,7 @@ class TestWhyUnsafe:
         launcher.parent.rename(odd)
         assert "PYTHONPATH cannot express" in run_command.why_unsafe(odd / "launcher")
 
-    def test_run_refuses_and_says_what_to_do(self, launcher: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_run_refuses_and_names_the_remedy(self, launcher: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         launcher.chmod(0o777)
         monkeypatch.setattr(run_command, "LAUNCHER", launcher)
         from lightning_patches import cli

@@ -36,7 +36,7 @@ def launch(environment: Environment, *program: str, **more: str) -> tuple[int, s
 
 @pytest.mark.parametrize("form", ["module", "package"])
 @pytest.mark.parametrize("place", ["PYTHONPATH", "site"])
-def test_neighbour_runs_once_and_takes_its_name(
+def test_other_sitecustomize_runs_once_under_its_name(
     environment: Environment, fresh_environment: Environment, tmp_path: Path, form: str, place: str
 ) -> None:
     if place == "site":
@@ -55,7 +55,7 @@ def test_neighbour_runs_once_and_takes_its_name(
         assert found[what] == alone[what]
 
 
-def test_neighbour_first_and_chaining_as_ours_does(environment: Environment, tmp_path: Path) -> None:
+def test_chaining_sitecustomize_in_front_works(environment: Environment, tmp_path: Path) -> None:
     """`lightning-patches run other-tool python ...`: the other tool puts its directory before ours."""
     code = (
         f"{NEIGHBOUR}"
@@ -113,7 +113,7 @@ def test_ranks_are_armed_when_a_tracer_hides_the_next_sitecustomize(
     assert [(process["armed"], process["neighbours"]) for process in processes] == [(True, 1)] * 3
 
 
-def test_script_keeps_its_execv(environment: Environment, tmp_path: Path) -> None:
+def test_execv_of_a_script_is_unchanged(environment: Environment, tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text("import os, posix\nprint(os.execv is posix.execv)\n")
     assert launch(environment, str(tmp_path / "program.py")) == (0, "True\n")
 
@@ -125,7 +125,7 @@ def test_script_keeps_its_execv(environment: Environment, tmp_path: Path) -> Non
         ("import no_such_module_anywhere\n", "no_such_module_anywhere"),
     ],
 )
-def test_broken_neighbour_is_reported_as_without_us(
+def test_error_of_another_sitecustomize_is_reported_as_usual(
     environment: Environment, tmp_path: Path, code: str, expected: str
 ) -> None:
     directory = neighbour(tmp_path / "other", "module", code)
@@ -151,7 +151,7 @@ def test_foreign_python_still_gets_its_own_sitecustomize(
     assert not found["loaded"]
 
 
-def test_without_a_neighbour_ours_stays_in_its_place(environment: Environment) -> None:
+def test_sitecustomize_stays_without_another_one(environment: Environment) -> None:
     if has_one_in_its_library(environment):
         pytest.skip("this Python brings a sitecustomize of its own")
     status, output = launch(environment, PLAIN)

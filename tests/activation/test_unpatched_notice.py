@@ -65,7 +65,7 @@ def launch(environment: Environment, namespace: str, **more: str) -> list[str]:
 
 
 @pytest.mark.parametrize("namespace", ["lightning", "pytorch_lightning"])
-def test_rank_that_should_be_patched_and_is_not_says_so_once(environment: Environment, namespace: str) -> None:
+def test_unpatched_rank_warns_once(environment: Environment, namespace: str) -> None:
     """By the first Trainer, and by the first Fabric of a program that has no Trainer; neither gets a callback."""
     lines = launch(environment, namespace, LIGHTNING_PATCHES="crash", LOCAL_RANK="3")
     told = lines[0]
@@ -74,18 +74,18 @@ def test_rank_that_should_be_patched_and_is_not_says_so_once(environment: Enviro
     assert lines == [told, *NO_CALLBACKS, told, *NO_CALLBACKS]
 
 
-def test_silent_where_all_is_well(environment: Environment) -> None:
+def test_patched_rank_prints_nothing(environment: Environment) -> None:
     announced, *rest = launch(environment, "lightning", PROBE_WAY="import", LIGHTNING_PATCHES="1")
     assert announced.startswith("lightning_patches: lightning 2.3.3: ")
     assert rest == [*NO_CALLBACKS, *NO_CALLBACKS]
 
 
-def test_silent_when_told_to_stop(environment: Environment) -> None:
+def test_deactivated_rank_prints_nothing(environment: Environment) -> None:
     lines = launch(environment, "lightning", PROBE_WAY="stop", LIGHTNING_PATCHES="1,quiet")
     assert lines == [*NO_CALLBACKS, *NO_CALLBACKS]
 
 
-def test_broken_toggle_is_named_and_then_told_by_the_entry_point(autostarted: Environment) -> None:
+def test_broken_toggle_is_reported_at_start_and_by_the_entry_point(autostarted: Environment) -> None:
     named, told, *rest = launch(autostarted, "lightning", LIGHTNING_PATCHES="logged-metric-device")
     assert "Did you mean 'logged-metrics-device'" in named
     assert "Nothing is patched." in named
@@ -169,7 +169,7 @@ class TestWithoutLightning:
             monkeypatch.delenv(name, raising=False)
 
     @pytest.mark.parametrize("value", [None, "", " ", "0", "off", "False", "none", "no"])
-    def test_silent_when_not_asked_for(
+    def test_nothing_is_printed_without_a_request(
         self, value: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:
         monkeypatch.delenv("LIGHTNING_PATCHES", raising=False)
@@ -204,12 +204,14 @@ class TestWithoutLightning:
         _lightning_patches.callbacks()
         assert "another tool's sitecustomize came first" in capsys.readouterr().err
 
-    def test_nobody_reads_stderr(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_closed_stderr_raises_nothing(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("LIGHTNING_PATCHES", "1")
         monkeypatch.setattr(sys, "stderr", None)
         assert _lightning_patches.callbacks() == []
 
-    def test_armed_process_is_well(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_patched_process_is_healthy(
+        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
         monkeypatch.setenv("LIGHTNING_PATCHES", "1")
         for settled, said in ((True, 0), (False, 1)):
             stand_in = types.SimpleNamespace(is_settled=lambda settled=settled: settled)
@@ -218,7 +220,7 @@ class TestWithoutLightning:
             assert capsys.readouterr().err.count("not patched") == said
 
 
-def test_all_groups_of_all_releases_are_served() -> None:
+def test_entry_points_cover_all_groups_of_all_releases() -> None:
     settings = configparser.ConfigParser()
     settings.read(ROOT / "setup.cfg")
     groups = {name for name in settings["options.entry_points"] if name.endswith("callbacks_factory")}
@@ -232,7 +234,7 @@ def test_all_groups_of_all_releases_are_served() -> None:
 
 
 @pytest.mark.parametrize("value", ["", " ", ",", " off ", "0,", "OFF", "1", "quiet", "no-crash", "off,crash", "0 1"])
-def test_all_agree_on_whether_patches_are_asked_for(
+def test_all_ways_in_parse_the_toggle_alike(
     value: str, monkeypatch: pytest.MonkeyPatch, environment: Environment
 ) -> None:
     """The entry point, what Python starts by itself, and `status`: a blank is as good as nothing."""
@@ -244,7 +246,7 @@ def test_all_agree_on_whether_patches_are_asked_for(
     assert environment.run("python", "-c", program, LIGHTNING_PATCHES=value) == (0, f"{asked}\n")
 
 
-def test_words_for_nothing_and_names_are_the_same_everywhere() -> None:
+def test_toggle_words_are_the_same_everywhere() -> None:
     """They are written down anew where importing them would cost, or activate."""
     assert _lightning_patches._NOTHING == words.NOTHING_WORDS
     assert _lightning_patches.LAUNCHED_FOR == startup.LAUNCHED_FOR

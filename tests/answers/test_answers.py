@@ -81,7 +81,7 @@ def test_whole_logs(capsys: pytest.CaptureFixture[str], tmp_path: Path, log: dic
 @pytest.mark.parametrize(
     "log", [one for one in WHOLE if one["has_one_line"]], ids=lambda log: f"{log['expected']}, {log['release']}"
 )
-def test_the_last_line_alone(capsys: pytest.CaptureFixture[str], log: dict[str, Any]) -> None:
+def test_last_line_alone_names_the_bug(capsys: pytest.CaptureFixture[str], log: dict[str, Any]) -> None:
     line = log["text"].rstrip().splitlines()[-1]
     assert log["expected"] in [match["name"] for match in answer(capsys, line)["matches"]], line
 
@@ -103,9 +103,7 @@ def test_lines(capsys: pytest.CaptureFixture[str], lines: list[list[str]], right
 
 
 @pytest.mark.parametrize("line", [line for _, line in OTHER_LINES])
-def test_an_error_that_is_not_of_lightning_names_no_patch_for_certain(
-    capsys: pytest.CaptureFixture[str], line: str
-) -> None:
+def test_error_of_other_software_names_no_patch_as_certain(capsys: pytest.CaptureFixture[str], line: str) -> None:
     assert not [one for one in answer(capsys, line)["matches"] if one["patched"] and (one["certain"] or one["cause"])]
 
 
@@ -126,7 +124,7 @@ Traceback (most recent call last):
 
 
 @pytest.mark.parametrize("line", [line for _, line in OTHER_LINES])
-def test_it_names_none_for_certain_below_what_silent_bugs_show(
+def test_error_after_signs_of_a_silent_bug_names_no_patch_as_certain(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, line: str
 ) -> None:
     (tmp_path / "job.log").write_text(SHOWN + line + "\n")

@@ -104,7 +104,7 @@ def test_ends_as_on_stock(patch, version, case):
 
 
 @pytest.mark.parametrize("version", ["2.6.6", "2.5.2", "2.2.5", "2.0.9"])
-def test_what_works_has_the_collectives_of_stock(version):
+def test_working_program_has_the_collectives_of_stock(version):
     """But a count is a floating point number, as long as before. Whether a checkpoint exists is asked as 2.6.0 does."""
     case, toggle = "nothing-logged-each-kept-sized", "-checkpoint-exists-on-rank-zero"
     stock, shim = run(version, case, False), run(version, case, True, toggle=toggle)

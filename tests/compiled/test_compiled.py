@@ -61,7 +61,7 @@ def in_group(version: str, backend: str, *more: Any) -> Any:
         in_group("2.5.2", "aot_eager", None),
     ],
 )
-def test_no_program_is_worse_off(version: str, backend: str, toggle: Optional[str]) -> None:
+def test_compiled_programs_are_no_worse_than_on_stock(version: str, backend: str, toggle: Optional[str]) -> None:
     stock, shim = results(version, backend, False), results(version, backend, True, toggle)
     assert stock["Gan.module"]["breaks"] > 0, "nothing was compiled"
     assert sum(result["ended"] == "well" for result in stock.values()) > len(stock) / 2

@@ -44,7 +44,7 @@ def arguments(version: str, shim: bool) -> dict[str, list[str]]:
 
 
 @pytest.mark.parametrize("version", ["2.0.9", "2.2.5", "2.6.6"])
-def test_a_class_takes_the_same_arguments_with_all_patches(version: str) -> None:
+def test_class_accepts_the_same_arguments_with_all_patches(version: str) -> None:
     stock, patched = arguments(version, shim=False), arguments(version, shim=True)
     assert "find_unused_parameters" in stock["pytorch_lightning.strategies.ddp.DDPStrategy"]
     assert len(stock) > 60

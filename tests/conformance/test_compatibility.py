@@ -250,14 +250,14 @@ def call(arguments: str, *path: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, env=variables, capture_output=True, text=True, timeout=120)
 
 
-def test_the_changelog_says_what_to_do() -> None:
+def test_changelog_describes_every_incompatible_change() -> None:
     text = (ROOT / "lightning_patches" / "CHANGELOG.md").read_text(encoding="utf-8")
     sections = re.findall(r"^### (.*)\n([^#]*)", text, re.MULTILINE)
     (section,) = (" ".join(body.split()) for title, body in sections if "0.1.0" in title)
     assert [words for words in LISTED.values() if words not in section] == []
 
 
-def test_every_patch_can_be_selected_as_before() -> None:
+def test_every_earlier_patch_can_be_selected() -> None:
     assert {patch.name for patch in all_patches() if patch.added == "0.1.0"} == names()
     default = {patch.name for patch in all_patches() if patch.default}
     changed = {f"{name} is opt-in" for name in names(default_only=True) - default}
@@ -273,7 +273,7 @@ def test_every_patch_can_be_selected_as_before() -> None:
             assert selected(f"none,{item}"), item
 
 
-def test_every_word_selects_as_before() -> None:
+def test_every_toggle_word_selects_as_in_0_1_0() -> None:
     default = names() & {patch.name for patch in all_patches() if patch.default}
     for word in ("1", "on", "TRUE", "yes", "default", "strict", "quiet", "", "strict quiet"):
         assert selected(word) == default, word
@@ -288,7 +288,7 @@ def test_every_word_selects_as_before() -> None:
     assert flags.strict and flags.quiet
 
 
-def test_every_public_name_takes_what_it_took() -> None:
+def test_every_public_name_accepts_earlier_arguments() -> None:
     for name, before in SIGNATURES.items():
         public: Any = lightning_patches
         for part in name.split("."):
@@ -305,7 +305,7 @@ def test_every_public_name_takes_what_it_took() -> None:
     assert isinstance(lightning_patches.report(), list)
 
 
-def test_every_word_that_is_looked_for_is_there(capfd: pytest.CaptureFixture[str]) -> None:
+def test_every_earlier_message_exists(capfd: pytest.CaptureFixture[str]) -> None:
     verdicts = "applied pending not-affected fixed-upstream disabled not-supported drifted failed"
     assert set(verdicts.split()) <= set(get_args(Verdict))
     variables = (_settings.VARIABLE, _files.VARIABLE, _secret.VARIABLE, _secret.PORT_VARIABLE, rank_by_rank.VARIABLE)
@@ -318,7 +318,7 @@ def test_every_word_that_is_looked_for_is_there(capfd: pytest.CaptureFixture[str
     assert capfd.readouterr().err == "lightning_patches: a line\n"
 
 
-def test_every_command_ends_as_before() -> None:
+def test_every_command_exits_as_in_0_1_0() -> None:
     Path("requirements.txt").write_text("pytorch-lightning==2.2.5\n")
     changed = set()
     for line in STATUSES.strip().splitlines():
@@ -342,7 +342,7 @@ def fields(value: object, path: str = "") -> dict[str, set[str]]:
 
 
 @pytest.mark.parametrize("command", FIELDS)
-def test_every_field_is_there(command: str) -> None:
+def test_every_json_field_exists(command: str) -> None:
     Path("train.py").write_text("import pytorch_lightning\n")
     document = json.loads(call(command, str(_releases.unpacked("pytorch-lightning", "2.2.5"))).stdout)
     changed = set()
@@ -358,7 +358,7 @@ def test_every_field_is_there(command: str) -> None:
     assert changed == listed(f"^{re.escape(command)}: ")
 
 
-def test_sarif_has_what_it_had() -> None:
+def test_sarif_has_the_fields_of_0_1_0() -> None:
     (run,) = json.loads(call("audit --format sarif lightning==2.2.5").stdout)["runs"]
     levels = {result["level"] for result in run["results"]}
     changed = set() if levels == {"error", "warning", "note"} else {"SARIF leaves out what the patches mend"}
@@ -366,7 +366,7 @@ def test_sarif_has_what_it_had() -> None:
     assert {rule["id"] for rule in run["tool"]["driver"]["rules"]} == {one["ruleId"] for one in run["results"]}
 
 
-def test_the_fork_is_built_as_before() -> None:
+def test_fork_is_built_as_in_0_1_0() -> None:
     changed = set()
     build = [sys.executable, str(ROOT / "scripts" / "build_fork")]
     done = subprocess.run([*build, "--distribution", "pytorch-lightning", "2.2.5"], capture_output=True, text=True)
@@ -381,7 +381,7 @@ def test_the_fork_is_built_as_before() -> None:
     assert changed == listed("fork|diffs")
 
 
-def test_what_is_installed_is_found_where_it_was() -> None:
+def test_installed_files_are_at_their_places() -> None:
     settings = configparser.ConfigParser()
     settings.read(ROOT / "setup.cfg", encoding="utf-8")
     assert settings["options"]["python_requires"] == ">=3.8"

@@ -173,7 +173,7 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_the_checks_find_what_they_look_for(tmp_path: Path, fault: str) -> None:
+def test_checks_detect_faulty_patches(tmp_path: Path, fault: str) -> None:
     sabotage, expected = FAULTS[fault]
     write_lightning(tmp_path, source=AFFECTED)
     helpers = tmp_path / "lightning" / "pytorch" / "utilities"
@@ -237,7 +237,7 @@ class M:
 """
 
 
-def test_a_compiled_call_reaches_the_replacement(tmp_path: Path) -> None:
+def test_compiled_call_reaches_the_replacement(tmp_path: Path) -> None:
     write_lightning(tmp_path, source=TENSORS)
     (tmp_path / "lightning" / "pytorch" / "importer.py").unlink()
     subject = str(tmp_path / "lightning" / "pytorch" / "subject.py")

@@ -17,20 +17,20 @@ RELEASES = pytest.mark.parametrize("version", ["2.0.0", "2.6.6"])
         ("dict", {"seen": [], "logged": {"train/a": ONE, "train/b": TWO}}),
     ],
 )
-def test_the_way_round(version, case, observed):
+def test_suggested_workarounds_work(version, case, observed):
     result = run("features", Variant("pytorch-lightning", version), case)
     assert result.ok and result.observations == [observed], result
 
 
 @RELEASES
-def test_validations_drift_against_the_steps(version):
+def test_validations_drift_relative_to_steps(version):
     """Of ten batches, of which four are accumulated, come three steps."""
     result = run("features", Variant("pytorch-lightning", version), "drift")
     assert result.ok and result.observations[0]["seen"] != [2, 4, 6, 8], result
 
 
 @RELEASES
-def test_what_is_tried_first_is_refused_and_found(version):
+def test_obvious_replacement_is_refused_and_diagnosed(version):
     result = run("features", Variant("pytorch-lightning", version), "dict-refused")
     (match,) = [match for match in candidates.find(read.taken_apart("", result.output)) if match.kind == "found"]
     assert not result.ok and match.record.name == "log-of-a-dict", result

@@ -73,7 +73,7 @@ def test_names_are_unique() -> None:
     assert [name for name, count in every.items() if count > 1] == []
 
 
-def test_the_catalogue_finds_by_name_and_number() -> None:
+def test_catalogue_finds_by_name_and_number() -> None:
     for patch in PATCHES:
         assert find(patch.name) == (patch,)
         for number in patch.numbers:
@@ -83,7 +83,7 @@ def test_the_catalogue_finds_by_name_and_number() -> None:
 
 
 @each_patch
-def test_the_name(patch: Patch) -> None:
+def test_patch_has_a_valid_name(patch: Patch) -> None:
     assert re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)+", patch.name), "kebab-case, two words or more"
     assert patch.name not in {*GROUPS, *DEFAULT_WORDS, *NOTHING_WORDS, *FLAG_WORDS, "all"}
     assert parse(patch.name, PATCHES).names == {patch.name, *(other.name for other in PATCHES if other.for_import)}
@@ -91,7 +91,7 @@ def test_the_name(patch: Patch) -> None:
 
 
 @each_patch
-def test_the_texts(patch: Patch) -> None:
+def test_patch_has_complete_texts(patch: Patch) -> None:
     assert patch.title
     assert len(patch.title) <= 90, "one line of a table"
     assert not patch.title.endswith(".")
@@ -104,7 +104,7 @@ def test_the_texts(patch: Patch) -> None:
 
 
 @each_patch
-def test_the_history(patch: Patch) -> None:
+def test_patch_has_a_valid_history(patch: Patch) -> None:
     assert patch.numbers, "issue or pull request"
     if patch.upstream.commit:
         assert re.fullmatch(r"[0-9a-f]{7,40}", patch.upstream.commit)
@@ -117,7 +117,7 @@ def test_the_history(patch: Patch) -> None:
 
 
 @pytest.mark.parametrize("patch", all_patches(), ids=lambda patch: patch.name)
-def test_an_opt_in_patch_says_for_whom_it_is(patch: Patch) -> None:
+def test_opt_in_patch_names_its_users(patch: Patch) -> None:
     """In a clause, which `status`, `show` and the page put into their own sentences; a default one has none."""
     assert patch.default or re.fullmatch(r"whoever [^\n]*[^.\s]", patch.opt_in)
     assert not (patch.default and patch.signs)
@@ -126,7 +126,7 @@ def test_an_opt_in_patch_says_for_whom_it_is(patch: Patch) -> None:
 
 
 @pytest.mark.parametrize("patch", [p for p in PATCHES if p.warns], ids=lambda patch: patch.name)
-def test_a_patch_that_only_warns(patch: Patch) -> None:
+def test_warning_patch_has_a_valid_record(patch: Patch) -> None:
     """It says of a bug what its record says, in the same releases; or of rows of the table what the table says."""
     bugs = [bug for bug in UNPATCHED if patch.name == f"warn-{bug.name}"]
     if not bugs:  # of removed hooks, and of what no release has mended, or on which programs rely
@@ -138,7 +138,7 @@ def test_a_patch_that_only_warns(patch: Patch) -> None:
 
 
 @each_patch
-def test_the_ranges(patch: Patch) -> None:
+def test_patch_has_valid_ranges(patch: Patch) -> None:
     """They parse, each covers a release, and the fix is the first release after them."""
     known = list(known_releases())
     for text in patch.affected_2x:
@@ -150,7 +150,7 @@ def test_the_ranges(patch: Patch) -> None:
 
 
 @each_patch
-def test_the_targets(patch: Patch) -> None:
+def test_patch_has_valid_targets(patch: Patch) -> None:
     locations = [(target.location, target.since) for target in patch.targets]
     assert len(set(locations)) == len(locations)
     for location in patch.locations:
@@ -197,7 +197,7 @@ def test_builders_build_without_lightning_or_torch(patch: Patch) -> None:
 
 @pytest.mark.parametrize("distribution", _releases.DISTRIBUTIONS)
 @each_patch
-def test_every_release_is_judged_right(
+def test_every_release_gets_the_right_decision(
     patch: Patch, distribution: str, releases: dict[tuple[str, str], Namespace]
 ) -> None:
     """Inside of the range version and code say "pending"; outside the version says why not."""
@@ -216,7 +216,7 @@ def test_every_release_is_judged_right(
 
 @pytest.mark.parametrize("distribution", _releases.DISTRIBUTIONS)
 @pytest.mark.parametrize("patch", [p for p in PATCHES if p.fixed_in is not None], ids=lambda patch: patch.name)
-def test_a_backport_of_the_fix_is_known_by_its_code(
+def test_backport_is_recognized_by_its_code(
     patch: Patch, distribution: str, releases: dict[tuple[str, str], Namespace]
 ) -> None:
     """The fixed release under an affected number, as a vendor might ship it, and under no telling number, as a
@@ -240,7 +240,7 @@ def _renumbered(namespace: Namespace, version: str) -> Namespace:
 
 @pytest.mark.parametrize("distribution", _releases.DISTRIBUTIONS)
 @each_patch
-def test_targets_are_there_in_every_affected_release(
+def test_targets_exist_in_every_affected_release(
     patch: Patch, distribution: str, releases: dict[tuple[str, str], Namespace]
 ) -> None:
     for release in affected(patch):
@@ -258,7 +258,7 @@ def test_no_two_patches_share_an_addition() -> None:
     assert [location for location, count in brought.items() if count > 1] == []
 
 
-def test_every_file_of_patches_takes_part() -> None:
+def test_every_patch_file_is_in_the_catalogue() -> None:
     assert not list(HOUSE.glob("[a-z]*.py")), "a patch lies in the folder of its subject"
     defined = {}
     for path in FILES:
@@ -274,7 +274,7 @@ def test_every_file_of_patches_takes_part() -> None:
 SELECTS = ("name", "numbers", "group", "default", "for_import", "changes_results")
 
 
-def test_the_index_selects_and_decides_as_the_records_do(releases: dict[tuple[str, str], Namespace]) -> None:
+def test_index_agrees_with_the_records(releases: dict[tuple[str, str], Namespace]) -> None:
     assert [record.whole for record in index()] == list(all_patches()), "scripts/renew"
     for record, patch in zip(index(), all_patches()):
         for asked in (*SELECTS, "affected", "fixed_in", "locations", "needs", "is_counted"):
@@ -288,7 +288,7 @@ def test_the_index_selects_and_decides_as_the_records_do(releases: dict[tuple[st
 # ---------------------------------------------------------------- layers
 
 
-def test_all_that_is_written_about_a_patch_is_found_under_its_name() -> None:
+def test_files_about_a_patch_have_its_name() -> None:
     """One rule: the folder has the patch's name, and so have the scenario and the tests in it, at least in front."""
     patches = {patch.name.replace("-", "_"): patch for patch in all_patches()}
     folder = ROOT / "tests" / "patches"
@@ -305,7 +305,7 @@ def test_all_that_is_written_about_a_patch_is_found_under_its_name() -> None:
         assert stated <= {name.replace("_", "-")}, f"{path} states proofs of {stated}"
 
 
-def test_patches_that_share_a_target_say_which_comes_first() -> None:
+def test_patches_with_a_shared_target_declare_their_order() -> None:
     """Without this their order would be that of their names: a patch's name is no reason to be put around another."""
     records = {patch.name: patch for patch in PATCHES}
 
@@ -325,14 +325,14 @@ def test_patches_that_share_a_target_say_which_comes_first() -> None:
     assert undeclared == []
 
 
-def test_the_order_of_the_layers_is_that_of_the_records() -> None:
+def test_layers_have_the_order_of_the_records() -> None:
     """Whatever the files are called, and in whatever order they are found."""
     ordered = [patch.name for patch in PATCHES]
     for order in (reversed(PATCHES), sorted(PATCHES, key=lambda patch: patch.title)):
         assert [patch.name for patch in layered(order)] == ordered
 
 
-def test_layers_that_cannot_be_put() -> None:
+def test_impossible_layers_are_refused() -> None:
     one, other = PATCHES[0]._replace(name="one", after=()), PATCHES[0]._replace(name="other", after=("one",))
     assert [patch.name for patch in layered((other, one))] == ["one", "other"]
     with pytest.raises(ValueError, match=r"one another: \['one', 'other'\]"):

@@ -65,7 +65,7 @@ def before(gone: str) -> str:
 
 
 @pytest.mark.parametrize("version", RELEASES)
-def test_what_is_gone_is_gone_and_was_there_before(version):
+def test_removed_names_existed_before(version):
     kinds = ("module", "name", "argument", "attribute")
     asked = [row for row in rows() if row.kind in kinds and row.name != "Trainer.tuner"]  # an object's own
     path = [str(_releases.unpacked("pytorch-lightning", version)), str(ROOT)]
@@ -87,7 +87,7 @@ def test_what_is_gone_is_gone_and_was_there_before(version):
 
 
 @pytest.mark.parametrize("row", [row for row in rows() if row.is_silent], ids=lambda row: row.member)
-def test_a_hook_that_is_never_called_is_named_nowhere(row):
+def test_uncalled_hook_is_unknown_to_the_release(row):
     def named(version):
         files = (_releases.unpacked("pytorch-lightning", version) / "pytorch_lightning").rglob("*.py")
         name = rf"""(?<!_connector)["'.]{row.member}["'(]"""  # which has methods of the same names

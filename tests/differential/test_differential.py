@@ -36,7 +36,7 @@ def release() -> Iterator[trial.Release]:
 
 
 @pytest.mark.parametrize("version", sorted(SAMPLE))
-def test_a_sample_of_programs_does_the_same(version: str, release: trial.Release) -> None:
+def test_sample_of_programs_is_unchanged(version: str, release: trial.Release) -> None:
     with nullcontext(release) if version == release.version else trial.Release(version) as found:
         chosen = [trial.drawn(version, seed) for seed in SAMPLE[version]]
         chosen += [trial.named(name) for name in NAMED[version]]
@@ -46,7 +46,7 @@ def test_a_sample_of_programs_does_the_same(version: str, release: trial.Release
 
 
 @pytest.mark.parametrize("harm", sorted(harms.HARMS))
-def test_a_harmful_patch_is_found_and_named(harm: str, release: trial.Release, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_harmful_patch_is_found_and_named(harm: str, release: trial.Release, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(release, "harm", harm)
     outcome = trial.judge(release, trial.named(*FINDS[harm]))
     assert (outcome.verdict, outcome.patches) == ("finding", {harms.HARMS[harm][0]: ""}), outcome
@@ -54,7 +54,7 @@ def test_a_harmful_patch_is_found_and_named(harm: str, release: trial.Release, m
     assert "| 2.6.6 | 1 | 0 | 0 | 0 | 1 |" in text and harms.HARMS[harm][0] in text
 
 
-def test_a_program_that_differs_from_itself_is_dropped(
+def test_nondeterministic_program_is_dropped(
     release: trial.Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     script = tmp_path / "flaky.py"
@@ -62,13 +62,13 @@ def test_a_program_that_differs_from_itself_is_dropped(
     assert trial.judge(release, trial.Program(str(script), "flaky")).verdict == "flaky"
 
 
-def test_the_order_of_a_set_is_the_same_on_stock_and_with_patches(release: trial.Release, tmp_path: Path) -> None:
+def test_set_order_is_the_same_on_stock_and_with_patches(release: trial.Release, tmp_path: Path) -> None:
     script = tmp_path / "order.py"
     script.write_text("print({'columns': list({f'column {n}' for n in range(20)})})\n")
     assert trial.judge(release, trial.Program(str(script), "order")).verdict == "same"
 
 
-def test_a_script_is_a_program_whose_output_is_compared(release: trial.Release, tmp_path: Path) -> None:
+def test_output_of_a_script_is_compared(release: trial.Release, tmp_path: Path) -> None:
     script = tmp_path / "prints.py"
     script.write_text("import sys\nprint('{\"patched\": %s}' % ('lightning_patches' in sys.modules))\n")
     outcome = trial.judge(release, trial.Program(str(script), "prints"))
@@ -76,7 +76,7 @@ def test_a_script_is_a_program_whose_output_is_compared(release: trial.Release, 
     assert outcome.differs == [('print {"patched": False}', 'print {"patched": True}')]
 
 
-def test_a_difference_is_by_design_only_where_it_begins_as_the_declaration_says(
+def test_known_difference_must_start_as_declared(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     stock, other = (trial.Trace({"1.rank.0": ["a", line, "c"]}) for line in ("logged 1", "logged 2"))
@@ -85,7 +85,7 @@ def test_a_difference_is_by_design_only_where_it_begins_as_the_declaration_says(
         assert trial.why("some-patch", stock, other, other) == reason
 
 
-def test_an_error_of_stock_that_is_gone_is_no_harm_but_another_error_is() -> None:
+def test_fixed_error_is_no_regression_but_another_error_is() -> None:
     died, lives, other, meant = (
         trial.Trace({"1.rank.0": ["a", *lines]})
         for lines in (
@@ -103,7 +103,7 @@ def test_an_error_of_stock_that_is_gone_is_no_harm_but_another_error_is() -> Non
     assert trial.why("some-patch", died, other, lives) == "no longer dies of an error"  # of two, and another mends one
 
 
-def test_what_is_declared_is_of_patches() -> None:
+def test_known_differences_name_existing_patches() -> None:
     assert [name for name in by_design.DECLARED if not catalogue.find(name)] == []
 
 

@@ -37,7 +37,7 @@ def observed(case: str, variant: Variant) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("how", ["warn", "setup"])
-def test_a_submodule_that_is_called_by_itself_is_named(how: str) -> None:
+def test_directly_called_submodule_is_named(how: str) -> None:
     """Issue 20293. Fabric tells the callback of the module in ``setup``, and not in ``setup_module``."""
     expected = {("gradient", name, 1, None) for name in STUDENT} | {("parameter", name, 1, None) for name in STUDENT}
     for rank, of_rank in enumerate(observed("fabric", FABRIC)):
@@ -50,25 +50,25 @@ def test_a_submodule_that_is_called_by_itself_is_named(how: str) -> None:
     assert f"different models. At step 1 (the first check): {gradients}" in said
 
 
-def test_every_rank_raises_when_asked_to() -> None:
+def test_every_rank_raises_with_action_raise() -> None:
     for of_rank in observed("fabric", FABRIC):
         seen = of_rank["submodules"]["raise"]
         assert "Ranks train different models" in seen["error"] and "student.0.weight" in seen["error"]
         assert seen["warnings"] == []
 
 
-def test_silent_where_the_patches_keep_ranks_in_step() -> None:
+def test_no_warning_if_the_patches_synchronize_the_ranks() -> None:
     assert observed("fabric", FABRIC)[0]["submodules"]["warn"]["differences"]
     for of_rank in observed("fabric", Variant("lightning", "2.6.6", shim=True)):
         for seen in of_rank["submodules"].values():
             assert seen == {"differences": [], "error": "", "warnings": []}
 
 
-def test_nothing_is_found_where_nothing_is_wrong() -> None:
+def test_equal_ranks_have_no_differences() -> None:
     assert [of_rank["legitimate"] for of_rank in observed("fabric", FABRIC)] == [[], []]
 
 
-def test_what_differs_is_found() -> None:
+def test_differences_are_found() -> None:
     for of_rank in observed("fabric", FABRIC):
         found = of_rank["found"]
         assert found["moved"] == found["moved_sparse"] == [["gradient", "weight", 0, None, APART, []]]
@@ -84,19 +84,19 @@ def test_what_differs_is_found() -> None:
         assert of_rank["one_step"] == [["parameter", "weight", 0, None, APART, []]]
 
 
-def test_ranks_stay_in_step_when_one_has_thrown_a_module_away() -> None:
+def test_ranks_compare_the_same_if_one_has_freed_a_module() -> None:
     assert [of_rank["dropped"] for of_rank in observed("fabric", FABRIC)] == [3, 3]
 
 
 @pytest.mark.parametrize("how", ["setup", "setup_optimizers"])
-def test_every_rank_of_fabric_raises_where_models_have_different_shapes(how: str) -> None:
+def test_every_rank_of_fabric_raises_for_different_shapes(how: str) -> None:
     for of_rank in observed("fabric", FABRIC):
         message, differences = of_rank["shapes"][how]
         assert "they have different parameters, in number, name or shape" in message
         assert differences == [["model", "", 1, None, APART, []]]
 
 
-def test_what_a_check_returns_tells_equal_different_and_not_comparable_apart() -> None:
+def test_check_returns_equal_different_or_not_comparable() -> None:
     for of_rank in observed("fabric", FABRIC):
         assert of_rank["outcomes"] == {
             "equal": "equal",
@@ -107,7 +107,7 @@ def test_what_a_check_returns_tells_equal_different_and_not_comparable_apart() -
         }
 
 
-def test_it_is_a_callback_and_can_be_pickled() -> None:
+def test_check_is_a_callback_and_can_be_pickled() -> None:
     assert [of_rank["pickled"] for of_rank in observed("fabric", FABRIC)] == [[True, True, True]] * 2
 
 
@@ -141,11 +141,11 @@ class TestArguments:
         "options",
         [{"every_n_steps": 0}, {"every_n_steps": True}, {"action": "stop"}, {"gradients": False, "parameters": False}],
     )
-    def test_wrong(self, options: dict[str, Any]) -> None:
+    def test_invalid_arguments_are_refused(self, options: dict[str, Any]) -> None:
         with pytest.raises(ValueError):
             GradientSyncCheck(**options)
 
-    def test_without_lightning_or_ranks_it_does_nothing(self) -> None:
+    def test_check_does_nothing_without_lightning_or_ranks(self) -> None:
         class Optimizer:
             param_groups: list = []
 

@@ -63,7 +63,7 @@ def test_before_the_process_group_exists() -> None:
 
 
 @distributed
-def test_a_rank_that_was_killed_is_told_at_once_and_ends_the_job_although_another_works() -> None:
+def test_killed_rank_is_reported_at_once_and_ends_the_job() -> None:
     ended = run_ranks("hang_ranks", actions("works_on before", "dies before", "sleeps before"), watched("30:abort"))
     report = ended.outputs[0]
     assert "rank 1 died (it was killed by signal 9 (SIGKILL)): the job cannot finish" in report, ended
@@ -72,7 +72,7 @@ def test_a_rank_that_was_killed_is_told_at_once_and_ends_the_job_although_anothe
 
 
 @distributed
-def test_a_rank_that_was_killed_is_told_although_its_connection_ends_rank_zero() -> None:
+def test_killed_rank_is_reported_if_rank_zero_fails_because_of_it() -> None:
     """Gloo raises in rank zero as soon as the other end is gone, and says no more than that."""
     ended = run_ranks("hang_ranks", actions("arrives after", "dies after"), watched("60"))
     report = ended.outputs[0]
@@ -102,7 +102,7 @@ def test_after_the_process_group_exists() -> None:
 
 
 @distributed
-def test_goes_on_waiting() -> None:
+def test_without_abort_ranks_keep_waiting() -> None:
     ended = run_ranks("hang_ranks", actions("arrives before", "sleeps_a_while after"), watched("2"))
     assert ended.statuses == [0, 0], ended
     assert "missing: rank 1" in ended.outputs[0] and "The ranks go on" in ended.outputs[0], ended
@@ -111,7 +111,7 @@ def test_goes_on_waiting() -> None:
 
 
 @distributed
-def test_a_rank_that_works_is_not_ended() -> None:
+def test_working_rank_is_not_ended() -> None:
     ended = run_ranks("hang_ranks", actions("arrives after last", "works_a_while after"), watched("2.5:abort"))
     assert ended.statuses == [0, 0], ended
     assert "missing: rank 1" in ended.outputs[0] and "works: it is at hang_ranks.py:" in ended.outputs[0], ended
@@ -119,7 +119,7 @@ def test_a_rank_that_works_is_not_ended() -> None:
 
 
 @distributed
-def test_rank_zero_is_stopped() -> None:
+def test_stopped_rank_zero_is_reported() -> None:
     ended = run_ranks("hang_ranks", actions("stops after", "arrives after"), watched("2:abort"))
     assert ended.statuses[0] == -9 and ended.statuses[1] in (124, 1), ended  # gloo may be faster than its own end
     assert "rank 1 (host" in ended.outputs[1] and "the watch of rank 0, which would" in ended.outputs[1], ended
@@ -127,21 +127,21 @@ def test_rank_zero_is_stopped() -> None:
 
 
 @distributed
-def test_a_rank_that_never_begins() -> None:
+def test_rank_that_never_starts_is_reported() -> None:
     ended = run_ranks("hang_ranks", actions("arrives before", "-"), watched("2:abort"))
     assert ended.statuses == [124, None], ended
     assert "missing: rank 1 has not said hello to rank zero, and no process of host" in ended.outputs[0], ended
 
 
 @distributed
-def test_a_process_that_a_rank_starts_is_not_that_rank_and_a_good_job_says_nothing() -> None:
+def test_child_of_a_rank_is_not_a_rank_and_a_healthy_job_prints_nothing() -> None:
     ended = run_ranks("hang_ranks", actions("nests before", "is_known before"), watched("60"))
     assert ended.statuses == [0, 0], ended
     assert ended.outputs == ["lightning_patches: 2 of 2 ranks are watched for hangs.\ndone\n", "done\n"]
 
 
 @distributed
-def test_nothing_is_said_without_the_variable() -> None:
+def test_nothing_is_printed_without_the_variable() -> None:
     """What users have without the watcher: a frozen terminal."""
     ended = run_ranks("hang_ranks", actions("arrives before", "-"), {}, timeout=12)
     assert ended.statuses == [None, None]
@@ -168,7 +168,7 @@ def test_trainer(version: str, strategy: str, accelerator: str, tmp_path: Path) 
 
 
 @distributed
-def test_trainer_in_good_health(tmp_path: Path) -> None:
+def test_healthy_trainer_prints_nothing(tmp_path: Path) -> None:
     variables = {**environment_of(Variant("lightning", "2.2.5")), **watched("60")}
     command = [sys.executable, str(PROGRAMS / "hang_trainer.py"), "works", "ddp", "cpu"]
     status, output = execute(command, variables, timeout=300, cwd=str(tmp_path))
@@ -193,7 +193,7 @@ def python(program: str, **variables: str) -> str:
 @pytest.mark.parametrize(
     "text", ["soon", "-3", "inf", "nan", "30:stop", "300:abort:x", "3d", "1e400", "300,abort", "0s"]
 )
-def test_a_value_that_is_not_understood_is_told(text: str) -> None:
+def test_invalid_value_is_reported(text: str) -> None:
     with pytest.raises(ValueError, match=f"TIMEOUT={re.escape(text)} is not understood, and nothing is watched. Use"):
         _settings.parse(text)
 
@@ -220,7 +220,7 @@ def test_values(text: str, expected: object) -> None:
 
 
 @pytest.mark.parametrize("port", ["99999", "0", "abc", "-1"])
-def test_a_variable_that_is_ignored_is_told(port: str) -> None:
+def test_ignored_variable_is_reported(port: str) -> None:
     program = """
         import threading
         from lightning_patches.ranks import hang
@@ -322,7 +322,7 @@ def test_slurms_first_node(names: str, first: str, monkeypatch: pytest.MonkeyPat
     assert _identity._first_node() == first
 
 
-def test_a_long_error_is_cut_at_a_word() -> None:
+def test_long_error_is_cut_at_the_end_of_a_word() -> None:
     path = f"OSError: /{'x' * 300}"
     for error, shown, end in [
         (f"ValueError: {'sample ' * 40}", f"ValueError: {'sample ' * 26}...", ""),
@@ -354,7 +354,7 @@ make()
 """
 
 
-def test_what_is_made_from_text_is_not_the_users_place(tmp_path: Path) -> None:
+def test_generated_code_is_not_user_code(tmp_path: Path) -> None:
     script = tmp_path / "train.py"
     script.write_text(
         MAKES_TYPES.format(imports="import dataclasses", makes="dataclasses.make_dataclass('Pair', ['a', 'b'])")
@@ -367,7 +367,7 @@ def test_what_is_made_from_text_is_not_the_users_place(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", ["<string>", "<stdin>", "<ipython-input-3-0123456789ab>", "<command-42>"])
-def test_what_has_no_file_is_the_users_place(path: str) -> None:
+def test_code_without_a_file_is_user_code(path: str) -> None:
     from lightning_patches.ranks.hang import _stacks
 
     found = {"__name__": "__main__", "place": lambda: _stacks._place(sys._getframe(1))}
@@ -377,12 +377,12 @@ def test_what_has_no_file_is_the_users_place(path: str) -> None:
 
 
 @pytest.mark.parametrize("timeout", ["x", "300", None, True, 0, -1, float("nan"), float("inf")])
-def test_a_timeout_that_is_no_number_of_seconds(timeout: Any) -> None:
+def test_invalid_timeout_raises_value_error(timeout: Any) -> None:
     with pytest.raises(ValueError, match=f"timeout must be a positive number of seconds, not {timeout!r}"):
         watch_hangs(timeout)
 
 
-def test_what_comes_from_others_steers_no_terminal() -> None:
+def test_outside_text_is_printed_without_control_characters() -> None:
     state = _report.State("rank 1", 1, "host \x1b[2Jx", _report.STILL, text="is not there;", detail="File \x07\r\n")
     state.place, state.frames = "a\nlightning_patches: rank 0 died.py:1 in f", ["\x9b31m\u202e.py:1 in f"]
     report = _report.Report([state], _report.Call("barrier", 3), 4.0)
@@ -391,7 +391,7 @@ def test_what_comes_from_others_steers_no_terminal() -> None:
         assert "\nlightning_patches" not in text
 
 
-def test_a_look_costs_little() -> None:
+def test_sample_is_cheap() -> None:
     """A look is taken every five seconds at most timeouts: 2 ms would be 0.04 % of the time."""
     from lightning_patches.ranks.hang import _stacks
 

@@ -45,7 +45,7 @@ def verdict(ended: Ended, rank: int = 0) -> str:
         ("monitored", "monitored_barrier"),
     ],
 )
-def test_a_wait_is_recognized_however_it_was_begun(wait: str, call: str) -> None:
+def test_each_kind_of_wait_is_recognized(wait: str, call: str) -> None:
     """``work.wait()``, a functional collective, ``store.get``, and Lightning's barrier without a deadline."""
     ended = run("3:abort", "arrives after last watched", "sleeps after", WAIT=wait)
     assert re.search(
@@ -54,18 +54,18 @@ def test_a_wait_is_recognized_however_it_was_begun(wait: str, call: str) -> None
     assert 124 in ended.statuses, ended
 
 
-def test_ranks_of_groups_of_unequal_use_have_all_arrived() -> None:
+def test_groups_with_unequal_numbers_of_collectives_count_as_arrived() -> None:
     """Two groups, of which one has begun more collectives: those who wait in the same barrier are not accused."""
     ended = run("3:abort", *3 * ["arrives after last"], "sleeps after", WAIT="subgroup")
     assert "; ranks 0 to 2 in barrier 2." in verdict(ended) and "3 of 4 ranks have arrived" in ended.outputs[0], ended
 
 
-def test_a_mismatch_is_told_before_the_timeout() -> None:
+def test_mismatch_is_reported_before_the_timeout() -> None:
     ended = run("300", "arrives after", "arrives after", WAIT="mismatch", leave_when="rank 1 in barrier 2", limit=280)
     assert "rank 0 in all_reduce 2" in verdict(ended) and "rank 1 in barrier 2" in verdict(ended), ended
 
 
-def test_call_sites_of_one_collective_that_differ_are_told() -> None:
+def test_different_call_sites_of_a_collective_are_reported() -> None:
     """Two ranks in the same all_reduce from different lines, while a third is missing."""
     ended = run("3:abort", "arrives after last", "arrives after last", "sleeps after", WAIT="lines")
     places = re.findall(r"arrived: rank \d \(.*\), at hang_ranks.py:(\d+) in <module>", ended.outputs[0])
@@ -73,7 +73,7 @@ def test_call_sites_of_one_collective_that_differ_are_told() -> None:
 
 
 @pytest.mark.parametrize("action", ["waits_for_a_child", "writes_slowly", "computes_in_c"])
-def test_a_rank_that_works_in_one_call_is_not_ended(action: str) -> None:
+def test_rank_that_works_in_one_call_is_not_ended(action: str) -> None:
     ended = run("2:abort", "arrives after last", f"{action} after")
     assert ended.statuses == [0, 0], ended
     # On a busy machine not in the first report: that may be of the start.
@@ -81,14 +81,14 @@ def test_a_rank_that_works_in_one_call_is_not_ended(action: str) -> None:
     assert "The job is not ended, since rank 1 works." in ended.outputs[0]
 
 
-def test_a_rank_that_computes_with_the_gil_is_not_ended() -> None:
+def test_rank_that_computes_with_the_gil_is_not_ended() -> None:
     ended = run("2:abort", "arrives after last", "computes_with_the_gil after", leave_when="since rank 1 works")
     assert "does not answer: the process is running, and works." in ended.outputs[0], ended
     assert ended.statuses == [None, None]
 
 
 @pytest.mark.parametrize("action", ["sleeps", "locks", "polls"])
-def test_nobody_waits_and_nothing_moves(action: str) -> None:
+def test_all_ranks_standing_still_are_reported(action: str) -> None:
     """One that polls wakes up, which is no work."""
     ended = run("3", f"{action} after", f"{action} after", leave_when="The ranks go on")
     assert re.search(r"ranks 0, 1 have not moved for \d+ s, at hang_ranks.py:\d+ in act\.", verdict(ended)), ended
@@ -103,7 +103,7 @@ def test_nobody_waits_and_nothing_moves(action: str) -> None:
         ("hangs_in_a_late_handler", r"at the program's end, hang_ranks.py:\d+ in <lambda>"),
     ],
 )
-def test_a_rank_that_hangs_at_its_end(action: str, place: str, rank: int) -> None:
+def test_rank_that_hangs_at_exit_is_reported(action: str, place: str, rank: int) -> None:
     actions = [f"{action} end" if rank == number else "arrives end" for number in range(2)]
     ended = run("3:abort", *actions)
     report = ended.outputs[rank]
@@ -112,7 +112,7 @@ def test_a_rank_that_hangs_at_its_end(action: str, place: str, rank: int) -> Non
     assert ended.statuses[1 - rank] == 0 and ended.statuses[rank] == 124, ended
 
 
-def test_a_rank_that_hangs_at_its_end_keeps_nobody_from_being_told_of_those_that_wait_for_it() -> None:
+def test_ranks_that_wait_for_a_rank_at_exit_are_reported() -> None:
     ended = run("3:abort", "arrives after", "hangs_in_a_late_handler leaves")
     assert re.search(r"rank 1 .*at the program's end, hang_ranks.py:\d+ in <lambda>; rank 0 in", verdict(ended)), ended
     assert 124 in ended.statuses, ended
@@ -140,7 +140,7 @@ def little_memory() -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("log", ["readable", "hidden"])
-def test_a_rank_that_the_kernel_has_killed_for_lack_of_memory(log: str, little_memory: Path) -> None:
+def test_rank_killed_by_the_oom_killer_is_reported(log: str, little_memory: Path) -> None:
     """For real. Without the kernel's log, as most users are, it is inferred from how many the kernel has killed."""
     actions = [["works_on", "after"], ["runs_out_of_memory", "after"]]
     variables = {"LIGHTNING_PATCHES_HANG_TIMEOUT": "30:abort", "CGROUP": str(little_memory)}
@@ -154,7 +154,7 @@ def test_a_rank_that_the_kernel_has_killed_for_lack_of_memory(log: str, little_m
     assert "the job cannot finish" in report, ended
 
 
-def test_a_rank_that_was_killed_is_told_although_what_it_had_started_keeps_its_sockets() -> None:
+def test_killed_rank_is_reported_if_its_children_keep_its_sockets() -> None:
     """With its signal, and long before the timeout, when nobody knows that any more."""
     ended = run("100", "works_on after", "dies_with_a_helper after", leave_when="rank 1 died", limit=90)
     # Where the kernel kills other processes meanwhile, as another test has it do, the report names it as possible.
@@ -168,32 +168,32 @@ def test_a_rank_that_was_killed_is_told_although_what_it_had_started_keeps_its_s
         ("is_asked_to_end", r"it was killed by signal 15 \(SIGTERM\)"),
     ],
 )
-def test_when_rank_zero_fails_it_is_told_how_another_rank_has_ended(action: str, cause: str) -> None:
+def test_failing_rank_zero_reports_how_another_rank_ended(action: str, cause: str) -> None:
     """Gloo's error in rank zero says no more than that a connection was closed."""
     ended = run("60", "arrives after", f"{action} after")
     assert re.search(rf"rank 1 died \({cause}\): the job cannot finish", ended.outputs[0]), ended
     assert ended.statuses[0] == 1, ended
 
 
-def test_a_rank_that_has_replaced_itself_is_ended_too() -> None:
+def test_rank_that_called_exec_is_ended_too() -> None:
     ended = run("3:abort", "arrives after last", "replaces_itself after last")
     assert "rank 1 does not answer (it has replaced itself by sleep)" in verdict(ended), ended
     assert ended.statuses[1] == -9, ended
 
 
-def test_a_rank_that_hangs_when_all_others_have_left_is_ended() -> None:
+def test_last_rank_that_hangs_is_ended() -> None:
     """In a ``teardown``: nobody waits for it, and nobody would ever miss it."""
     ended = run("3:abort", "arrives end", "sleeps end", limit=60)
     assert ended.statuses == [0, 124], ended
     assert re.search(r"rank 1 .*has not moved for \d+ s, at hang_ranks.py:\d+ in act", ended.outputs[1]), ended
 
 
-def test_a_rank_that_works_when_all_others_have_left_goes_on() -> None:
+def test_last_rank_that_works_is_not_ended() -> None:
     ended = run("2:abort", "arrives end", "packets end")
     assert ended.statuses == [0, 0], ended
 
 
-def test_two_jobs_at_one_port_are_told() -> None:
+def test_two_jobs_with_one_port_are_reported() -> None:
     """The second one waits for ranks that have joined the first, and would say nothing until torch's timeout."""
     first = threading.Event()
     port = {"MASTER_PORT": str(free_port())}
@@ -212,7 +212,7 @@ def test_two_jobs_at_one_port_are_told() -> None:
     assert "are both" not in outcomes[0].outputs[0], outcomes[0]
 
 
-def test_a_report_takes_few_lines_and_is_printed_once(tmp_path: Path) -> None:
+def test_report_is_short_and_printed_once(tmp_path: Path) -> None:
     """Eight ranks in a deep stack: the terminal has who and where; the files have all of it, each time."""
     actions = ["arrives after last", *["deep_stack after last"] * 7]
     ended = run("3", *actions, leave_when="As before.", limit=200, LIGHTNING_PATCHES_HANG_DIR=str(tmp_path))
@@ -224,7 +224,7 @@ def test_a_report_takes_few_lines_and_is_printed_once(tmp_path: Path) -> None:
     assert text.read_text().count("time.sleep(100)") >= 2
 
 
-def test_a_report_without_rank_zero_is_printed_once(tmp_path: Path) -> None:
+def test_report_without_rank_zero_is_printed_once(tmp_path: Path) -> None:
     directory = {"LIGHTNING_PATCHES_HANG_DIR": str(tmp_path)}
     ended = run("2", "stops after", "arrives after", leave_when="As before.", limit=60, **directory)
     said = ended.outputs[1]
@@ -246,7 +246,7 @@ def test_abort_leaves_no_child_behind() -> None:
     assert all(_processes.is_gone(pid, None) for pid in pids)
 
 
-def test_where_stderr_is_closed_stdout_has_the_report() -> None:
+def test_report_goes_to_stdout_if_stderr_is_closed() -> None:
     ended = run("3:abort", "arrives after last", "sleeps after", CLOSE_STDERR="1")
     assert ended.statuses[1] == 124 and "rank 1 has not moved" in ended.outputs[0], ended
 
@@ -264,7 +264,7 @@ def test_two_jobs_with_one_hang_port_are_both_watched() -> None:
         assert ended.statuses == [124, 124] and "2 of 2 ranks are watched" in ended.outputs[0], ended
 
 
-def test_a_hub_that_can_not_be_reached_ends_nothing() -> None:
+def test_unreachable_hub_ends_no_rank() -> None:
     """Two nodes with a firewall between, played by different secrets; rank zero works for long."""
     with two_nodes() as nodes:
         ended = run_ranks(
@@ -280,7 +280,7 @@ def test_a_hub_that_can_not_be_reached_ends_nothing() -> None:
 
 
 @pytest.mark.parametrize("late", ["0", "1"])
-def test_nobody_asks_the_store_any_more_when_a_late_rank_of_this_node_has_come(late: str) -> None:
+def test_store_is_not_polled_after_a_late_rank_of_this_node_arrived(late: str) -> None:
     """Until then it is looked for in another container. Afterwards the store is let alone, for the rest of the job."""
     ended = run("8", "tells_threads after", "tells_threads after", LATE=late)
     assert ended.statuses == [0, 0] and "2 of 2 ranks are watched" in ended.outputs[0], ended
@@ -288,7 +288,7 @@ def test_nobody_asks_the_store_any_more_when_a_late_rank_of_this_node_has_come(l
 
 
 @pytest.mark.parametrize("place", ["before", "after"])
-def test_containers_with_one_host_name_are_told_apart(place: str) -> None:
+def test_containers_with_the_same_host_name_are_distinguished(place: str) -> None:
     """A rank with the same pid, host name and address as rank zero, in another PID namespace."""
     ended = run_ranks(
         "hang_ranks",
@@ -302,7 +302,7 @@ def test_containers_with_one_host_name_are_told_apart(place: str) -> None:
     assert 124 in ended.statuses, ended  # gloo may be faster than the order to end
 
 
-def test_a_rank_of_another_container_that_can_not_be_seen_is_neither_gone_nor_ended() -> None:
+def test_invisible_rank_in_another_container_is_not_ended() -> None:
     """It is busy before it imports torch: nobody can ask it, and no process of it can be seen."""
     ended = run_ranks(
         "hang_ranks",
@@ -316,7 +316,7 @@ def test_a_rank_of_another_container_that_can_not_be_seen_is_neither_gone_nor_en
 
 
 @pytest.mark.parametrize("place", ["before", "after"])
-def test_a_rank_of_another_node_that_can_not_be_seen_is_not_ended(place: str) -> None:
+def test_invisible_rank_on_another_node_is_not_ended(place: str) -> None:
     """Before there is a secret, and with different ones: rank zero can't know what the other node's rank does."""
     secret = {} if place == "before" else {"LIGHTNING_PATCHES_HANG_SECRET": "0123456789abcdef-of-$RANK"}
     with two_nodes(own_pids=True) as nodes:
@@ -341,7 +341,7 @@ def test_nodes_without_ipv4() -> None:
     assert 124 in ended.statuses and "2 of 2 ranks are watched" in ended.outputs[0], ended
 
 
-def test_the_probe_interrupts_no_system_call() -> None:
+def test_stack_signal_interrupts_no_system_call() -> None:
     """A rank that sleeps in C with the GIL is asked for its stack, and sleeps on."""
     ended = run("2", "arrives after last", "sleeps_with_the_gil after")
     assert ended.statuses == [0, 0], ended
@@ -385,7 +385,7 @@ def test_show_and_files(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("action", ["waits_for_a_worker", "waits_for_a_stopped_child"])
-def test_what_a_rank_waits_for_in_another_process_is_in_the_report_and_its_files(action: str, tmp_path: Path) -> None:
+def test_child_process_that_a_rank_waits_for_is_in_the_report(action: str, tmp_path: Path) -> None:
     """A DataLoader's worker with its stack, a program with its state; and ``diagnose`` reads the files."""
     ended = run("4:abort", "arrives after last", f"{action} after", LIGHTNING_PATCHES_HANG_DIR=str(tmp_path))
     assert 124 in ended.statuses, ended

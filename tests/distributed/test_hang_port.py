@@ -176,7 +176,7 @@ def sign(session: bytes, number: int, text: bytes) -> bytes:
     ],
     ids=lambda noise: repr(noise[:12]),
 )
-def test_a_stranger_loses_the_connection(noise: bytes, target: Target) -> None:
+def test_unauthenticated_peer_is_disconnected(noise: bytes, target: Target) -> None:
     stranger = target.stranger()
     try:
         stranger.sendall(noise)
@@ -186,14 +186,14 @@ def test_a_stranger_loses_the_connection(noise: bytes, target: Target) -> None:
     target.check()
 
 
-def test_whoever_says_nothing_has_five_seconds(target: Target) -> None:
+def test_silent_peer_is_disconnected_after_five_seconds(target: Target) -> None:
     stranger = target.stranger()
     stranger.sendall(b"0123")  # and no more
     assert is_closed(stranger, 5 + 30)
     target.check()
 
 
-def test_many_connections_cost_the_process_a_few_descriptors(target: Target) -> None:
+def test_many_connections_use_few_descriptors(target: Target) -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (4096, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
     friend = target.friend()
     before = len(os.listdir("/proc/self/fd"))
@@ -215,7 +215,7 @@ def test_many_connections_cost_the_process_a_few_descriptors(target: Target) -> 
     target.check()
 
 
-def test_a_flood_from_one_address_shuts_nobody_out_who_comes_slowly_from_another(target: Target) -> None:
+def test_flood_from_one_address_does_not_block_a_slow_peer_from_another(target: Target) -> None:
     """Fifty connections a second, of which some stay and say nothing; a rank takes half a second for its greeting."""
     over = threading.Event()
     kept = [target.stranger_from("127.0.0.2") for _ in range(40)]
@@ -246,12 +246,12 @@ def test_a_flood_from_one_address_shuts_nobody_out_who_comes_slowly_from_another
     target.check()
 
 
-def test_another_secret_is_of_no_use(target: Target) -> None:
+def test_wrong_secret_is_refused(target: Target) -> None:
     assert _wire.connect(("127.0.0.1", target.port), b"29500  ") is None
     target.check()
 
 
-def test_what_was_heard_before_can_not_be_said_again(target: Target) -> None:
+def test_replayed_messages_are_refused(target: Target) -> None:
     """A replay of the greeting and of all that came after it, as it was recorded on the line."""
     real = _wire.connect(("127.0.0.1", target.port), SECRET)
     assert real is not None
@@ -264,7 +264,7 @@ def test_what_was_heard_before_can_not_be_said_again(target: Target) -> None:
 
 
 @pytest.mark.parametrize("how", ["again", "left out", "changed", "unsigned", "of the hub"])
-def test_nobody_between_can_add_or_change_a_line(how: str, target: Target) -> None:
+def test_added_or_changed_lines_are_refused(how: str, target: Target) -> None:
     friend = target.friend()
     bye = json.dumps({"t": "bye", "kind": "finished", "detail": "finished"}).encode()
     line = {
@@ -283,7 +283,7 @@ def test_nobody_between_can_add_or_change_a_line(how: str, target: Target) -> No
     target.check()
 
 
-def test_an_impostor_who_listens_first_learns_nothing() -> None:
+def test_impostor_that_listens_first_learns_nothing() -> None:
     """It gets a nonce and a proof that holds for this nonce alone, and no rank obeys it."""
     listener = socket.create_server(("127.0.0.1", 0))
     heard: list[bytes] = []
@@ -303,7 +303,7 @@ def test_an_impostor_who_listens_first_learns_nothing() -> None:
     listener.close()
 
 
-def test_a_mirror_is_no_hub() -> None:
+def test_peer_that_echoes_messages_is_refused() -> None:
     """It sends back what it gets."""
     one, other = socket.socketpair(socket.AF_UNIX)
     rank = _wire.Connection(one, SECRET, as_hub=False)
@@ -315,7 +315,7 @@ def test_a_mirror_is_no_hub() -> None:
     assert not rank.open and not rank.known
 
 
-def test_nobody_else_on_the_node_comes_in(target: Target, tmp_path: Path) -> None:
+def test_other_users_of_the_node_are_refused(target: Target, tmp_path: Path) -> None:
     """Files and socket are this user's alone; and if they were not, the kernel says who connects."""
     for path in (target.job.path, target.job.socket, os.path.join(target.job.path, "secret")):
         target.job.secret()
@@ -341,7 +341,7 @@ def test_nobody_else_on_the_node_comes_in(target: Target, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("address", [*_wire.LOOPBACK, "::"])
-def test_on_loopback_another_user_is_nobody_although_he_knows_the_secret(address: str) -> None:
+def test_other_user_on_loopback_is_refused_even_with_the_secret(address: str) -> None:
     """As a hub and as a rank: the job of a user whose secret was read from torch's store, on a machine of several."""
     if os.getuid() != 0:
         pytest.skip("needs two users")
@@ -449,14 +449,14 @@ def as_nobody(function: Callable[[], str]) -> str:
     ],
     ids=lambda message: json.dumps(message)[:40],
 )
-def test_what_is_not_as_it_has_to_be_costs_the_connection(message: Any, target: Target) -> None:
+def test_invalid_message_closes_the_connection(message: Any, target: Target) -> None:
     friend = target.friend()
     friend.send(message)
     assert kinds(friend, 1) == [] and not friend.open
     target.check()
 
 
-def test_a_rank_beyond_the_world_is_none(target: Target) -> None:
+def test_rank_beyond_the_world_size_is_refused(target: Target) -> None:
     connection = _wire.connect(("127.0.0.1", target.port), SECRET)
     assert connection is not None
     connection.send({**HELLO, "rank": WORLD, "local_rank": 0})
@@ -464,7 +464,7 @@ def test_a_rank_beyond_the_world_is_none(target: Target) -> None:
     target.check()
 
 
-def test_deep_json_and_long_lines(target: Target) -> None:
+def test_deep_json_and_long_lines_are_refused(target: Target) -> None:
     for text in (
         b"[" * 300_000,
         b'{"t": "bye", "kind": "failed", "detail": "' + b"x" * 900_000 + b'"}',
@@ -486,7 +486,7 @@ def test_deep_json_and_long_lines(target: Target) -> None:
     target.check()
 
 
-def test_a_peer_that_does_not_read_holds_up_nobody_for_long(target: Target) -> None:
+def test_peer_that_does_not_read_blocks_others_only_briefly(target: Target) -> None:
     deaf = target.friend()
     friend = target.friend(rank=2, local_rank=2)
     text = json.dumps(BEAT).encode()
@@ -530,7 +530,7 @@ def mutated(message: dict[str, Any], random_: random.Random) -> bytes:
     return bytes(data)
 
 
-def test_ranks_that_all_wait_are_ended_late_and_by_the_wait_of_the_last_that_came(
+def test_ranks_that_all_wait_are_ended_by_the_wait_of_the_last_arrival(
     target: Target, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """The last one may have come a moment ago, after a long pause: what they wait for may be there at once."""
@@ -557,7 +557,7 @@ def test_ranks_that_all_wait_are_ended_late_and_by_the_wait_of_the_last_that_cam
     assert "All ranks are ended now" in go_on([530.0, 530.0, 530.0, 55.0], 60) and target.ended
 
 
-def test_a_rank_that_falls_silent_while_it_waits_for_a_moment_is_told(
+def test_rank_that_becomes_silent_during_a_short_wait_is_reported(
     target: Target, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """As one that holds the GIL as soon as a collective is over: what it told last was that it waits."""
@@ -578,7 +578,7 @@ def test_a_rank_that_falls_silent_while_it_waits_for_a_moment_is_told(
     assert f"rank {WORLD - 1} does not answer (the process is sleeping); ranks 0 to {WORLD - 2} in barrier 3" in said
 
 
-def test_fuzz_of_what_is_parsed() -> None:
+def test_fuzzed_messages_raise_nothing() -> None:
     """120,000 messages in both directions: each is refused, or has exactly the fields that its kind has."""
     random_ = random.Random(14)
     taken = 0
@@ -594,7 +594,7 @@ def test_fuzz_of_what_is_parsed() -> None:
     assert 1000 < taken < 60_000  # some changes are harmless
 
 
-def test_fuzz_of_the_greeting(target: Target) -> None:
+def test_fuzzed_greetings_raise_nothing(target: Target) -> None:
     random_ = random.Random(14)
     for _ in range(400):
         stranger = target.stranger()
@@ -608,7 +608,7 @@ def test_fuzz_of_the_greeting(target: Target) -> None:
     target.check()
 
 
-def test_fuzz_of_a_hub_that_believes_its_peers() -> None:
+def test_fuzzed_messages_of_authenticated_peers_raise_nothing() -> None:
     """Peers who know the secret say what they like, in a valid form: it is heard, reported, and nobody is ended."""
     target = Target(timeout=1.0)
     random_ = random.Random(14)
@@ -652,7 +652,7 @@ def test_fuzz_of_a_hub_that_believes_its_peers() -> None:
 # ---------------------------------------------------------------- errors of our own
 
 
-def test_a_hub_that_gives_up_says_what_is_lost(
+def test_hub_that_stops_after_errors_prints_a_line(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     target = Target(timeout=1.0)
@@ -666,7 +666,7 @@ def test_a_hub_that_gives_up_says_what_is_lost(
     ) in capsys.readouterr().err
 
 
-def test_a_rank_whose_watch_gives_up_says_so(
+def test_watch_that_stops_after_errors_prints_a_line(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     watch = _watch.Watch(timeout=60.0, abort=False)
@@ -701,7 +701,7 @@ def test_a_taken_port_has_an_alternative() -> None:
 
 
 @pytest.mark.parametrize("taken_by", ["others may write", "link", "file"])
-def test_who_takes_the_directory_does_not_switch_the_watch_off(
+def test_other_user_who_takes_the_directory_does_not_disable_the_watch(
     taken_by: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """It is not believed; the next name is taken, which is said, and without one nothing is watched, which is said."""
@@ -729,7 +729,7 @@ def test_who_takes_the_directory_does_not_switch_the_watch_off(
         assert _registry.Job("key").path.startswith(f"{taken}-1/"), "others may be there already"
 
 
-def test_processes_that_are_started_separately_share_a_directory_or_say_that_they_have_none(tmp_path: Path) -> None:
+def test_separate_processes_share_a_directory_or_report_that_there_is_none(tmp_path: Path) -> None:
     """Whatever names others have taken, and whatever directory for temporary files the launcher sets for each rank."""
     program = """
 import os, sys
@@ -765,7 +765,7 @@ print(_node.directory("jobs"))
 
 
 @pytest.mark.distributed
-def test_on_one_node_nothing_listens_on_a_port() -> None:
+def test_one_node_needs_no_port() -> None:
     ended = run_ranks(
         "hang_ranks",
         [["tells_ports", "before"], ["arrives", "before"]],
@@ -776,7 +776,7 @@ def test_on_one_node_nothing_listens_on_a_port() -> None:
 
 
 @pytest.mark.distributed
-def test_several_nodes_without_a_secret_are_told_what_to_set() -> None:
+def test_several_nodes_without_a_secret_name_the_variable_to_set() -> None:
     """No store on MASTER_PORT, as with ``init_method="file://..."``: the other node's ranks are not watched."""
     with two_nodes() as nodes:
         ended = run_ranks(

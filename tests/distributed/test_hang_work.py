@@ -17,7 +17,7 @@ def outcome(action, other="arrives"):
     ("case", "other"),
     [("packets", "arrives"), ("thread_receives", "arrives"), ("child_sends", "arrives"), ("listens", "listens")],
 )
-def test_a_rank_that_works_is_not_ended(case, other):
+def test_working_rank_is_not_ended(case, other):
     """Sent and received bytes are in no ``/proc/PID/io``, and a thread that listens on its own group is no hang."""
     ended = outcome(case, other)
     assert ended.statuses == [0, 0], ended
@@ -25,7 +25,7 @@ def test_a_rank_that_works_is_not_ended(case, other):
 
 
 @pytest.mark.distributed
-def test_what_cannot_be_told_ends_nothing():
+def test_unknown_activity_ends_no_rank():
     ended = outcome("datagrams")
     assert ended.statuses == [0, 0], ended
     assert "it can't be seen whether rank 1 works" in ended.outputs[0], ended
@@ -33,7 +33,7 @@ def test_what_cannot_be_told_ends_nothing():
 
 @pytest.mark.distributed
 @pytest.mark.parametrize("case", ["file_lock", "heartbeat", "queue_timeout", "keep_alive"])
-def test_to_wake_up_is_no_work(case):
+def test_waking_up_does_not_count_as_work(case):
     """Nor is a connection on which another tool says that it is there."""
     ended = outcome(case)
     assert ended.statuses == ENDED, ended

@@ -51,7 +51,7 @@ def ranks(*actions: str, size: int = 1, at_once: int = 1, timeout: float = 60) -
 
 @distributed
 @pytest.mark.parametrize(("at_once", "most"), [(4, 4), (2, 2), (1, 1)])
-def test_peak_memory_is_one_copy_for_each_that_is_let_in(at_once: int, most: int, environment: dict[str, str]) -> None:
+def test_peak_memory_is_one_copy_per_rank_inside(at_once: int, most: int, environment: dict[str, str]) -> None:
     """Four ranks with 100 MB each; with all of them at once that is what happens without turns."""
     ended = run_ranks("turns", ranks(*4 * ["loads"], size=100, at_once=at_once), environment, memory=True)
     assert ended.statuses == 4 * [0], ended
@@ -61,7 +61,7 @@ def test_peak_memory_is_one_copy_for_each_that_is_let_in(at_once: int, most: int
 
 
 @distributed
-def test_a_rank_that_dies_inside_releases_the_others(on_each_system: dict[str, str]) -> None:
+def test_rank_that_dies_inside_releases_the_others(on_each_system: dict[str, str]) -> None:
     ended = run_ranks("turns", ranks("dies", "late_loads", "late_loads"), on_each_system)
     assert ended.statuses == [-9, 1, 1], ended
     for output in ended.outputs[1:]:
@@ -78,7 +78,7 @@ def test_three_ranks_take_turns(late: str, on_each_system: dict[str, str]) -> No
 
 
 @distributed
-def test_where_there_are_no_file_locks_that_is_said_and_no_rank_is_ended() -> None:
+def test_missing_file_locks_cause_a_warning() -> None:
     ended = run_ranks("turns", ranks("loads", "loads", "loads", at_once=3), {"OTHER_SYSTEM": "windows"})
     assert ended.statuses == [0, 0, 0], ended
     said = "rank_by_rank needs file locks, so ranks take no turns: this system lacks fcntl.flock"
@@ -86,7 +86,7 @@ def test_where_there_are_no_file_locks_that_is_said_and_no_rank_is_ended() -> No
 
 
 @distributed
-def test_a_rank_that_raises_inside_releases_the_others(environment: dict[str, str]) -> None:
+def test_rank_that_raises_inside_releases_the_others(environment: dict[str, str]) -> None:
     ended = run_ranks("turns", ranks("raises", *2 * ["loads_when_rank_0_has_ended"]), environment)
     assert ended.statuses == [1, 1, 1], ended
     for output in ended.outputs[1:]:
@@ -94,14 +94,14 @@ def test_a_rank_that_raises_inside_releases_the_others(environment: dict[str, st
 
 
 @distributed
-def test_an_error_that_is_caught_is_nobody_elses(environment: dict[str, str]) -> None:
+def test_caught_error_does_not_stop_other_ranks(environment: dict[str, str]) -> None:
     ended = run_ranks("turns", ranks("raises_and_goes_on", "late_loads", "loads_last"), environment)
     assert ended.statuses == [0, 0, 0], ended
     assert ended.outputs[2].endswith("done\n")
 
 
 @distributed
-def test_the_deadline_names_who_is_inside(environment: dict[str, str]) -> None:
+def test_timeout_error_names_the_ranks_inside(environment: dict[str, str]) -> None:
     ended = run_ranks(
         "turns", ranks("stops", "late_loads", timeout=1.5), environment, leave_when="did not get its turn"
     )
@@ -112,7 +112,7 @@ def test_the_deadline_names_who_is_inside(environment: dict[str, str]) -> None:
 
 
 @distributed
-def test_a_job_does_not_suffer_from_the_one_before(on_each_system: dict[str, str]) -> None:
+def test_records_of_an_earlier_job_are_ignored(on_each_system: dict[str, str]) -> None:
     port = {"MASTER_PORT": str(free_port())}  # it names the locks
     first = run_ranks("turns", ranks("dies", "late_loads"), {**on_each_system, **port})
     again = run_ranks("turns", ranks("loads", "loads"), {**on_each_system, **port})
@@ -121,7 +121,7 @@ def test_a_job_does_not_suffer_from_the_one_before(on_each_system: dict[str, str
 
 @distributed
 @pytest.mark.parametrize("what", ["thread", "child"])
-def test_a_thread_or_child_within_a_turn_has_the_turn(what: str, on_each_system: dict[str, str]) -> None:
+def test_thread_or_child_within_a_turn_shares_the_turn(what: str, on_each_system: dict[str, str]) -> None:
     ended = run_ranks("turns", ranks(f"has_a_{what}", f"has_a_{what}"), on_each_system)
     assert ended.statuses == [0, 0], ended
     assert all(output.count(f"inside of a {what}") == (2 if what == "thread" else 1) for output in ended.outputs), ended
@@ -129,7 +129,7 @@ def test_a_thread_or_child_within_a_turn_has_the_turn(what: str, on_each_system:
 
 
 @distributed
-def test_a_temporary_directory_for_each_rank_lets_no_two_in(tmp_path: Path) -> None:
+def test_turns_work_with_a_temporary_directory_per_rank(tmp_path: Path) -> None:
     actions = ranks("makes_tmpdir_and_loads", "makes_tmpdir_and_loads")
     ended = run_ranks("turns", actions, {})
     assert ended.statuses == [0, 0] and most_at_once(ended) == 1, ended
@@ -137,7 +137,7 @@ def test_a_temporary_directory_for_each_rank_lets_no_two_in(tmp_path: Path) -> N
 
 @distributed
 @pytest.mark.parametrize(("version", "turns"), [("2.2.5", False), ("2.2.5", True), ("2.6.6", True)])
-def test_the_variable_puts_load_from_checkpoint_into_turns(
+def test_variable_wraps_load_from_checkpoint_in_turns(
     version: str, turns: bool, environment: dict[str, str], tmp_path: Path
 ) -> None:
     variables = {**environment, "PYTHONPATH": environment_of(Variant("lightning", version))["PYTHONPATH"]}
@@ -169,7 +169,7 @@ def train(action: str, version: str, variable: bool, directory: Path) -> Ended:
 
 @distributed
 @pytest.mark.parametrize(("version", "variable"), [("2.2.5", False), ("2.6.6", True)])
-def test_the_ranks_of_a_trainer_take_turns(version: str, variable: bool, tmp_path: Path) -> None:
+def test_ranks_of_a_trainer_take_turns(version: str, variable: bool, tmp_path: Path) -> None:
     ended = train("waits", version, variable, tmp_path)
     assert ended.statuses == [0] and ended.outputs[0].count("done") == 2, ended
     assert ended.outputs[0].count("inside from") == 2 and most_at_once(ended) == 1, ended
@@ -177,9 +177,7 @@ def test_the_ranks_of_a_trainer_take_turns(version: str, variable: bool, tmp_pat
 
 @distributed
 @pytest.mark.parametrize(("version", "variable"), [("2.6.6", False), ("2.2.5", True)])
-def test_a_first_rank_of_a_trainer_that_dies_inside_ends_the_other(
-    version: str, variable: bool, tmp_path: Path
-) -> None:
+def test_first_rank_of_a_trainer_that_dies_inside_ends_the_other(version: str, variable: bool, tmp_path: Path) -> None:
     ended = train("dies", version, variable, tmp_path)
     assert ended.statuses == [-9] and ended.outputs[0].count("inside from") == 1, ended
     error = r"RankByRankError: \[rank 1\] rank 0 \(host \S+, pid \d+\) died during its turn: "
@@ -188,7 +186,7 @@ def test_a_first_rank_of_a_trainer_that_dies_inside_ends_the_other(
 
 
 @distributed
-def test_what_a_rank_started_right_before_its_turn_waits_and_what_it_starts_right_within_does_not(
+def test_child_started_before_the_turn_waits_and_child_started_within_does_not(
     environment: dict[str, str],
 ) -> None:
     ended = run_ranks("turns_of_a_parent", [[], None], environment, timeout=100)
@@ -207,7 +205,7 @@ def python(program: str, **variables: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_nothing_happens_in_a_single_process(tmp_path: Path) -> None:
+def test_single_process_takes_no_turn(tmp_path: Path) -> None:
     program = "from lightning_patches.ranks.rank_by_rank import rank_by_rank\nwith rank_by_rank(): print('inside')"
     done = python(program, TMPDIR=str(tmp_path))
     assert done.stdout == "inside\n" and not list(tmp_path.iterdir())
@@ -225,7 +223,7 @@ def test_nothing_happens_in_a_single_process(tmp_path: Path) -> None:
         {"timeout": None},
     ],
 )
-def test_arguments(arguments: dict[str, Any]) -> None:
+def test_invalid_arguments_raise_value_error(arguments: dict[str, Any]) -> None:
     from lightning_patches.ranks.rank_by_rank import rank_by_rank
 
     with pytest.raises(ValueError, match="must be a"), rank_by_rank(**arguments):

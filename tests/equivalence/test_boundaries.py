@@ -25,7 +25,7 @@ def marked(one, name):
 @pytest.mark.parametrize(
     "boundary", [marked(one, str(one)) for proof in boundaries.proofs() for one in boundaries.boundaries(proof)]
 )
-def test_the_variants_agree(boundary):
+def test_variants_agree(boundary):
     assert boundaries.problems(boundary) == []
 
 
@@ -40,7 +40,7 @@ def by_default():
 @pytest.mark.equivalence
 @pytest.mark.distributed
 @pytest.mark.parametrize("boundary", list(by_default()))
-def test_the_default_set_cures_it_too(boundary):
+def test_default_set_fixes_the_bug(boundary):
     """Above, the shim has the patches that the reference has."""
     result = boundaries.run(boundary.proof, Variant(boundary.distribution, boundary.version, shim=True))
     assert result.ok and not boundary.proof.shows_bug(result), result
@@ -56,7 +56,7 @@ def test_the_default_set_cures_it_too(boundary):
         ([2, 2], [2, 10], False, ["shim is not right", "fork is not right"]),
     ],
 )
-def test_the_variants_agree_only_if_stock_shows_the_bug_and_the_cured_runs_are_right(stock, cured, right, wrong):
+def test_variants_disagree_unless_stock_shows_the_bug_and_the_patched_runs_are_right(stock, cured, right, wrong):
     (proof,) = boundaries.of("fit-resets-should-stop")
     boundary = Boundary(replace(proof, right=lambda result: right), "lightning", "2.5.0.post0", "affected")
 
@@ -77,7 +77,7 @@ def test_the_variants_agree_only_if_stock_shows_the_bug_and_the_cured_runs_are_r
         (Result(0, "", []), Result(0, "lightning_patches: lightning 2.6.6: 1 fix", []), ["the shim applied something"]),
     ],
 )
-def test_a_release_that_is_not_affected_is_left_alone(stock, shim, wrong):
+def test_unaffected_release_is_unchanged(stock, shim, wrong):
     (proof,) = boundaries.of("fit-resets-should-stop")
     problems = boundaries.problems(
         Boundary(proof, "lightning", "2.6.6", "newest"), lambda proof, variant, *_: shim if variant.shim else stock
@@ -85,11 +85,11 @@ def test_a_release_that_is_not_affected_is_left_alone(stock, shim, wrong):
     assert len(problems) == len(wrong) and all(map(str.startswith, problems, wrong)), problems
 
 
-def test_every_patch_is_proven():
+def test_every_patch_has_a_proof():
     assert boundaries.unproven() == []
 
 
-def test_both_distributions_have_the_same_source_of_all_that_patches_touch():
+def test_both_distributions_have_the_same_source_for_all_targets():
     """Or a boundary would have to be run in both."""
     for location, row in fingerprints._data()["functions"].items():
         digests = [one.split()[0] for one in row.split(", ")]
@@ -97,7 +97,7 @@ def test_both_distributions_have_the_same_source_of_all_that_patches_touch():
         assert len(releases) == len(set(releases)), location
 
 
-def test_boundaries_stand_around_the_affected_range():
+def test_boundaries_surround_the_affected_range():
     proof = boundaries.of("logged-metrics-device")[0]
     assert [(one.distribution, one.version, one.role) for one in boundaries.boundaries(proof)] == [
         ("pytorch-lightning", "2.0.9.post0", "before"),
@@ -108,7 +108,7 @@ def test_boundaries_stand_around_the_affected_range():
     ]
 
 
-def test_shim_and_fork_get_the_fixes_that_the_official_release_has():
+def test_shim_and_fork_have_the_fixes_of_the_official_release():
     patch = catalogue.find("logged-metrics-device")[0]
     names = boundaries.companions(patch, "2.3.3")
     assert patch.name in names

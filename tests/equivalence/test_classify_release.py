@@ -25,7 +25,7 @@ def classify(source, *options, timeout=550):
 
 
 @pytest.mark.timeout(600)
-def test_the_records_are_found_again():
+def test_classification_finds_the_records_again():
     kinds, found = classify(_releases.wheel("lightning", NEW), "--no-trial")
     needed = [p for p in catalogue.all_patches() if NEWEST_KNOWN in gate.affected_releases(p) and not p.warns]
     assert set(kinds) == {patch.name for patch in needed}
@@ -34,7 +34,7 @@ def test_the_records_are_found_again():
     assert set(kinds.values()) == {"unchanged", "changed here", "fixed"}
 
 
-def test_a_checkout_by_its_code_alone(tmp_path):
+def test_checkout_is_classified_by_its_code(tmp_path):
     """Of the function that was edited nothing is known; of the others what is known of the same code."""
     _releases.unpack(_releases.wheel("lightning", NEW), tmp_path / "unpacked")
     (tmp_path / "checkout").mkdir()
@@ -54,7 +54,7 @@ def test_a_checkout_by_its_code_alone(tmp_path):
 
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("lost", [False, True])
-def test_a_patch_is_tried_on_code_that_nobody_knows(tmp_path, lost):
+def test_patch_is_tried_on_unknown_code(tmp_path, lost):
     """Where its function has changed and the bug has not, the patch mends it as it is, or is said not to."""
     _releases.unpack(_releases.wheel("lightning", NEW), tmp_path)
     file = tmp_path / "lightning" / "pytorch" / "loops" / "fit_loop.py"
@@ -70,7 +70,7 @@ def test_a_patch_is_tried_on_code_that_nobody_knows(tmp_path, lost):
     assert ("does not mend" in one["why"]) is lost and "its diff applies" in one["why"], found
 
 
-def test_a_place_without_lightning(tmp_path):
+def test_directory_without_lightning_is_refused(tmp_path):
     command = [sys.executable, str(ROOT / "scripts" / "classify_release"), str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert done.returncode == 1 and "no Lightning in" in done.stderr

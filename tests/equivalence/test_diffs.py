@@ -34,7 +34,7 @@ def unsound(texts, directory):
 
 
 @pytest.mark.parametrize("version", ["2.0.9", "2.1.4", "2.2.5", "2.3.3", "2.4.0", "2.5.6", "2.6.6"])
-def test_the_series_makes_no_name_undefined(version, tmp_path):
+def test_patched_sources_have_no_undefined_names(version, tmp_path):
     """What no test runs in a fork is read at least: a diff's ``import torch`` once hid the module's in its function."""
     original = reader("lightning", version)
     changed = _diffs.apply_all(_diffs.selected(version, None, SERIES), "lightning", original)
@@ -95,7 +95,7 @@ def test_line_numbers_are_those_of_the_newest_affected_release():
         assert diff.path.read_text() == _diffs.renewed(diff, reader("lightning", newest)), diff.path.name
 
 
-def test_a_header_is_made_of_the_record_and_of_what_only_the_file_says(tmp_path):
+def test_header_combines_record_and_file(tmp_path):
     diff = next(diff for diff in SERIES if diff.name == "fit-resets-should-stop")
     assert set(diff.typed) == {"Description", "Difference"}
     assert diff.header == {
@@ -163,7 +163,7 @@ def test_context_is_searched_in_the_named_function_only(tmp_path):
         (FILE.replace("self.advance()", "self.advance() "), "not found"),
     ],
 )
-def test_what_does_not_fit_to_the_letter_is_refused(tmp_path, text, reason):
+def test_inexact_context_is_refused(tmp_path, text, reason):
     state, why = _diffs.state(made_up(tmp_path), "lightning", {"lightning/pytorch/loop.py": text}.get)
     assert state == "does not apply"
     assert reason in why
@@ -189,7 +189,7 @@ def test_malformed_diff_is_refused(tmp_path, text):
         made_up(tmp_path, text)
 
 
-def test_the_order_is_that_of_the_catalogue(tmp_path):
+def test_series_has_the_order_of_the_catalogue(tmp_path):
     names = [patch.name for patch in catalogue.all_patches()]
     for file in ("2.10.0.patch", "2.9.0.patch"):
         (tmp_path / f"{names[1]}.{file}").write_text(PATCH)
@@ -201,7 +201,7 @@ def test_the_order_is_that_of_the_catalogue(tmp_path):
         _diffs.series(tmp_path)
 
 
-def test_check_diffs_tells_the_states_of_a_tree(tmp_path):
+def test_check_diffs_reports_the_state_of_a_tree(tmp_path):
     """On a release with a first diff applied by hand, and with a line of a second one's context changed."""
     original = reader("lightning", "2.2.5")
     metrics = next(diff for diff in SERIES if diff.name == "logged-metrics-device")
@@ -222,7 +222,7 @@ def test_check_diffs_tells_the_states_of_a_tree(tmp_path):
     assert "lightning 2.2.5: dataloader-error-unmasked.patch: does not apply" in done[1]
 
 
-def test_carried_files_are_complete_and_need_nothing_of_ours(tmp_path):
+def test_carried_files_are_complete_and_import_nothing_of_the_package(tmp_path):
     """Made from this package when they are read: every name in them must be defined or imported, and not from here."""
     carried = [
         (path, "\n".join(hunks[0].after) + "\n")

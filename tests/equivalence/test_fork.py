@@ -84,7 +84,7 @@ def test_same_bytes_every_time(tmp_path):
     assert written[0] == written[1]
 
 
-def test_a_selection_has_a_version_of_its_own(tmp_path):
+def test_selection_has_its_own_version(tmp_path):
     all_of_them = _fork.make(_releases.wheel("lightning", "2.2.5"))
     one = _fork.make(_releases.wheel("lightning", "2.2.5"), ["logged-metrics-device"])
     other = _fork.make(_releases.wheel("lightning", "2.2.5"), ["dataloader-error-unmasked"])
@@ -105,7 +105,7 @@ def test_a_selection_has_a_version_of_its_own(tmp_path):
         (["missing/lightning-2.2.5-py3-none-any.whl"], "No such file"),
     ],
 )
-def test_refusals_say_why(tmp_path, arguments, message):
+def test_refusals_give_the_reason(tmp_path, arguments, message):
     environment = environment_of(Variant("lightning", "2.2.5"))
     status, output = execute([*BUILD, *arguments, "--output", str(tmp_path)], environment, 60)
     assert status == 2, output
@@ -113,7 +113,7 @@ def test_refusals_say_why(tmp_path, arguments, message):
     assert not list(tmp_path.iterdir())
 
 
-def test_unless_all_are_wanted_it_holds_the_default_set():
+def test_wheel_has_the_default_set_unless_all_is_given():
     for distribution, version in (("lightning", "2.0.0"), ("pytorch-lightning", "2.3.3"), ("lightning", "2.6.6")):
         official = _releases.wheel(distribution, version)
         fork, everything = _fork.make(official, _fork.default_set()), _fork.make(official)
@@ -122,12 +122,12 @@ def test_unless_all_are_wanted_it_holds_the_default_set():
         assert fork.version == f"{version}+patches.{_diffs.NUMBER}"
 
 
-def test_a_copy_of_the_package_without_diffs_says_so(tmp_path):
+def test_package_without_diffs_is_reported(tmp_path):
     with pytest.raises(_diffs.DiffError, match="use the lightning-patches that is installed"):
         _diffs.series(tmp_path / "diffs")
 
 
-def test_a_wheel_that_is_not_the_official_one_is_refused(tmp_path):
+def test_unofficial_wheel_is_refused(tmp_path):
     other = tmp_path / "lightning-2.2.5-py3-none-any.whl"
     other.write_bytes(_releases.wheel("lightning", "2.2.4").read_bytes())
     with pytest.raises(LookupError, match="is not the wheel that PyPI has"):
@@ -172,7 +172,7 @@ def make_gigabyte(path):
         (make_gigabyte, "it is larger than 16 MB"),
     ],
 )
-def test_fork_refuses_files_that_are_no_wheels(tmp_path, make, why):
+def test_file_that_is_not_a_wheel_is_refused(tmp_path, make, why):
     wheel = tmp_path / "lightning-2.2.5-py3-none-any.whl"
     make(wheel)
     environment = environment_of(Variant("lightning", "2.2.5"))
@@ -182,7 +182,7 @@ def test_fork_refuses_files_that_are_no_wheels(tmp_path, make, why):
     assert not (tmp_path / "dist").exists()
 
 
-def test_fork_refuses_a_wheel_that_unpacks_to_more_than_any_release(tmp_path, monkeypatch):
+def test_wheel_with_excessive_content_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(_fork, "MAX_UNPACKED", 1 << 20)
     with pytest.raises(ValueError, match="the files in the wheel have more than 1 MB"):
         _fork.make(_releases.wheel("lightning", "2.2.5"))
@@ -240,7 +240,7 @@ def test_installed_fork_is_recognized_and_nothing_is_applied_twice(tmp_path):
     assert not [path.name for path in site.iterdir() if "lightning" in path.name]
 
 
-def test_directory_of_a_fork_holds_what_its_wheel_holds(tmp_path):
+def test_fork_directory_equals_its_wheel(tmp_path):
     fork = _fork.make(_releases.wheel("lightning", "2.3.3"))
     directory = forks.directory_of("lightning", "2.3.3")
     _releases.unpack(_fork.write_wheel(fork, tmp_path), tmp_path / "unpacked")

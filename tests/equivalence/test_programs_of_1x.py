@@ -74,7 +74,7 @@ def check(version, case, *names):
 
 
 @pytest.mark.parametrize("version", ["1.5.10", "1.6.5", "1.7.7", "1.8.0"])
-def test_fit_with_a_scheduler_and_everything_around_it(version):
+def test_fit_with_scheduler_callbacks_and_logger(version):
     check(version, "fit", *FIT)
 
 
@@ -91,7 +91,7 @@ def test_two_ranks(version, case):
 
 @pytest.mark.parametrize("case", ["cli scheduler", "cli path", "cli"])
 @pytest.mark.parametrize("version", ["1.8.6", "1.6.5", "1.7.7"])
-def test_the_command_line(version, case):
+def test_command_line(version, case):
     check(version, case, "first", "lr", "second", "epochs")
 
 
@@ -100,7 +100,7 @@ def test_objects_in_a_checkpoint(version):
     check(version, "objects", "tested", "resumed", "widths")
 
 
-def test_the_command_line_of_1_5_stays_as_it_is():
+def test_command_line_of_1_5_is_unchanged():
     shim = result_of("1.5.10", "cli", True)
     assert saw(shim, None) == "D", shim
 
@@ -125,7 +125,7 @@ def test_diagnose_names_the_patch(version, case, name, capsys, tmp_path):
     assert names[0] == name
 
 
-def test_failures_are_told_apart():
+def test_failures_are_distinguished():
     for letter, words in FAILURES.items():
         result = Result(2 if letter == "E" else 1, f"Traceback\n{words} x\n")
         assert saw(result, None) == letter

@@ -25,12 +25,12 @@ def run(directory, *command, status=0):
     return done.stdout
 
 
-def test_what_is_derived_is_up_to_date():
+def test_generated_files_are_up_to_date():
     run(ROOT, "scripts/renew", "--check")
 
 
 @pytest.mark.timeout(900)
-def test_what_is_known_of_the_releases_is_what_they_hold():
+def test_recorded_facts_match_the_releases():
     """Read again from all wheels, and not taken over."""
     run(ROOT, "scripts/renew", "--check", "--afresh")
 
@@ -76,7 +76,7 @@ def shown_files():
 
 @pytest.mark.equivalence
 @pytest.mark.timeout(900)
-def test_a_contributor_who_follows_the_document_succeeds(clone):
+def test_steps_of_the_guide_add_a_patch(clone):
     """The example is taken out of the clone, and put in again by the document's steps."""
     shown, commands = shown_files()
     assert [path.partition("/")[0] for path in shown] == ["tests", "lightning_patches", "upstream", "tests"]
@@ -94,7 +94,7 @@ def test_a_contributor_who_follows_the_document_succeeds(clone):
     assert git(clone, "diff") == "", "what is derived is as it was"
 
 
-def test_what_is_not_up_to_date_is_named_and_mended(clone):
+def test_outdated_files_are_named_and_rewritten(clone):
     page, diff = clone / "upstream" / "COVERAGE.md", clone / "upstream" / "diffs" / "compiled-log.patch"
     right = page.read_text(), diff.read_text()
     page.write_text("another")
@@ -121,7 +121,7 @@ def test_what_is_not_up_to_date_is_named_and_mended(clone):
         ),
     ],
 )
-def test_a_verdict_that_is_not_true_is_refused(monkeypatch, line, said):
+def test_false_verdict_is_refused(monkeypatch, line, said):
     _coverage.fixes.cache_clear()
     text = (ROOT / "lightning_patches" / "cli" / "coverage.txt").read_bytes()
     monkeypatch.setattr(_coverage.pkgutil, "get_data", lambda *_: text + line.encode() + b"\n")
@@ -131,12 +131,12 @@ def test_a_verdict_that_is_not_true_is_refused(monkeypatch, line, said):
         _coverage.fixes.cache_clear()
 
 
-def test_a_patch_that_mends_a_part_is_named_where_the_verdict_on_the_rest_is_given():
+def test_partial_patch_is_named_with_the_verdict_on_the_rest():
     assert any(20379 in patch.numbers for patch in catalogue.all_patches())
     assert _coverage_page.problems() == []
 
 
-def test_a_table_that_disagrees_with_a_record_is_refused(tmp_path):
+def test_table_that_disagrees_with_a_record_is_refused(tmp_path):
     page = tmp_path / "README.md"
     text = Path(ROOT / "README.md").read_text()
     page.write_text(text)

@@ -39,7 +39,7 @@ def test_compare_code_shows_the_lines():
     assert "+    self[key].to(value.device)" in done.stdout, done.stdout + done.stderr
 
 
-def test_nothing_that_a_command_has_started_outlives_ctrl_c():
+def test_ctrl_c_ends_all_processes_of_a_command():
     command = (
         "import subprocess, time\n"
         "print(subprocess.Popen(['sleep', '300'], start_new_session=True).pid, flush=True)\n"
@@ -63,7 +63,7 @@ def test_nothing_that_a_command_has_started_outlives_ctrl_c():
 
 
 @pytest.mark.parametrize(("option", "status"), [((), 2), (("--if-possible",), 0)])
-def test_where_no_debian_can_be_made_to_rehearse_on_the_reason_is_said(option, status, tmp_path):
+def test_rehearse_names_the_reason_if_no_debian_can_be_created(option, status, tmp_path):
     done = script("rehearse", *option, PATH=str(tmp_path), LIGHTNING_PATCHES_TEST_CACHE=str(tmp_path))
     assert done.returncode == status, done
     assert "not rehearsed on trixie: there is no debootstrap" in done.stdout, done
@@ -71,18 +71,18 @@ def test_where_no_debian_can_be_made_to_rehearse_on_the_reason_is_said(option, s
 
 @pytest.mark.slow
 @pytest.mark.distributed
-def test_the_demo_shows_five_bugs_and_that_they_are_gone():
+def test_demo_shows_five_bugs_and_their_fixes():
     done = script("demo", "--here")
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.splitlines()[-1] == "5 bugs shown, 5 gone", done.stdout
 
 
 REPORT = """<testsuites><testsuite><properties><property name="card" value="A card"/></properties>
-<testcase name="test_the_variants_agree[align-devices:x lightning 2.2.5 affected]"/>
-<testcase name="test_the_variants_agree[align-devices:y lightning 2.2.5 affected]"><failure message="stock does not
+<testcase name="test_variants_agree[align-devices:x lightning 2.2.5 affected]"/>
+<testcase name="test_variants_agree[align-devices:y lightning 2.2.5 affected]"><failure message="stock does not
 show it"/></testcase>
-<testcase name="test_the_default_set_cures_it_too[align-devices]"/>
-<testcase name="test_the_variants_agree[align-devices:z lightning 2.2.5 affected]">
+<testcase name="test_default_set_fixes_the_bug[align-devices]"/>
+<testcase name="test_variants_agree[align-devices:z lightning 2.2.5 affected]">
 <skipped message="no Python with an old torch"/></testcase>
 </testsuite></testsuites>"""
 
@@ -95,7 +95,7 @@ def proven(prove, name, **given):
     return part
 
 
-def test_the_proof_of_a_release_has_a_row_a_patch_and_every_exception(monkeypatch, tmp_path):
+def test_proof_page_has_a_row_per_patch_and_every_exception(monkeypatch, tmp_path):
     prove = load("prove")
     (tmp_path / "report.xml").write_text(REPORT)
 
@@ -112,7 +112,7 @@ def test_the_proof_of_a_release_has_a_row_a_patch_and_every_exception(monkeypatc
         "| boundaries | 2 passed, 1 failed, 1 skipped | 0 |",
         "| upstream | not run: no repository was given (--upstream) | 0 |",
         "| gpu | not run: no card | 0 |",
-        "- boundaries: test_the_variants_agree[align-devices:y lightning 2.2.5 affected]: stock does not show it",
+        "- boundaries: test_variants_agree[align-devices:y lightning 2.2.5 affected]: stock does not show it",
         "- boundaries: 1 tests: no Python with an old torch",
         "| align-devices | 2.0.0 to 2.6.6 | 1 of 2 | 1 of 1 |",
     ):
@@ -121,7 +121,7 @@ def test_the_proof_of_a_release_has_a_row_a_patch_and_every_exception(monkeypatc
     assert "All that was run is as it has to be." in prove.page("0.2.0", "abc", [prove.Part("gpu", "3 passed")])
 
 
-def test_the_proof_of_a_release_is_never_longer_than_it_may_be():
+def test_proof_page_has_a_bounded_length():
     prove = load("prove")
     names = {patch.name: "5 of 5" for patch in catalogue.all_patches()}
     part = prove.Part("boundaries", "many", [f"wrong {n}" for n in range(500)], ["a note"] * 90, by_patch={"a": names})
@@ -130,7 +130,7 @@ def test_the_proof_of_a_release_is_never_longer_than_it_may_be():
     assert "more" in page and page.count("- boundaries: wrong") > 10
 
 
-def test_what_was_seen_on_a_card_is_brought_along(tmp_path):
+def test_proof_page_includes_gpu_results(tmp_path):
     (tmp_path / "gpu.xml").write_text(REPORT)
     part = proven(load("prove"), "gpu", gpu_results=tmp_path / "gpu.xml")
     assert (part.total, part.notes) == ("2 passed, 1 failed, 1 skipped", ["card A card"])
@@ -150,7 +150,7 @@ def checkout(monkeypatch, tmp_path):
     return prove
 
 
-def test_what_the_differential_test_finds_is_told(monkeypatch, checkout, tmp_path):
+def test_proof_page_includes_differential_findings(monkeypatch, checkout, tmp_path):
     package = tmp_path / "tests" / "differential"
     package.mkdir()
     for path in (package.parent / "__init__.py", package / "__init__.py"):
@@ -167,11 +167,11 @@ def test_what_the_differential_test_finds_is_told(monkeypatch, checkout, tmp_pat
     assert part.wrong == ["2.2.5: `gan`: no patch alone"]
 
 
-def test_a_test_that_fails_is_run_once_more_alone(checkout, tmp_path):
+def test_failed_test_is_repeated_alone(checkout, tmp_path):
     (tmp_path / "tests" / "compiled" / "test_some.py").write_text(
         "from pathlib import Path\n"
         "def test_right(): pass\n"
-        "def test_wrong(): assert 1 == 2\n"
+        "def test_invalid_arguments_are_refused(): assert 1 == 2\n"
         "def test_unsteady():\n"
         "    before = Path(__file__).with_name('before')\n"
         "    seen = before.exists()\n"
@@ -181,15 +181,15 @@ def test_a_test_that_fails_is_run_once_more_alone(checkout, tmp_path):
     part = proven(checkout, "compiled")
     assert part.total == "2 passed, 1 failed"
     assert part.notes == ["test_unsteady failed among other tests, and passed alone"]
-    assert [line.partition(":")[0] for line in part.wrong] == ["test_wrong"]
+    assert [line.partition(":")[0] for line in part.wrong] == ["test_invalid_arguments_are_refused"]
 
 
-def test_a_second_run_that_dies_makes_nothing_right(checkout, tmp_path):
+def test_crashed_second_run_keeps_the_failure(checkout, tmp_path):
     (tmp_path / "tests" / "compiled" / "test_some.py").write_text(
         "import os, signal\n"
         "from pathlib import Path\n"
         "def test_right(): pass\n"
-        "def test_wrong():\n"
+        "def test_invalid_arguments_are_refused():\n"
         "    before = Path(__file__).with_name('before')\n"
         "    if before.exists(): os.kill(os.getppid(), signal.SIGKILL)\n"
         "    before.touch()\n"
@@ -199,7 +199,7 @@ def test_a_second_run_that_dies_makes_nothing_right(checkout, tmp_path):
     assert (part.total, part.notes) == ("1 passed, 1 failed", [])
 
 
-def test_a_run_of_tests_that_dies_is_not_right(checkout, tmp_path):
+def test_crashed_run_counts_as_failed(checkout, tmp_path):
     test = tmp_path / "tests" / "compiled" / "test_some.py"
     test.write_text("import os\ndef test_killed(): os._exit(3)\n")
     assert any("crashed" in line for line in proven(checkout, "compiled").wrong)
@@ -208,7 +208,7 @@ def test_a_run_of_tests_that_dies_is_not_right(checkout, tmp_path):
 
 
 @pytest.mark.parametrize("error", [ValueError("no disk"), KeyboardInterrupt()], ids=["error", "interrupt"])
-def test_a_part_that_ends_in_an_error_costs_no_other_its_result(monkeypatch, checkout, tmp_path, error):
+def test_failed_part_keeps_the_results_of_others(monkeypatch, checkout, tmp_path, error):
     def dies(part, options):
         part.notes.append("half of it was right")
         raise error
@@ -237,7 +237,7 @@ def test_a_part_that_ends_in_an_error_costs_no_other_its_result(monkeypatch, che
         assert line in page.splitlines(), page
 
 
-def test_a_library_is_tested_with_the_patches_in_one_arm_only(monkeypatch, tmp_path):
+def test_library_is_patched_in_one_variant_only(monkeypatch, tmp_path):
     """Also if the process that starts it has read our records only, and so has no patches."""
     dependents = load("dependents")
     source = tmp_path / "source"
@@ -257,12 +257,12 @@ def test_a_library_is_tested_with_the_patches_in_one_arm_only(monkeypatch, tmp_p
     assert (*stock.values(), *shim.values()) == ("failed", "passed")
 
 
-def test_what_has_no_time_left_is_said_and_not_run(checkout):
+def test_parts_without_time_are_reported_as_not_run(checkout):
     part = proven(checkout, "compiled", minutes=90, until=time.time() - 1)
     assert part.summary == "not run: 90 minutes were over (--minutes)"
 
 
-def test_fixes_that_upstream_did_not_call_so_are_found(tmp_path):
+def test_unnamed_fixes_are_found(tmp_path):
     """By their tests, which fail with the source of the commit before them."""
     source, tests = tmp_path / "src/lightning/pytorch/add.py", tmp_path / "tests/tests_pytorch/test_add.py"
     for path in (source, tests):

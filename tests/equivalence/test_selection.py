@@ -27,7 +27,7 @@ class Item:
 
 def items_of(*patches):
     return [
-        Item(BOUNDARIES, "test_the_variants_agree", boundary=one)
+        Item(BOUNDARIES, "test_variants_agree", boundary=one)
         for patch in patches
         for proof in boundaries.of(patch)
         for one in boundaries.boundaries(proof)
@@ -39,7 +39,7 @@ def chosen(items, monkeypatch, *changed):
     return [item for item, is_soon in zip(items, selection.soon(items)) if is_soon]
 
 
-def test_every_patch_is_seen_on_its_newest_affected_release(monkeypatch):
+def test_selection_has_every_patch_on_its_newest_affected_release(monkeypatch):
     items = items_of(*(patch.name for patch in catalogue.all_patches()))
     told = Counter(item.callspec.params["boundary"].proof.patch for item in chosen(items, monkeypatch))
     assert set(told.values()) == {1}
@@ -50,7 +50,7 @@ def test_every_patch_is_seen_on_its_newest_affected_release(monkeypatch):
     assert versions == ["2.3.3"]
 
 
-def test_a_changed_patch_is_seen_everywhere(monkeypatch):
+def test_selection_has_all_tests_of_a_changed_patch(monkeypatch):
     items = [
         *items_of("fit-resets-should-stop", "logged-metrics-device"),
         Item("patches/fit_resets_should_stop/test_more.py", "a"),
@@ -59,7 +59,7 @@ def test_a_changed_patch_is_seen_everywhere(monkeypatch):
     assert len(of_patch) == len(items_of("fit-resets-should-stop")) + 1 + 1
 
 
-def test_other_tests_have_their_turn_unless_their_file_has_changed(monkeypatch):
+def test_selection_omits_other_tests_unless_their_file_changed(monkeypatch):
     items = [
         Item("unit/test_gate.py", "a"),
         Item("unit/test_gate.py", "b", slow=True),
@@ -80,15 +80,15 @@ def test_other_tests_have_their_turn_unless_their_file_has_changed(monkeypatch):
         ("lightning_patches/engine/gate.py", set()),
     ],
 )
-def test_a_path_names_its_patch(path, patches):
+def test_patch_is_derived_from_a_path(path, patches):
     assert selection.changed_patches([path]) == patches
 
 
-def test_what_several_patches_import_changes_them_all():
+def test_changed_helper_selects_all_its_patches():
     assert len(selection.changed_patches(["lightning_patches/patches/logging/_device.py"])) > 1
 
 
-def test_what_has_changed_is_told_from_main(tmp_path, monkeypatch):
+def test_changes_are_relative_to_main(tmp_path, monkeypatch):
     def git(*arguments):
         subprocess.run(["git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=b", *arguments], check=True)
 
@@ -109,14 +109,14 @@ def test_what_has_changed_is_told_from_main(tmp_path, monkeypatch):
     assert selection.changed_paths() == ["first", "third", "fourth"]
 
 
-def test_all_get_their_turn():
+def test_rest_covers_all_tests_over_time():
     items = list(range(50))
     starts = [selection.rotated(items, turn)[:8] for turn in range(7)]
     assert sorted({number for start in starts for number in start}) == items
     assert all(sorted(selection.rotated(items, turn)) == items for turn in range(7))
 
 
-def test_soon_and_rest_are_everything_and_no_test_begins_late(pytester: pytest.Pytester) -> None:
+def test_soon_and_rest_cover_everything(pytester: pytest.Pytester) -> None:
     pytester.makeconftest((ROOT / "tests" / "conftest.py").read_text().replace("Path(__file__)", f'Path("{ROOT}/x/y")'))
     pytester.makepyfile("import pytest\n@pytest.mark.parametrize('n', range(4))\ndef test_some(n): pass")
     options = ("-p", "no:cacheprovider")

@@ -45,7 +45,7 @@ def failed(error):
         (failed(BUG), failed("no kernel"), failed("another"), stacks.NOT_CURED),
     ],
 )
-def test_what_is_said_of_a_case(monkeypatch, stock, shim, reference, state):
+def test_case_is_described(monkeypatch, stock, shim, reference, state):
     def run_case(proof, variant, toggle=None, case=None, variables=()):
         result = shim if variant.shim else reference if case == "eager" else stock
         assert result is not None, "nobody has to know what is right"
@@ -55,13 +55,13 @@ def test_what_is_said_of_a_case(monkeypatch, stock, shim, reference, state):
     assert stacks.look(COMPILED, "2.6.6", "python", APPLIED).state == state
 
 
-def test_a_refusal_that_leaves_the_bug_as_it_is():
+def test_refused_patch_keeps_the_bug():
     refused = ("not-supported", "needs torch.Thing")
     assert stacks.judge(COMPILED, failed(BUG), failed(BUG), refused).state == stacks.NOT_SUPPORTED
     assert stacks.judge(COMPILED, ended(1), failed("another"), refused).state == stacks.WORSE
 
 
-def test_the_difference_is_said_in_one_line():
+def test_difference_is_described_in_one_line():
     stock, eager = ({"ended well": True, "observed": [{"metrics": {"a": ["1"], "b": [b]}}]} for b in ("2", "3"))
     assert stacks.difference(stock, eager) == "observed[0].metrics.b[0] is 2, and not 3"
     assert stacks.difference({"ended well": True}, {"ended well": True, "observed": 1}).startswith(" is {")

@@ -79,7 +79,7 @@ def repository(tmp_path_factory):
     return repository
 
 
-def test_each_test_is_put_where_it_belongs(repository, tmp_path):
+def test_each_test_is_classified(repository, tmp_path):
     listed = tmp_path / "explained"
     listed.write_text(
         f"{FETCHERS}::test_encodes_the_bug  #{PR}\n{FETCHERS}::TestClass::test_the_patches_break_this #{PR}\n"
@@ -105,25 +105,25 @@ def test_change_of_a_test_is_found_in_history(repository):
     assert not upstream_tests.changed_by(upstream, f"{FETCHERS}::test_missing", PR, "2.3.3")
 
 
-def test_source_of_a_test_has_its_decorators_and_no_neighbours():
+def test_source_of_a_test_includes_only_its_decorators():
     text = "class TestA:\n    @mark\n    def test_b(self):\n        x = 1\n\n    def test_c(self): ...\n"
     assert upstream_tests.source_of(text, "TestA::test_b") == "    @mark\n    def test_b(self):\n        x = 1"
     assert upstream_tests.source_of(text, "TestA::test_d") is None
     assert upstream_tests.source_of("def", "test") is None
 
 
-def test_a_line_of_another_form_is_refused(tmp_path):
+def test_malformed_line_is_refused(tmp_path):
     (tmp_path / "explained").write_text("tests/test_a.py::test_b 123\n")
     with pytest.raises(ValueError, match="explained, line 1: not of the form"):
         upstream_tests.read_explained(tmp_path / "explained")
 
 
-def test_what_cannot_be_run_is_refused(repository, tmp_path):
+def test_missing_repository_is_refused(repository, tmp_path):
     with pytest.raises(upstream_tests.RefusedError, match="is no git repository"):
         upstream_tests.Upstream(tmp_path)
     with pytest.raises(upstream_tests.RefusedError, match="no tag 2.0.0"):
         upstream_tests.compare(upstream_tests.Upstream(repository), "2.0.0", tmp_path)
 
 
-def test_explanations_can_be_read():
+def test_explanations_are_parsed():
     assert upstream_tests.read_explained(upstream_tests.EXPLAINED)

@@ -10,7 +10,7 @@ from tests.support.variants import ROOT
 
 
 @pytest.mark.parametrize("program", ["conformance.py", "distributed_program.py"])
-def test_simulated_device_behaves_as_this_one(program):
+def test_gpu_passes_the_conformance_program(program):
     if program == "distributed_program.py" and torch.cuda.device_count() < 2:
         pytest.skip("NCCL wants a card for each rank")
     command = [sys.executable, str(ROOT / "tests" / "simulated_cuda" / program)]

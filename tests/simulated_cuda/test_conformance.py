@@ -50,7 +50,7 @@ def python(tmp_path):
 
 
 @pytest.mark.parametrize("devices", [2, 1])
-def test_the_device_behaves(python, devices):
+def test_device_behaves_like_cuda(python, devices):
     status, output = python(HERE / "conformance.py", SIMULATED_CUDA_DEVICE_COUNT=devices)
     assert status == 0, output
     assert "simulated True" in output and "failed 0" in output
@@ -67,18 +67,18 @@ def test_two_processes_with_nccl(python):
 # ---------------------------------------------------------------- turning it on
 
 
-def test_it_is_off_unless_asked_for(python):
+def test_simulation_is_off_by_default(python):
     program = "import sys, torch; print('simulated_cuda' in sys.modules)"
     status, output = python("-c", program, active=False)
     assert (status, output) == (0, "False\n")
 
 
-def test_it_costs_nothing_until_torch_is_imported(python):
+def test_simulation_costs_nothing_before_torch_is_imported(python):
     program = "import sys; print('simulated_cuda' in sys.modules, 'torch' in sys.modules)"
     assert python("-c", program) == (0, "True False\n")
 
 
-def test_torch_can_be_looked_for_without_importing_it(python):
+def test_torch_can_be_found_without_an_import(python):
     program = """
         import importlib.util
         assert importlib.util.find_spec("torch") is not None
@@ -89,14 +89,14 @@ def test_torch_can_be_looked_for_without_importing_it(python):
     assert status == 0 and output.endswith("2\n"), output
 
 
-def test_importing_it_after_torch_is_refused(python):
+def test_import_after_torch_is_refused(python):
     status, output = python("-c", "import torch, simulated_cuda", active=False)
     assert status != 0
     assert "ImportError: simulated_cuda must be imported before torch" in output
 
 
 @pytest.mark.parametrize("place", ["before", "after"])
-def test_another_sitecustomize_runs_as_well(python, tmp_path, place):
+def test_other_sitecustomize_also_runs(python, tmp_path, place):
     other = tmp_path / "other"
     other.mkdir()
     chain = (SITE / "sitecustomize.py").read_text()  # one that does the same
@@ -108,7 +108,7 @@ def test_another_sitecustomize_runs_as_well(python, tmp_path, place):
     assert (status, output) == (0, "True True\n")
 
 
-def test_a_failing_sitecustomize_does_not_stop_python(python, tmp_path):
+def test_failing_sitecustomize_does_not_stop_python(python, tmp_path):
     (tmp_path / "sitecustomize.py").write_text("raise ValueError('broken')")
     status, output = python("-c", "print('started')", after=[tmp_path])
     assert status == 0 and "ValueError at start-up: broken" in output
@@ -125,13 +125,13 @@ def fake_compiler(tmp_path, body):
     return compiler
 
 
-def test_a_missing_compiler_is_reported(python, tmp_path):
+def test_missing_compiler_is_reported(python, tmp_path):
     status, output = python("-c", "import torch", CXX="/nowhere/c++", LIGHTNING_PATCHES_TEST_CACHE=tmp_path / "cache")
     assert status != 0
     assert "ImportError: The simulated GPUs need a C++ compiler. Install /nowhere/c++, or" in output
 
 
-def test_a_failing_compiler_is_quoted(python, tmp_path):
+def test_compiler_errors_are_shown(python, tmp_path):
     compiler = fake_compiler(tmp_path, "echo 'device.cpp:1: no such thing' >&2; exit 3")
     cache = tmp_path / "cache"
     status, output = python("-c", "import torch", CXX=compiler, LIGHTNING_PATCHES_TEST_CACHE=cache)
@@ -140,7 +140,7 @@ def test_a_failing_compiler_is_quoted(python, tmp_path):
     assert not [file for file in cache.iterdir() if file.suffix != ".lock"]
 
 
-def test_processes_that_build_at_once_build_once(python, tmp_path):
+def test_concurrent_builds_compile_once(python, tmp_path):
     compiler = fake_compiler(
         tmp_path,
         f"""

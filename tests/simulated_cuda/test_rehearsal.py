@@ -86,14 +86,14 @@ def on_the_machine(variables, tmp_path):
     return run
 
 
-def test_the_simulation_is_calibrated_on_the_card(on_the_machine):
+def test_simulation_is_calibrated_on_the_gpu(on_the_machine):
     said = on_the_machine("-m", "pytest", "-p", "no:cacheprovider", "-m", "gpu", "tests/gpu/test_calibration.py")
     assert "1 passed, 1 skipped" in said, said  # two ranks of NCCL want two cards
 
 
 @pytest.mark.equivalence
 @pytest.mark.timeout(1800)
-def test_the_scenarios_show_their_bug_on_the_card(on_the_machine):
+def test_scenarios_show_their_bug_on_the_gpu(on_the_machine):
     options = ("-p", "no:cacheprovider", "-m", "gpu", "tests/gpu/test_scenarios.py")
     said = on_the_machine("-m", "pytest", *options)
     assert f"{len(boundaries.on_one_card())} passed" in said, said
