@@ -71,7 +71,7 @@ def _is_slow(item: Any) -> bool:
 def _is_newest_affected(item: Any, boundary: Any) -> bool:
     from tests.equivalence import boundaries
 
-    return item.originalname == "test_the_arms_agree" and boundary == boundaries.newest_affected(boundary.proof)
+    return item.originalname == "test_variants_agree" and boundary == boundaries.newest_affected(boundary.proof)
 
 
 # -------------------------------------------------------------------- what has changed
