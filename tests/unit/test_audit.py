@@ -46,7 +46,7 @@ def test_records(bug: Any) -> None:
     assert bug.fixed_in is None or not gate.in_ranges(bug.fixed_in, bug.affected)
 
 
-def test_a_release(capsys: pytest.CaptureFixture[str]) -> None:
+def test_release_has_its_known_bugs(capsys: pytest.CaptureFixture[str]) -> None:
     status, (one,) = audit(capsys, "--requirement", "lightning==2.2.5")
     mending = [patch for patch in all_patches() if not patch.warns]
     expected = {patch.name for patch in mending if gate.in_ranges("2.2.5", patch.affected_2x)}
@@ -120,7 +120,7 @@ def test_ranges(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize("version", ["2.7.0", "1.7.7", "9", "2.2.77"])
-def test_of_a_release_that_nobody_knows_nothing_is_said(capsys: pytest.CaptureFixture[str], version: str) -> None:
+def test_unknown_release_has_no_bugs(capsys: pytest.CaptureFixture[str], version: str) -> None:
     status, (one,) = audit(capsys, f"lightning=={version}")
     assert (status, one["known"], one["bugs"]) == (3, False, [])
     assert cli.main(["audit", f"lightning=={version}"]) == 3
@@ -131,7 +131,7 @@ def test_of_a_release_that_nobody_knows_nothing_is_said(capsys: pytest.CaptureFi
     assert cli.main(["audit", f"lightning=={version}", "pytorch-lightning==2.2.5"]) == 1
 
 
-def test_only_fabric(capsys: pytest.CaptureFixture[str]) -> None:
+def test_fabric_alone_is_audited(capsys: pytest.CaptureFixture[str]) -> None:
     _, (one,) = audit(capsys, "--requirement", "lightning-fabric==2.2.5")
     assert "fabric-submodule-sync" in names(one) and DEVICE not in names(one)
 
@@ -200,7 +200,7 @@ PROJECTS = {
 
 
 @pytest.mark.parametrize("name", PROJECTS)
-def test_what_a_project_asks_for(capsys: pytest.CaptureFixture[str], tmp_path: Path, name: str) -> None:
+def test_requirements_of_a_project_are_found(capsys: pytest.CaptureFixture[str], tmp_path: Path, name: str) -> None:
     path = tmp_path / name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(PROJECTS[name])
@@ -233,7 +233,7 @@ DOCKERFILES = {
 
 
 @pytest.mark.parametrize("case", DOCKERFILES)
-def test_a_dockerfile_has_what_it_copies(capsys: pytest.CaptureFixture[str], tmp_path: Path, case: str) -> None:
+def test_dockerfile_includes_copied_files(capsys: pytest.CaptureFixture[str], tmp_path: Path, case: str) -> None:
     for name in ("requirements.txt", "deps/requirements.txt"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("lightning==2.2.5\n")
@@ -266,7 +266,7 @@ def test_a_dockerfile_has_what_it_copies(capsys: pytest.CaptureFixture[str], tmp
         "ENV A={out}\nRUN pip install -r $A/requirements.txt",
     ],
 )
-def test_a_dockerfile_never_leaves_its_build_context(
+def test_dockerfile_never_reads_outside_its_build_context(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, text: str
 ) -> None:
     out, context = tmp_path / "out", tmp_path / "context"
@@ -314,7 +314,7 @@ def test_names_of_environments_are_no_packages(capsys: pytest.CaptureFixture[str
     assert "has no installation of Lightning by its name" in capsys.readouterr().err
 
 
-def test_the_steps_of_a_workflow_run_in_the_checkout(
+def test_workflow_steps_run_in_the_checkout(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / ".github" / "workflows").mkdir(parents=True)
@@ -332,7 +332,7 @@ def test_the_steps_of_a_workflow_run_in_the_checkout(
     assert "is not in the project" in capsys.readouterr().err
 
 
-def test_the_build_context_may_be_another_directory(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_build_context_may_be_another_directory(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     (tmp_path / "docker").mkdir()
     (tmp_path / "requirements.in").write_text("lightning==2.2.5\n")
     path = tmp_path / "docker" / "Dockerfile"
@@ -363,7 +363,7 @@ def test_requirements_files_of_a_dockerfile(capsys: pytest.CaptureFixture[str], 
         ("git+https://github.com/Lightning-AI/pytorch-lightning@master", None),
     ],
 )
-def test_releases_as_pip_understands_them(capsys: pytest.CaptureFixture[str], spec: str, version: Any) -> None:
+def test_specifiers_select_the_releases_of_pip(capsys: pytest.CaptureFixture[str], spec: str, version: Any) -> None:
     status, (one,) = audit(capsys, spec)
     assert (one["version"], one["known"], status == 3) == (version, version is not None, version is None)
     assert bool(one["bugs"]) is bool(version)
@@ -385,7 +385,7 @@ def test_releases_as_pip_understands_them(capsys: pytest.CaptureFixture[str], sp
         ("lightning<1.8", None),
     ],
 )
-def test_one_resolver_for_all_releases(capsys: pytest.CaptureFixture[str], spec: str, version: Any) -> None:
+def test_resolver_picks_among_all_releases(capsys: pytest.CaptureFixture[str], spec: str, version: Any) -> None:
     status, (one,) = audit(capsys, spec)
     assert (one["version"], one["known"], status == 3) == (version, version is not None, version is None)
     assert bool(one["bugs"]) is bool(version)
@@ -443,7 +443,7 @@ def test_bugs_that_the_same_file_excludes_are_not_counted(
 
 
 @pytest.mark.parametrize("patch", [patch for patch in all_patches() if patch.only_with], ids=lambda patch: patch.name)
-def test_the_packages_that_a_bug_needs_are_those_that_its_record_tells(patch: Any) -> None:
+def test_bug_needs_the_packages_of_its_record(patch: Any) -> None:
     for text in patch.only_with:
         version = text.partition(">=")[2]
         assert version.replace(".0", "") in f"{patch.title} {patch.impact.summary}", text
@@ -460,7 +460,7 @@ def test_the_packages_that_a_bug_needs_are_those_that_its_record_tells(patch: An
         ("Dockerfile", "FROM python:3.9-slim\nRUN pip install lightning\n", "2.6.0"),
     ],
 )
-def test_a_range_is_what_the_python_of_the_file_takes(
+def test_range_is_limited_by_the_python_of_the_file(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, name: str, text: str, version: str
 ) -> None:
     (tmp_path / name).write_text(text)
@@ -484,7 +484,7 @@ def test_a_range_is_what_the_python_of_the_file_takes(
         ({"Dockerfile": 'FROM a\nRUN pip install lightning==2.2.5\nCMD ["lightning-patches", "run", "a.py"]\n'}, True),
     ],
 )
-def test_mended_is_said_where_the_project_is_seen_to_use_the_patches(
+def test_bugs_are_fixed_if_the_project_uses_the_patches(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, files: dict[str, str], is_seen: bool
 ) -> None:
     for name, text in {"requirements.txt": "lightning==2.2.5\n", **files}.items():
@@ -500,7 +500,7 @@ def test_mended_is_said_where_the_project_is_seen_to_use_the_patches(
         assert ("Would be mended by the patches" in capsys.readouterr().out) is not is_seen
 
 
-def test_a_directory_is_searched(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_directory_is_searched(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     for name in ("uv.lock", "dev/pyproject.toml", "environment.yml", "train.ipynb", ".github/workflows/ci.yml"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(PROJECTS[name])
@@ -518,7 +518,7 @@ def test_a_directory_is_searched(capsys: pytest.CaptureFixture[str], tmp_path: P
     assert "has no file that `audit` reads" in capsys.readouterr().err
 
 
-def test_a_file_of_a_directory_that_cannot_be_read_is_told(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_unreadable_file_of_a_directory_is_reported(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     (tmp_path / "uv.lock").write_text("no toml")
     (tmp_path / "requirements.txt").write_text("torch\n")
     assert cli.main(["audit", str(tmp_path)]) == 2
@@ -534,9 +534,7 @@ def test_a_file_of_a_directory_that_cannot_be_read_is_told(capsys: pytest.Captur
 
 
 @pytest.mark.parametrize("form", ["text", "github", "markdown", "sarif"])
-def test_what_to_ignore_is_printed_and_makes_a_baseline(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, form: str
-) -> None:
+def test_ignore_list_makes_a_baseline(capsys: pytest.CaptureFixture[str], tmp_path: Path, form: str) -> None:
     path = tmp_path / "requirements.txt"
     path.write_text("lightning==2.2.5\n")
     assert cli.main(["audit", str(path), "--format", form]) == 1
@@ -547,7 +545,7 @@ def test_what_to_ignore_is_printed_and_makes_a_baseline(
     assert "--ignore" not in "".join(capsys.readouterr())
 
 
-def test_a_hook_is_told_of_errors_and_warnings_alone(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_pre_commit_hook_prints_only_errors_and_warnings(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     path = tmp_path / "requirements.txt"
     path.write_text("lightning==2.2.5\n")
     _, (one,) = audit(capsys, str(path))
@@ -576,7 +574,7 @@ def test_a_hook_is_told_of_errors_and_warnings_alone(capsys: pytest.CaptureFixtu
         ("lightning>=3", "lightning>=3: which release that is cannot be told", "pin a release"),
     ],
 )
-def test_the_verdict_comes_first_and_then_what_to_do(
+def test_output_has_the_verdict_first_and_then_the_advice(
     capsys: pytest.CaptureFixture[str], spec: str, verdict: str, do: str
 ) -> None:
     cli.main(["audit", spec, "--all"])
@@ -616,7 +614,7 @@ def test_constraints_of_poetry(capsys: pytest.CaptureFixture[str], tmp_path: Pat
         ("pyproject.toml", '[project]\nname = "x"\ndynamic = ["dependencies"]\n', "leaves its dependencies"),
     ],
 )
-def test_a_file_that_is_not_understood_is_refused(
+def test_unsupported_file_is_refused(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, name: str, text: str, words: str
 ) -> None:
     (tmp_path / name).write_text(text)
@@ -624,7 +622,7 @@ def test_a_file_that_is_not_understood_is_refused(
     assert words in capsys.readouterr().err
 
 
-def test_without_the_library_that_reads_a_file(
+def test_missing_parser_library_is_reported(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for missing, name in (("tomllib", "uv.lock"), ("yaml", "environment.yml")):
@@ -657,7 +655,7 @@ def test_formats(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("in_file", [False, True], ids=["command line", "file"])
-def test_sarif_says_where_nothing_is_known(capsys: pytest.CaptureFixture[str], tmp_path: Path, in_file: bool) -> None:
+def test_sarif_marks_unknown_releases(capsys: pytest.CaptureFixture[str], tmp_path: Path, in_file: bool) -> None:
     """No result alone would say that there is no bug."""
     path = tmp_path / "requirements.txt"
     path.write_text("torch\nlightning==2.7.0\n")
@@ -689,12 +687,12 @@ def test_sarif_says_where_nothing_is_known(capsys: pytest.CaptureFixture[str], t
         (["--ignore", "nothing-of-that-name"], "there is no bug"),
     ],
 )
-def test_what_cannot_be_audited(capsys: pytest.CaptureFixture[str], arguments: list[str], words: str) -> None:
+def test_unauditable_inputs_are_refused(capsys: pytest.CaptureFixture[str], arguments: list[str], words: str) -> None:
     assert cli.main(["audit", *arguments]) == 2
     assert words in capsys.readouterr().err
 
 
-def test_the_environment() -> None:
+def test_environment_is_audited() -> None:
     """What is installed is told by its code, without importing it."""
     variables = environment_of(Variant("lightning", "2.3.3"))
     program = (
@@ -726,7 +724,7 @@ def test_the_environment() -> None:
         ("torch=2.2.5", "'torch=2.2.5' is not a requirement of lightning"),
     ],
 )
-def test_what_was_meant(capsys: pytest.CaptureFixture[str], what: str, words: str) -> None:
+def test_misspelled_input_gets_a_suggestion(capsys: pytest.CaptureFixture[str], what: str, words: str) -> None:
     assert cli.main(["audit", what]) == 2
     assert words in capsys.readouterr().err
 
@@ -743,14 +741,14 @@ def test_what_was_meant(capsys: pytest.CaptureFixture[str], what: str, words: st
         ("lightning^2.1", "lightning 2.6.6"),
     ],
 )
-def test_a_requirement_as_conda_and_poetry_write_it(
+def test_requirements_of_conda_and_poetry_are_parsed(
     capsys: pytest.CaptureFixture[str], spec: str, release: str
 ) -> None:
     _, (one,) = audit(capsys, spec)
     assert f"{one['distribution']} {one['version']}" == release
 
 
-def test_a_directory_whose_setup_names_lightning_is_not_without(
+def test_directory_whose_setup_names_lightning_is_reported(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -769,7 +767,7 @@ def test_files_that_hold_no_text(capsys: pytest.CaptureFixture[str], tmp_path: P
     assert f"not known: {tmp_path / 'requirements.txt'} cannot be read: it is not text." in capsys.readouterr().out
 
 
-def test_a_release_of_1x(capsys: pytest.CaptureFixture[str]) -> None:
+def test_release_of_1x_has_its_known_bugs(capsys: pytest.CaptureFixture[str]) -> None:
     _, (one,) = audit(capsys, "--requirement", "pytorch-lightning==1.7.7")
     patches = ("import-without-pkg-resources", "own-checkpoint-load", "scheduler-choices", "scheduler-types")
     opens = ("torchmetrics-compare-version", "trusted-checkpoint-load", "metadata-of-1x")
@@ -779,14 +777,14 @@ def test_a_release_of_1x(capsys: pytest.CaptureFixture[str]) -> None:
     assert status == 0 and names(other) == {*opens[1:2], *patches[:2]}
 
 
-def test_of_1x_it_says_what_it_knows(capsys: pytest.CaptureFixture[str]) -> None:
+def test_1x_reports_only_known_facts(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["audit", "--requirement", "pytorch-lightning==1.9.5"]) == 0
     said = " ".join(capsys.readouterr().out.split())
     assert "Of 1.x no more is known here than what keeps it from running" in said
     assert said.lower().count("of 1.x") == 1, "and says it once"
 
 
-def test_the_releases_of_a_patch_for_1x(capsys: pytest.CaptureFixture[str]) -> None:
+def test_patch_for_1x_lists_its_releases(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["show", "--json", "scheduler-types"]) == 0
     (record,) = json.loads(capsys.readouterr().out)["patches"]
     assert record["affected"] == [">=1.5.0,<1.8.4"]

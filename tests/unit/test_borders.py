@@ -218,9 +218,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize("name", sorted({name for name, _ in WRONG}))
-def test_what_has_another_form_is_refused_or_has_nothing(
-    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_malformed_file_is_refused_or_empty(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for number, text in enumerate(text for other, text in WRONG if other == name):
         path = write(tmp_path / str(number), name, text)
         for form in ("text", "json", "github", "markdown", "sarif"):
@@ -231,7 +229,7 @@ class TestOnlyRegularFiles:
     """Nothing waits for what does not come, or reads what does not end."""
 
     @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names")
-    def test_a_pipe(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_pipe_is_not_read(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         pipe = tmp_path / PIP
         os.mkfifo(pipe)
         for command in (["audit"], ["doctor", "--no-torch"], ["status", "--script"]):
@@ -240,17 +238,19 @@ class TestOnlyRegularFiles:
 
     @pytest.mark.skipif(not os.path.exists("/dev/zero"), reason="there is no /dev/zero")
     @pytest.mark.parametrize("text", ["-r /dev/zero\n", "-c/dev/zero\n", "--requirement=/dev/zero\n", "-r link.txt\n"])
-    def test_a_device_that_a_file_names(self, text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_device_named_in_a_file_is_not_read(
+        self, text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
         (tmp_path / "link.txt").symlink_to("/dev/zero")
         assert cli.main(["audit", write(tmp_path, PIP, text)]) == 2
         assert "is not in the project" in capsys.readouterr().err
 
-    def test_a_name_that_no_file_can_have(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_impossible_file_name_is_reported(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         for name in ("a\0b", "a" * 4000, "a\udcff"):
             assert cli.main(["audit", write(tmp_path, PIP, f"-r {name}\n")]) == 2
             assert "cannot be read: " in capsys.readouterr().err
 
-    def test_a_large_file(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_large_file_is_bounded(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         for command, name in ((["audit"], PIP), (["doctor", "--no-torch"], "a.py"), (["status", "--script"], "a.py")):
             with open(tmp_path / name, "wb") as file:
                 file.truncate(1 << 33)
@@ -265,7 +265,7 @@ class TestOnlyRegularFiles:
 
 
 class TestErrorsThatNobodyThoughtOf:
-    def test_one_line_says_what_to_report(
+    def test_internal_error_prints_one_line(
         self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def fail(args: Any) -> int:
@@ -283,7 +283,7 @@ class TestErrorsThatNobodyThoughtOf:
         assert "in fail" in said and not CONTROL.search(said)
 
     @pytest.mark.parametrize(("error", "status"), [(KeyboardInterrupt, 130), (BrokenPipeError, 0), (MemoryError, 2)])
-    def test_what_has_a_status_of_its_own_keeps_it(
+    def test_special_exit_statuses_are_kept(
         self, error: type[BaseException], status: int, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def fail(args: Any) -> int:
@@ -310,7 +310,7 @@ class TestWhatATerminalObeys:
     @pytest.mark.parametrize(
         "command", [["audit"], ["audit", "-r"], ["doctor", "--no-torch"], ["status", "--script"], ["run"], ["show"]]
     )
-    def test_the_name_of_a_file_forges_no_line(
+    def test_file_name_cannot_forge_a_line(
         self, command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         for name in (self.EVIL, self.EVIL + ".toml"):
@@ -372,7 +372,7 @@ NAMES = (
 )
 
 
-def test_no_command_ends_in_a_traceback_or_writes_what_a_terminal_obeys(
+def test_no_command_prints_a_traceback_or_control_characters(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Several hundred inputs that are made of pieces, the same ones in each run."""

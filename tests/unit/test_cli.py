@@ -74,13 +74,13 @@ def metadata(directory: Path, name: str, version: str, origin: str = "") -> Path
 
 
 class TestStatus:
-    def test_without_lightning(self):
+    def test_status_without_lightning(self):
         done = call("status", env=environment())
         assert done.returncode == 0, done
         assert "There is no Lightning in this environment" in done.stdout
         assert f"{sys.version_info[0]}.{sys.version_info[1]}" in done.stdout
 
-    def test_one_distribution(self):
+    def test_status_of_one_distribution(self):
         done = call("status", env=environment(release("lightning", "2.3.3")))
         assert done.returncode == 0, done
         (line,) = [line for line in done.stdout.splitlines() if line.startswith(DEVICE)]
@@ -118,7 +118,7 @@ class TestStatus:
         assert re.search(rf"^{DEVICE} +pytorch-lightning 2\.6\.6 +fixed-upstream", everything, re.M)
         assert "status --all" not in everything
 
-    def test_audit_tells_of_the_one_beside_in_a_line(self):
+    def test_audit_mentions_the_other_distribution_in_one_line(self):
         env = environment(release("lightning", "2.3.3"), release("pytorch-lightning", "2.6.6"), COLUMNS="200")
         text = call("audit", env=env).stdout
         used, beside = re.split(r"\npytorch-lightning 2\.6\.6 has \d+ known bugs", text)
@@ -188,7 +188,7 @@ class TestStatus:
             ("import pytorch_lightning\nimport lightning_patches\nlightning_patches.activate()", ""),
         ],
     )
-    def test_a_script_that_loses_its_import_is_told(self, tmp_path, source, words):
+    def test_script_that_may_lose_its_import_is_reported(self, tmp_path, source, words):
         (tmp_path / "train.py").write_text(source)
         env = environment(release("pytorch-lightning", "2.0.9"), COLUMNS="500")
         text = call("status", "--script", str(tmp_path / "train.py"), env=env).stdout
@@ -202,7 +202,7 @@ class TestStatus:
             assert document["script"] == [] and "\nnote: " not in text
             assert text.startswith("Do: nothing: the script imports lightning_patches.\n")
 
-    def test_a_script_that_cannot_be_read(self, tmp_path):
+    def test_unreadable_script_is_reported(self, tmp_path):
         (tmp_path / "train.py").write_text("def")
         (tmp_path / "train.ipynb").write_text('{"cells": [{"source": ["import lightning"]}]}')
         for name in ("train.py", "none.py", "train.ipynb"):
@@ -219,7 +219,7 @@ class TestStatus:
         done = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, timeout=120)
         assert done.stdout.splitlines()[-1] == "0 []", done
 
-    def test_a_wanted_patch_that_drifted_ends_with_status_1(self, tmp_path):
+    def test_selected_drifted_patch_exits_with_status_1(self, tmp_path):
         where = strange_lightning(tmp_path, "2.3.3")
         done = call("status", env=environment(where))
         assert done.returncode == 1, done
@@ -228,7 +228,7 @@ class TestStatus:
         assert done.stdout.startswith("Do: look at ")
         assert json.loads(call("status", "--json", env=environment(where)).stdout)["ok"] is False
 
-    def test_a_drifted_patch_that_nobody_wants_does_not_matter(self, tmp_path):
+    def test_unselected_drifted_patch_is_ignored(self, tmp_path):
         where = strange_lightning(tmp_path, "2.3.3")
         done = call("status", env=environment(where, spec="off"))
         assert done.returncode == 0, done
@@ -246,7 +246,7 @@ class TestStatus:
 
     @pytest.mark.parametrize("enabled", [False, True])
     @pytest.mark.parametrize(("spec", "where"), [("1", True), ("default,quiet", True), ("off", False), (None, False)])
-    def test_where_the_toggle_is_looked_at(self, spec, where, enabled, monkeypatch, capsys):
+    def test_commands_that_read_the_toggle(self, spec, where, enabled, monkeypatch, capsys):
         monkeypatch.delenv("LIGHTNING_PATCHES", raising=False)
         if spec is not None:
             monkeypatch.setenv("LIGHTNING_PATCHES", spec)
@@ -257,7 +257,7 @@ class TestStatus:
         assert ("that `lightning-patches run` starts" in said) is (spec is None or (where and not enabled))
 
     @pytest.mark.parametrize("how", [MODULE, CONSOLE_SCRIPT], ids=["module", "script"])
-    def test_a_broken_toggle_is_explained(self, how):
+    def test_broken_toggle_is_explained(self, how):
         if how is MODULE and sys.version_info < (3, 10):
             pytest.skip("sys.orig_argv, which tells what -m was given, is new in Python 3.10")
         env = environment(release("lightning", "2.3.3"), spec="logged-metric-device")
@@ -272,7 +272,7 @@ class TestStatus:
         assert document["ok"] is False
 
     @pytest.mark.parametrize("spec", ["x" * 50_000, "-" + "x" * 50_000, "strict," * 10_000])
-    def test_a_long_toggle_is_cut_in_messages(self, spec):
+    def test_long_toggle_is_shortened_in_messages(self, spec):
         env = environment(release("lightning", "2.3.3"), spec=spec)
         for command in (["status"], ["audit"], ["report"], ["show", "19813", "--no-diff"]):
             done = call(*command, env=env)
@@ -291,12 +291,12 @@ class TestStatus:
             done = call(*command, env=environment())
             assert done.returncode == 2 and max(map(len, done.stderr.splitlines())) < 1000, command
 
-    def test_other_commands_do_not_mind_a_broken_toggle(self):
+    def test_other_commands_ignore_a_broken_toggle(self):
         done = call("list", env=environment(spec="logged-metric-device"), how=CONSOLE_SCRIPT)
         assert (done.returncode, done.stderr) == (0, "")
 
     @pytest.mark.parametrize("version", ["2.6.2", "2.6.3"])
-    def test_a_forbidden_release_is_called_out_by_its_metadata(self, tmp_path, version):
+    def test_compromised_release_is_reported_from_its_metadata(self, tmp_path, version):
         done = call("status", env=environment(metadata(tmp_path, "lightning", version)))
         assert done.returncode == 1, done
         assert f"WARNING: lightning {version} from PyPI was compromised" in done.stdout
@@ -312,7 +312,7 @@ class TestStatus:
         assert installed["note"].startswith("built from source")
         assert document["ok"] is True
 
-    def test_what_is_asked_for(self):
+    def test_status_shows_the_selected_patches(self):
         env = environment(release("lightning", "2.3.3"))
 
         def shown(*arguments):
@@ -325,7 +325,7 @@ class TestStatus:
         assert shown("--group", "crash") == crashes
         assert call("status", "logged-metric-device", env=env).returncode == 2
 
-    def test_a_name_that_is_none_is_all_that_is_spoken_of(self):
+    def test_unknown_name_is_the_only_message(self):
         done = call("status", "no-such-patch", env=environment())
         assert (done.returncode, done.stdout) == (2, "")
         assert "no-such-patch" in done.stderr
@@ -334,7 +334,7 @@ class TestStatus:
 class TestCounts:
     """One figure for one environment, wherever it is given."""
 
-    def test_every_place_says_the_same(self):
+    def test_all_commands_agree(self):
         env = environment(release("lightning", "2.2.5"))
         program = (
             "import lightning_patches, lightning.pytorch, lightning.fabric; "
@@ -351,7 +351,7 @@ class TestCounts:
         absent = [name for name in installed["excluded"] if patches[name].default and patches[name].is_counted]
         assert installed["figures"]["default"] == live - len(absent)
 
-    def test_a_report_is_a_table_and_a_list(self):
+    def test_report_has_a_table_and_a_list(self):
         program = (
             "import lightning_patches; found = lightning_patches.report(); print(repr(found)); "
             "assert isinstance(found, list) and found[0].patch"
@@ -396,7 +396,7 @@ class TestList:
 
 class TestShow:
     @pytest.mark.parametrize("key", [DEVICE, "19813", "#19814", DEVICE.upper()])
-    def test_by_name_or_number(self, key):
+    def test_show_finds_by_name_or_number(self, key):
         done = call("show", key, env=environment())
         assert done.returncode == 0, done
         (patch,) = _records.find(DEVICE)
@@ -437,11 +437,11 @@ class TestShow:
         assert [patch.name for patch in _records.find(key)] == [DEVICE]
 
     @pytest.mark.parametrize("spec", ["PR19814", "pr19814", "PR #19814", "PR 19814", "1,PR19814", "-PR19814"])
-    def test_the_toggle_takes_them_too(self, spec):
+    def test_toggle_accepts_the_same_forms(self, spec):
         names = toggle.parse(spec, all_patches()).names
         assert (DEVICE in names) == (not spec.startswith("-"))
 
-    def test_says_whether_it_applies_here(self):
+    def test_show_reports_if_the_patch_applies_here(self):
         env = environment(release("lightning", "2.3.3"))
         assert "lightning 2.3.3: pending\n" in call("show", DEVICE, env=env).stdout
         assert "There is no Lightning in this environment." in call("show", DEVICE, env=environment()).stdout
@@ -475,7 +475,7 @@ class TestShow:
         assert cli.main(["show", DEVICE, "--no-diff"]) == 0
         assert "+ line of" not in capsys.readouterr().out
 
-    def test_a_diff_belongs_to_the_longest_name(self, tmp_path, monkeypatch):
+    def test_diff_belongs_to_the_longest_matching_name(self, tmp_path, monkeypatch):
         short, long = all_patches()[0], all_patches()[1]
         monkeypatch.setattr(_records, "DIFFS", tmp_path / "upstream" / "diffs")
         patches = (_renamed(short, "loader"), _renamed(long, "loader-length"))
@@ -535,7 +535,7 @@ class TestOutput:
         own = re.sub(r"\x1b\[(?:1|32|0)m", "", capsys.readouterr().out)
         assert own.isprintable() or own.replace("\n", "").isprintable(), own
 
-    def test_a_narrow_terminal_breaks_no_name(self):
+    def test_narrow_terminal_breaks_no_name(self):
         text = on_terminal([*MODULE, "list"], environment(TERM="dumb", COLUMNS="60"))
         lines = [line.rstrip() for line in text.splitlines()]
         assert all(patch.name in lines for patch in all_patches())
@@ -544,7 +544,7 @@ class TestOutput:
     @pytest.mark.parametrize(
         "arguments", [["status"], ["audit", "lightning==2.3.3", "--fail-on", "never", "--all"]], ids=["status", "audit"]
     )
-    def test_a_table_of_80_columns(self, arguments):
+    def test_table_fits_80_columns(self, arguments):
         """Long words in a title change nothing: where prose has no room beside the columns, it stands below them."""
         env = environment(release("lightning", "2.3.3"), TERM="dumb", COLUMNS="80")
         shown = [line.rstrip() for line in on_terminal([*MODULE, *arguments], env).splitlines()]
@@ -566,16 +566,16 @@ class TestOutput:
         assert "error: " in text
         assert max(map(len, text.splitlines())) <= 60
 
-    def test_a_reader_that_goes_away_is_no_error(self):
+    def test_closed_pipe_is_not_an_error(self):
         done = without_reader("list", env=environment())
         assert (done.returncode, done.stderr) == (0, "")
 
-    def test_the_status_stays_when_the_reader_goes_away(self, tmp_path):
+    def test_exit_status_is_kept_if_the_pipe_closes(self, tmp_path):
         done = without_reader("status", env=environment(strange_lightning(tmp_path, "2.3.3")))
         assert (done.returncode, done.stderr) == (1, "")
 
     @pytest.mark.parametrize("columns", ["40", "60", "80", "100", "140"])
-    def test_no_word_is_broken_and_no_command_cut(self, columns):
+    def test_wrapping_breaks_no_word_or_command(self, columns):
         """What is on the terminal are the words of the plain output, whole, and 80 columns are enough for tables."""
         env = environment(release("lightning", "2.2.5"), TERM="dumb", COLUMNS=columns)
         for arguments in (["list"], ["status", "--all"], ["audit"], ["show", "plain-batch-sampler", "--no-diff"]):
@@ -586,7 +586,7 @@ class TestOutput:
                 lines = [line for line in shown.splitlines() if "/" not in line]  # a path stays whole, too
                 assert max(map(len, lines)) <= int(columns), arguments
 
-    def test_an_error_breaks_no_command_that_is_to_be_copied(self):
+    def test_error_wraps_no_command_to_copy(self):
         text = on_terminal([*MODULE, "status", "xyzzy"], environment(TERM="dumb", COLUMNS="80"), statuses=(2,))
         assert "`lightning-patches list`" in text and max(map(len, text.splitlines())) <= 80
 
@@ -668,7 +668,7 @@ class TestReport:
             "file:///home/jane/x.py",
         ],
     )
-    def test_no_part_of_a_path_is_shown(self, path):
+    def test_report_shows_no_part_of_a_path(self, path):
         said = report.without_paths(
             f"the source of pytorch.a:b cannot be read: [Errno 13] Permission denied: {path} (x)"
         )
@@ -693,7 +693,7 @@ class TestReport:
         assert list(document["fixes"]) == [f"lightning {shown}"]
         assert all(f" in lightning {shown}: " in line for line in document["not applied"])
 
-    def test_a_toggle_or_a_version_with_a_path_is_not_shown(self, tmp_path):
+    def test_toggle_or_version_with_a_path_is_not_shown(self, tmp_path):
         where = strange_lightning(tmp_path / "a", "2.3.3 of /home/jane doe/secret")
         for spec in ("default", "/home/jane doe/secret,default"):
             for how in ([], ["--json"]):
@@ -703,7 +703,7 @@ class TestReport:
 
 
 class TestRun:
-    def test_a_directory_without_main_is_said_to_have_none(self, tmp_path):
+    def test_directory_without_main_is_reported(self, tmp_path):
         done = call("run", str(tmp_path), env=environment())
         assert done.returncode == 126
         assert done.stderr == f"lightning-patches: run: {tmp_path}: it is a directory and has no `__main__.py`\n"
@@ -711,12 +711,12 @@ class TestRun:
         done = call("run", str(tmp_path), env=environment())
         assert (done.returncode, done.stdout) == (0, "main\n")
 
-    def test_a_script_without_suffix_that_is_not_executable(self, tmp_path):
+    def test_script_without_suffix_that_is_not_executable_runs(self, tmp_path):
         (tmp_path / "train").write_text("print('trains')")
         assert call("run", str(tmp_path / "train"), env=environment()).stdout == "trains\n"
         assert "a script that is not executable" in " ".join(call("run", "--help", env=environment()).stdout.split())
 
-    def test_what_is_on_path_comes_before_a_directory(self, tmp_path, monkeypatch):
+    def test_command_on_path_precedes_a_directory(self, tmp_path, monkeypatch):
         (tmp_path / "true").mkdir()
         monkeypatch.chdir(tmp_path)
         done = subprocess.run([*MODULE, "run", "true"], env=environment(), capture_output=True, text=True)
@@ -804,7 +804,7 @@ class TestUsage:
         assert "usage: lightning-patches audit" in call("audit", "--fail-on", "x", env=environment()).stderr
 
     @pytest.mark.parametrize("name", cli.commands())
-    def test_help_says_one_thing_once(self, name):
+    def test_help_has_no_repetition(self, name):
         text = call(name, "--help", env=environment()).stdout
         assert len(re.findall(r"^exit status", text, re.MULTILINE)) <= 1
 
@@ -832,13 +832,13 @@ class TestUsage:
         assert done.returncode == 0, done
         assert f"usage: lightning-patches {name}" in done.stdout
 
-    def test_without_a_command(self):
+    def test_no_command_prints_help(self):
         done = call(env=environment())
         assert (done.returncode, done.stdout) == (2, "")
         assert "usage: lightning-patches" in done.stderr
 
     @pytest.mark.parametrize(("command", "wanted"), [("hang", "show"), ("autostart", "{enable,disable,export,status}")])
-    def test_what_is_missing_is_named_as_the_usage_does(self, command, wanted):
+    def test_missing_argument_is_named_as_in_the_usage(self, command, wanted):
         done = call(command, env=environment())
         assert done.returncode == 2
         assert f"the following arguments are required: {wanted}\n" in done.stderr
@@ -851,7 +851,7 @@ class TestUsage:
         assert done.returncode == 2
         assert "no command 'statsu'. Did you mean status?" in done.stderr
 
-    def test_a_command_is_imported_only_when_it_is_asked_for(self):
+    def test_command_is_imported_only_when_used(self):
         program = (
             "import sys; from lightning_patches.cli import main; main(['list', '--json']); "
             "print('lightning_patches.cli.status' in sys.modules)"
@@ -869,11 +869,11 @@ class TestStreams:
     """Standard streams that are closed or full."""
 
     @pytest.mark.parametrize("command", ["list", "status", "status --json", "--version", "show 19813", "audit --help"])
-    def test_a_closed_stdout_is_written_to_nowhere(self, command):
+    def test_closed_stdout_raises_nothing(self, command):
         done = through(f'"$@" {command} >&-')
         assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
-    def test_a_closed_stderr_is_not_written_to_stdout(self):
+    def test_closed_stderr_is_not_replaced_by_stdout(self):
         done = through('"$@" show no-such-patch 2>&-')
         assert (done.returncode, done.stdout) == (2, "")
         done = through('"$@" show no-such-patch 2>&- >&-')
@@ -881,7 +881,7 @@ class TestStreams:
 
     @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
     @pytest.mark.parametrize("command", ["list", "status", "status --json", "--version", "audit --help"])
-    def test_what_cannot_be_written_is_an_error_of_ours(self, command):
+    def test_write_error_is_reported(self, command):
         done = through(f'"$@" {command} >/dev/full')
         assert done.stderr == "lightning-patches: cannot write: No space left on device\n"
         assert done.returncode == 2
@@ -889,7 +889,7 @@ class TestStreams:
 
     @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
     @pytest.mark.parametrize("command", ["show no-such-patch", "no-such-command", "audit --fail-on x", ""])
-    def test_an_error_that_cannot_be_written_keeps_its_status(self, command):
+    def test_unprintable_error_keeps_its_status(self, command):
         assert through(f'"$@" {command} 2>/dev/full').returncode == 2
 
 

@@ -32,7 +32,7 @@ def test_every_fix_has_a_true_verdict(script: ModuleType) -> None:
     assert script.problems() == []
 
 
-def test_what_mends_nothing_is_named_once_and_has_no_verdict() -> None:
+def test_pull_requests_without_a_fix_are_listed_once() -> None:
     text = (ROOT / "upstream" / "no_fixes.txt").read_text()
     numbers = [int(number) for number in re.findall(r"\b\d{4,}\b", text)]
     assert len(numbers) == len(set(numbers)) > 250
@@ -41,12 +41,12 @@ def test_what_mends_nothing_is_named_once_and_has_no_verdict() -> None:
     assert not decided & set(numbers)
 
 
-def test_a_fix_without_a_verdict_is_found(script: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fix_without_a_verdict_is_reported(script: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     without(monkeypatch, 19808)
     assert script.problems() == ["2.3.0: fix #19808 has no verdict in lightning_patches/cli/coverage.txt"]
 
 
-def test_the_fixes_that_patches_carry_stand_in_their_records(script: ModuleType) -> None:
+def test_fixes_of_patches_are_in_their_records(script: ModuleType) -> None:
     carried = {fix.numbers[0]: fix for fix in _coverage.fixes() if fix.patches}
     assert carried[21914].patches == ("checkpoint-instantiator",) and carried[21914].release == "2.6.6"
     assert carried[18750].release == "2.1.0" and carried[19023].release == "2.1.3", "one patch, two fixes"
@@ -55,9 +55,7 @@ def test_the_fixes_that_patches_carry_stand_in_their_records(script: ModuleType)
     assert 20379 not in carried, "of which a patch carries a part"
 
 
-def test_another_release_for_what_is_no_pull_request_is_found(
-    script: ModuleType, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_release_of_an_unknown_pull_request_is_reported(script: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     patch = catalogue.find("worker-seed-sequence")[0]
     wrong = patch._replace(upstream=patch.upstream._replace(others=((1, "2.5.0"),)))
     fixes = _coverage.fixes()
@@ -67,12 +65,12 @@ def test_another_release_for_what_is_no_pull_request_is_found(
 
 
 @pytest.mark.parametrize("line", ["2.3.0 | | 1 | perhaps | x", "2.3.0 | | 1 | open", "2.3.0 | | 1 | left out | x"])
-def test_a_verdict_needs_its_reason(line: str) -> None:
+def test_verdict_needs_a_reason(line: str) -> None:
     with pytest.raises(ValueError, match="not a line"):
         _coverage.parse(line)
 
 
-def test_the_numbers_of_the_changelogs(script: ModuleType, tmp_path: object, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_changelog_numbers_are_parsed(script: ModuleType, tmp_path: object, monkeypatch: pytest.MonkeyPatch) -> None:
     """Read from a clone: those under "Fixed" of later releases than 2.0.0, wherever they stand."""
     repository = ROOT.__class__(str(tmp_path))
 

@@ -89,14 +89,14 @@ def test_every_symptom_is_found(patch: Any) -> None:
         assert patch.name in names(text), symptom
 
 
-def test_nothing_is_found_in_other_logs() -> None:
+def test_unrelated_logs_have_no_match() -> None:
     assert names("Epoch 0: 100%|####| 10/10\n`Trainer.fit` stopped: `max_epochs=1` reached.\n") == []
     assert names("RuntimeError: CUDA error: device-side assert triggered\n") == []
     assert names("") == []
     assert DEVICE not in names(MESSAGE + "core")
 
 
-def test_what_other_programs_say_as_well_needs_the_frames() -> None:
+def test_common_error_needs_frames() -> None:
     frame = '  File "/x/lightning/pytorch/callbacks/finetuning.py", line 3, in f\n'
     other = frame.replace("lightning/pytorch/", "pytorch_lightning/")
     assert names("KeyError: 0") == []
@@ -120,7 +120,7 @@ def test_gaps_quotes_and_devices(symptom: str, said: str, is_there: bool) -> Non
     assert (known.place(known.pieces(symptom), known.normalised(said)) >= 0) is is_there
 
 
-def test_the_line_is_told() -> None:
+def test_line_number_is_printed() -> None:
     (match,) = found(f"one\n\n\x1b[31m\x1b[0m\n[rank0]: {MESSAGE}\nfive\n")
     assert (match.line, match.text) == (4, MESSAGE)
 
@@ -147,7 +147,7 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert text.startswith(f"Known bug {DEVICE} of lightning 2.2.5.\nDo: ") and f"Line 4: {MESSAGE}" in text
 
 
-def test_what_the_toggle_leaves_out(
+def test_deselected_patch_is_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "log.txt").write_text(TRACEBACK)
@@ -173,9 +173,7 @@ def test_bugs_without_a_patch(tmp_path: Path, capsys: pytest.CaptureFixture[str]
         ("MPSAccelerator is not available under Rosetta", "mps-in-a-python-for-intel"),
     ],
 )
-def test_what_is_no_bug_is_answered_with_the_way_round(
-    capsys: pytest.CaptureFixture[str], words: str, name: str
-) -> None:
+def test_intended_behavior_gets_a_workaround(capsys: pytest.CaptureFixture[str], words: str, name: str) -> None:
     assert cli.main(["diagnose", words, "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     match = document["matches"][0]
@@ -195,7 +193,7 @@ def test_what_is_no_bug_is_answered_with_the_way_round(
         ),
     ],
 )
-def test_a_refusal_that_is_no_bug_is_found(
+def test_intended_refusal_is_recognized(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, file: str, function: str, error: str, name: str
 ) -> None:
     traceback = frames(LIGHTNING + "pytorch/trainer/trainer.py", LIGHTNING + file).replace(" in f", f" in {function}")
@@ -217,7 +215,7 @@ def test_a_refusal_that_is_no_bug_is_found(
         ("validation on the last batch", "validation-after-short-epoch"),
     ],
 )
-def test_a_patch_is_found_by_the_words_of_the_one_that_people_make_by_hand(
+def test_patch_is_found_by_the_words_of_its_workaround(
     capsys: pytest.CaptureFixture[str], words: str, name: str
 ) -> None:
     assert cli.main(["diagnose", words, "--json"]) == 0
@@ -231,7 +229,7 @@ def test_standard_input(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
     assert "I know no bug that is described like that." in capsys.readouterr().out
 
 
-def test_a_file_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_file_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["diagnose", "no_such_log.txt"]) == 2
     assert "no_such_log.txt cannot be read" in capsys.readouterr().err
 
@@ -263,7 +261,7 @@ GENERATOR = "RuntimeError: Expected a 'cuda' device type for generator but found
     ],
     ids=["watchdog", "bare"],
 )
-def test_a_line_that_other_programs_say_as_well_makes_a_bug_possible_at_most(
+def test_common_error_line_is_never_certain(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, text: str, name: str
 ) -> None:
     document = diagnosed(capsys, tmp_path, text)
@@ -285,9 +283,7 @@ def test_a_line_that_other_programs_say_as_well_makes_a_bug_possible_at_most(
         "KeyError: 0\n",
     ],
 )
-def test_an_everyday_error_counts_with_its_frame_alone(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, text: str
-) -> None:
+def test_common_error_counts_only_with_its_frame(capsys: pytest.CaptureFixture[str], tmp_path: Path, text: str) -> None:
     document = diagnosed(capsys, tmp_path, text)
     assert document["matches"] == [] and document["verdict"].startswith("I don't know this error: `")
 
@@ -311,16 +307,14 @@ def test_an_everyday_error_counts_with_its_frame_alone(
     ],
     ids=["tensors", "generator", "web view", "transformers", "pkg_resources", "torch.load", "collate"],
 )
-def test_a_complete_traceback_elsewhere_rules_a_bug_out(
+def test_complete_traceback_elsewhere_excludes_a_bug(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, text: str
 ) -> None:
     document = diagnosed(capsys, tmp_path, text)
     assert (document["matches"], document["ok"]) == ([], False)
 
 
-def test_what_a_worker_raises_is_seen_together_with_what_came_of_it(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_worker_error_and_its_consequence_are_one(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     outer = frames("/home/me/train.py", LIGHTNING + "pytorch/utilities/data.py", "/env/torch/dataloader.py")
     inner = "Original " + frames("/env/torch/collate.py")
     error = "RuntimeError: stack(): argument 'tensors' (position 1) must be tuple of Tensors, not Tensor\n"
@@ -352,7 +346,7 @@ OUR_FRAME = '  File "/env/lightning_patches/patches/own_checkpoints.py", line 7,
     ],
     ids=["resumed", "our hint", "source", "unnamed"],
 )
-def test_a_checkpoint_is_loaded_by_a_call_with_its_directory(
+def test_checkpoint_advice_names_its_directory(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, text: str, directory: str, release: str
 ) -> None:
     log = tmp_path / "log.txt"
@@ -371,9 +365,7 @@ def test_a_checkpoint_is_loaded_by_a_call_with_its_directory(
     assert call in closing and "mends it" not in closing
 
 
-def test_a_log_of_the_patched_program_is_not_answered_with_the_patches(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_patched_program_is_not_told_to_enable_patches(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     closing = diagnosed(capsys, tmp_path, APPLIED + TRACEBACK)["closing"]
     assert closing.startswith(f"`lightning-patches status {DEVICE}` there says why")
     none = APPLIED.replace("46 fixes", "no fixes")
@@ -381,7 +373,7 @@ def test_a_log_of_the_patched_program_is_not_answered_with_the_patches(
 
 
 @pytest.mark.parametrize("patch", all_patches(), ids=lambda patch: patch.name)
-def test_what_was_on_is_not_proposed_again(capsys: pytest.CaptureFixture[str], tmp_path: Path, patch: Any) -> None:
+def test_enabled_patch_is_not_suggested(capsys: pytest.CaptureFixture[str], tmp_path: Path, patch: Any) -> None:
     """By no answer about any patch, wherever its error comes from."""
     name = patch.name.replace("-", "_")
     own = f'  File "/env/lightning_patches/patches/some/{name}.py", line 7, in f\n    original()\n'
@@ -405,7 +397,7 @@ def test_what_was_on_is_not_proposed_again(capsys: pytest.CaptureFixture[str], t
     ],
     ids=["found", "nothing", "possible", "hang"],
 )
-def test_an_answer_ends_with_a_line_to_paste(
+def test_answer_ends_with_a_line_to_paste(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, text: str, pasted: str
 ) -> None:
     document = diagnosed(capsys, tmp_path, text)
@@ -414,7 +406,7 @@ def test_an_answer_ends_with_a_line_to_paste(
     assert pasted in last and last == f"To paste: {document['to_paste']}"
 
 
-def test_what_is_pasted_holds_nothing_of_the_log(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_line_to_paste_has_nothing_of_the_log(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     secret = "AKIA-SECRET-KEY"
     for text in (
         TRACEBACK.replace(MESSAGE, f"{MESSAGE} {secret}"),
@@ -427,7 +419,7 @@ def test_what_is_pasted_holds_nothing_of_the_log(capsys: pytest.CaptureFixture[s
 
 
 @pytest.mark.parametrize("patch", all_patches(), ids=lambda patch: patch.name)
-def test_the_first_line_of_its_error_leads_to_the_patch(patch: Any) -> None:
+def test_first_line_of_the_error_finds_the_patch(patch: Any) -> None:
     """Alone, where no other error begins like that; below a frame of the code that has the bug."""
     as_others = ("checkpoint-exists-on-rank-zero", "compiled-names", "rich-progress-bar-resumed")
     as_others += ("hyperparameters-made-in-method", "rich-empty-sanity-check")  # no words of their own
@@ -460,13 +452,15 @@ def _docker(text: str) -> str:
     ],
     ids=["PowerShell", "UTF-16 BE", "br", "pre", "Docker"],
 )
-def test_other_forms_of_a_log(capsys: pytest.CaptureFixture[str], tmp_path: Path, content: bytes, line: int) -> None:
+def test_other_log_formats_are_read(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, content: bytes, line: int
+) -> None:
     (tmp_path / "log.txt").write_bytes(content)
     status, (match,) = run(capsys, tmp_path / "log.txt", "--requirement", "lightning==2.2.5")
     assert (status, match["name"], match["kind"], match["line"]) == (0, DEVICE, "found", line)
 
 
-def test_a_terminal_obeys_nothing_of_a_log(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_control_characters_of_a_log_are_removed(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     evil = "\x07\u202e\x9b31m"
     path = tmp_path / f"a{evil}\nfound: all is well.log"
     path.write_text(f"{evil} {MESSAGE} \x1b]0;title\n")
@@ -480,7 +474,7 @@ def test_a_terminal_obeys_nothing_of_a_log(capsys: pytest.CaptureFixture[str], t
     assert not set("\x07\u202e\x9b") & set(capsys.readouterr().err)
 
 
-def test_a_release_that_is_too_old_to_be_known_is_not_ruled_out(tmp_path: Path) -> None:
+def test_unknown_old_release_is_not_excluded(tmp_path: Path) -> None:
     """Nor is a bug found in it: nothing is known here of 1.9.5."""
     site = tmp_path / "site"
     (site / "pytorch_lightning" / "utilities").mkdir(parents=True)
@@ -523,7 +517,7 @@ TEARDOWN = frames("/home/me/train.py", LIGHTNING + "pytorch/utilities/combined_l
 
 
 @pytest.mark.parametrize("prefix", ["", "[rank1]: "])
-def test_a_masking_error_is_never_the_cause(capsys: pytest.CaptureFixture[str], tmp_path: Path, prefix: str) -> None:
+def test_masking_error_is_never_the_cause(capsys: pytest.CaptureFixture[str], tmp_path: Path, prefix: str) -> None:
     inside = frames(LIGHTNING + "pytorch/loops/fit_loop.py", "/env/torch/utils/_device.py") + GENERATOR
     text = "".join(prefix + line for line in (inside + DURING + TEARDOWN).splitlines(keepends=True))
     document = diagnosed(capsys, tmp_path, text)
@@ -534,7 +528,7 @@ def test_a_masking_error_is_never_the_cause(capsys: pytest.CaptureFixture[str], 
     assert document["closing"].startswith("Put `import lightning_patches` at the top of the script")
 
 
-def test_an_error_of_ones_own_behind_a_masking_one(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_user_error_behind_a_masking_error_is_shown(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     own = frames(LIGHTNING + "pytorch/loops/fit_loop.py", "/home/me/data.py") + "FileNotFoundError: no such images\n"
     document = diagnosed(capsys, tmp_path, own + DURING + TEARDOWN)
     assert document["error"] == "FileNotFoundError: no such images"
@@ -544,7 +538,7 @@ def test_an_error_of_ones_own_behind_a_masking_one(capsys: pytest.CaptureFixture
     assert capsys.readouterr().out.startswith("I don't know the first error, and the others came of it: `FileNotFound")
 
 
-def test_a_large_log(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_large_log_is_answered(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """Progress bars and rank prefixes, several files, one of them compressed."""
     bar = b"\r".join(b"Epoch 3:  %d%%|###  | %d/100 [00:10<00:20, 3.1it/s, train_loss=0.5]" % (i, i) for i in range(99))
     line = bar + b"\n2026-01-02 03:04:05,678 INFO [rank0]: worker saves weights, learning rate 0.1, device cuda:0\n"
@@ -572,7 +566,7 @@ UNLIKE = str.maketrans("0123456789", "ghijklmnop")
 
 @pytest.mark.parametrize("ends", [b"\n", b"\r\n"], ids=["lf", "crlf"])
 @pytest.mark.parametrize("kind", LOG)
-def test_an_error_is_found_wherever_a_block_ends(
+def test_error_at_a_block_boundary_is_found(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, kind: str, ends: bytes
 ) -> None:
     """On the edge of the second block, in logs whose lines are alike and in those whose lines are not."""
@@ -594,9 +588,7 @@ def test_an_error_is_found_wherever_a_block_ends(
 
 
 @pytest.mark.parametrize("needle", excerpt.needles(), ids=lambda needle: needle.decode())
-def test_what_programs_print_of_known_bugs_is_picked_out_of_a_large_log(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, needle: bytes
-) -> None:
+def test_known_error_is_found_in_a_large_log(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, needle: bytes) -> None:
     monkeypatch.setattr(excerpt, "MAX_BYTES", 50_000)
     monkeypatch.setattr(excerpt, "END", 10_000)
     bars = b"".join(b"Epoch 0: %d%%|### | train_loss=0.%d\n" % (n, n) for n in range(2000))
@@ -605,7 +597,7 @@ def test_what_programs_print_of_known_bugs_is_picked_out_of_a_large_log(
     assert needle.decode().strip() in one.text and one.left_out
 
 
-def test_what_is_said_again_and_again_hides_nothing(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_repeated_lines_hide_no_error(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     warning = "UserWarning: It looks like Weights only load failed, as Watchdog caught collective operation timeout\n"
     document = diagnosed(capsys, tmp_path, warning * 20_000 + TRACEBACK)
     assert document["matches"][0]["name"] == DEVICE and document["matches"][0]["line"] == 20_004
@@ -648,7 +640,7 @@ def test_silent_bugs_in_words(capsys: pytest.CaptureFixture[str], words: str, na
         ("no validation in the first epoch", "lr-finder-train-loader", "num_training_steps"),
     ],
 )
-def test_what_would_tell_a_silent_bug(capsys: pytest.CaptureFixture[str], words: str, name: str, what: str) -> None:
+def test_silent_bug_names_its_evidence(capsys: pytest.CaptureFixture[str], words: str, name: str, what: str) -> None:
     assert cli.main(["diagnose", words, "--json", "--requirement", "lightning==2.2.5"]) == 0
     (match,) = [match for match in json.loads(capsys.readouterr().out)["matches"] if match["name"] == name]
     assert match["kind"] == "possible" and what in match["would_tell"]
@@ -688,7 +680,7 @@ def test_words_for_a_hang_find_hangs_alone(capsys: pytest.CaptureFixture[str]) -
 
 
 @pytest.mark.parametrize("words", ["zebra crossing", "it is stuck"])
-def test_words_are_not_asked_for_a_traceback(capsys: pytest.CaptureFixture[str], words: str) -> None:
+def test_description_gets_no_request_for_a_traceback(capsys: pytest.CaptureFixture[str], words: str) -> None:
     assert cli.main(["diagnose", words]) == 1
     said = capsys.readouterr().out
     assert said.startswith(("I know no bug that is described like that.\nDo: ", "A program that stands still.\nDo: "))
@@ -710,7 +702,9 @@ def test_words_are_not_asked_for_a_traceback(capsys: pytest.CaptureFixture[str],
         ("true", 0, ["say what in words"], ["ended with", "traceback"]),
     ],
 )
-def test_the_end_of_a_command_without_an_error(line: str, status: int, words: list[str], not_words: list[str]) -> None:
+def test_end_of_a_command_without_an_error_is_explained(
+    line: str, status: int, words: list[str], not_words: list[str]
+) -> None:
     command = [sys.executable, "-m", "lightning_patches", "diagnose", "--", "sh", "-c", line]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert done.returncode == status
@@ -736,7 +730,7 @@ def test_json_is_all_that_standard_output_has() -> None:
     assert json.loads(done.stdout)["matches"] == []
 
 
-def test_what_is_to_be_given_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_input_is_requested(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["diagnose"]) == 2
     assert "WORDS in quotes" in capsys.readouterr().err
     assert cli.main(["diagnose", "stuck"]) == 2
@@ -779,9 +773,7 @@ def test_words_that_say_nothing(capsys: pytest.CaptureFixture[str], words: str) 
         ("  Cell In[3], line 5\n", "into the first cell"),
     ],
 )
-def test_what_to_do_is_right_for_the_way_of_starting(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, outer: str, do: str
-) -> None:
+def test_advice_fits_the_launcher(capsys: pytest.CaptureFixture[str], tmp_path: Path, outer: str, do: str) -> None:
     text = TRACEBACK.replace("last):\n", f"last):\n{outer}")
     assert do in diagnosed(capsys, tmp_path, text)["do"]
 
@@ -793,7 +785,7 @@ def test_under_torchrun_the_import_is_put_into_the_script(capsys: pytest.Capture
     assert document["matches"][0]["name"] == DEVICE and "at the top of train.py" in document["do"]
 
 
-def test_an_opt_in_patch_needs_more_than_the_import(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_opt_in_patch_is_suggested_with_the_toggle(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     text = frames("/home/me/train.py", LIGHTNING + "fabric/loggers/csv_logs.py").replace("in f", "in <module>", 1)
     text += "ValueError: dict contains fields not in fieldnames: 'b'\n"
     (tmp_path / "log.txt").write_text(text)
@@ -802,7 +794,7 @@ def test_an_opt_in_patch_needs_more_than_the_import(capsys: pytest.CaptureFixtur
     assert json.loads(capsys.readouterr().out)["closing"] == do
 
 
-def test_a_script_that_is_here_is_named_by_its_path(
+def test_local_script_is_named_by_its_path(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "my runs").mkdir()
@@ -823,12 +815,12 @@ def test_a_script_that_is_here_is_named_by_its_path(
         ("python", "-- python"),
     ],
 )
-def test_a_command_as_run_takes_it(command: str, typed: str) -> None:
+def test_command_is_accepted_as_by_run(command: str, typed: str) -> None:
     assert program.as_typed(command.split()) == typed
 
 
 @pytest.mark.parametrize("content", [b"", b"\x00\xff\xfe" * 900, b"Epoch 0: 100%\nbetter than ever, exit 0\n" * 90])
-def test_a_log_without_an_error_is_answered_with_what_to_try(
+def test_log_without_an_error_gets_suggestions(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, content: bytes
 ) -> None:
     (tmp_path / "log.txt").write_bytes(content)
@@ -837,7 +829,7 @@ def test_a_log_without_an_error_is_answered_with_what_to_try(
     assert said.startswith("I see no error in it.\nDo: ") and "in words" in said
 
 
-def test_a_long_log_with_an_unknown_error_is_not_said_to_have_no_traceback(
+def test_unknown_error_in_a_long_log_is_shown(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     error = frames("/home/me/data.py") + "FileNotFoundError: no such images\n"
@@ -849,9 +841,7 @@ def test_a_long_log_with_an_unknown_error_is_not_said_to_have_no_traceback(
         assert capsys.readouterr().out.startswith("I don't know this error: `FileNotFoundError"), (before, after)
 
 
-def test_a_log_that_begins_with_our_line_is_no_report_of_a_hang(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_start_line_is_not_a_hang_report(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """As every log of a program does that runs with the patches on."""
     ours = "lightning_patches: lightning 2.2.5: 46 fixes ('lightning-patches status' lists them)\n"
     for name in ("train.log", "hang-train.log"):
@@ -899,7 +889,7 @@ def started(capsys: pytest.CaptureFixture[str], tmp_path: Path, *logs: str) -> t
     ],
     ids=["rank zero", "warnings", "Ctrl-C", "time limit", "all", "a log for each", "the second start", "many", "1.x"],
 )
-def test_a_log_that_ends_where_ranks_join(
+def test_log_that_ends_at_the_rendezvous_is_a_start_up_hang(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, logs: list[str], ranks: list[int], words: str
 ) -> None:
     start, closing = started(capsys, tmp_path, *logs)
@@ -937,7 +927,7 @@ def test_a_log_that_ends_where_ranks_join(
         "steps",
     ],
 )
-def test_a_log_that_comes_further_or_tells_of_an_error_says_nothing_of_the_start(
+def test_log_past_the_start_is_not_a_start_up_hang(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, logs: list[str]
 ) -> None:
     """Whatever is said after all have joined, or of steps and losses, says that they do not stand still."""
@@ -945,12 +935,12 @@ def test_a_log_that_comes_further_or_tells_of_an_error_says_nothing_of_the_start
     assert start is None and "stood still" not in closing
 
 
-def test_what_is_no_error_needs_no_traceback(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_warning_needs_no_traceback(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     (match,) = diagnosed(capsys, tmp_path, "Learning rate set to 0.00025\n")["matches"]
     assert match["kind"] == "possible" and "traceback" not in match["would_tell"]
 
 
-def test_a_program_is_run_and_its_end_explained(tmp_path: Path) -> None:
+def test_program_is_run_and_its_end_is_explained(tmp_path: Path) -> None:
     program = f"import sys; print('its own'); sys.stderr.write({TRACEBACK!r}); sys.exit(7)"
     command = [sys.executable, "-m", "lightning_patches", "diagnose", "--requirement", "lightning==2.2.5"]
     done = subprocess.run(
@@ -967,7 +957,7 @@ def _with_symptoms(patch: Any, *symptoms: str) -> Any:
     return patch._replace(impact=Impact(patch.impact.summary, symptoms))
 
 
-def test_what_is_not_mended_of_1x_is_told_in_words(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_unfixed_bug_of_1x_is_described(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     told = """Traceback (most recent call last):
   File "train.py", line 3, in <module>
     from pytorch_lightning.utilities.cli import LightningCLI
@@ -1023,7 +1013,7 @@ FAILED test_it.py::test_it - RuntimeError: No backend type associated with devic
     ],
     ids=["a code block", "quoted", "syslog", "GitLab", "80 columns", "Kaggle"],
 )
-def test_what_stands_around_the_lines_of_a_traceback(text: str, written: Callable[[str], str]) -> None:
+def test_prefixes_of_traceback_lines_are_removed(text: str, written: Callable[[str], str]) -> None:
     (error,) = [error for error in read.taken_apart("", written(text)).raised if error.frames]
     assert error.frames[-1].path.endswith("logger_connector/result.py") and error.frames[-1].number == 241
     assert error.words == MESSAGE
@@ -1038,7 +1028,7 @@ def test_what_stands_around_the_lines_of_a_traceback(text: str, written: Callabl
         "File <command-123>:1",
     ],
 )
-def test_a_cell_of_colab_or_databricks_is_a_notebooks(cell: str) -> None:
+def test_cell_of_colab_or_databricks_counts_as_notebook(cell: str) -> None:
     head = f"TypeError         Traceback (most recent call last)\n{cell}\n----> 1 trainer.fit(model)\n\n"
     own = f"{SITE.replace('lightning/', 'torch/nn/module.py')} in call(self)\n      1 a\n----> 2 b\n\nTypeError: x\n"
     log = read.taken_apart("", head + own)
@@ -1053,16 +1043,14 @@ def test_words_get_the_release_that_they_name(capsys: pytest.CaptureFixture[str]
     assert "Not this, which the release does not have: lr-finder-train-loader" in capsys.readouterr().out
 
 
-def test_a_script_in_which_nothing_is_found_is_not_taken_for_a_log(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_script_without_findings_is_not_a_log(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text("from lightning.pytorch import Trainer\n\nTrainer(max_epochs=1)\n")
     assert cli.main(["diagnose", str(tmp_path / "train.py")]) == 1
     first, second = capsys.readouterr().out.splitlines()[:2]
     assert first.endswith("train.py uses nothing that Lightning 2.x has removed.") and "diagnose -- python" in second
 
 
-def test_the_line_of_pytests_summary_is_an_error() -> None:
+def test_pytest_summary_line_is_an_error() -> None:
     (error,) = read.taken_apart("", PYTEST.splitlines()[-1]).raised
     assert error.words == "RuntimeError: No backend type associated with device ..."
 
@@ -1086,7 +1074,7 @@ def test_the_line_of_pytests_summary_is_an_error() -> None:
         ("Lightning with torch 2.1.0, torchmetrics 2.1.1, CUDA 12.1.1; Lightning on PyTorch (2.1.0)\n", []),
     ],
 )
-def test_the_log_says_which_release_wrote_it(
+def test_release_is_read_from_the_log(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, text: str, releases: list[str]
 ) -> None:
     (tmp_path / "log.txt").write_text(text + TRACEBACK)
@@ -1110,12 +1098,12 @@ def test_words_that_name_several_releases(words: str, releases: tuple[str, ...])
     assert read.taken_apart("", words).facts.releases == releases
 
 
-def test_the_index_of_frames_has_all_releases_and_stays_small() -> None:
+def test_frame_index_has_all_releases_and_is_small() -> None:
     data = (Path(frames_index.__file__).parent / "frames.json").read_text()
     assert set(fingerprints.known_releases()) <= set(json.loads(data)["releases"]) and len(data) <= 150_000
 
 
-def test_a_release_without_the_bug_rules_it_out(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_release_without_the_bug_is_excluded(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     (tmp_path / "log.txt").write_text("- lightning: 2.5.2\n" + TRACEBACK)
     assert cli.main(["diagnose", str(tmp_path / "log.txt")]) == 1
     assert capsys.readouterr().out.startswith("I don't know this error: `RuntimeError: No backend type")
@@ -1133,9 +1121,7 @@ def test_a_release_without_the_bug_rules_it_out(capsys: pytest.CaptureFixture[st
         "we went from PyTorch Lightning 2.6.1 to 2.6.2\n",
     ],
 )
-def test_a_compromised_release_comes_before_everything(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, text: str
-) -> None:
+def test_compromised_release_is_reported_first(capsys: pytest.CaptureFixture[str], tmp_path: Path, text: str) -> None:
     for log in (text, text + TRACEBACK, TRACEBACK + text):
         (tmp_path / "log.txt").write_text(log)
         assert cli.main(["diagnose", str(tmp_path / "log.txt")]) == 0
@@ -1166,7 +1152,7 @@ def test_words_that_name_a_compromised_release(capsys: pytest.CaptureFixture[str
         ("mid_epoch_resume", "mid-epoch-resume, a bug of Lightning 2.0.0 to 2.4.0."),
     ],
 )
-def test_a_number_or_a_name_is_no_guess(
+def test_number_or_name_is_certain(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, asked: str, first: str
 ) -> None:
     monkeypatch.setattr(verdicts, "installed", lambda *_: [])
@@ -1176,7 +1162,7 @@ def test_a_number_or_a_name_is_no_guess(
 
 
 @pytest.mark.parametrize("command", ["show", "diagnose"])
-def test_a_number_that_nothing_has_is_no_file(capsys: pytest.CaptureFixture[str], command: str) -> None:
+def test_unknown_number_is_not_a_file(capsys: pytest.CaptureFixture[str], command: str) -> None:
     assert cli.main([command, "#99999"]) == 2
     assert "no issue or pull request that is known" in capsys.readouterr().err
 
@@ -1197,7 +1183,7 @@ def _sharing() -> list[tuple[Any, Any, str]]:
 
 
 @pytest.mark.parametrize(("one", "other", "symptom"), _sharing(), ids=lambda value: getattr(value, "name", ""))
-def test_a_symptom_that_two_patches_share_is_certain_of_neither_without_a_frame(
+def test_shared_symptom_is_uncertain_without_a_frame(
     one: Any, other: Any, symptom: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     (tmp_path / "log.txt").write_text(f"RuntimeError: {symptom}\n")
@@ -1211,9 +1197,7 @@ def test_a_symptom_that_two_patches_share_is_certain_of_neither_without_a_frame(
     [(patch, one, says) for patch, one in known.consequences() for says in one.says],
     ids=lambda value: getattr(value, "name", value if isinstance(value, str) else ""),
 )
-def test_an_error_that_comes_of_a_silent_bug_is_told_with_what_the_log_shows_alone(
-    patch: Any, consequence: Any, says: str
-) -> None:
+def test_consequence_of_a_silent_bug_needs_evidence_in_the_log(patch: Any, consequence: Any, says: str) -> None:
     shown = {
         "batch-size-finder-tried-size": "Finished batch size finder, will continue with full run using batch size 64",
         "checkpoint-after-validation": "`ModelCheckpoint(monitor='v')` could not find the monitored key in the "
@@ -1305,7 +1289,7 @@ def _ended_by(cause: str, message: str) -> str:
         ),
     ],
 )
-def test_an_error_that_the_bug_raises_elsewhere_is_found(
+def test_error_raised_at_another_place_is_found(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, release: str, log: str, name: str
 ) -> None:
     (tmp_path / "log.txt").write_text(log)
@@ -1314,7 +1298,7 @@ def test_an_error_that_the_bug_raises_elsewhere_is_found(
     assert (first["name"], first["kind"], first["cause"]) == (name, "found", True)
 
 
-def test_a_metric_of_another_name_is_no_consequence_of_a_validation_that_was_left_out() -> None:
+def test_other_missing_metric_is_no_consequence_of_a_skipped_validation() -> None:
     error = (
         "RuntimeError: Early stopping conditioned on metric `val_los` which is not available. Pass in or modify your "
     )
@@ -1324,9 +1308,7 @@ def test_a_metric_of_another_name_is_no_consequence_of_a_validation_that_was_lef
         assert ("lr-finder-train-loader" in names(log)) is is_named
 
 
-def test_the_error_that_ended_the_program_outranks_all_above_it(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_last_error_outranks_earlier_ones(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     own = (
         frames("/home/me/train.py", SITE + "pytorch/trainer/trainer.py", "/home/me/net.py") + "ValueError: of my own\n"
     )
@@ -1339,9 +1321,7 @@ def test_the_error_that_ended_the_program_outranks_all_above_it(
     assert document["matches"][0]["name"] == DEVICE and document["matches"][0]["cause"]
 
 
-def test_of_several_ranks_the_one_that_failed_first_has_ended_the_program(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_first_failed_rank_is_the_cause(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     one = "".join(f"[rank1]: {line}\n" for line in TRACEBACK.splitlines())
     peer = frames("/env/torch/x.py") + "torch.distributed.DistBackendError: NCCL error: connection closed by peer\n"
     zero = "".join(f"[rank0]: {line}\n" for line in peer.splitlines())
@@ -1370,7 +1350,7 @@ def test_words_with_a_slash_are_words(capsys: pytest.CaptureFixture[str], words:
     assert "cannot be read" not in capsys.readouterr().err
 
 
-def test_a_whole_traceback_as_an_argument_is_a_traceback(capsys: pytest.CaptureFixture[str]) -> None:
+def test_traceback_as_an_argument_is_parsed(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["diagnose", TRACEBACK, "--requirement", "lightning==2.2.5", "--json"]) == 0
     (match,) = json.loads(capsys.readouterr().out)["matches"]
     assert (match["name"], match["kind"]) == (DEVICE, "found")
@@ -1427,7 +1407,7 @@ SENTENCES = (
 )  # fmt: skip
 
 
-def test_no_sentence_that_readers_had_to_read_twice() -> None:
+def test_answers_avoid_unclear_sentences() -> None:
     for path in Path(cli.__file__).parent.rglob("*.py"):
         if path.parent.name == "diagnose" or path.name in ("show.py", "status.py", "_lookup.py"):
             assert not [said for said in SENTENCES if said in path.read_text()], path
@@ -1530,5 +1510,5 @@ def test_all_that_prints_a_traceback_is_read(form: str, capsys: pytest.CaptureFi
 
 
 @pytest.mark.parametrize("form", ["Colab", "Colab's links", "VS Code", "Databricks", "a notebook"])
-def test_a_cell_is_not_given_to_run(form: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_notebook_cell_is_not_suggested_for_run(form: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert "lightning-patches run" not in diagnosed(capsys, tmp_path, FORMS[form])["do"]

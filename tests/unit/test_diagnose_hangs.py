@@ -62,7 +62,7 @@ def diagnosed(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, 
 
 
 @pytest.mark.parametrize(("verdict", "do"), SAID)
-def test_what_the_watch_prints_is_read_in_a_jobs_log(
+def test_report_is_read_from_a_job_log(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, verdict: str, do: str
 ) -> None:
     for prefix in ("", "[rank0]: ", "0: ", "[default0]:"):
@@ -74,13 +74,15 @@ def test_what_the_watch_prints_is_read_in_a_jobs_log(
 
 
 @pytest.mark.parametrize(("ranks", "do"), KINDS)
-def test_the_kinds_of_ranks_decide(capsys: pytest.CaptureFixture[str], tmp_path: Path, ranks: Any, do: str) -> None:
+def test_answer_depends_on_the_states_of_ranks(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, ranks: Any, do: str
+) -> None:
     """Not the verdict's words, which quote the program's own error."""
     (tmp_path / "any.name").write_text(line("rank 0 says works, and has left, and died (", ranks))
     assert do in diagnosed(capsys, str(tmp_path / "any.name"))["closing"]
 
 
-def test_a_report_is_read_by_any_name_from_a_pipe_and_from_a_directory(
+def test_report_is_read_from_file_pipe_and_directory(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "moved.txt").write_text(printed(REPORT) * 3)
@@ -110,13 +112,13 @@ def test_a_report_is_read_by_any_name_from_a_pipe_and_from_a_directory(
     ],
     ids=["over", "ended", "not watched", "watched", "no report"],
 )
-def test_other_lines_are_no_report(capsys: pytest.CaptureFixture[str], tmp_path: Path, text: str) -> None:
+def test_other_lines_are_not_reports(capsys: pytest.CaptureFixture[str], tmp_path: Path, text: str) -> None:
     (tmp_path / "job.log").write_text(text)
     cli.main(["diagnose", str(tmp_path / "job.log"), "--json"])
     assert json.loads(capsys.readouterr().out)["hangs"] == []
 
 
-def test_a_report_on_the_edge_of_a_block_is_read(
+def test_report_at_a_block_boundary_is_read(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from lightning_patches.cli.diagnose import excerpt
@@ -134,7 +136,9 @@ EVIL = "\x1b]0;t\x07\u202e\x9b31m\x00"
 
 
 @pytest.mark.parametrize("form", ["json", "text", "log"])
-def test_a_terminal_obeys_nothing_of_a_report(capsys: pytest.CaptureFixture[str], tmp_path: Path, form: str) -> None:
+def test_control_characters_of_a_report_are_removed(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, form: str
+) -> None:
     name = f"hang-{EVIL[:-1]}\nfound: all is well-1.{'jsonl' if form == 'json' else 'txt'}"
     spoilt = f"rank 1 has not moved for 3 s, at {EVIL}"
     said = line(f"{spoilt}\nfound: all is well") if form == "json" else f"lightning_patches: {spoilt}\n"
@@ -166,7 +170,7 @@ def test_hang_show_lets_no_control_character_through(
     ],
     ids=[*("time", "ranks", "rank", "verdict", "large", "kind", "cut", "open", "deep", "surrogate")],
 )
-def test_what_is_spoilt_ends_nothing(capsys: pytest.CaptureFixture[str], tmp_path: Path, spoilt: str) -> None:
+def test_damaged_report_raises_nothing(capsys: pytest.CaptureFixture[str], tmp_path: Path, spoilt: str) -> None:
     for content in (spoilt, line() + spoilt, spoilt.rstrip() + "\n" + line()):
         (tmp_path / "hang-a-1.jsonl").write_text(content)
         for name in (tmp_path, tmp_path / "hang-a-1.jsonl"):
@@ -175,7 +179,7 @@ def test_what_is_spoilt_ends_nothing(capsys: pytest.CaptureFixture[str], tmp_pat
                 assert status == 0 or content == spoilt, (content, capsys.readouterr())
 
 
-def test_a_large_file_takes_seconds(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_large_file_takes_seconds(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """Of this process's own: 20,000 lines that match took 6 s, 800,000 reports 7 s and 590 MB."""
     (tmp_path / "weights.log").write_text(
         "weights only load failed. Unsupported global: GLOBAL x.Y\nsaved runs/a.ckpt\n" * 20_000
@@ -202,7 +206,7 @@ check): gradients of net.weight (ranks that agree: 0 | 1).
 """
 
 
-def test_a_gradient_sync_error_is_explained(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_gradient_sync_error_is_explained(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     (tmp_path / "job.log").write_text(out_of_sync("#\n" * 200_000))
     document = diagnosed(capsys, str(tmp_path / "job.log"), "--requirement", "lightning==2.2.5")
     (one,) = document["out_of_sync"]

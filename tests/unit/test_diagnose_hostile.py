@@ -45,9 +45,7 @@ def test_time_grows_with_the_size_and_no_faster(kind: str, tmp_path: Path, capsy
 
 
 @pytest.mark.parametrize("deep", ["pl" + ".a" * 50_000, "(" * 5_000 + ")" * 5_000, "-" * 100_000 + "1"])
-def test_a_script_that_python_cannot_parse_is_an_error_of_the_file(
-    deep: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_unparsable_script_is_reported(deep: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "a.py").write_text(f"import lightning as pl\n{deep}\n")
     status = cli.main(["diagnose", str(tmp_path / "a.py")])
     err = capsys.readouterr().err
@@ -55,9 +53,7 @@ def test_a_script_that_python_cannot_parse_is_an_error_of_the_file(
     assert status == 1 or "a.py" in err
 
 
-def test_what_is_hidden_in_escape_sequences_reaches_no_terminal(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_escape_sequences_are_removed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """One sequence is taken out of another, and the rest is one again."""
     text = (
         'Traceback (most recent call last):\n  File "/home/x/\x1b\x1b[1m]0;TITLE\x07\x1bcok.py", line 1, in <module>\n'
@@ -72,6 +68,6 @@ def test_what_is_hidden_in_escape_sequences_reaches_no_terminal(
     assert lines.clean("\x1b\x1b[1m[31mred\x9b2J") == "[31mred2J"
 
 
-def test_a_device_is_not_read(capsys: pytest.CaptureFixture[str]) -> None:
+def test_device_is_not_read(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["diagnose", "/dev/zero"]) == 2
     assert "/dev/zero cannot be read" in capsys.readouterr().err

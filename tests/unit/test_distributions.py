@@ -26,12 +26,12 @@ def found(namespace: str) -> dict[str, tuple[str, str]]:
     return {} if installed is None else {k: (p.distribution, p.version) for k, p in installed.parts.items()}
 
 
-def test_no_lightning(world: World) -> None:
+def test_missing_lightning_is_reported(world: World) -> None:
     assert find("lightning") is None
     assert find("pytorch_lightning") is None
 
 
-def test_one_namespace(world: World) -> None:
+def test_single_namespace_is_found(world: World) -> None:
     world.install("2.3.3", "lightning")
     assert found("lightning") == {"pytorch": ("lightning", "2.3.3"), "fabric": ("lightning", "2.3.3")}
     assert find("pytorch_lightning") is None
@@ -52,7 +52,7 @@ def test_fabric_alone(world: World) -> None:
     assert found("pytorch_lightning") == {"fabric": ("lightning-fabric", "2.1.0")}
 
 
-def test_fabric_of_another_version_than_the_package_beside_it(world: World) -> None:
+def test_fabric_may_have_another_version(world: World) -> None:
     world.install("2.4.0", "pytorch_lightning", parts=["pytorch"])
     world.install("2.1.0", "pytorch_lightning", parts=["fabric"])
     assert found("pytorch_lightning") == {
@@ -70,25 +70,25 @@ def test_finding_imports_nothing(world: World) -> None:
     assert set(sys.modules) == before
 
 
-def test_another_package_of_that_name(world: World) -> None:
+def test_other_package_with_the_name_is_not_lightning(world: World) -> None:
     (world.root / "lightning").mkdir()
     (world.root / "lightning" / "__init__.py").touch()  # it has neither pytorch nor fabric
     assert find("lightning") is None
 
 
-def test_a_module_of_that_name(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_module_with_the_name_is_not_lightning(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     (world.root / "lightning.py").touch()
     assert find("lightning") is None
     monkeypatch.setitem(sys.modules, "lightning", ModuleType("lightning"))  # imported, and no package
     assert find("lightning") is None
 
 
-def test_a_directory_without_code(world: World) -> None:
+def test_directory_without_code_is_not_a_package(world: World) -> None:
     (world.root / "lightning" / "pytorch").mkdir(parents=True)  # what `pip uninstall` may leave behind
     assert find("lightning") is None
 
 
-def test_what_is_imported_comes_before_what_could_be(world: World, tmp_path: Path) -> None:
+def test_imported_package_precedes_the_installed_one(world: World, tmp_path: Path) -> None:
     world.install("2.3.3", "lightning")
     world.load("pytorch")
     elsewhere = World.__new__(World)
@@ -102,18 +102,18 @@ def test_what_is_imported_comes_before_what_could_be(world: World, tmp_path: Pat
 
 
 @pytest.mark.parametrize("version", ["2.4.0.dev0", "2.2.5+cu118", "2.3.0rc1", "2.0.9.post0", "not a version"])
-def test_the_version_is_what_the_package_says(world: World, version: str) -> None:
+def test_version_is_that_of_the_package(world: World, version: str) -> None:
     world.install(version, "lightning")
     assert found("lightning")["pytorch"][1] == version
 
 
-def test_a_source_checkout_has_its_version_beside_the_packages(world: World) -> None:
+def test_source_checkout_has_a_version_file(world: World) -> None:
     world.install("", "lightning")
     (world.root / "version.info").write_text("2.6.2\n")
     assert found("lightning")["pytorch"][1] == "2.6.2"
 
 
-def test_the_package_comes_before_its_metadata(world: World) -> None:
+def test_package_precedes_its_metadata(world: World) -> None:
     world.install("2.3.3", "lightning")
     _write_metadata(world.root, "lightning", "2.9.9")
     assert found("lightning")["pytorch"][1] == "2.3.3"
@@ -125,7 +125,7 @@ def test_metadata_where_the_package_does_not_say(world: World) -> None:
     assert found("lightning")["pytorch"][1] == "2.1.4"
 
 
-def test_nothing_says_which_version(world: World) -> None:
+def test_unknown_version_is_reported(world: World) -> None:
     world.install("", "lightning")
     assert found("lightning")["pytorch"][1] == "unknown"
 

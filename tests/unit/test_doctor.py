@@ -193,7 +193,7 @@ FOUND: list[tuple[str, str, dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("check", "severity", "given", "words"), FOUND, ids=lambda value: str(value)[:40])
-def test_a_check_finds(check: str, severity: str, given: dict[str, Any], words: str) -> None:
+def test_check_reports_its_finding(check: str, severity: str, given: dict[str, Any], words: str) -> None:
     (finding,) = checks.all_checks()[check](Facts(**given))
     assert (finding.check, finding.severity) == (check, severity)
     assert words in finding.what
@@ -219,7 +219,7 @@ IMPORTED = ((script.PATCHED, 3, "import lightning_patches"),)
     ],
     ids=str,
 )
-def test_what_the_patches_mend_is_a_note(given: dict[str, Any], spec: Any, severity: str, words: str) -> None:
+def test_problem_with_a_patch_is_a_note(given: dict[str, Any], spec: Any, severity: str, words: str) -> None:
     environment = {} if spec is None else {"LIGHTNING_PATCHES": spec}
     (finding,) = checks.all_checks()["pkg-resources"](Facts(**OLD, **given, environment=environment))
     assert finding.severity == severity and words in finding.why
@@ -241,7 +241,7 @@ def test_what_the_patches_mend_is_a_note(given: dict[str, Any], spec: Any, sever
         ("import lightning_utilities\nfrom .lightning import x", None),
     ],
 )
-def test_a_script_that_imports_the_patches_first(source: str, line: Any) -> None:
+def test_script_with_the_import_first_is_fine(source: str, line: Any) -> None:
     found = [found for kind, found, _ in script.look_through(source.encode()) if kind == script.PATCHED]
     assert found == ([] if line is None else [line])
 
@@ -288,7 +288,7 @@ STAYS = "import lightning_patches  # noqa: F401  # isort: skip"
         ("import lightning_patches", [script.PATCHED]),
     ],
 )
-def test_how_a_script_imports_the_patches(source: str, kinds: list[str]) -> None:
+def test_import_of_a_script_is_classified(source: str, kinds: list[str]) -> None:
     assert [kind for kind, *_ in script.look_through(source.encode())] == kinds
 
 
@@ -296,7 +296,7 @@ def test_how_a_script_imports_the_patches(source: str, kinds: list[str]) -> None
     ("spec", "autostart", "is_said"),
     [(None, False, True), ("1", False, True), ("0", False, False), (None, True, True), ("1", True, False)],
 )
-def test_a_script_without_the_import_is_named_where_nothing_else_activates(
+def test_script_without_the_import_is_reported_if_nothing_else_activates(
     spec: Any, autostart: bool, is_said: bool
 ) -> None:
     found = tuple(script.look_through(b"import lightning"))
@@ -333,16 +333,16 @@ def test_every_check_is_tested() -> None:
     ],
     ids=str,
 )
-def test_nothing_is_found_in_a_sound_environment(given: dict[str, Any]) -> None:
+def test_healthy_environment_has_no_findings(given: dict[str, Any]) -> None:
     assert checks.run(Facts(**given)) == []
 
 
-def test_the_gravest_comes_first() -> None:
+def test_most_serious_finding_comes_first() -> None:
     found = checks.run(Facts(open_files=10, gpus=(H100, A100), environment={"MASTER_PORT": "0"}))
     assert [finding.severity for finding in found] == ["error", "warning", "note"]
 
 
-def test_a_script_is_read() -> None:
+def test_script_is_read() -> None:
     source = b"""
 import torch
 from lightning import Trainer
@@ -399,7 +399,7 @@ class TestMachine:
         found = machine._missing((Lightning("lightning", "9.9"),))
         assert found == (Missing(name, name, "lightning 9.9"),)
 
-    def test_a_busy_port(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_busy_port_is_reported(self, monkeypatch: pytest.MonkeyPatch) -> None:
         with socket.socket() as taken:
             taken.bind(("", 0))
             taken.listen(1)
@@ -420,7 +420,7 @@ class TestMachine:
         assert machine._unwritable(broken) == {hang_files.VARIABLE: str(tmp_path / "file" / "b")}
 
     @pytest.mark.parametrize("node", ["0", "1"])
-    def test_the_port_of_the_hang_watch(self, node: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_port_of_the_hang_watch_is_checked(self, node: str, monkeypatch: pytest.MonkeyPatch) -> None:
         """On rank zero's node it must be free; from others, refusing is an answer, and silence is a firewall."""
         with socket.create_server(("127.0.0.1", 0)) as server:
             port = server.getsockname()[1]
@@ -436,7 +436,7 @@ class TestMachine:
             assert [*found.values()] == (["is in use on this machine"] if node == "0" else []), found
         assert machine._hang_ports(dict(os.environ)) == {}
 
-    def test_a_port_behind_a_firewall(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_blocked_port_is_reported(self, monkeypatch: pytest.MonkeyPatch) -> None:
         def nobody(*args: Any, **kwargs: Any) -> None:
             raise TimeoutError
 
@@ -463,7 +463,7 @@ class TestMachine:
         assert gpus[0] == Gpu(0, "NVIDIA H100", 81559, 4, (9, 0))
         assert gpus[1] == Gpu(1, "NVIDIA A100", 40960, 7, None, exclusive=True)
 
-    def test_a_driver_that_does_not_answer_is_told(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def test_unresponsive_driver_is_reported(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         (tmp_path / "nvidia-smi").write_text("#!/bin/sh\necho 'no devices were found'; exit 6\n")
         (tmp_path / "nvidia-smi").chmod(0o755)
         monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
@@ -477,7 +477,7 @@ class TestMachine:
         assert devices.ask_torch(unknown, 0.01) is None
         assert unknown == [("torch", "did not answer within 0 s")]
 
-    def test_nothing_of_the_current_directory_is_run(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_code_in_the_working_directory_is_not_run(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         here, installed = tmp_path / "here", tmp_path / "installed"
         here.mkdir()
         installed.mkdir()
@@ -497,7 +497,7 @@ class TestMachine:
 
 
 class TestCommand:
-    def test_without_torch(self, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_missing_torch_is_reported(self, capsys: pytest.CaptureFixture[str]) -> None:
         status = cli.main(["doctor", "--no-torch", "--json"])
         document = json.loads(capsys.readouterr().out)
         assert set(document) == {"schema", "findings", "checks", "unknown", "facts", "ok"}
@@ -524,11 +524,11 @@ class TestCommand:
         cli.main(["doctor", "--no-torch", "--json"])
         assert json.loads(capsys.readouterr().out)["facts"]["autostart"] is enabled
 
-    def test_a_script_that_is_not_there(self, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_missing_script_is_reported(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert cli.main(["doctor", "--no-torch", "no_such_script.py"]) == 2
         assert "no_such_script.py" in capsys.readouterr().err
 
-    def test_torch_is_asked_in_another_process(self) -> None:
+    def test_torch_is_imported_in_another_process(self) -> None:
         program = (
             "import sys; from lightning_patches.cli import main; main(['doctor', '--json']); "
             "print(sorted({'torch', 'lightning', 'pytorch_lightning'} & set(sys.modules)))"

@@ -40,7 +40,7 @@ def install(world: World, code: str = ASKS, namespace: str = "lightning") -> dis
 
 
 @pytest.mark.parametrize("namespace", distributions.PARTS)
-def test_it_is_in_place_when_the_module_runs(world: World, namespace: str) -> None:
+def test_early_target_is_set_before_the_module_runs(world: World, namespace: str) -> None:
     installed = install(world, namespace=namespace)
     patch = early()
     patcher = world.activate(patch)
@@ -55,7 +55,7 @@ def test_it_is_in_place_when_the_module_runs(world: World, namespace: str) -> No
     assert module.ASKED == "nobody answers"
 
 
-def test_other_targets_of_the_patch_wait_for_their_module(world: World) -> None:
+def test_late_targets_wait_for_their_module(world: World) -> None:
     installed = install(world)
     patch = toy(Target("pytorch:helper", answering, adds=True, early=True), Target(FUNCTION, times_ten))
     patcher = world.activate(patch)
@@ -65,7 +65,7 @@ def test_other_targets_of_the_patch_wait_for_their_module(world: World) -> None:
     assert verdict(patcher, patch, installed).verdict == "applied"
 
 
-def test_one_module_may_have_early_and_other_targets(world: World) -> None:
+def test_module_may_have_early_and_late_targets(world: World) -> None:
     install(world, ASKS + AFFECTED)
     world.activate(
         toy(Target("pytorch:helper", answering, adds=True, early=True), Target("pytorch:compute", times_ten))
@@ -89,7 +89,7 @@ def test_each_execution_finds_it(world: World) -> None:
     assert world.load("pytorch").ASKED == "answered in lightning"
 
 
-def test_an_import_that_failed_is_tried_again(world: World) -> None:
+def test_failed_import_can_be_repeated(world: World) -> None:
     install(world, ASKS + "raise ImportError('a dependency is missing')\n")
     patcher = world.activate(early())
     with pytest.raises(ImportError, match="a dependency is missing"):
@@ -102,7 +102,7 @@ def test_an_import_that_failed_is_tried_again(world: World) -> None:
     assert not hasattr(module, "helper")
 
 
-def test_a_package_that_is_imported_already(world: World) -> None:
+def test_imported_package_is_not_patched_early(world: World) -> None:
     installed = install(world)
     module = world.load("pytorch")
     patch = early()
@@ -112,7 +112,7 @@ def test_a_package_that_is_imported_already(world: World) -> None:
     assert importlib.reload(module).ASKED == "answered in lightning"
 
 
-def test_what_is_not_selected_is_not_there(world: World) -> None:
+def test_unselected_patch_is_not_applied_early(world: World) -> None:
     install(world)
     patcher = world.patcher(early())
     patcher.activate(toggle.parse("-toy", patcher.catalogue))
@@ -120,7 +120,7 @@ def test_what_is_not_selected_is_not_there(world: World) -> None:
     assert (module.ASKED, hasattr(module, "helper")) == ("nobody answers", False)
 
 
-def test_the_package_keeps_its_own_loader(world: World) -> None:
+def test_package_keeps_its_loader(world: World) -> None:
     install(world)
     world.activate(early())
     module = world.load("pytorch")
@@ -129,7 +129,7 @@ def test_the_package_keeps_its_own_loader(world: World) -> None:
     assert type(module.__spec__.loader) is importlib.machinery.SourceFileLoader
 
 
-def test_a_raising_builder_does_not_reach_the_import(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+def test_builder_error_does_not_reach_the_import(world: World, capsys: pytest.CaptureFixture[str]) -> None:
     installed = install(world)
     patch = early(broken)
     patcher = world.activate(patch)
@@ -169,7 +169,7 @@ print(pytorch_lightning.ASKED)
 
 @pytest.mark.parametrize("before", ["", "import wrapt; wrapt.register_post_import_hook(print, 'no.such.module')"])
 @pytest.mark.parametrize("after", ["", "sys.meta_path.insert(0, Other())", "sys.meta_path.append(Other())"])
-def test_the_very_import_that_activates(tmp_path: Path, before: str, after: str) -> None:
+def test_activation_during_the_import_works(tmp_path: Path, before: str, after: str) -> None:
     """``import pytorch_lightning`` is both what activation waits for and what it has to be in time for."""
     write_lightning(tmp_path, namespace="pytorch_lightning")
     (tmp_path / "pytorch_lightning" / "__init__.py").write_text(ASKS)
@@ -177,7 +177,7 @@ def test_the_very_import_that_activates(tmp_path: Path, before: str, after: str)
     assert check(program, tmp_path) == "answered in pytorch_lightning"
 
 
-def test_nothing_is_left_in_the_way_of_imports(world: World) -> None:
+def test_early_patch_leaves_no_import_hook(world: World) -> None:
     install(world)
     before = [finder for finder in sys.meta_path if type(finder).__module__ != "wrapt.importer"]
     patcher = world.activate(early())

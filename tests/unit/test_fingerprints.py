@@ -66,7 +66,7 @@ SOURCE = dedent(
         ("Outer.Inner.deep", "        async def deep(self):\n            return 5"),
     ],
 )
-def test_a_function_is_found(attribute: str, expected: str) -> None:
+def test_function_is_found(attribute: str, expected: str) -> None:
     assert function_source(SOURCE, attribute) == expected
 
 
@@ -78,16 +78,16 @@ def test_decorators_belong_to_it() -> None:
 
 
 @pytest.mark.parametrize("attribute", ["g", "Outer.nothing", "Nowhere.method", "Outer.attribute", "x"])
-def test_what_is_not_there_has_no_source(attribute: str) -> None:
+def test_missing_function_has_no_source(attribute: str) -> None:
     assert function_source(SOURCE, attribute) is None
     assert function_digest(SOURCE, attribute) is None
 
 
-def test_a_file_that_is_no_python() -> None:
+def test_file_that_is_not_python_is_unknown() -> None:
     assert function_source("def broken(:\n", "broken") is None
 
 
-def test_only_the_function_counts() -> None:
+def test_changes_outside_the_function_are_ignored() -> None:
     digest = function_digest(AFFECTED, "compute")
     assert digest == function_digest("# a licence\nimport os\n" + AFFECTED + "\n\nX = 1\n", "compute")
     assert digest == function_digest(AFFECTED.replace("\n", "\r\n"), "compute")
@@ -102,7 +102,7 @@ def test_both_namespaces_have_the_same_code() -> None:
     assert function_digest(unified, "f") == function_digest(mirror, "f")
 
 
-def test_a_file_that_a_release_ships_is_known_as_a_whole(world: World) -> None:
+def test_released_file_is_recognized_by_its_hash(world: World) -> None:
     part = world.install("2.3.3").parts["pytorch"]
     world.know(toy(FUNCTION, METHOD))
     source = fingerprints.source_of(part, FUNCTION)
@@ -111,7 +111,7 @@ def test_a_file_that_a_release_ships_is_known_as_a_whole(world: World) -> None:
     assert not source.diffs
 
 
-def test_in_another_file_the_function_is_compared(world: World) -> None:
+def test_function_is_compared_in_a_changed_file(world: World) -> None:
     part = world.install("2.3.3", source="# a vendor's copy\n" + AFFECTED).parts["pytorch"]
     world.know(toy(FUNCTION, METHOD))
     assert fingerprints.source_of(part, FUNCTION).releases == {"2.2.0", "2.2.5", "2.3.3"}
@@ -124,7 +124,7 @@ def test_code_that_no_release_ships(world: World) -> None:
     assert fingerprints.source_of(part, METHOD).releases == {"2.2.0", "2.2.5", "2.3.3"}
 
 
-def test_what_is_absent_is_known_as_absent(world: World) -> None:
+def test_absent_function_is_recognized(world: World) -> None:
     added, gone = "pytorch.subject:Base.added", "pytorch.nowhere:f"
     part = world.install("2.3.3").parts["pytorch"]
     world.know(toy(FUNCTION, added, gone))
@@ -134,7 +134,7 @@ def test_what_is_absent_is_known_as_absent(world: World) -> None:
     assert source.releases == {"2.2.0", "2.2.5", "2.3.3", "2.4.0", "2.5.0"}
 
 
-def test_our_own_diffs_are_recognized(world: World) -> None:
+def test_applied_diffs_are_recognized(world: World) -> None:
     source = AFFECTED.replace("    return value", "    # lightning-patches: toy\n    return 1 * value")
     part = world.install("2.3.3", source=source).parts["pytorch"]
     world.know(toy())

@@ -73,11 +73,13 @@ class TestDemo:
             (0, RESET, False),
         ],
     )
-    def test_what_the_machine_ends(self, demo: ModuleType, status: int, output: str, by_machine: bool) -> None:
+    def test_errors_of_the_machine_are_recognized(
+        self, demo: ModuleType, status: int, output: str, by_machine: bool
+    ) -> None:
         assert demo.Done(status, output).by_machine is by_machine
 
     @pytest.mark.parametrize("again", ["right", "ended again", "wrong"])
-    def test_a_run_that_the_machine_ended_is_run_once_more(
+    def test_run_ended_by_the_machine_is_repeated(
         self, demo: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], again: str
     ) -> None:
         """A reset connection in the patched run: told after a second run, "not told" after a second reset; and an
@@ -98,7 +100,7 @@ class TestDemo:
         told = capsys.readouterr().out
         assert ("see build/demo/2.3.3/lr_find_then_fit.*.txt" in told) is (again != "right")
 
-    def test_the_five_reports_are_shown_in_words(
+    def test_demo_describes_the_five_reports(
         self, demo: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:
         """Each on one release, and in 100 columns."""
@@ -127,7 +129,7 @@ class TestDemo:
         ) in told
         assert "their norms are 0.25 and 0.5" in told and "rank 1 stands still, at disk.py:3 in read\n" in told
 
-    def test_a_release_without_the_bug_must_be_right_in_both_runs(self, demo: ModuleType) -> None:
+    def test_unaffected_release_must_be_right_in_both_runs(self, demo: ModuleType) -> None:
         case = demo.Case(next(report for report in demo.REPORTS if report.number == 19813), "2.4.0")
         right, wrong = demo.Done(0, TRAINED), demo.Done(1, BACKEND)
         stock, patched = case.runs
@@ -250,7 +252,7 @@ class TestEnvironment:
         assert re.fullmatch(r"No index here has torch for CPUs: pip downloads 0\.0 MB, .*--torch-index URL\.\n", out)
         assert err == ""
 
-    def test_a_given_index_is_the_only_one_that_is_tried(
+    def test_given_index_is_the_only_one_tried(
         self, source: Callable[..., list[str]], tmp_path: Path, capfd: pytest.CaptureFixture[str]
     ) -> None:
         given = (tmp_path / "given").as_uri()
@@ -261,7 +263,7 @@ class TestEnvironment:
         with pytest.raises(SystemExit, match="(?s)No matching distribution .*torch can't be installed"):
             source()
 
-    def test_the_size_of_a_download_is_that_of_all_wheels(self, tmp_path: Path) -> None:
+    def test_download_size_includes_all_wheels(self, tmp_path: Path) -> None:
         size_of = load("demo")._environment.size_of
         packages = []
         for number, size in enumerate((1_500_000_000, 1_040_000_000)):
@@ -285,7 +287,7 @@ class TestEnvironment:
             assert {"-qq", "--disable-pip-version-check"} < set(command)
         assert [command[-1] for command in commands] == [module.PIP, "-qq", "x", f"{ROOT}[test]"]
 
-    def test_the_readme_gives_the_same_sizes(self) -> None:
+    def test_readme_has_the_same_sizes(self) -> None:
         sizes = set(re.findall(r"[\d.]+ [GM]B", load("demo")._environment.TAKES))
         tried = (ROOT / "README.md").read_text().partition("## Try it")[2]
         assert set(re.findall(r"[\d.]+ [GM]B", tried)) == sizes
@@ -293,7 +295,7 @@ class TestEnvironment:
 
 
 class TestTest:
-    def test_what_is_run_without_arguments(self) -> None:
+    def test_checks_without_arguments(self) -> None:
         chosen = load("test").chosen
         assert chosen(False, None) == ["--soon"] and chosen(True, None) == []
         turn, until = chosen(False, 30)

@@ -48,7 +48,7 @@ def test_older_than_the_oldest_known_release(world: World, version: str) -> None
 
 
 @pytest.mark.parametrize("version", ["2.4.0", "2.5.0", "2.4.0.post1", "2.4.1.dev0", "9.0.0"])
-def test_the_fixed_release_and_all_after_it(world: World, version: str) -> None:
+def test_fixed_and_later_releases_are_not_affected(world: World, version: str) -> None:
     assert decision(world, version, FIXED) == Decision(
         "fixed-upstream", f"lightning {version} has the official fix (since 2.4.0)"
     )
@@ -61,60 +61,60 @@ def test_newer_than_the_newest_known_release(world: World) -> None:
 
 
 @pytest.mark.parametrize("version", ["2.2.5+cu118", "2.3.3+vendor.7"])
-def test_a_local_label_is_looked_through(world: World, version: str) -> None:
+def test_local_version_label_is_ignored(world: World, version: str) -> None:
     assert decision(world, version).verdict == "pending"
     assert decision(world, version, EDITED).verdict == "drifted"
 
 
 @pytest.mark.parametrize("version", ["2.3.0rc1", "2.3.3.dev20240101", "2.2.0.dev0"])
-def test_a_prerelease_counts_as_the_release_that_it_leads_to(world: World, version: str) -> None:
+def test_prerelease_counts_as_its_release(world: World, version: str) -> None:
     assert decision(world, version).verdict == "pending"
 
 
 @pytest.mark.parametrize("version", ["2.4.0.dev0", "2.4.0rc1", "2.4.0.dev0+g1234567"])
-def test_on_the_way_to_the_fix_the_code_decides(world: World, version: str) -> None:
+def test_code_decides_for_development_versions(world: World, version: str) -> None:
     assert decision(world, version, AFFECTED).verdict == "pending"
     assert decision(world, version, FIXED).verdict == "fixed-upstream"
     assert decision(world, version, EDITED).verdict == "drifted"
 
 
 @pytest.mark.parametrize("version", ["2.6.2", "2.6.3", "2.6.2+git"])
-def test_the_number_of_a_withdrawn_release_does_not_tell(world: World, version: str) -> None:
+def test_withdrawn_release_is_decided_by_its_code(world: World, version: str) -> None:
     # Upstream's master calls itself 2.6.2, also in checkouts from before the fix.
     assert decision(world, version, FIXED).verdict == "fixed-upstream"
     assert decision(world, version, AFFECTED).verdict == "pending"
 
 
 @pytest.mark.parametrize("version", ["unknown", "main", "2.x", ""])
-def test_no_version_that_can_be_read(world: World, version: str) -> None:
+def test_unreadable_version_is_not_patched(world: World, version: str) -> None:
     made = decision(world, version)
     assert made.verdict == "drifted"
     assert "does not say which version it is" in made.reason
 
 
-def test_a_vendors_edit_of_the_target(world: World) -> None:
+def test_vendor_edit_of_the_target_is_drifted(world: World) -> None:
     made = decision(world, "2.3.3", EDITED)
     assert made == Decision(
         "drifted", f"{FUNCTION} in lightning 2.3.3 is not the code of any known release; left alone"
     )
 
 
-def test_a_vendors_edit_beside_the_target(world: World) -> None:
+def test_vendor_edit_outside_the_target_is_ignored(world: World) -> None:
     assert decision(world, "2.3.3", AFFECTED.replace('"other"', '"edited"')).verdict == "pending"
 
 
-def test_a_vendors_backport(world: World) -> None:
+def test_vendor_backport_is_recognized(world: World) -> None:
     made = decision(world, "2.3.3", "# backported\n" + FIXED)
     assert made == Decision("fixed-upstream", f"the code of {FUNCTION} in lightning 2.3.3 has the fix already")
 
 
-def test_a_backport_is_seen_in_the_witness(world: World) -> None:
+def test_backport_is_recognized_in_the_witness(world: World) -> None:
     patch = toy("pytorch.subject:other", witnesses=(METHOD,))  # the fix left the target itself as it was
     assert decision(world, "2.3.3", FIXED, patch).verdict == "fixed-upstream"
     assert decision(world, "2.3.3", AFFECTED, patch).verdict == "pending"
 
 
-def test_our_own_diff(world: World) -> None:
+def test_source_with_the_diff_is_fixed(world: World) -> None:
     marked = AFFECTED.replace("    return value", "    # lightning-patches: toy\n    return 1 * value")
     assert decision(world, "2.3.3", marked) == Decision(
         "fixed-upstream", "lightning 2.3.3 carries this patch in its source"
@@ -122,19 +122,19 @@ def test_our_own_diff(world: World) -> None:
     assert decision(world, "2.3.3", marked, toy(name="another")).verdict == "drifted"
 
 
-def test_a_target_that_is_missing(world: World) -> None:
+def test_missing_target_is_drifted(world: World) -> None:
     made = decision(world, "2.3.3", AFFECTED.replace("def compute", "def calculate"))
     assert made == Decision("drifted", f"{FUNCTION} in lightning 2.3.3 is missing; left alone")
 
 
-def test_a_module_that_is_missing(world: World) -> None:
+def test_missing_module_is_drifted(world: World) -> None:
     world.know(toy())
     namespace = world.install("2.3.3")
     (world.root / "lightning" / "pytorch" / "subject.py").unlink()
     assert decide(toy(), namespace).reason == f"{FUNCTION} in lightning 2.3.3 is missing; left alone"
 
 
-def test_a_target_that_the_patch_adds(world: World) -> None:
+def test_added_target_is_applied(world: World) -> None:
     patch = toy(Target("pytorch.subject:Base.added", times_ten, adds=True))
     assert decision(world, "2.3.3", patch=patch).verdict == "pending"
     present = AFFECTED.replace("class Child", "    def added(self):\n        return 1\n\n\nclass Child")
@@ -143,7 +143,7 @@ def test_a_target_that_the_patch_adds(world: World) -> None:
     assert made.verdict == "fixed-upstream"
 
 
-def test_a_file_that_cannot_be_read(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unreadable_source_is_drifted(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> None:
         raise PermissionError(13, "Permission denied")
 
@@ -155,7 +155,7 @@ def test_a_file_that_cannot_be_read(world: World, monkeypatch: pytest.MonkeyPatc
     assert "Permission denied" in made.reason
 
 
-def test_a_part_that_is_not_installed(world: World) -> None:
+def test_missing_optional_part_is_not_affected(world: World) -> None:
     made = decision(world, "2.3.3", namespace="pytorch_lightning", parts=["fabric"])
     assert made.verdict == "not-affected"
     assert "without the package" in made.reason
@@ -174,7 +174,7 @@ def test_parts_of_different_versions(world: World) -> None:
     assert "lightning-fabric 2.4.0" in made.reason
 
 
-def test_targets_have_ranges_of_their_own(world: World) -> None:
+def test_targets_have_separate_ranges(world: World) -> None:
     late = Target("pytorch.subject:other", times_ten, since="2.3.0")
     early = Target(METHOD, times_ten, before="2.3.0")
     always = Target(FUNCTION, times_ten)
@@ -190,14 +190,14 @@ def test_targets_have_ranges_of_their_own(world: World) -> None:
         assert targets_in(patch, namespace) == expected, version
 
 
-def test_the_code_of_a_target_outside_its_range_does_not_matter(world: World) -> None:
+def test_code_of_a_target_outside_its_range_is_ignored(world: World) -> None:
     patch = toy(Target(FUNCTION, times_ten, since="2.3.0"), METHOD)
     assert decision(world, "2.2.5", EDITED, patch).verdict == "pending"
     assert decision(world, "2.3.3", EDITED, patch).verdict == "drifted"
 
 
 @pytest.mark.parametrize("version", ["2.2.5", "2.3.3"])
-def test_the_code_matters_to_whichever_of_two_targets_is_for_the_release(world: World, version: str) -> None:
+def test_code_of_the_target_for_the_release_counts(world: World, version: str) -> None:
     patch = toy(Target(FUNCTION, times_ten, before="2.3.0"), Target(FUNCTION, times_ten, since="2.3.0"))
     assert decision(world, version, EDITED, patch).verdict == "drifted"
 

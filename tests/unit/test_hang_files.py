@@ -48,7 +48,7 @@ def test_reports_have_a_total_limit(
     assert sum(path.stat().st_size for path in place.parent.iterdir()) <= 1 << 20
 
 
-def test_the_oldest_reports_make_room_for_a_new_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_oldest_reports_are_removed_for_a_new_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_node, "BASES", (str(tmp_path),))
     monkeypatch.setattr(_files, "MOST", 4_000)
     reports = Path(_node.directory(_node.REPORTS))
@@ -61,7 +61,7 @@ def test_the_oldest_reports_make_room_for_a_new_job(tmp_path: Path, monkeypatch:
 
 
 @pytest.mark.parametrize("kind", ["link", "fifo", "directory"])
-def test_what_is_no_file_of_this_user_is_left_alone(kind: str, place: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_files_of_other_users_are_not_touched(kind: str, place: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """The report is on the terminal all the same, and before anything is written."""
     place.parent.mkdir()
     victim = place.parent / "victim"
@@ -79,7 +79,7 @@ def test_what_is_no_file_of_this_user_is_left_alone(kind: str, place: Path, capf
     assert victim.read_text() == "as it was"
 
 
-def test_a_directory_that_never_answers(
+def test_directory_that_never_answers_is_skipped(
     place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """As a dead network filesystem: whoever writes there does not come back."""
@@ -106,12 +106,12 @@ def test_hang_show_begins_with_the_job_of_this_session(tmp_path: Path, monkeypat
     assert [answer["job"]["pid"] for answer in _viewer.show()] == [os.getpid(), 1, 1]
 
 
-def test_without_the_variable_reports_are_kept_in_a_directory_of_this_user(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_default_report_directory_is_private(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(_files.VARIABLE, raising=False)
     assert os.path.dirname(_files.place()) == _node.directory(_node.REPORTS)
 
 
-def test_a_report_never_takes_more_lines_of_the_terminal_than_it_may() -> None:
+def test_report_has_a_bounded_number_of_lines() -> None:
     """With any ranks, kinds, stacks and children; the last line names the file."""
     drawn = random.Random(1)
     kinds = (_report.WAITS, _report.STILL, _report.WORKS, _report.SILENT, _report.DIED, _report.FAILED, _report.LEFT)
@@ -129,7 +129,7 @@ def test_a_report_never_takes_more_lines_of_the_terminal_than_it_may() -> None:
     assert most == _report.MOST_LINES
 
 
-def test_a_signal_that_the_program_has_taken_since_is_not_sent() -> None:
+def test_signal_with_a_user_handler_is_not_sent() -> None:
     """It would call the user's handler, as soon as the rank lets the GIL go."""
     dump = _processes.Dump()
     number = dump.signal

@@ -66,7 +66,7 @@ def watcher(world: World) -> Watcher:
     return made
 
 
-def test_each_execution_is_told_once(watcher: Watcher, world: World) -> None:
+def test_each_execution_is_reported_once(watcher: Watcher, world: World) -> None:
     assert watcher.told == []
     module = world.load()
     world.load("pytorch.importer")
@@ -78,14 +78,14 @@ def test_each_execution_is_told_once(watcher: Watcher, world: World) -> None:
     assert watcher.told == ANEW + AGAIN + ANEW
 
 
-def test_a_second_watcher_takes_the_place_of_the_first(watcher: Watcher, world: World) -> None:
+def test_second_watcher_replaces_the_first(watcher: Watcher, world: World) -> None:
     second = Watcher()
     hooks.install(lambda: second)
     world.load()
     assert (watcher.told, second.told) == ([], ANEW)
 
 
-def test_installing_again_after_removing_is_told_once(watcher: Watcher, world: World) -> None:
+def test_reinstalled_watcher_is_called_once(watcher: Watcher, world: World) -> None:
     for _ in range(3):
         hooks.remove()
         hooks.install(lambda: watcher)
@@ -96,7 +96,7 @@ def test_installing_again_after_removing_is_told_once(watcher: Watcher, world: W
     assert watcher.told == ANEW
 
 
-def test_a_module_that_was_found_before_and_is_executed_after_removing(watcher: Watcher, world: World) -> None:
+def test_module_executed_after_removal_is_not_patched(watcher: Watcher, world: World) -> None:
     spec = importlib.util.find_spec(NAME)
     assert spec is not None and spec.loader is not None
     hooks.remove()
@@ -105,7 +105,7 @@ def test_a_module_that_was_found_before_and_is_executed_after_removing(watcher: 
     assert (module.compute(3), watcher.told) == (6, [])
 
 
-def test_nothing_but_finding_happens_in_a_finder(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_finder_only_finds(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """Python holds its import lock, which every import of every thread needs."""
     world.install()
     hooks.install(lambda: pytest.fail("called by a finder"))
@@ -137,7 +137,7 @@ def test_removing_makes_no_other_thread_leave_out_a_finder(world: World, monkeyp
     assert hooks._finder not in sys.meta_path
 
 
-def test_the_loader_is_put_in_front_once(watcher: Watcher, world: World) -> None:
+def test_loader_is_wrapped_once(watcher: Watcher, world: World) -> None:
     """wrapt's finder asks all finders again; when a hook of another tool is registered for the same module, it may
     stand before or behind ours."""
     theirs: list[str] = []
@@ -153,7 +153,7 @@ def test_the_loader_is_put_in_front_once(watcher: Watcher, world: World) -> None
     assert theirs == [NAME] * 3
 
 
-def test_modules_keep_their_own_loader(watcher: Watcher, world: World) -> None:
+def test_modules_keep_their_loader(watcher: Watcher, world: World) -> None:
     for _ in range(2):
         module = world.load()
         assert type(module.__loader__) is importlib.machinery.SourceFileLoader
@@ -164,7 +164,7 @@ def test_modules_keep_their_own_loader(watcher: Watcher, world: World) -> None:
         forget_lightning()
 
 
-def test_what_is_copied_of_a_loader_is_the_real_one(watcher: Watcher, world: World) -> None:
+def test_copied_loader_is_the_original(watcher: Watcher, world: World) -> None:
     spec = importlib.util.find_spec("lightning.pytorch")
     assert spec is not None
     for made in (copy.copy(spec.loader), copy.deepcopy(spec).loader, pickle.loads(pickle.dumps(spec.loader))):
@@ -172,7 +172,7 @@ def test_what_is_copied_of_a_loader_is_the_real_one(watcher: Watcher, world: Wor
         assert made.get_filename() == spec.origin
 
 
-def test_a_finder_that_is_equal_to_everything(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_finder_that_equals_everything_is_kept(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     class Equal:
         def __eq__(self, other: object) -> bool:
             return True
@@ -186,7 +186,7 @@ def test_a_finder_that_is_equal_to_everything(world: World, monkeypatch: pytest.
     assert world.load().compute(3) == 60
 
 
-def test_the_finder_is_taken_away_by_other_code(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_removed_finder_is_reported(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """As by a tool that sets ``sys.meta_path`` back to what it was before."""
     namespace, before = world.install(), list(sys.meta_path)
     patcher = world.activate(toy())
@@ -237,7 +237,7 @@ def test_only_modules_with_a_target_get_a_loader(world: World) -> None:
     assert [name for name in names if watched(name)] == [OUTER, INNER]
 
 
-def test_nothing_of_ours_is_below_a_package_without_a_target(world: World) -> None:
+def test_package_without_a_target_has_no_extra_frames(world: World) -> None:
     """Its import has activated us, and that is over when its own code runs."""
     nested(world, "")
     seen = "import sys\nframe, STACK = sys._getframe(), []\n"
@@ -256,7 +256,7 @@ def test_nothing_of_ours_is_below_a_package_without_a_target(world: World) -> No
     assert world.load("pytorch.outer").compute(3) == 60
 
 
-def test_the_stack_of_a_module_with_a_target_is_as_deep_as_without_us(world: World) -> None:
+def test_stack_depth_of_a_patched_module_is_unchanged(world: World) -> None:
     nested(
         world,
         "import sys\nframe, STACK = sys._getframe(), []\nwhile frame: STACK.append(frame); frame = frame.f_back\n",
@@ -271,7 +271,7 @@ def test_the_stack_of_a_module_with_a_target_is_as_deep_as_without_us(world: Wor
     assert depths[1] == depths[0]
 
 
-def test_who_replaces_what_executes_modules_is_asked(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_replaced_exec_module_is_called(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     nested(world, "")
     executed = []
     loader = importlib.machinery.SourceFileLoader
@@ -289,7 +289,7 @@ def test_who_replaces_what_executes_modules_is_asked(world: World, monkeypatch: 
 
 @pytest.mark.parametrize("spec", ["all", "all,strict"])
 @pytest.mark.parametrize("error", ["ZeroDivisionError", "ModuleNotFoundError", "KeyboardInterrupt"])
-def test_no_frame_of_ours_is_in_the_traceback_of_a_module(world: World, spec: str, error: str) -> None:
+def test_traceback_of_a_module_has_no_frame_of_the_package(world: World, spec: str, error: str) -> None:
     nested(world, f"raise {error}('of its own')\n")
     shown = []
     for patcher in (world.patcher(), world.activate(toy(*TARGETS), spec=spec)):
@@ -305,7 +305,7 @@ def test_no_frame_of_ours_is_in_the_traceback_of_a_module(world: World, spec: st
 # ---------------------------------------------------------------- errors of ours
 
 
-def test_an_error_of_ours_does_not_reach_the_import(
+def test_internal_error_does_not_reach_the_import(
     world: World, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object, **__: object) -> None:
@@ -324,7 +324,7 @@ def test_an_error_of_ours_does_not_reach_the_import(
         world.load()
 
 
-def test_a_raising_builder_does_not_reach_the_import(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+def test_builder_error_does_not_reach_the_import(world: World, capsys: pytest.CaptureFixture[str]) -> None:
     world.install()
     world.activate(toy(Target(FUNCTION, broken)), toy(Target(METHOD, plus("!")), name="bystander"))
     module = world.load()
@@ -346,7 +346,7 @@ def test_strict_lets_it_through_each_time(world: World) -> None:
     assert world.load().compute(3) == 6
 
 
-def test_an_error_of_the_module_itself_is_the_users(watcher: Watcher, world: World) -> None:
+def test_error_of_the_module_is_raised(watcher: Watcher, world: World) -> None:
     file = world.root / "lightning" / "pytorch" / "subject.py"
     file.write_text("raise ImportError('a dependency is missing')\n")
     with pytest.raises(ImportError, match="a dependency is missing"):
@@ -388,7 +388,7 @@ def test_reload_keeps_all_layers(world: World) -> None:
     assert module.other() == "other"
 
 
-def test_an_import_anew_is_patched(world: World) -> None:
+def test_repeated_import_is_patched(world: World) -> None:
     world.install()
     patcher = world.activate(toy(FUNCTION, METHOD))
     first = world.load()
@@ -401,7 +401,7 @@ def test_an_import_anew_is_patched(world: World) -> None:
         assert (module.compute(3), module.Base().method(1)) == (6, "base 1")
 
 
-def test_a_module_of_another_name_is_not_touched(world: World) -> None:
+def test_other_module_is_not_touched(world: World) -> None:
     world.install()
     (world.root / "lightning_subject.py").write_text(AFFECTED)
     world.activate(toy())
@@ -471,7 +471,7 @@ print(values[0].compute(3), [e.verdict for e in lightning_patches.report()])
     assert check(program, tmp_path) == "60 ['applied']"
 
 
-def test_who_imports_lightning_waits_for_nobody_else_who_does(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_concurrent_imports_do_not_deadlock(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """It holds the lock of its module: Python would take that for a deadlock, and end the other thread's import."""
     monkeypatch.setattr(hooks, "wait_for_imports", lambda: pytest.fail("waits"))
     world.install()
@@ -509,7 +509,7 @@ print(compute(3), [e.verdict for e in first.report()], [e.verdict for e in secon
 
 
 @pytest.mark.parametrize("order", ["before", "after"])
-def test_a_second_copy_of_this_package_does_not_patch_twice(tmp_path: Path, order: str) -> None:
+def test_second_copy_of_the_package_does_not_patch_twice(tmp_path: Path, order: str) -> None:
     """Such as a vendored one; and a reload finder of each must not ask the other's forever."""
     copy = tmp_path / "copy"
     shutil.copytree(ROOT / "lightning_patches", copy / "lightning_patches")
@@ -535,7 +535,7 @@ def test_patches_are_selected_anew_while_modules_wait(world: World) -> None:
 
 
 @pytest.mark.parametrize("spec", ["all", "all,strict"])
-def test_a_hook_of_another_tool_fails(world: World, spec: str) -> None:
+def test_failing_hook_of_another_tool_is_harmless(world: World, spec: str) -> None:
     def theirs(module: ModuleType) -> None:
         raise RuntimeError("their bug")
 
@@ -547,7 +547,7 @@ def test_a_hook_of_another_tool_fails(world: World, spec: str) -> None:
     assert world.load().compute(3) == 60
 
 
-def test_an_editable_installation_that_only_a_finder_knows(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_editable_installation_with_a_finder_is_patched(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     class Editable:
         """As setuptools makes it."""
 

@@ -37,7 +37,7 @@ def test_some_are_mentioned() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(MENTIONED))
-def test_it_can_be_had(name: str) -> None:
+def test_repository_exists(name: str) -> None:
     assert pkgutil.resolve_name(name) is not None, MENTIONED[name]
 
 

@@ -43,7 +43,7 @@ def activate(world: World, need: Need, spec: str = "all") -> Patcher:
 
 
 @pytest.mark.parametrize(("need", "words"), MISSING)
-def test_what_is_missing_is_said_and_nothing_is_changed(library: World, need: Need, words: str) -> None:
+def test_missing_need_is_reported_and_nothing_changes(library: World, need: Need, words: str) -> None:
     patcher = activate(library, need)
     (before,) = entries(patcher)
     assert before.verdict == "pending" and f"needs {words}, which is looked for then" in before.reason
@@ -57,7 +57,7 @@ def test_what_is_missing_is_said_and_nothing_is_changed(library: World, need: Ne
 
 
 @pytest.mark.parametrize("need", THERE)
-def test_what_is_there(library: World, need: Need) -> None:
+def test_existing_need_is_accepted(library: World, need: Need) -> None:
     patcher = activate(library, need)
     assert library.load().compute(3) == 60
     assert entries(patcher)[0].verdict == "applied"

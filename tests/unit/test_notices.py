@@ -44,7 +44,7 @@ def torch_of_rank(rank: int, initialized: bool = True) -> Any:
         ({"RANK": "none"}, 0),
     ],
 )
-def test_the_rank_as_the_launcher_says_it(
+def test_rank_is_read_from_the_launcher(
     monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], expected: int
 ) -> None:
     for name, value in variables.items():
@@ -52,7 +52,7 @@ def test_the_rank_as_the_launcher_says_it(
     assert notices.rank() == expected
 
 
-def test_the_process_group_knows_best(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rank_of_the_process_group_takes_precedence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RANK", "1")
     monkeypatch.setitem(sys.modules, "torch", torch_of_rank(7))
     assert notices.rank() == 7
@@ -65,7 +65,7 @@ def test_the_process_group_knows_best(monkeypatch: pytest.MonkeyPatch) -> None:
     assert notices.rank() == 1
 
 
-def test_a_notice_is_one_line_of_rank_zero(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_notice_is_one_line_of_rank_zero(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     notices.notice("news")
     assert capsys.readouterr() == ("", "lightning_patches: news\n")
     monkeypatch.setenv("RANK", "1")
@@ -75,7 +75,7 @@ def test_a_notice_is_one_line_of_rank_zero(capsys: pytest.CaptureFixture[str], m
     assert capsys.readouterr() == ("", "lightning_patches: an error\n")
 
 
-def test_a_second_node_says_nothing(
+def test_second_node_prints_nothing(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, recwarn: pytest.WarningsRecorder
 ) -> None:
     monkeypatch.setenv("NODE_RANK", "1")
@@ -87,7 +87,7 @@ def test_a_second_node_says_nothing(
     assert capsys.readouterr().err
 
 
-def test_a_thread_speaks_while_multiprocessing_is_imported(
+def test_notice_works_while_multiprocessing_is_imported(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "multiprocessing.process", SimpleNamespace())
@@ -117,7 +117,7 @@ if __name__ == "__main__":
     assert check(program).split() == ["True", "False"]
 
 
-def test_a_program_that_makes_warnings_errors_gets_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+def test_warning_becomes_a_line_if_warnings_are_errors(capsys: pytest.CaptureFixture[str]) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         notices.warn_once("one", "about one")
@@ -125,7 +125,7 @@ def test_a_program_that_makes_warnings_errors_gets_a_line(capsys: pytest.Capture
     assert capsys.readouterr().err == "lightning_patches: about one\nlightning_patches: [rank 0] about two\n"
 
 
-def test_a_warning_is_given_once_for_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_warning_is_issued_once_per_key(monkeypatch: pytest.MonkeyPatch) -> None:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         for key in ("one", "one", "two"):
@@ -151,7 +151,7 @@ def test_misuse_is_an_error_under_strict_each_time(monkeypatch: pytest.MonkeyPat
             notices.report_misuse("key", "this cannot work")
 
 
-def test_a_patch_says_nothing_past_what_never_raises() -> None:
+def test_patches_print_only_through_notices() -> None:
     """Two of them say what the release says at the same place, in the release's own way."""
     patches = Path(notices.__file__).with_name("patches")
     speaks = re.compile(r"warnings\.warn\(|rank_zero_warn\(|\.warn\(")
@@ -163,7 +163,7 @@ EVIL = "last\x1b\x1b[1m]0;title\x07\x9b31m\u202e.ckpt\r\nlightning_patches: all 
 
 
 @pytest.mark.parametrize("kind", ["notice", "notice_once", "say", "warn_once", "report_misuse", "strict", "an error"])
-def test_a_name_forges_no_line_and_reaches_no_terminal(
+def test_name_cannot_forge_a_line_or_control_a_terminal(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     """What a checkpoint is called, for instance."""
@@ -183,7 +183,7 @@ def test_a_name_forges_no_line_and_reaches_no_terminal(
     assert said.count("lightning_patches: all is well") == 1 and not said.startswith("lightning_patches: all")
 
 
-def test_the_lines_below_a_notice_are_indented(capsys: pytest.CaptureFixture[str]) -> None:
+def test_further_lines_of_a_notice_are_indented(capsys: pytest.CaptureFixture[str]) -> None:
     notices.notice("please report this:", details=f"Traceback ...\n{EVIL}\n")
     lines = capsys.readouterr().err.splitlines()
     assert lines[0] == "lightning_patches: please report this:"

@@ -134,7 +134,7 @@ print(missing)
 
 @pytest.mark.slow
 @pytest.mark.parametrize("variant", RELEASES, ids=str)
-def test_a_fit_is_the_same_everywhere(variant: Variant, tmp_path: Path) -> None:
+def test_fit_is_the_same_on_every_system(variant: Variant, tmp_path: Path) -> None:
     variables = {**environment_of(variant), "LIGHTNING_PATCHES_HANG_TIMEOUT": "300"}
     code = FIT.format(namespace={"lightning": "lightning.pytorch"}.get(variant.distribution, "pytorch_lightning"))
     here = run(code, "", str(tmp_path), variables=variables, cwd=ROOT)
@@ -168,7 +168,7 @@ def test_doctor_finds_nothing_wrong_with_what_the_system_never_has(system: str, 
 
 
 @pytest.mark.parametrize("system", ["macos", "windows"])
-def test_hang_show_says_what_it_needs(system: str, tmp_path: Path) -> None:
+def test_hang_show_names_the_missing_feature(system: str, tmp_path: Path) -> None:
     there = run(COMMAND, system, json.dumps([["hang", "show"]]), variables=environment_of(RELEASES[0]), cwd=tmp_path)
     assert "status 2" in there.stdout
     assert "the watch for hangs runs on Linux, and this system lacks /proc/self/stat" in there.stderr
@@ -176,7 +176,7 @@ def test_hang_show_says_what_it_needs(system: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
-def test_the_watch_never_ends_a_program(system: str) -> None:
+def test_unsupported_watch_never_ends_a_program(system: str) -> None:
     """A rank of several, once by the variable and once by its own call; where it can't be watched that is said once."""
     program = f"""
 import os, time
@@ -196,7 +196,7 @@ watch.stop()
     assert result.stderr.count("ranks are not watched") == (0 if system == "old glibc" else 1), result.stderr
 
 
-def test_whatever_keeps_the_watch_from_starting_is_said_and_the_program_goes_on() -> None:
+def test_failed_start_of_the_watch_is_reported() -> None:
     program = """
 import os, threading
 os.environ["LIGHTNING_PATCHES_HANG_TIMEOUT"] = "300"
@@ -213,7 +213,7 @@ print("goes on")
 
 
 @pytest.mark.parametrize("system", ["", "old glibc"])
-def test_a_process_writes_its_stack_for_others(system: str) -> None:
+def test_process_writes_its_stack_for_others(system: str) -> None:
     """Into a file in memory, or, without ``memfd_create``, one without a name."""
     program = f"""
 import os, sys, threading, time
@@ -235,7 +235,7 @@ os.waitpid(pid, 0)
     assert "in here_it_stands" in check(program)
 
 
-def test_a_program_is_run_where_files_have_no_owners() -> None:
+def test_run_works_without_file_owners() -> None:
     program = """
 from tests.support import other_systems
 other_systems.become("windows")
@@ -246,7 +246,7 @@ print(repr(run.why_unsafe(run.LAUNCHER)))
 
 
 @pytest.mark.skipif(os.name != "posix", reason="asks for a file that only some systems have")
-def test_what_a_system_lacks_is_named() -> None:
+def test_missing_feature_is_named() -> None:
     from lightning_patches import system
 
     assert system.lacks(("os.getpid", "os.no_such_call", "no_such_module.x")) == "os.no_such_call"

@@ -37,7 +37,7 @@ def setup(copy: Path, *command: str, **variables: str) -> None:
     assert done.returncode == 0, done
 
 
-def test_what_is_installed_shows_the_diffs(copy: Path, tmp_path: Path) -> None:
+def test_installed_package_shows_the_diffs(copy: Path, tmp_path: Path) -> None:
     setup(copy, "build", f"--build-lib={tmp_path}")
     program = "import sys; from lightning_patches.cli import main; sys.exit(main(['show', '19813']))"
     done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=100)
@@ -47,7 +47,7 @@ def test_what_is_installed_shows_the_diffs(copy: Path, tmp_path: Path) -> None:
     assert Path(named).read_text() == diff and f"{named}\n\n{diff}" in done.stdout
 
 
-def test_what_is_installed_builds_the_fork(copy: Path, tmp_path: Path) -> None:
+def test_installed_package_builds_the_fork(copy: Path, tmp_path: Path) -> None:
     setup(copy, "build", f"--build-lib={tmp_path}")
     official = _releases.wheel("pytorch-lightning", "2.2.5")
     command = ["fork", str(official), "--output", str(tmp_path / "dist")]
@@ -99,7 +99,7 @@ def test_source_archive(copy: Path) -> None:
     assert "lightning_patches/CHANGELOG.md" in names
 
 
-def test_what_is_published_says_where_it_comes_from(copy: Path, tmp_path: Path) -> None:
+def test_published_files_have_provenance(copy: Path, tmp_path: Path) -> None:
     if PLACEHOLDER not in (ROOT / "setup.cfg").read_text():
         pytest.skip("this is a source archive, in which the address stands already")
     url = "https://example.org/somebody/some-name"
@@ -139,7 +139,7 @@ def test_address_of_the_repository() -> None:
     assert address("/srv/it.git") == address("") == ""
 
 
-def test_conda_recipe_says_what_setup_cfg_says() -> None:
+def test_conda_recipe_agrees_with_setup_cfg() -> None:
     yaml = pytest.importorskip("yaml")
     settings = configparser.ConfigParser()
     settings.read(ROOT / "setup.cfg")
@@ -165,7 +165,7 @@ def test_conda_recipe_of_a_release_takes_its_archive(tmp_path: Path) -> None:
     }
 
 
-def test_what_is_built_has_to_work(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_build_release_tests_its_wheel(monkeypatch: pytest.MonkeyPatch) -> None:
     module = load("build_release")
     assert module.tried("it.whl", "2.0").startswith("NOT TRIED")
 

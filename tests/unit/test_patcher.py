@@ -66,7 +66,7 @@ def contents(module: ModuleType) -> dict[str, Any]:
 # ---------------------------------------------------------------- the swap
 
 
-def test_a_function_is_swapped_when_its_module_is_imported(world: World) -> None:
+def test_function_is_replaced_when_its_module_is_imported(world: World) -> None:
     world.install()
     patcher = world.activate(toy())
     assert "lightning" not in sys.modules
@@ -74,7 +74,7 @@ def test_a_function_is_swapped_when_its_module_is_imported(world: World) -> None
     assert verdict(patcher).verdict == "applied"
 
 
-def test_a_function_is_swapped_in_a_module_that_is_there(world: World) -> None:
+def test_function_of_an_imported_module_is_replaced(world: World) -> None:
     world.install()
     module = world.load()
     assert module.compute(3) == 6
@@ -83,7 +83,7 @@ def test_a_function_is_swapped_in_a_module_that_is_there(world: World) -> None:
     assert verdict(patcher).verdict == "applied"
 
 
-def test_the_replacement_looks_like_the_original(world: World) -> None:
+def test_replacement_has_the_metadata_of_the_original(world: World) -> None:
     world.install()
     module = world.load()
     original = module.compute
@@ -126,13 +126,13 @@ def test_descriptors_stay_what_they_are(world: World, attribute: str, kind: type
     assert raw(module, attribute) is before
 
 
-def test_a_class_method_knows_the_subclass_that_it_is_called_on(world: World) -> None:
+def test_class_method_receives_the_subclass(world: World) -> None:
     world.install()
     world.activate(toy(Target("pytorch.subject:Base.klass", plus("!"))))
     assert world.load().Child.klass(1) == "Child 1!"
 
 
-def test_a_property_keeps_its_setter_and_its_text(world: World) -> None:
+def test_property_keeps_its_setter_and_docstring(world: World) -> None:
     world.install()
     world.activate(toy(Target("pytorch.subject:Base.prop", plus("!"))))
     module = world.load()
@@ -145,7 +145,7 @@ def test_a_property_keeps_its_setter_and_its_text(world: World) -> None:
 ADDS = Target("pytorch.subject:Child.added", added, adds=True)
 
 
-def test_an_attribute_is_added_and_taken_away_again(world: World) -> None:
+def test_attribute_is_added_and_removed(world: World) -> None:
     world.install()
     module = world.load()
     patcher = world.activate(toy(ADDS))
@@ -157,7 +157,7 @@ def test_an_attribute_is_added_and_taken_away_again(world: World) -> None:
     assert not hasattr(module.Child, "added")
 
 
-def test_a_function_is_added_to_a_module(world: World) -> None:
+def test_function_is_added_to_a_module(world: World) -> None:
     world.install()
     patcher = world.activate(toy(Target("pytorch.subject:added", added, adds=True)))
     module = world.load()
@@ -167,7 +167,7 @@ def test_a_function_is_added_to_a_module(world: World) -> None:
     assert not hasattr(module, "added")
 
 
-def test_an_override_of_an_inherited_method_can_be_added(world: World) -> None:
+def test_override_of_an_inherited_method_can_be_added(world: World) -> None:
     def build(original: Any, namespace: str) -> Any:
         def method(self: Any, x: int) -> str:
             return f"child {x}"
@@ -183,7 +183,7 @@ def test_an_override_of_an_inherited_method_can_be_added(world: World) -> None:
     assert module.Child().method(1) == "base 1"
 
 
-def test_a_subclass_that_overrides_the_method_still_wins(world: World) -> None:
+def test_overriding_subclass_takes_precedence(world: World) -> None:
     world.install()
     module = world.load()
 
@@ -224,7 +224,7 @@ def must_not_run(*_: Any) -> Any:
     raise AssertionError("the program's code was called")
 
 
-def test_a_patch_acts_where_what_it_names_is_lightnings_own(world: World) -> None:
+def test_patch_applies_if_the_named_code_is_lightnings(world: World) -> None:
     module, method = patched_method(world, "self", "x.prop", "x.method", "x.static", "x.klass")
     assert method(module.Base(), module.Child()) == method(self=module.Base(), x=module.Child()) == "patched"
     assert list(inspect.signature(method).parameters) == ["self", "x"]
@@ -232,7 +232,7 @@ def test_a_patch_acts_where_what_it_names_is_lightnings_own(world: World) -> Non
 
 @pytest.mark.parametrize("name", ["static", "method"])  # the second one is patched
 @pytest.mark.parametrize("how", ["overridden", "in the object", "wrapped", "stands in", "as a property"])
-def test_the_original_runs_where_the_program_has_its_own(world: World, how: str, name: str) -> None:
+def test_original_runs_if_the_program_overrides_the_code(world: World, how: str, name: str) -> None:
     module, method = patched_method(world, f"x.{name}")
     x = module.Base()
     if how == "overridden":
@@ -248,7 +248,7 @@ def test_the_original_runs_where_the_program_has_its_own(world: World, how: str,
     assert method(module.Base(), x).startswith("base ")
 
 
-def test_what_is_on_the_way_is_not_asked_either(world: World) -> None:
+def test_resolving_a_target_triggers_no_getattr(world: World) -> None:
     module, method = patched_method(world, "x.holder.prop.static")
     x = module.Base()
     x.holder = type("Own", (module.Base,), {"prop": property(must_not_run)})()
@@ -258,7 +258,7 @@ def test_what_is_on_the_way_is_not_asked_either(world: World) -> None:
     assert method(module.Base(), x).startswith("base ")
 
 
-def test_the_original_runs_for_an_object_of_the_programs_class(world: World) -> None:
+def test_original_runs_for_an_object_of_a_user_class(world: World) -> None:
     module, method = patched_method(world, "x")
     x = type("Own", (module.Base,), {})()
     assert method(module.Base(), x).startswith("base ")
@@ -266,7 +266,7 @@ def test_the_original_runs_for_an_object_of_the_programs_class(world: World) -> 
     assert method(module.Base(), x=x).startswith("base ")
 
 
-def test_both_namespaces_each_with_its_own_verdict(world: World) -> None:
+def test_each_namespace_has_a_verdict(world: World) -> None:
     world.install("2.3.3", "lightning")
     world.install("2.4.0", "pytorch_lightning", source=AFFECTED.replace("* scale", "* scale + 0"))
     patcher = world.activate(toy())
@@ -304,7 +304,7 @@ def test_aliases_follow(world: World, when: str) -> None:
     assert importer.compute(3) == 6
 
 
-def test_the_users_script_follows(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_copies_in_the_user_script_are_replaced(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     world.install()
     monkeypatch.setattr(sys.modules["__main__"], "mine", world.load().compute, raising=False)
     main: Any = sys.modules["__main__"]
@@ -316,7 +316,7 @@ def test_the_users_script_follows(world: World, monkeypatch: pytest.MonkeyPatch)
     assert main.mine(3) == 6
 
 
-def test_the_users_modules_follow(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_copies_in_user_modules_are_replaced(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """``from lightning... import f`` in a module that was imported before us."""
     world.install()
     helper = ModuleType("helper")
@@ -328,7 +328,7 @@ def test_the_users_modules_follow(world: World, monkeypatch: pytest.MonkeyPatch)
     assert helper.compute is world.load().compute is original  # type: ignore[attr-defined]
 
 
-def test_who_imported_ours_gets_the_original_back(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_copies_of_the_replacement_are_restored(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     world.install()
     patcher = world.activate(toy())
     helper = ModuleType("helper")
@@ -349,7 +349,7 @@ def holder(function: Any, method: Any) -> ModuleType:
 HELD = ["helper.Keeper.kept", "helper.TABLE['f']"]
 
 
-def test_who_still_holds_the_original_is_named(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_remaining_references_to_the_original_are_named(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     world.install()
     module = world.load()
     monkeypatch.setitem(sys.modules, "helper", holder(module.compute, module.Base.method))
@@ -360,7 +360,7 @@ def test_who_still_holds_the_original_is_named(world: World, monkeypatch: pytest
     assert second.reason.startswith("in place, but helper.LIST[1] still holds the original")
 
 
-def test_who_still_holds_ours_is_named(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_remaining_references_to_the_replacement_are_named(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     world.install()
     patcher = world.activate(toy(FUNCTION, METHOD))
     module = world.load()
@@ -419,7 +419,7 @@ def test_modules_that_are_loaded_lazily_stay_asleep(
     assert module.compute(3) == 6
 
 
-def test_a_module_that_lets_nobody_set_anything_follows(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_module_that_forbids_setattr_is_updated(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     class Closed(ModuleType):
         def __setattr__(self, name: str, value: Any) -> None:
             raise AttributeError(f"{name} is read-only")
@@ -491,7 +491,7 @@ def test_layers_on_import(world: World) -> None:
     assert getattr(method, NAMES) == ("one", "two", "three")
 
 
-def test_one_layer_fails_and_the_others_stay(world: World) -> None:
+def test_failed_layer_keeps_the_others(world: World) -> None:
     world.install()
     patcher = world.activate(LAYERS[0], toy(Target(METHOD, broken), name="two"), LAYERS[2])
     assert world.load().Base().method(1) == "base 1 one three"
@@ -499,7 +499,7 @@ def test_one_layer_fails_and_the_others_stay(world: World) -> None:
     assert verdict(patcher, "one").verdict == verdict(patcher, "three").verdict == "applied"
 
 
-def test_a_patch_whose_file_cannot_be_imported_is_left_out(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+def test_patch_with_an_import_error_is_skipped(world: World, capsys: pytest.CaptureFixture[str]) -> None:
     world.install()
     record = toy(METHOD, name="two")._replace(targets=(Target(METHOD, no_code),), module="subject.no_such_file")
     patcher = world.activate(toy(), record)
@@ -515,7 +515,7 @@ def test_a_patch_whose_file_cannot_be_imported_is_left_out(world: World, capsys:
 
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize("second", ["pytorch.subject:other", "fabric.subject:other"])
-def test_a_patch_is_applied_whole_or_not_at_all(world: World, when: str, second: str) -> None:
+def test_patch_is_applied_completely_or_not_at_all(world: World, when: str, second: str) -> None:
     world.install()
     if when == "before":
         world.load(), world.load("fabric.subject")
@@ -529,7 +529,7 @@ def test_a_patch_is_applied_whole_or_not_at_all(world: World, when: str, second:
     assert patcher.deactivate() == []
 
 
-def test_a_target_that_is_no_longer_there(world: World) -> None:
+def test_missing_target_is_reported(world: World) -> None:
     world.install()
     module = world.load()
     del module.other
@@ -540,7 +540,7 @@ def test_a_target_that_is_no_longer_there(world: World) -> None:
     assert "pytorch.subject:other is missing" in made.reason
 
 
-def test_an_attribute_to_be_added_is_there_already(world: World) -> None:
+def test_existing_attribute_is_not_replaced_by_an_addition(world: World) -> None:
     world.install()
     module = world.load()
     mine = module.Child.added = lambda self: "mine"
@@ -549,7 +549,7 @@ def test_an_attribute_to_be_added_is_there_already(world: World) -> None:
     assert "is there already" in verdict(patcher).reason
 
 
-def test_the_class_of_a_target_is_gone(world: World) -> None:
+def test_missing_class_is_reported(world: World) -> None:
     world.install()
     module = world.load()
     del module.Base
@@ -598,7 +598,7 @@ def test_only_functions_are_replaced(world: World, value: Any) -> None:
     [lambda original, _: original, lambda *_: functools.partial(print), lambda *_: None],
     ids=["the original", "a partial", "nothing"],
 )
-def test_a_builder_must_build_a_function_of_its_own(world: World, build: Any) -> None:
+def test_builder_must_return_a_new_function(world: World, build: Any) -> None:
     world.install()
     patcher = world.activate(toy(Target(FUNCTION, build)))
     assert world.load().compute(3) == 6
@@ -661,7 +661,7 @@ def test_activate_again_after_undo(world: World) -> None:
 # ---------------------------------------------------------------- others
 
 
-def test_what_somebody_wraps_around_ours_is_seen_through(world: World) -> None:
+def test_foreign_wrapper_is_unwrapped(world: World) -> None:
     world.install()
     patcher = world.activate(toy())
     module = world.load()
@@ -679,7 +679,7 @@ def test_what_somebody_wraps_around_ours_is_seen_through(world: World) -> None:
     assert module.compute is theirs
 
 
-def test_what_somebody_puts_in_our_place_is_reported(world: World) -> None:
+def test_foreign_replacement_is_reported(world: World) -> None:
     world.install()
     patcher = world.activate(toy(FUNCTION, METHOD))
     module = world.load()
@@ -692,7 +692,7 @@ def test_what_somebody_puts_in_our_place_is_reported(world: World) -> None:
     assert module.compute(3) == 6  # the rest is undone all the same
 
 
-def test_what_stands_in_our_place_for_a_while_leaves_nothing_of_ours(world: World) -> None:
+def test_temporary_foreign_replacement_leaves_no_patch(world: World) -> None:
     """A test suite that deactivates below ``mock.patch``, which puts our function back when it ends."""
     world.install()
     patcher = world.activate(toy())
@@ -741,7 +741,7 @@ def test_activating_again_does_not_patch_what_wraps_ours(world: World, keeps_tra
     assert module.compute(3) == 61
 
 
-def test_a_second_patch_does_not_join_a_slot_that_others_have_taken(world: World) -> None:
+def test_second_patch_is_not_applied_over_foreign_code(world: World) -> None:
     world.install()
     patcher = world.patcher(*LAYERS)
     patcher.activate(toggle.parse("one", LAYERS))
@@ -754,7 +754,7 @@ def test_a_second_patch_does_not_join_a_slot_that_others_have_taken(world: World
 
 @pytest.mark.parametrize("keeps_traces", [True, False])
 @pytest.mark.parametrize("target", [FUNCTION, METHOD])
-def test_a_fix_of_the_users_own_stays(
+def test_fix_of_the_user_is_kept(
     world: World, capsys: pytest.CaptureFixture[str], target: str, keeps_traces: bool
 ) -> None:
     world.install()
@@ -780,7 +780,7 @@ def test_a_fix_of_the_users_own_stays(
         patcher.activate(toggle.parse("all,strict", patcher.catalogue))
 
 
-def test_decorators_of_lightnings_own_are_seen_through(world: World) -> None:
+def test_decorators_of_lightning_are_unwrapped(world: World) -> None:
     source = "from contextlib import contextmanager\n" + AFFECTED.replace(
         "def other", "@contextmanager\ndef context():\n    yield 1\n\n\ndef other"
     )
@@ -812,7 +812,7 @@ def test_twice_is_once(world: World) -> None:
     assert module.compute(3) == 60
 
 
-def test_a_larger_selection_adds_to_what_is_there(world: World) -> None:
+def test_larger_selection_adds_patches(world: World) -> None:
     world.install()
     patches = toy(name="first"), toy(Target(METHOD, plus("!")), name="second")
     patcher = world.patcher(*patches)
@@ -826,7 +826,7 @@ def test_a_larger_selection_adds_to_what_is_there(world: World) -> None:
     assert verdict(patcher, "second").verdict == "applied"
 
 
-def test_a_smaller_selection_takes_away(world: World) -> None:
+def test_smaller_selection_removes_patches(world: World) -> None:
     world.install()
     patches = toy(name="first"), toy(Target(METHOD, plus("!")), name="second")
     patcher = world.activate(*patches)
@@ -838,7 +838,7 @@ def test_a_smaller_selection_takes_away(world: World) -> None:
 
 
 @pytest.mark.parametrize("version", ["unknown", "main"])
-def test_no_version_that_can_be_read(world: World, version: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_unreadable_version_is_not_patched(world: World, version: str, capsys: pytest.CaptureFixture[str]) -> None:
     world.install(version)
     patcher = world.activate(toy(Target(FUNCTION, times_ten, since="2.2.0")), toy(name="other"))
     assert world.load().compute(3) == 6
@@ -851,7 +851,7 @@ def test_no_version_that_can_be_read(world: World, version: str, capsys: pytest.
 # ---------------------------------------------------------------- what is said
 
 
-def test_one_line_for_a_namespace(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+def test_one_line_is_printed_per_namespace(world: World, capsys: pytest.CaptureFixture[str]) -> None:
     world.install()
     world.activate(toy(FUNCTION, name="first"), toy(METHOD, name="second"))
     world.load(), world.load("pytorch.importer")
@@ -859,7 +859,7 @@ def test_one_line_for_a_namespace(world: World, capsys: pytest.CaptureFixture[st
     assert capsys.readouterr().err == said
 
 
-def test_the_last_line_has_the_figure_that_counts(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+def test_last_line_has_the_number_of_fixes(world: World, capsys: pytest.CaptureFixture[str]) -> None:
     world.install()
     patches = toy(name="first"), toy(METHOD, name="second"), toy("pytorch.subject:other", name="third")
     patcher = world.patcher(*patches)
@@ -879,7 +879,7 @@ def test_the_last_line_has_the_figure_that_counts(world: World, capsys: pytest.C
         )
 
 
-def test_nothing_to_say(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+def test_nothing_is_printed_without_patches(world: World, capsys: pytest.CaptureFixture[str]) -> None:
     world.install("2.4.0")
     world.activate(toy())
     world.load()
@@ -893,7 +893,7 @@ def test_quiet(world: World, capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().err == ""
 
 
-def test_only_rank_zero_speaks(
+def test_only_rank_zero_prints(
     world: World, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("RANK", "1")
@@ -903,7 +903,7 @@ def test_only_rank_zero_speaks(
     assert capsys.readouterr().err == ""
 
 
-def test_drift_is_told(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+def test_drift_is_reported(world: World, capsys: pytest.CaptureFixture[str]) -> None:
     world.install(source=AFFECTED.replace("* scale", "* scale * 1"))
     world.activate(toy())
     assert world.load().compute(3) == 6
@@ -949,7 +949,7 @@ def test_strict_ends_the_activation_but_applies_the_rest(world: World) -> None:
 # ---------------------------------------------------------------- what is live, and what is on disk
 
 
-def test_another_release_on_disk_than_in_memory(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+def test_changed_release_on_disk_is_drifted(world: World, capsys: pytest.CaptureFixture[str]) -> None:
     """``pip install`` below a running notebook."""
     world.install("2.5.0", source=FIXED)
     (world.root / "lightning" / "__init__.py").write_text("__version__ = '2.5.0'\n")
@@ -971,7 +971,7 @@ def test_another_release_on_disk_than_in_memory(world: World, capsys: pytest.Cap
         patcher.activate(toggle.parse("all,strict", patches))
 
 
-def test_another_code_on_disk_than_in_memory(world: World) -> None:
+def test_changed_file_on_disk_is_drifted(world: World) -> None:
     world.install(source=AFFECTED.replace("value * scale", "value * scale * 1"))
     module = world.load()
     world.install(source=AFFECTED)
@@ -1015,7 +1015,7 @@ PAIR = toy(FUNCTION, METHOD), toy("pytorch.subject:other", name="second")
 @pytest.mark.parametrize("spec", ["all", "all,strict"])
 @pytest.mark.parametrize(("owner", "name"), [(gate, "decide"), (slots, "resolve"), (slots.Slot, "compose")])
 @pytest.mark.parametrize("at", [0, 1])
-def test_an_interruption_leaves_nothing_half_done(
+def test_interruption_leaves_no_partial_patch(
     world: World, monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, at: int, spec: str
 ) -> None:
     """Ctrl-C in a notebook, and the cell is run again."""
@@ -1031,7 +1031,7 @@ def test_an_interruption_leaves_nothing_half_done(
 
 
 @pytest.mark.parametrize("at", [0, 1])
-def test_an_interruption_of_a_late_activation(world: World, monkeypatch: pytest.MonkeyPatch, at: int) -> None:
+def test_interrupted_late_activation_is_undone(world: World, monkeypatch: pytest.MonkeyPatch, at: int) -> None:
     world.install()
     module = world.load()
     before = contents(module)
@@ -1044,7 +1044,7 @@ def test_an_interruption_of_a_late_activation(world: World, monkeypatch: pytest.
     assert [verdict(patcher, patch.name).verdict for patch in PAIR] == ["applied"] * 2
 
 
-def test_an_error_while_planning_is_that_patchs_failure(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_planning_error_fails_only_its_patch(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     world.install()
     failing_once(monkeypatch, gate, "decide", MemoryError("no more"), 0)
     patcher = world.activate(*PAIR)
@@ -1054,7 +1054,7 @@ def test_an_error_while_planning_is_that_patchs_failure(world: World, monkeypatc
     assert verdict(patcher, "second").verdict == "applied"
 
 
-def test_an_error_while_planning_is_an_error_under_strict(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_planning_error_is_raised_under_strict(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     world.install()
     failing_once(monkeypatch, gate, "decide", MemoryError("no more"), 0)
     patcher = world.activate(*PAIR, spec="all,strict")
@@ -1068,7 +1068,7 @@ def test_an_error_while_planning_is_an_error_under_strict(world: World, monkeypa
 # ---------------------------------------------------------------- deselected, and still there
 
 
-def test_what_somebodys_wrapper_holds_in_place_is_told(world: World) -> None:
+def test_replacement_inside_a_foreign_wrapper_is_reported(world: World) -> None:
     world.install()
     patches = toy(name="first"), toy("pytorch.subject:other", name="second")
     patcher = world.activate(*patches)

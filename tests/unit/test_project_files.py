@@ -16,7 +16,7 @@ from tests.support.variants import ROOT
 yaml = pytest.importorskip("yaml")
 
 
-def test_the_newest_section_of_the_changelog_is_this_version() -> None:
+def test_changelog_starts_with_this_version() -> None:
     text = (Path(lightning_patches.__file__).parent / "CHANGELOG.md").read_text(encoding="utf-8")
     versions = re.findall(r"^## (\d\S+)", text, re.MULTILINE)  # and not "Unreleased"
     assert versions[0] == lightning_patches.__version__
@@ -26,7 +26,7 @@ def test_the_newest_section_of_the_changelog_is_this_version() -> None:
     assert len(unreleased) <= ("## Unreleased" in text)  # the next version
 
 
-def test_the_public_names_are_what_they_say() -> None:
+def test_public_names_are_importable() -> None:
     for name in lightning_patches.__all__:
         public = getattr(lightning_patches, name)
         assert callable(public) and public.__doc__, name
@@ -36,14 +36,14 @@ def test_the_public_names_are_what_they_say() -> None:
 
 
 @pytest.mark.parametrize("name", ["requirements.txt", "requirements-dev.txt", "deps/requirements.in", "uv.lock"])
-def test_the_hook_is_given_files_that_audit_reads(name: str) -> None:
+def test_pre_commit_hook_matches_files_that_audit_reads(name: str) -> None:
     (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
     assert re.search(hook["files"], name)
     assert not re.search(hook["files"], "train.py")
     assert hook["entry"].split() == ["lightning-patches", "audit"]
 
 
-def test_the_hook_takes_all_that_is_read(tmp_path: Path) -> None:
+def test_pre_commit_hook_matches_every_supported_file(tmp_path: Path) -> None:
     """Each name that the help of ``audit`` mentions."""
     from lightning_patches.cli import audit
 

@@ -27,7 +27,7 @@ def _titles(page: str) -> set[str]:
     return plain | set(re.findall(r'<a id="([\w-]+)"></a>', page))
 
 
-def test_it_is_of_a_length_that_is_read() -> None:
+def test_readme_has_a_bounded_length() -> None:
     assert len(README.splitlines()) <= 120
 
 
@@ -44,7 +44,7 @@ def test_links_lead_somewhere() -> None:
         assert (ROOT / named).exists(), named
 
 
-def test_the_picture_shows_what_the_commands_say_now() -> None:
+def test_picture_shows_the_current_output() -> None:
     """Or else: `scripts/picture`."""
     picture = load("picture")
     texts = [
@@ -74,7 +74,7 @@ def test_files_and_items_that_it_names_exist() -> None:
         assert (ROOT / path).exists() or path == "upstream/diffs/fit", path
 
 
-def test_the_call_survives_a_formatter_and_works(tmp_path: Path) -> None:
+def test_activate_call_survives_a_formatter_and_works(tmp_path: Path) -> None:
     pytest.importorskip("ruff")
     (call,) = re.findall(r"or call\n`(lightning_patches\.\w+\(\))` below the imports", README)
     script = tmp_path / "train.py"
@@ -97,7 +97,7 @@ def test_the_call_survives_a_formatter_and_works(tmp_path: Path) -> None:
     assert done.stdout == "2.2.5 {'applied'}\n", done
 
 
-def test_the_import_survives_a_formatter(tmp_path: Path) -> None:
+def test_import_line_survives_a_formatter(tmp_path: Path) -> None:
     pytest.importorskip("ruff")
     (line,) = re.findall(r"^    (import lightning_patches  # .*?)  +# in a script", README, re.M)
     script = tmp_path / "train.py"

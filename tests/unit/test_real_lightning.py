@@ -46,7 +46,7 @@ print(json.dumps([before is not after, _DataFetcher.reset is before, left, appli
 
 
 @pytest.mark.slow
-def test_the_package_in_an_archive(tmp_path: Path) -> None:
+def test_package_works_in_an_archive(tmp_path: Path) -> None:
     archive = shutil.make_archive(str(tmp_path / "bundle"), "zip", ROOT, "lightning_patches")
     program = f"""
 import json, sys
@@ -99,7 +99,7 @@ print(json.dumps([Finder.found, patches()]))
 
 @pytest.mark.slow
 @pytest.mark.parametrize("release", ["2.2.5", "2.6.6"])
-def test_a_patch_is_imported_after_torch_which_looks_at_the_files_of_all_modules(release: str) -> None:
+def test_patch_is_imported_after_torch(release: str) -> None:
     before, after = run(BEFORE_TORCH, ("lightning", release))
     assert {name.split(".")[2] for name in before} <= {"imports"}  # what Lightning's first lines need
     assert len(after) > 50
@@ -147,7 +147,7 @@ def test_our_loaders_stand_around_the_modules_with_targets_and_no_other(distribu
 
 
 @pytest.mark.slow
-def test_no_loader_of_ours_and_no_patcher_where_nothing_is_asked_for() -> None:
+def test_nothing_is_hooked_without_a_request() -> None:
     program = LOADERS.format(namespace="lightning.pytorch")
     stood_around, given, wanted, _, used = run(program, ("lightning", "2.2.5"), LIGHTNING_PATCHES="0")
     assert wanted and (stood_around, given, used) == ([], [], False)

@@ -125,7 +125,7 @@ def diagnosed(capsys: pytest.CaptureFixture[str], *args: str) -> dict[str, Any]:
     return document
 
 
-def test_an_error_of_a_script_for_1x_is_answered_with_what_was_taken_away(
+def test_error_of_a_1x_script_names_the_removed_name(
     logs: tuple[str, list[Path]], capsys: pytest.CaptureFixture[str]
 ) -> None:
     version, paths = logs
@@ -139,7 +139,7 @@ def test_an_error_of_a_script_for_1x_is_answered_with_what_was_taken_away(
 
 
 @pytest.mark.parametrize(("script", "wanted"), SCRIPTS.items(), ids=SCRIPTS.values())
-def test_the_script_itself_is_answered(
+def test_script_itself_is_answered(
     script: str, wanted: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "train.py"
@@ -166,9 +166,7 @@ def test_each_line_of_a_script_is_answered(tmp_path: Path, capsys: pytest.Captur
     assert "never call `def on_epoch_end`" in said
 
 
-def test_a_release_that_has_it_still_is_not_said_to_have_lost_it(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_release_with_the_name_gets_no_answer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "train.py"
     path.write_text("import pytorch_lightning as pl\npl.Trainer(gpus=2)\n")
     (match,) = diagnosed(capsys, str(path), "--requirement", "pytorch-lightning==1.9.5")["matches"]
@@ -189,7 +187,7 @@ def test_a_release_that_has_it_still_is_not_said_to_have_lost_it(
         "File \"/transformers/trainer.py\", line 3, in x\nAttributeError: 'Trainer' object has no attribute 'use_amp'",
     ],
 )
-def test_a_weak_match_is_silent(text: str) -> None:
+def test_weak_match_gets_no_answer(text: str) -> None:
     found = candidates.find(read.taken_apart("job.log", text))
     assert not [match for match in found if isinstance(match.record, Removed)]
 
@@ -204,7 +202,7 @@ def test_a_weak_match_is_silent(text: str) -> None:
         ("training_epoch_end", "def training_epoch_end"),
     ],
 )
-def test_a_line_or_a_name_is_enough(line: str, row: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_removed_name_is_found_by_a_line_or_a_name(line: str, row: str, capsys: pytest.CaptureFixture[str]) -> None:
     found = diagnosed(capsys, line)["matches"]
     assert (found[0]["name"], found[0]["kind"], found[0]["cause"]) == (row, "found", True)
 
@@ -219,10 +217,10 @@ def test_a_line_or_a_name_is_enough(line: str, row: str, capsys: pytest.CaptureF
         "from lightning.pytorch.callbacks import Callback, ModelCheckpoint, TQDMProgressBar",
     ],
 )
-def test_what_is_no_use_of_1x_is_silent(script: str) -> None:
+def test_error_unrelated_to_1x_gets_no_answer(script: str) -> None:
     assert scripts.find("train.py", script) == []
 
 
-def test_every_row_is_told_from_the_others() -> None:
+def test_every_row_is_unambiguous() -> None:
     assert len(rows()) > 100
     assert len({row.name for row in rows()}) == len(rows())

@@ -65,7 +65,7 @@ def test_workers_do_not_repeat_it(context: list[str], tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("library", ["multiprocessing", "multiprocess"])
-def test_a_worker_that_still_reads_what_it_has_to_do_is_a_child(library: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_starting_worker_counts_as_a_child(library: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from types import SimpleNamespace
 
     from lightning_patches import notices

@@ -11,7 +11,7 @@ from tests.support.scripts import load
 
 
 @pytest.mark.slow
-def test_no_start_hangs_and_every_verdict_is_true(tmp_path: Path) -> None:
+def test_concurrent_starts_never_hang(tmp_path: Path) -> None:
     stress = load("stress_starts")
     stress.prepare(tmp_path)
     outcomes = {

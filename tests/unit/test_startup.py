@@ -99,7 +99,7 @@ def test_reading_the_catalogue_imports_neither_lightning_nor_torch() -> None:
     assert heavy(loaded) == []
 
 
-def test_one_small_finder_waits(tmp_path: Path) -> None:
+def test_only_one_finder_is_installed(tmp_path: Path) -> None:
     write_lightning(tmp_path)
     program = """
 import sys
@@ -156,7 +156,7 @@ print(importlib.import_module(name).compute(3))
     assert check(program, tmp_path) == "60"
 
 
-def test_a_script_that_imports_us_in_the_middle_of_lightnings_import(tmp_path: Path) -> None:
+def test_import_of_the_package_during_lightnings_import_works(tmp_path: Path) -> None:
     write_lightning(tmp_path)
     (tmp_path / "lightning" / "pytorch" / "__init__.py").write_text(
         "from lightning.pytorch.importer import compute\nimport sys\nsys.modules['__main__'].meanwhile()\n"
@@ -172,18 +172,18 @@ def test_a_script_that_imports_us_in_the_middle_of_lightnings_import(tmp_path: P
     ("toggle", "expected"),
     [("1", DEFAULT), ("all", ALL), ("second", "6 60"), ("0", STOCK), ("off", STOCK), ("-toy", STOCK), ("toy", DEFAULT)],
 )
-def test_the_environment_selects(tmp_path: Path, toggle: str, expected: str) -> None:
+def test_environment_selects_the_patches(tmp_path: Path, toggle: str, expected: str) -> None:
     write_lightning(tmp_path)
     assert check(TOY + "startup.on_import()" + VALUES, tmp_path, LIGHTNING_PATCHES=toggle) == expected
 
 
-def test_what_the_script_says_comes_before_the_environment(tmp_path: Path) -> None:
+def test_script_selection_overrides_the_environment(tmp_path: Path) -> None:
     write_lightning(tmp_path)
     program = TOY + "startup.on_import()\nlightning_patches.activate('second')" + VALUES
     assert check(program, tmp_path, LIGHTNING_PATCHES="1") == "6 60"
 
 
-def test_off_says_nothing_and_shows_as_disabled(tmp_path: Path) -> None:
+def test_off_prints_nothing_and_is_reported_as_disabled(tmp_path: Path) -> None:
     write_lightning(tmp_path)
     result = python(
         TOY + "startup.on_import()" + VALUES + "print(*(e.reason for e in lightning_patches.report()), sep='; ')",
@@ -195,7 +195,7 @@ def test_off_says_nothing_and_shows_as_disabled(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("toggle", ["logged-metrics-devise", "1,-loged-metrics-device"])
-def test_a_broken_toggle_ends_an_explicit_import(toggle: str) -> None:
+def test_broken_toggle_raises_in_an_explicit_import(toggle: str) -> None:
     result = python("import lightning_patches", LIGHTNING_PATCHES=toggle)
     assert result.returncode == 1
     last = result.stderr.splitlines()[-1]
@@ -203,7 +203,7 @@ def test_a_broken_toggle_ends_an_explicit_import(toggle: str) -> None:
     assert "Did you mean 'logged-metrics-device'" in last
 
 
-def test_a_broken_toggle_at_site_start_up_is_one_line_and_the_program_runs(tmp_path: Path) -> None:
+def test_broken_toggle_under_autostart_is_one_line(tmp_path: Path) -> None:
     start_with_us(tmp_path)
     write_lightning(tmp_path)
     unrelated = python("print('done')", tmp_path, LIGHTNING_PATCHES="nonsense")
@@ -222,7 +222,7 @@ def test_off_at_site_start_up(tmp_path: Path) -> None:
     assert check(program, tmp_path, LIGHTNING_PATCHES="1") == "True"
 
 
-def test_our_own_commands_apply_nothing(tmp_path: Path) -> None:
+def test_own_commands_apply_no_patches(tmp_path: Path) -> None:
     write_lightning(tmp_path)
     program = TOY.replace("del os.environ", "0 and os.environ") + "startup.on_import()" + VALUES
     assert check(program, tmp_path) == STOCK
@@ -253,7 +253,7 @@ print(lightning_patches.report(), lightning_patches.report(), lightning_patches.
 
 
 @pytest.mark.parametrize("way", ["import", "site"])
-def test_a_dependency_of_ours_is_broken(way: str, tmp_path: Path) -> None:
+def test_broken_dependency_is_reported(way: str, tmp_path: Path) -> None:
     """The program runs unpatched, which is said once."""
     if way == "site":
         start_with_us(tmp_path)
@@ -282,7 +282,7 @@ def test_nobody_reads_stderr(tmp_path: Path, stderr: str, toggle: str) -> None:
     assert check(program, tmp_path, LIGHTNING_PATCHES=toggle) == (DEFAULT if toggle == "1" else STOCK)
 
 
-def test_told_off_it_stays_off_whatever_the_variable_says_later(tmp_path: Path) -> None:
+def test_deactivated_package_stays_off(tmp_path: Path) -> None:
     """Such as for a process that the program starts."""
     write_lightning(tmp_path)
     program = TOY + "startup.on_import()\nimport lightning.pytorch\nos.environ['LIGHTNING_PATCHES'] = '1'" + VALUES
@@ -314,7 +314,7 @@ print(subject.compute(3), compute(3), lightning_patches.deactivate(), subject.co
     assert check(program, tmp_path).splitlines() == ["1", "[] 0", "6", "60 60 [] 6"]
 
 
-def test_the_finder_is_taken_away_before_lightning_is_imported(tmp_path: Path) -> None:
+def test_finder_removed_before_the_import_is_reported(tmp_path: Path) -> None:
     write_lightning(tmp_path)
     program = (
         TOY
@@ -332,7 +332,7 @@ print(startup.is_settled(), compute(3))
     assert check(program, tmp_path).splitlines() == ["True pending disabled", "False disabled disabled", "True 60"]
 
 
-def test_an_import_of_lightning_lets_garbage_collection_alone(tmp_path: Path) -> None:
+def test_import_of_lightning_leaves_garbage_collection_unchanged(tmp_path: Path) -> None:
     """A process that is forked meanwhile would have none for good; and what is put off is dearer later, when torch is
     there to be gone through."""
     write_lightning(tmp_path)
@@ -350,7 +350,7 @@ print(seen, gc.isenabled(), lightning_patches.report()[0].verdict)
     assert check(program, tmp_path) == "[True] True applied"
 
 
-def test_a_selection_that_is_no_text() -> None:
+def test_selection_that_is_not_a_string_raises_type_error() -> None:
     program = "import lightning_patches\nlightning_patches.activate(['19813'])"
     done = python(program)
     assert done.returncode == 1
@@ -386,7 +386,7 @@ lightning_patches.deactivate(); verdicts()
     ]
 
 
-def test_a_report_in_a_broken_toggle(tmp_path: Path) -> None:
+def test_report_names_a_broken_toggle(tmp_path: Path) -> None:
     start_with_us(tmp_path)
     write_lightning(tmp_path, source=AFFECTED)
     program = TOY.replace('["_LIGHTNING_PATCHES_IMPORT_ONLY"] = "1"', '["NOTHING"] = ""').replace("del os", "0 and os")
@@ -395,7 +395,7 @@ def test_a_report_in_a_broken_toggle(tmp_path: Path) -> None:
     )
 
 
-def test_the_public_names() -> None:
+def test_public_names_are_listed() -> None:
     program = """
 import lightning_patches
 from lightning_patches import LightningPatchesError, PatchError, ToggleError, activate, deactivate, report
@@ -434,7 +434,7 @@ os._exit(0 if sys.stdout.flush() is None else 1)
 @pytest.mark.slow
 @pytest.mark.parametrize("module", ["wrapt", "packaging.version", "importlib.metadata"])
 @pytest.mark.parametrize("way", ["import", "site"])
-def test_another_thread_imports_what_we_need(tmp_path: Path, way: str, module: str) -> None:
+def test_concurrent_import_of_a_dependency_works(tmp_path: Path, way: str, module: str) -> None:
     """What it holds is waited for by us, so we must hold nothing that it waits for: Python's import lock."""
     write_lightning(tmp_path)
     setup = "import os\n" + TOY_SITE if way == "site" else ""
@@ -446,7 +446,7 @@ def test_another_thread_imports_what_we_need(tmp_path: Path, way: str, module: s
 @pytest.mark.parametrize(
     "options", [["-m", "lightning_patches"], ["-mlightning_patches"], ["-Bm", "lightning_patches"]]
 )
-def test_our_own_command_is_known_however_python_is_asked(options: list[str]) -> None:
+def test_own_command_is_recognized_in_every_form(options: list[str]) -> None:
     """A toggle in error is what it must tell of, not what ends it. tests/pythons asks the other Pythons."""
     done = subprocess.run(
         [sys.executable, *options, "list"],
@@ -475,7 +475,7 @@ def test_our_own_command_is_known_however_python_is_asked(options: list[str]) ->
     ],
 )
 @pytest.mark.parametrize("first", ["", "import lightning.pytorch.subject\n"], ids=["armed", "applied"])
-def test_a_selection_that_loses_patches_is_told_once(
+def test_selection_that_drops_patches_is_reported_once(
     tmp_path: Path, before: Optional[str], spec: str, lost: bool, first: str
 ) -> None:
     write_lightning(tmp_path)

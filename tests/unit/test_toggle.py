@@ -25,7 +25,7 @@ def names(spec: str | None) -> set[str]:
 
 
 @pytest.mark.parametrize("spec", [None, "", "   ", *sorted(DEFAULT_WORDS), "ON", " True "])
-def test_the_default_set(spec: str | None) -> None:
+def test_default_set(spec: str | None) -> None:
     assert names(spec) == DEFAULT
 
 
@@ -40,7 +40,7 @@ def test_same_results_is_the_default_set_without_what_changes_results() -> None:
     assert set(parse("same-results,zeta,-alpha", (*CATALOGUE, *changing)).names) == DEFAULT - {"alpha"} | {"zeta"}
 
 
-def test_by_name_what_makes_lightning_importable_stays() -> None:
+def test_selection_by_name_keeps_import_patches() -> None:
     catalogue = (*CATALOGUE, toy(Target(FUNCTION, times_ten, early=True), name="importable", group="compat"))
     assert set(parse("100", catalogue).names) == {"alpha", "gamma", "importable"}
     assert set(parse("security", catalogue).names) == {"beta", "epsilon", "importable"}
@@ -148,7 +148,7 @@ def test_flags_are_carried() -> None:
         assert (selection.strict, selection.quiet) == flags, spec
 
 
-def test_the_text_is_kept_for_messages() -> None:
+def test_toggle_text_is_kept_for_messages() -> None:
     assert parse("alpha,Strict", CATALOGUE).spec == "alpha,Strict"
     assert parse(None, CATALOGUE).spec is None
     assert parse(" ", CATALOGUE).spec is None
@@ -167,7 +167,7 @@ def test_the_text_is_kept_for_messages() -> None:
         ("1,alhpa", "'alpha'"),
     ],
 )
-def test_an_unknown_item_names_the_closest_ones(spec: str, closest: str) -> None:
+def test_unknown_item_names_the_closest_ones(spec: str, closest: str) -> None:
     with pytest.raises(ToggleError) as raised:
         parse(spec, CATALOGUE)
     text = str(raised.value)
@@ -186,7 +186,7 @@ def test_every_other_item_is_an_error_too(spec: str) -> None:
         parse(spec, CATALOGUE)
 
 
-def test_the_error_is_one_that_callers_know() -> None:
+def test_toggle_error_is_a_value_error() -> None:
     assert issubclass(ToggleError, ValueError)
     assert issubclass(ToggleError, LightningPatchesError)
 

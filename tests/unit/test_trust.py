@@ -51,7 +51,7 @@ def others_group():
     return next(entry.gr_gid for entry in grp.getgrall() if entry.gr_name in ("daemon", "nogroup", "users"))
 
 
-def test_the_file_is_open_when_it_has_been_looked_at(runs):
+def test_checked_file_is_already_open(runs):
     trust_checkpoints(runs)
     file, why = trust.open_trusted(runs / "a.ckpt")
     (runs / "a.ckpt").unlink()
@@ -71,7 +71,7 @@ def test_the_file_is_open_when_it_has_been_looked_at(runs):
         ("..", 0o777, "..", "chmod o-w"),
     ],
 )
-def test_what_everybody_can_write_is_refused(runs, below, mode, named, command):
+def test_world_writable_file_is_refused(runs, below, mode, named, command):
     trust_checkpoints(runs)
     (runs / "sub").mkdir(mode=0o755)
     (runs / "sub" / "a.ckpt").write_bytes(b"content")
@@ -83,7 +83,7 @@ def test_what_everybody_can_write_is_refused(runs, below, mode, named, command):
     assert content_of(runs / "sub" / "a.ckpt") == b"content", "the command that was named has mended it"
 
 
-def test_a_sticky_directory_above_the_trusted_one_is_no_danger(runs):
+def test_sticky_parent_directory_is_accepted(runs):
     runs.parent.chmod(0o1777)
     trust_checkpoints(runs)
     assert content_of(runs / "a.ckpt") == b"content"
@@ -91,7 +91,7 @@ def test_a_sticky_directory_above_the_trusted_one_is_no_danger(runs):
 
 @as_root
 @pytest.mark.parametrize("below", ["a.ckpt", ".", ".."])
-def test_what_belongs_to_another_user_is_refused(runs, below):
+def test_file_of_another_user_is_refused(runs, below):
     trust_checkpoints(runs)
     os.chown(runs / below, OTHER, -1)
     place = os.path.realpath(runs / below)
@@ -100,7 +100,7 @@ def test_what_belongs_to_another_user_is_refused(runs, below):
 
 @as_root
 @pytest.mark.parametrize("below", ["a.ckpt", "."])
-def test_what_another_group_can_write_is_refused(runs, below):
+def test_file_writable_by_another_group_is_refused(runs, below):
     trust_checkpoints(runs)
     os.chown(runs / below, -1, others_group())
     (runs / below).chmod(0o775)
@@ -108,14 +108,14 @@ def test_what_another_group_can_write_is_refused(runs, below):
     assert f"the group of {place!r} can write to it: `chmod g-w {place}`" in content_of(runs / "a.ckpt")
 
 
-def test_a_group_of_this_user_alone_may_write(runs, monkeypatch):
+def test_private_group_may_write(runs, monkeypatch):
     trust_checkpoints(runs)
     (runs / "a.ckpt").chmod(0o664)
     monkeypatch.setattr(permissions, "is_own_group", lambda group: group == (runs / "a.ckpt").stat().st_gid)
     assert content_of(runs / "a.ckpt") == b"content"
 
 
-def test_a_group_with_another_member_is_not_this_users_own(monkeypatch):
+def test_group_with_another_member_is_not_private(monkeypatch):
     import grp
     import pwd
 
@@ -130,14 +130,14 @@ def test_a_group_with_another_member_is_not_this_users_own(monkeypatch):
 
 @pytest.mark.parametrize("below", ["a.ckpt", "."])
 @pytest.mark.parametrize("tag", [2, 8])
-def test_an_access_list_counts(runs, below, tag):
+def test_access_list_is_checked(runs, below, tag):
     trust_checkpoints(runs)
     allow_to_write(runs / below, tag, OTHER)
     place = os.path.realpath(runs / below)
     assert f"an access list lets others write to {place!r}: `setfacl -b {place}`" in content_of(runs / "a.ckpt")
 
 
-def test_a_directory_that_was_made_anew_is_another_one(runs):
+def test_recreated_directory_is_not_trusted(runs):
     trust_checkpoints(runs)
     runs.rename(runs.parent / "before")
     runs.mkdir()
@@ -147,7 +147,7 @@ def test_a_directory_that_was_made_anew_is_another_one(runs):
     assert content_of(runs / "a.ckpt") == b"of others"
 
 
-def test_a_link_that_leads_out_is_not_trusted(runs):
+def test_link_out_of_the_directory_is_not_trusted(runs):
     trust_checkpoints(runs)
     outside = runs.parent / "outside.ckpt"
     outside.write_bytes(b"of others")
@@ -161,7 +161,7 @@ def test_only_regular_files_are_opened(runs):
     assert "is not a regular file" in content_of(runs / "pipe.ckpt")
 
 
-def test_who_means_it_can_share(runs):
+def test_shared_directory_can_be_trusted_explicitly(runs):
     runs.chmod(0o777)
     with pytest.warns(LightningPatchesWarning, match="No objects will be loaded.*chmod o-w"):
         trust_checkpoints(runs)
@@ -169,13 +169,13 @@ def test_who_means_it_can_share(runs):
     assert content_of(runs / "a.ckpt") == b"content"
 
 
-def test_torchs_own_variable_is_obeyed(runs, monkeypatch):
+def test_torch_variable_is_respected(runs, monkeypatch):
     trust_checkpoints(runs)
     monkeypatch.setenv("TORCH_FORCE_WEIGHTS_ONLY_LOAD", "True")
     assert content_of(runs / "a.ckpt") == ""
 
 
-def test_what_can_be_trusted(runs, monkeypatch):
+def test_valid_arguments_are_accepted(runs, monkeypatch):
     for wrong in (3, None, os.fsencode(runs), [runs]):
         with pytest.raises(TypeError):
             trust_checkpoints(wrong)
@@ -196,7 +196,7 @@ def test_what_can_be_trusted(runs, monkeypatch):
     assert "No such file" in content_of("b.ckpt")
 
 
-def test_a_module_that_others_can_write_is_open(tmp_path):
+def test_module_that_others_can_write_is_reported(tmp_path):
     module = tmp_path / "package" / "networks.py"
     module.parent.mkdir()
     module.write_text("")
@@ -209,7 +209,7 @@ def test_a_module_that_others_can_write_is_open(tmp_path):
     assert trust.why_module_is_open(os.__file__) == "", "part of this Python environment"
 
 
-def test_where_owners_cannot_be_told_nothing_is_trusted(runs, monkeypatch):
+def test_nothing_is_trusted_without_file_owners(runs, monkeypatch):
     trust_checkpoints(runs)
     monkeypatch.delattr(os, "geteuid")
     assert "cannot be told on this system" in content_of(runs / "a.ckpt")

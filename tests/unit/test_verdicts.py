@@ -17,11 +17,11 @@ def verdicts(patcher: Patcher) -> dict[tuple[str, str], str]:
     return {(entry.patch, entry.namespace): entry.verdict for entry in entries(patcher)}
 
 
-def test_no_lightning(world: World) -> None:
+def test_missing_lightning_is_reported(world: World) -> None:
     assert entries(world.patcher(toy())) == []
 
 
-def test_an_entry(world: World) -> None:
+def test_entry_has_its_fields(world: World) -> None:
     world.install()
     (entry,) = entries(world.activate(toy()))
     assert entry == Entry(
@@ -45,7 +45,7 @@ def test_json(world: World) -> None:
     assert [fields["drop_at"] for fields in read] == ["2.4.0", None] * 2
 
 
-def test_the_verdict_follows_the_objects(world: World) -> None:
+def test_verdict_follows_the_live_objects(world: World) -> None:
     world.install()
     patcher = world.activate(toy())
     key = "toy", "lightning"
@@ -73,7 +73,7 @@ def test_half_imported(world: World) -> None:
     assert entry.reason == "applies when fabric.subject is imported; 1 of 2 targets are patched"
 
 
-def test_each_namespace_has_its_own(world: World) -> None:
+def test_each_namespace_has_its_verdicts(world: World) -> None:
     world.install("2.3.3", "lightning")
     world.install("2.4.0", "pytorch_lightning", source=FIXED)
     patcher = world.activate(toy())
@@ -93,14 +93,14 @@ def test_fabric_alone(world: World) -> None:
 
 
 @pytest.mark.parametrize("spec", ["off", "second"])
-def test_what_is_not_selected(world: World, spec: str) -> None:
+def test_unselected_patch_is_disabled(world: World, spec: str) -> None:
     world.install()
     patcher = world.activate(toy(), toy(METHOD, name="second"), spec=spec)
     assert entries(patcher)[0].verdict == "disabled"
     assert entries(patcher)[0].reason == f"not selected by {spec}"
 
 
-def test_without_activation(world: World) -> None:
+def test_report_without_activation(world: World) -> None:
     world.install()
     patcher = world.patcher(toy(), toy(METHOD, name="second"))
     assert [e.verdict for e in entries(patcher)] == ["pending"] * 2  # what an activation would do
@@ -110,7 +110,7 @@ def test_without_activation(world: World) -> None:
     assert [e.reason for e in entries(patcher)] == ["not activated in this process"] * 2
 
 
-def test_a_probe_is_asked_about_what_is_in_place(world: World) -> None:
+def test_probe_is_called_for_an_applied_patch(world: World) -> None:
     world.install()
     asked, answers = [], [True, False]
 
@@ -128,7 +128,7 @@ def test_a_probe_is_asked_about_what_is_in_place(world: World) -> None:
     assert entry.reason.startswith("not needed: a probe finds")
 
 
-def test_the_heading_counts_in_words(world: World) -> None:
+def test_heading_has_the_counts(world: World) -> None:
     world.install()
     assert repr(entries(world.activate(toy()))).startswith("lightning 2.3.3: 1 fix\n")
     assert repr(entries(world.activate(toy(METHOD), toy(FUNCTION, name="other")))).startswith(
@@ -136,7 +136,7 @@ def test_the_heading_counts_in_words(world: World) -> None:
     )
 
 
-def test_a_notebook_shows_where_the_patches_act() -> None:
+def test_notebook_shows_the_patched_distributions() -> None:
     modules = ["pytorch.loops.fit_loop", "pytorch.loops.progress", "fabric.fabric"]
     here = Entry("alpha-beta", "lightning", "lightning", "2.2.5", "applied", 'in "place" <here>', None, True, modules)
     elsewhere = Entry("gamma-delta", "lightning", "lightning", "2.2.5", "not-affected", "", None, True, modules)
