@@ -1,10 +1,10 @@
-"""Faults of jobs with several ranks: what a perfect tool would say of each, and whether the hang watch does.
+"""Faults of jobs with several ranks: the report of a perfect tool, and the report of the hang watch.
 
-    python -m tests.distributed.hang_faults                 # all of them: some 20 minutes on two cores
-    python -m tests.distributed.hang_faults sleep killed    # these
+    python -m tests.distributed.hang_faults                 # all faults: about 20 minutes on two cores
+    python -m tests.distributed.hang_faults sleep killed    # these faults
 
-Each is told in a line, as JSON. Exit status 1 if one is not as a perfect tool would have it.
-``upstream/HANG_FAULTS.md`` says what was seen of a release.
+Prints a line of JSON for each fault. The exit status is 1 if a report differs from that of a perfect tool.
+``upstream/HANG_FAULTS.md`` has the results of a release.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ ENDED, SPARED, ITSELF = "all ranks are ended", "nobody is ended", "the ranks end
 
 @dataclass(frozen=True)
 class Fault:
-    """One thing that happens to a job.
+    """A fault of a job.
 
     Args:
-        title: for readers.
-        perfect: what a perfect tool would say.
-        actions: of each rank, see ``programs/hang_ranks.py``; ``None`` for one that never begins.
-        kinds: of the ranks in a right report, by rank, see ``lightning_patches.ranks.hang._report``; none if it can
-            only be made by another rank than zero.
-        names: a pattern of what a right report has of the rank that is to be blamed, the first in ``kinds``.
-        outcome: how it has to end.
-        variables: of the environment.
+        title: description for readers.
+        perfect: report of a perfect tool.
+        actions: action of each rank, see ``programs/hang_ranks.py``; ``None`` for a rank that never starts.
+        kinds: states of the ranks in a correct report, by rank, see ``lightning_patches.ranks.hang._report``; empty if
+            only another rank than zero can report.
+        names: pattern that a correct report matches for the faulty rank, the first in ``kinds``.
+        outcome: expected end of the job.
+        variables: environment variables.
     """
 
     title: str
@@ -49,7 +49,7 @@ class Fault:
 
 
 def _stuck(title: str, action: str, names: str = "", kind: str = "stands still", perfect: str = "") -> Fault:
-    """Rank one does something that never ends, while rank zero waits for it."""
+    """Return a fault in which rank one never ends an action while rank zero waits for it."""
     where = names if names.isidentifier() else action
     perfect = perfect or f"Rank 1 stands still in `{where}`, and rank 0 waits for it: end both."
     return Fault(title, perfect, ("arrives after last", f"{action} after last"), {1: kind}, names or action)
@@ -82,7 +82,7 @@ def _waiting(title: str, wait: str) -> Fault:
 
 
 FAULTS: dict[str, Fault] = {
-    # one rank stands still
+    # one rank does not move
     "sleep": _stuck("sleeps for ever", "sleeps", "act"),
     "lock": _stuck("takes a lock twice", "locks", "act"),
     "two-locks": _stuck("two threads, two locks, in opposite order", "two_locks"),
@@ -102,7 +102,7 @@ FAULTS: dict[str, Fault] = {
     "worker-sleeps": _stuck("its DataLoader's worker sleeps", "waits_for_a_worker", "__getitem__"),
     "worker-stopped": _stuck("its DataLoader's worker is stopped", "worker_stopped", "stopped by a signal"),
     "child-stopped": _stuck("the program that it has started is stopped", "waits_for_a_stopped_child", "stopped by"),
-    # one rank asks again and again
+    # one rank polls
     "poll": _stuck("looks again and again for a file", "polls", "act"),
     "poll-file-lock": _stuck("asks every 50 ms for the lock of a file", "file_lock"),
     "poll-asyncio": _stuck("asyncio: a heartbeat, and a future that never comes", "heartbeat", "heartbeat|beat"),
@@ -195,7 +195,7 @@ FAULTS: dict[str, Fault] = {
         {1: "stands still", 0: "waits"},
         "act",
     ),
-    # nobody waits
+    # no rank waits
     "all-sleep": Fault(
         "all ranks sleep",
         "No rank waits, none moves: where each stands.",
@@ -274,12 +274,12 @@ FAULTS: dict[str, Fault] = {
         outcome=SPARED,
     ),
 }
-# What computes for ever is not told from what computes for long: it is spared, and that is what a user has to know.
+# An endless computation can't be distinguished from a long one, so the watch does not end it. Users must know that.
 FOR_EVER = ("regular-expression",)
 
 
 def run(name: str) -> dict[str, Any]:
-    """What was seen of a fault."""
+    """Run a fault and return the result."""
     fault = FAULTS[name]
     with tempfile.TemporaryDirectory(prefix="hangs-") as directory:
         actions = [None if action is None else action.split() for action in fault.actions]
@@ -310,9 +310,9 @@ def seen(name: str, ended: Ended, reports: list[dict[str, Any]]) -> dict[str, An
 
 
 def is_right(fault: Fault, report: dict[str, Any]) -> bool:
-    """Whether a report blames whom it has to, for what it is."""
+    """True if a report blames the right rank for the right reason."""
     ranks = {rank["rank"]: rank for rank in report["ranks"]}
-    if not fault.kinds:  # made without rank zero: it has no ranks
+    if not fault.kinds:  # a report without rank zero has no states
         return not report["ranks"] and bool(re.search(fault.names, report["text"]))
     if not all(number in ranks and re.fullmatch(kind, ranks[number]["kind"]) for number, kind in fault.kinds.items()):
         return False
@@ -322,7 +322,7 @@ def is_right(fault: Fault, report: dict[str, Any]) -> bool:
 
 
 def outcome(name: str, ended: Ended, reports: list[dict[str, Any]]) -> str:
-    """How the job has ended, in the words of ``Fault.outcome``, or in others where it is none of these."""
+    """Describe the end of the job, in the words of ``Fault.outcome`` if possible."""
     statuses = [status for status, action in zip(ended.statuses, FAULTS[name].actions) if action is not None]
     if all(status == 0 for status in statuses) or (name in FOR_EVER and statuses == [None, None]):
         return SPARED
@@ -340,7 +340,7 @@ def is_as_it_has_to_be(row: dict[str, Any]) -> bool:
 
 
 def _blocks(ended: Ended) -> list[str]:
-    """What the watch has written on the terminal, each piece with the indented lines that follow it."""
+    """Return the messages that the watch printed, each with its indented lines."""
     return [
         found[0].rstrip("\n")
         for output in ended.outputs

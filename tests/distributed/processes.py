@@ -1,4 +1,4 @@
-"""Starts ranks as real processes, and leaves none behind."""
+"""Start ranks as real processes, and end all of them."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _DROPPED = ("_LIGHTNING_PATCHES_IMPORT_ONLY", "LIGHTNING_PATCHES")
 
 @dataclass(frozen=True)
 class Ended:
-    """What became of the ranks.
+    """The end of all ranks.
 
     Args:
-        statuses: exit status of each rank, negative for a signal; ``None`` for one that had to be killed.
+        statuses: exit status of each rank, negative for a signal; ``None`` for a rank that was killed at the timeout.
         outputs: stdout and stderr of each rank.
-        seconds: until the last one had ended.
-        peak_megabytes: the most memory that all ranks had together, if it was measured.
+        seconds: time until the last rank ended.
+        peak_megabytes: peak memory of all ranks together, if measured.
     """
 
     statuses: list[Optional[int]]
@@ -55,13 +55,13 @@ def run_ranks(
     """Run ``programs/<program>.py`` once per rank, with the variables of torchrun.
 
     Args:
-        program: its name.
-        arguments: for each rank its arguments, ``None`` for a rank that is never started.
-        environment: further variables.
-        timeout: seconds until all that is left is killed.
-        leave_when: text that ends the run as soon as a rank has written it.
-        memory: measure how much memory the ranks have.
-        nodes: a node for each rank, if they are not all on this one.
+        program: name of the program.
+        arguments: arguments of each rank, ``None`` for a rank that is never started.
+        environment: additional variables.
+        timeout: seconds until the remaining processes are killed.
+        leave_when: text that ends the run as soon as a rank has printed it.
+        memory: measure the memory of the ranks.
+        nodes: a node for each rank, unless all are on this one.
     """
     port = str(free_port())
     began = time.monotonic()
@@ -103,12 +103,12 @@ def run_ranks(
 
 
 def _runs(process: subprocess.Popen[bytes]) -> bool:
-    """Whether it has not ended. How it has is left to be read by the watch of another rank."""
+    """True if the process runs. Does not collect its status, which another rank's watch reads."""
     return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
 
 
 def _resident(pid: int) -> float:
-    """Megabytes of memory that a process holds; 0 if it has gone."""
+    """Return a process's resident memory in megabytes; 0 if it is gone."""
     try:
         pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
     except (OSError, ValueError, IndexError):

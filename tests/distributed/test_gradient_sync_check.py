@@ -1,4 +1,4 @@
-"""The gradient sync check with real ranks, gloo: it names what differs, and is silent where nothing is wrong."""
+"""GradientSyncCheck with real ranks over gloo: it names differences, and is silent without any."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.distributed
 
 @cache
 def observed(case: str, variant: Variant) -> list[dict[str, Any]]:
-    """What each rank observed."""
+    """Return the observations of each rank."""
     with tempfile.TemporaryDirectory() as out:
         variables = variants.environment_of(variant)
         variables.pop("_LIGHTNING_PATCHES_IMPORT_ONLY", None)
@@ -38,7 +38,7 @@ def observed(case: str, variant: Variant) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("how", ["warn", "setup"])
 def test_directly_called_submodule_is_named(how: str) -> None:
-    """Issue 20293. Fabric tells the callback of the module in ``setup``, and not in ``setup_module``."""
+    """Issue 20293. Fabric passes the module to the callback in ``setup``, but not in ``setup_module``."""
     expected = {("gradient", name, 1, None) for name in STUDENT} | {("parameter", name, 1, None) for name in STUDENT}
     for rank, of_rank in enumerate(observed("fabric", FABRIC)):
         seen = of_rank["submodules"][how]
@@ -127,7 +127,7 @@ def test_trainer(variant: Variant) -> None:
         strayed = of_rank["True"]
         assert strayed["steps"] == 6
         by_name = {(kind, name): rest for kind, name, *rest in strayed["differences"]}
-        # Changed before step 4, seen at the check before step 5; the gradients of DDP stay the same.
+        # Changed before step 4, found by the check before step 5. The gradients of DDP stay equal.
         assert by_name == {("parameter", "network.2.bias"): [4, 2, APART, []]}
         assert len(strayed["warnings"]) == (rank == 0)
         if rank == 0:

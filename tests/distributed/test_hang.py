@@ -1,4 +1,4 @@
-"""The hang watcher, with real ranks that do not arrive."""
+"""The hang watch with real ranks that do not arrive."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def actions(*items: str) -> list:
 @distributed
 @pytest.mark.parametrize("place", ["before", "after"])
 def test_two_nodes(place: str) -> None:
-    """With a secret that the user has set before there is torch's store, which hands one over afterwards."""
+    """The user's secret works before torch's store exists; afterwards the store transports one."""
     with two_nodes() as nodes:
         ranks = actions(f"arrives {place} last watched", f"sleeps {place}")
         secret = {"LIGHTNING_PATCHES_HANG_SECRET": "0123456789abcdef"} if place == "before" else {}
@@ -73,7 +73,7 @@ def test_killed_rank_is_reported_at_once_and_ends_the_job() -> None:
 
 @distributed
 def test_killed_rank_is_reported_if_rank_zero_fails_because_of_it() -> None:
-    """Gloo raises in rank zero as soon as the other end is gone, and says no more than that."""
+    """Gloo's error in rank zero only says that the other end is gone."""
     ended = run_ranks("hang_ranks", actions("arrives after", "dies after"), watched("60"))
     report = ended.outputs[0]
     assert ended.statuses == [1, -9] and "RuntimeError" in report, ended
@@ -96,7 +96,7 @@ def test_after_the_process_group_exists() -> None:
     assert "missing: rank 2" in report and "time.sleep(100)" in report
     assert "lets no other Python thread run:" in report and " in act\n" in report.partition("missing: rank 3")[2]
     assert "hang/_watch.py" not in report
-    # The order to end comes from rank zero; what does not hear it is killed by it. Gloo may be faster than the order.
+    # Rank zero sends the order to end, and kills ranks that don't answer. Gloo may be faster than the order.
     assert ended.statuses[1] == ended.statuses[3] == -9, ended
     assert ended.statuses[0] in (124, 1) and ended.statuses[2] == 124, ended
 
@@ -121,7 +121,7 @@ def test_working_rank_is_not_ended() -> None:
 @distributed
 def test_stopped_rank_zero_is_reported() -> None:
     ended = run_ranks("hang_ranks", actions("stops after", "arrives after"), watched("2:abort"))
-    assert ended.statuses[0] == -9 and ended.statuses[1] in (124, 1), ended  # gloo may be faster than its own end
+    assert ended.statuses[0] == -9 and ended.statuses[1] in (124, 1), ended  # gloo may be faster
     assert "rank 1 (host" in ended.outputs[1] and "the watch of rank 0, which would" in ended.outputs[1], ended
     assert "the process is stopped by a signal" in ended.outputs[1]
 
@@ -142,7 +142,7 @@ def test_child_of_a_rank_is_not_a_rank_and_a_healthy_job_prints_nothing() -> Non
 
 @distributed
 def test_nothing_is_printed_without_the_variable() -> None:
-    """What users have without the watcher: a frozen terminal."""
+    """Without the watch, a hanging job prints nothing."""
     ended = run_ranks("hang_ranks", actions("arrives before", "-"), {}, timeout=12)
     assert ended.statuses == [None, None]
     assert ended.outputs[0] == ""
@@ -154,7 +154,7 @@ def test_nothing_is_printed_without_the_variable() -> None:
     [("2.2.5", "ddp", "cpu"), ("2.6.6", "ddp_spawn", "cpu"), ("2.6.6", "ddp", "gpu")],
 )
 def test_trainer(version: str, strategy: str, accelerator: str, tmp_path: Path) -> None:
-    """A report may come while the second rank still imports Lightning, but that ends nothing."""
+    """A report while the second rank still imports Lightning ends nothing."""
     variant = environment_of(
         Variant("lightning", version), simulated_cuda=accelerator == "gpu"
     )  # its backend is "nccl"
@@ -291,7 +291,7 @@ def test_identity(variables: dict[str, str], expected: object, monkeypatch: pyte
 def test_whether_all_ranks_are_on_one_node(
     variables: dict[str, str], one_node: bool, address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With srun on several nodes MASTER_ADDR is not set before Lightning does it."""
+    """With srun on several nodes, only Lightning sets MASTER_ADDR."""
     from lightning_patches.ranks.hang import _identity
 
     for name in list(os.environ):
@@ -392,7 +392,7 @@ def test_outside_text_is_printed_without_control_characters() -> None:
 
 
 def test_sample_is_cheap() -> None:
-    """A look is taken every five seconds at most timeouts: 2 ms would be 0.04 % of the time."""
+    """At usual timeouts a sample is taken every five seconds: 2 ms are 0.04 % of the time."""
     from lightning_patches.ranks.hang import _stacks
 
     stop = threading.Event()
@@ -407,7 +407,7 @@ def test_sample_is_cheap() -> None:
     sampler.look()
     times = []
     for _ in range(50):
-        began = time.thread_time()  # what others do on this machine meanwhile is not its cost
+        began = time.thread_time()  # excludes the work of other processes
         sampler.look()
         times.append(time.thread_time() - began)
     stop.set()
@@ -417,7 +417,7 @@ def test_sample_is_cheap() -> None:
 
 
 def test_nvml(tmp_path: Path) -> None:
-    """Against a library that answers as NVIDIA's does; on most machines of this test there is no real one."""
+    """Uses a stand-in for NVIDIA's library, which most test machines lack."""
     source = tmp_path / "nvml.c"
     source.write_text(
         """
@@ -445,7 +445,7 @@ def test_nvml(tmp_path: Path) -> None:
 
 
 def test_flight_recorder_of_nccl(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Against a recorder that answers as torch's does for NCCL; the real one is asked in the tests above, for gloo."""
+    """Uses a stand-in for torch's NCCL recorder. The tests above use the real one for gloo."""
     done = {"profiling_name": "nccl:broadcast", "collective_seq_id": 1, "state": "completed", "retired": True}
     begun = {"profiling_name": "nccl:all_reduce", "collective_seq_id": 2, "state": "started", "retired": False}
     common = {"process_group": ["0", "default_pg"], "input_sizes": [[3]]}

@@ -1,4 +1,4 @@
-"""Faults, one after the other: each is named, what works is not ended, and what is dead is."""
+"""Faults of jobs: each is reported, working ranks are not ended, hanging jobs are."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def run(timeout: str, *actions: str, leave_when: str | None = None, limit: float
 
 
 def verdict(ended: Ended, rank: int = 0) -> str:
-    """The last report's: on a busy machine the first one may be of the start, in which a rank works."""
+    """Return the verdict of the last report. On a busy machine the first one may be from start-up."""
     lines = [line for line in ended.outputs[rank].split("\n") if line.startswith("lightning_patches: ")]
     return next((line for line in reversed(lines) if "are watched" not in line), "")
 
@@ -46,7 +46,7 @@ def verdict(ended: Ended, rank: int = 0) -> str:
     ],
 )
 def test_each_kind_of_wait_is_recognized(wait: str, call: str) -> None:
-    """``work.wait()``, a functional collective, ``store.get``, and Lightning's barrier without a deadline."""
+    """``work.wait()``, a functional collective, ``store.get``, and Lightning's barrier without a timeout."""
     ended = run("3:abort", "arrives after last watched", "sleeps after", WAIT=wait)
     assert re.search(
         rf"rank 1 has not moved for \d+ s, at hang_ranks.py:\d+ in act; rank 0 in {call}", verdict(ended)
@@ -55,7 +55,7 @@ def test_each_kind_of_wait_is_recognized(wait: str, call: str) -> None:
 
 
 def test_groups_with_unequal_numbers_of_collectives_count_as_arrived() -> None:
-    """Two groups, of which one has begun more collectives: those who wait in the same barrier are not accused."""
+    """One of two groups has started more collectives. Ranks that wait in the same barrier are not blamed."""
     ended = run("3:abort", *3 * ["arrives after last"], "sleeps after", WAIT="subgroup")
     assert "; ranks 0 to 2 in barrier 2." in verdict(ended) and "3 of 4 ranks have arrived" in ended.outputs[0], ended
 
@@ -89,7 +89,7 @@ def test_rank_that_computes_with_the_gil_is_not_ended() -> None:
 
 @pytest.mark.parametrize("action", ["sleeps", "locks", "polls"])
 def test_all_ranks_standing_still_are_reported(action: str) -> None:
-    """One that polls wakes up, which is no work."""
+    """A polling rank wakes up, which does not count as work."""
     ended = run("3", f"{action} after", f"{action} after", leave_when="The ranks go on")
     assert re.search(r"ranks 0, 1 have not moved for \d+ s, at hang_ranks.py:\d+ in act\.", verdict(ended)), ended
     assert "No rank waits for another" in ended.outputs[0]
@@ -120,7 +120,7 @@ def test_ranks_that_wait_for_a_rank_at_exit_are_reported() -> None:
 
 @pytest.fixture
 def little_memory() -> Iterator[Path]:
-    """A cgroup below our own in which a process may have 128 MiB more; skips where it can't be made."""
+    """Create a cgroup with 128 MiB of memory; skip if that is not possible."""
     own = [line.split(":", 2) for line in Path("/proc/self/cgroup").read_text().splitlines()]
     below = next((path for _, controllers, path in own if controllers == "memory"), None)
     group = Path(f"/sys/fs/cgroup/memory{below}", f"lightning-patches-{os.getpid()}")
@@ -134,14 +134,14 @@ def little_memory() -> Iterator[Path]:
     yield group
     deadline = time.monotonic() + 20
     while group.exists() and time.monotonic() < deadline:
-        with contextlib.suppress(OSError):  # its last process is still on its way out
+        with contextlib.suppress(OSError):  # its last process is still exiting
             group.rmdir()
         time.sleep(0.1)
 
 
 @pytest.mark.parametrize("log", ["readable", "hidden"])
 def test_rank_killed_by_the_oom_killer_is_reported(log: str, little_memory: Path) -> None:
-    """For real. Without the kernel's log, as most users are, it is inferred from how many the kernel has killed."""
+    """A real OOM kill. Without the kernel's log it is inferred from the kernel's count of kills."""
     actions = [["works_on", "after"], ["runs_out_of_memory", "after"]]
     variables = {"LIGHTNING_PATCHES_HANG_TIMEOUT": "30:abort", "CGROUP": str(little_memory)}
     if log == "hidden":
@@ -155,9 +155,9 @@ def test_rank_killed_by_the_oom_killer_is_reported(log: str, little_memory: Path
 
 
 def test_killed_rank_is_reported_if_its_children_keep_its_sockets() -> None:
-    """With its signal, and long before the timeout, when nobody knows that any more."""
+    """The report names the signal, long before the timeout, after which it would be unknown."""
     ended = run("100", "works_on after", "dies_with_a_helper after", leave_when="rank 1 died", limit=90)
-    # Where the kernel kills other processes meanwhile, as another test has it do, the report names it as possible.
+    # If the kernel kills other processes meanwhile (another test does that), the report names an OOM kill as possible.
     assert "rank 1 died (it was killed by signal 9 (SIGKILL)" in ended.outputs[0], ended
 
 
@@ -169,7 +169,7 @@ def test_killed_rank_is_reported_if_its_children_keep_its_sockets() -> None:
     ],
 )
 def test_failing_rank_zero_reports_how_another_rank_ended(action: str, cause: str) -> None:
-    """Gloo's error in rank zero says no more than that a connection was closed."""
+    """Gloo's error in rank zero only says that a connection was closed."""
     ended = run("60", "arrives after", f"{action} after")
     assert re.search(rf"rank 1 died \({cause}\): the job cannot finish", ended.outputs[0]), ended
     assert ended.statuses[0] == 1, ended
@@ -182,7 +182,7 @@ def test_rank_that_called_exec_is_ended_too() -> None:
 
 
 def test_last_rank_that_hangs_is_ended() -> None:
-    """In a ``teardown``: nobody waits for it, and nobody would ever miss it."""
+    """It hangs in ``teardown``, where no rank waits for it."""
     ended = run("3:abort", "arrives end", "sleeps end", limit=60)
     assert ended.statuses == [0, 124], ended
     assert re.search(r"rank 1 .*has not moved for \d+ s, at hang_ranks.py:\d+ in act", ended.outputs[1]), ended
@@ -194,7 +194,7 @@ def test_last_rank_that_works_is_not_ended() -> None:
 
 
 def test_two_jobs_with_one_port_are_reported() -> None:
-    """The second one waits for ranks that have joined the first, and would say nothing until torch's timeout."""
+    """The second job waits for ranks that have joined the first, without a message until torch's timeout."""
     first = threading.Event()
     port = {"MASTER_PORT": str(free_port())}
     outcomes: list[Ended] = []
@@ -213,7 +213,7 @@ def test_two_jobs_with_one_port_are_reported() -> None:
 
 
 def test_report_is_short_and_printed_once(tmp_path: Path) -> None:
-    """Eight ranks in a deep stack: the terminal has who and where; the files have all of it, each time."""
+    """Eight ranks with deep stacks: the terminal shows ranks and positions, the files have the complete stacks."""
     actions = ["arrives after last", *["deep_stack after last"] * 7]
     ended = run("3", *actions, leave_when="As before.", limit=200, LIGHTNING_PATCHES_HANG_DIR=str(tmp_path))
     blocks = re.findall(r"^lightning_patches: .*ranks 1 to 7 .*\n(?: .*\n)*", ended.outputs[0], re.MULTILINE)
@@ -258,14 +258,14 @@ def test_addresses_of_this_node(address: str) -> None:
 
 
 def test_two_jobs_with_one_hang_port_are_both_watched() -> None:
-    """On one node no port is used at all."""
+    """One node uses no port."""
     for _ in range(2):
         ended = run("3:abort", "arrives before watched", "sleeps before", LIGHTNING_PATCHES_HANG_PORT="29999")
         assert ended.statuses == [124, 124] and "2 of 2 ranks are watched" in ended.outputs[0], ended
 
 
 def test_unreachable_hub_ends_no_rank() -> None:
-    """Two nodes with a firewall between, played by different secrets; rank zero works for long."""
+    """Different secrets simulate a firewall between two nodes; rank zero works for a long time."""
     with two_nodes() as nodes:
         ended = run_ranks(
             "hang_ranks",
@@ -281,7 +281,7 @@ def test_unreachable_hub_ends_no_rank() -> None:
 
 @pytest.mark.parametrize("late", ["0", "1"])
 def test_store_is_not_polled_after_a_late_rank_of_this_node_arrived(late: str) -> None:
-    """Until then it is looked for in another container. Afterwards the store is let alone, for the rest of the job."""
+    """Before, the rank could be in another container. Afterwards the store is not used for the rest of the job."""
     ended = run("8", "tells_threads after", "tells_threads after", LATE=late)
     assert ended.statuses == [0, 0] and "2 of 2 ranks are watched" in ended.outputs[0], ended
     assert all("threads that ask the store: []" in output for output in ended.outputs), ended
@@ -289,7 +289,7 @@ def test_store_is_not_polled_after_a_late_rank_of_this_node_arrived(late: str) -
 
 @pytest.mark.parametrize("place", ["before", "after"])
 def test_containers_with_the_same_host_name_are_distinguished(place: str) -> None:
-    """A rank with the same pid, host name and address as rank zero, in another PID namespace."""
+    """A rank in another PID namespace has the same pid, host name and address as rank zero."""
     ended = run_ranks(
         "hang_ranks",
         [["arrives", place, "last"], ["sleeps", "imported" if place == "before" else place]],
@@ -303,7 +303,7 @@ def test_containers_with_the_same_host_name_are_distinguished(place: str) -> Non
 
 
 def test_invisible_rank_in_another_container_is_not_ended() -> None:
-    """It is busy before it imports torch: nobody can ask it, and no process of it can be seen."""
+    """The rank is busy before it imports torch: it can't be queried, and its process is invisible."""
     ended = run_ranks(
         "hang_ranks",
         [["arrives", "before"], ["works_a_while", "before"]],
@@ -317,7 +317,7 @@ def test_invisible_rank_in_another_container_is_not_ended() -> None:
 
 @pytest.mark.parametrize("place", ["before", "after"])
 def test_invisible_rank_on_another_node_is_not_ended(place: str) -> None:
-    """Before there is a secret, and with different ones: rank zero can't know what the other node's rank does."""
+    """Without a common secret, rank zero can't know the state of the other node's rank."""
     secret = {} if place == "before" else {"LIGHTNING_PATCHES_HANG_SECRET": "0123456789abcdef-of-$RANK"}
     with two_nodes(own_pids=True) as nodes:
         ended = run_ranks(
@@ -342,7 +342,7 @@ def test_nodes_without_ipv4() -> None:
 
 
 def test_stack_signal_interrupts_no_system_call() -> None:
-    """A rank that sleeps in C with the GIL is asked for its stack, and sleeps on."""
+    """A rank that sleeps in C with the GIL writes its stack and continues to sleep."""
     ended = run("2", "arrives after last", "sleeps_with_the_gil after")
     assert ended.statuses == [0, 0], ended
     assert "It is in code that lets no other Python thread run:" in ended.outputs[0], ended
@@ -350,7 +350,7 @@ def test_stack_signal_interrupts_no_system_call() -> None:
 
 
 def test_show_and_files(tmp_path: Path) -> None:
-    """What ranks do before there is any report, and the files of the report."""
+    """``hang show`` works before a report, and the report has files."""
     shown: list[dict[str, Any]] = []
 
     def look() -> None:
@@ -386,7 +386,7 @@ def test_show_and_files(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("action", ["waits_for_a_worker", "waits_for_a_stopped_child"])
 def test_child_process_that_a_rank_waits_for_is_in_the_report(action: str, tmp_path: Path) -> None:
-    """A DataLoader's worker with its stack, a program with its state; and ``diagnose`` reads the files."""
+    """The report has a DataLoader worker's stack and a program's state, and ``diagnose`` reads the files."""
     ended = run("4:abort", "arrives after last", f"{action} after", LIGHTNING_PATCHES_HANG_DIR=str(tmp_path))
     assert 124 in ended.statuses, ended
     (data,) = tmp_path.glob("*.jsonl")

@@ -1,8 +1,8 @@
-"""The hang watch's sockets under attack: whoever does not belong to the job learns nothing, and stops nothing."""
+"""Attacks on the hang watch's sockets: processes outside the job learn nothing and stop nothing."""
 
 from __future__ import annotations
 
-import encodings.idna  # noqa: F401  # another user may not be able to read it
+import encodings.idna  # noqa: F401  # imported now, since another user may not be able to read it
 import hashlib
 import hmac
 import json
@@ -80,7 +80,7 @@ TO_RANK: list[dict[str, Any]] = [
 
 
 class Target:
-    """A hub with its port."""
+    """A hub and its port."""
 
     def __init__(self, timeout: float = 60.0) -> None:
         self.identity: Identity | None = Identity(
@@ -102,7 +102,7 @@ class Target:
         return socket.create_connection(("127.0.0.1", self.port), timeout=10, source_address=(address, 0))
 
     def friend(self, **hello: Any) -> _wire.Connection:
-        """A rank that has been welcomed. As a rank does, it tries again where the hub is busy with a report."""
+        """Connect as a rank. Retries, as ranks do, while the hub is busy with a report."""
         deadline = time.monotonic() + 180
         while time.monotonic() < deadline:
             connection = _wire.connect(("127.0.0.1", self.port), SECRET)
@@ -111,11 +111,11 @@ class Target:
         raise AssertionError("the hub welcomes nobody")
 
     def check(self) -> None:
-        """It lives, and takes a rank as if nothing had been."""
+        """Check that the hub still runs and accepts a rank."""
         assert self.hub._thread.is_alive() and not self.ended
         for peer in list(self.hub.server.ranks.values()):
             peer.connection.close()
-        deadline = time.monotonic() + 60  # a hub may be writing reports, and asking for them, until then
+        deadline = time.monotonic() + 60  # the hub may still be collecting reports
         while any(peer.alive for peer in self.hub.server.ranks.values()) and time.monotonic() < deadline:
             time.sleep(0.05)
         friend = self.friend(rank=3, local_rank=3)
@@ -188,7 +188,7 @@ def test_unauthenticated_peer_is_disconnected(noise: bytes, target: Target) -> N
 
 def test_silent_peer_is_disconnected_after_five_seconds(target: Target) -> None:
     stranger = target.stranger()
-    stranger.sendall(b"0123")  # and no more
+    stranger.sendall(b"0123")  # an incomplete greeting
     assert is_closed(stranger, 5 + 30)
     target.check()
 
@@ -208,7 +208,7 @@ def test_many_connections_use_few_descriptors(target: Target) -> None:
     on_hubs_side = len(os.listdir("/proc/self/fd")) - before - len(strangers)
     assert on_hubs_side <= _server.MOST_STRANGERS + WORLD, on_hubs_side
     friend.send(BEAT)
-    assert kinds(friend, 1) == ["pulse"]  # meanwhile the ranks are served
+    assert kinds(friend, 1) == ["pulse"]  # ranks are still served
     for stranger in strangers:
         stranger.close()
     friend.close()
@@ -216,7 +216,7 @@ def test_many_connections_use_few_descriptors(target: Target) -> None:
 
 
 def test_flood_from_one_address_does_not_block_a_slow_peer_from_another(target: Target) -> None:
-    """Fifty connections a second, of which some stay and say nothing; a rank takes half a second for its greeting."""
+    """Fifty connections per second, some of them silent, while a rank takes half a second for its greeting."""
     over = threading.Event()
     kept = [target.stranger_from("127.0.0.2") for _ in range(40)]
 
@@ -232,7 +232,7 @@ def test_flood_from_one_address_does_not_block_a_slow_peer_from_another(target: 
     try:
         time.sleep(0.5)
         rank = _wire.Connection(target.stranger(), SECRET, as_hub=False)
-        assert rank.wait(60.0)  # it has been let in
+        assert rank.wait(60.0)  # it was accepted
         time.sleep(0.6)
         while rank.open and not rank.known and rank.wait(20.0):
             rank.receive()
@@ -252,7 +252,7 @@ def test_wrong_secret_is_refused(target: Target) -> None:
 
 
 def test_replayed_messages_are_refused(target: Target) -> None:
-    """A replay of the greeting and of all that came after it, as it was recorded on the line."""
+    """Replays a recorded greeting and all messages after it."""
     real = _wire.connect(("127.0.0.1", target.port), SECRET)
     assert real is not None
     proof = real._prove(b"rank", real._nonce)
@@ -284,7 +284,7 @@ def test_added_or_changed_lines_are_refused(how: str, target: Target) -> None:
 
 
 def test_impostor_that_listens_first_learns_nothing() -> None:
-    """It gets a nonce and a proof that holds for this nonce alone, and no rank obeys it."""
+    """The impostor gets a proof that is valid only for its nonce, and no rank obeys it."""
     listener = socket.create_server(("127.0.0.1", 0))
     heard: list[bytes] = []
 
@@ -304,7 +304,7 @@ def test_impostor_that_listens_first_learns_nothing() -> None:
 
 
 def test_peer_that_echoes_messages_is_refused() -> None:
-    """It sends back what it gets."""
+    """The peer sends back everything that it receives."""
     one, other = socket.socketpair(socket.AF_UNIX)
     rank = _wire.Connection(one, SECRET, as_hub=False)
     other.sendall(b"lightning_patches 2 " + rank._nonce + b"\n")
@@ -316,7 +316,7 @@ def test_peer_that_echoes_messages_is_refused() -> None:
 
 
 def test_other_users_of_the_node_are_refused(target: Target, tmp_path: Path) -> None:
-    """Files and socket are this user's alone; and if they were not, the kernel says who connects."""
+    """Files and socket are private to the user. In addition, the kernel provides the peer's user."""
     for path in (target.job.path, target.job.socket, os.path.join(target.job.path, "secret")):
         target.job.secret()
         assert os.stat(path).st_mode & 0o077 == 0
@@ -342,11 +342,11 @@ def test_other_users_of_the_node_are_refused(target: Target, tmp_path: Path) -> 
 
 @pytest.mark.parametrize("address", [*_wire.LOOPBACK, "::"])
 def test_other_user_on_loopback_is_refused_even_with_the_secret(address: str) -> None:
-    """As a hub and as a rank: the job of a user whose secret was read from torch's store, on a machine of several."""
+    """Another user who read the secret from torch's store connects as a hub and as a rank."""
     if os.getuid() != 0:
         pytest.skip("needs two users")
     kind = socket.AF_INET6 if ":" in address else socket.AF_INET
-    both = address == "::"  # listens with IPv6 and IPv4, and is connected to with the latter
+    both = address == "::"  # listens on IPv6 and IPv4; the peer uses IPv4
     try:
         listener = socket.create_server((address, 0), family=kind, dualstack_ipv6=both)
     except OSError:
@@ -381,7 +381,7 @@ def test_other_user_on_loopback_is_refused_even_with_the_secret(address: str) ->
 
 
 def accept(listener: socket.socket) -> str:
-    """Be the hub of whoever comes; whether he proved that he knows the secret."""
+    """Act as the hub for a peer. Return True if it proved that it knows the secret."""
     hub = _wire.Connection(listener.accept()[0], SECRET, as_hub=True)
     while hub.open and not hub.known:
         hub.wait(1.0)
@@ -397,7 +397,7 @@ def connect(path: str) -> str:
 
 
 def as_nobody(function: Callable[[], str]) -> str:
-    """What a function returns, or the name of the error that it raises, in a process of another user."""
+    """Run a function in a process of another user. Return its result, or the name of the error that it raises."""
     read, write = os.pipe()
     child = os.fork()
     if child == 0:
@@ -416,7 +416,7 @@ def as_nobody(function: Callable[[], str]) -> str:
     return said
 
 
-# ---------------------------------------------------------------- with the secret: a bad peer costs itself
+# ---------------------------------------------------------------- with the secret: bad peers
 
 
 @pytest.mark.parametrize(
@@ -504,7 +504,7 @@ def test_peer_that_does_not_read_blocks_others_only_briefly(target: Target) -> N
 
 
 def mutated(message: dict[str, Any], random_: random.Random) -> bytes:
-    """A message with something wrong: another value, another field, another byte."""
+    """Return the message with an error: a changed value, field or byte."""
     odd: list[Any] = [
         None, True, False, -1, 0, 1, 2**31, 2**63, 10**30, 1e308, -0.0, float("nan"), float("inf"), "", "x" * 70_000,
         "\0", "\ud800", [], [[]], {}, {"": None}, [None], {"0": 1}, {"0": 1e9}, "barrier", 3, [1, 2], ["GPU"],
@@ -533,7 +533,7 @@ def mutated(message: dict[str, Any], random_: random.Random) -> bytes:
 def test_ranks_that_all_wait_are_ended_by_the_wait_of_the_last_arrival(
     target: Target, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """The last one may have come a moment ago, after a long pause: what they wait for may be there at once."""
+    """The last rank may have just arrived after a long pause, and then all continue at once."""
     friends = [target.friend(rank=rank, local_rank=rank) for rank in range(WORLD)]
     target.timeout, target.abort = 20.0, True
 
@@ -550,7 +550,7 @@ def test_ranks_that_all_wait_are_ended_by_the_wait_of_the_last_arrival(
             said += capfd.readouterr().err
         return said + capfd.readouterr().err
 
-    go_on([5.0, 5.0, 5.0, 5.0], 1)  # or some of them would wait for those that have not told yet that they do
+    go_on([5.0, 5.0, 5.0, 5.0], 1)  # else some would wait for ranks that have not reported their wait yet
     assert "nobody is missing" not in go_on([500.0, 500.0, 500.0, 5.0], 6) and not target.ended
     said = go_on([500.0, 500.0, 500.0, 25.0], 60, "after 50 s")
     assert "nobody is missing" in said and "ended if nothing has changed after 50 s" in said and not target.ended, said
@@ -560,7 +560,7 @@ def test_ranks_that_all_wait_are_ended_by_the_wait_of_the_last_arrival(
 def test_rank_that_becomes_silent_during_a_short_wait_is_reported(
     target: Target, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """As one that holds the GIL as soon as a collective is over: what it told last was that it waits."""
+    """A rank that holds the GIL right after a collective: its last message reported a wait."""
     friends = [target.friend(rank=rank, local_rank=rank) for rank in range(WORLD)]
     target.timeout = 20.0
     friends[-1].send({**BEAT, "waits": 0.1})
@@ -579,7 +579,7 @@ def test_rank_that_becomes_silent_during_a_short_wait_is_reported(
 
 
 def test_fuzzed_messages_raise_nothing() -> None:
-    """120,000 messages in both directions: each is refused, or has exactly the fields that its kind has."""
+    """120,000 messages in both directions: each is refused, or has exactly the fields of its kind."""
     random_ = random.Random(14)
     taken = 0
     for index in range(120_000):
@@ -591,7 +591,7 @@ def test_fuzzed_messages_raise_nothing() -> None:
             assert found.keys() == {"t", *forms[found["t"]]}
             assert found.get("rank") is None or type(found["rank"]) is int
             taken += 1
-    assert 1000 < taken < 60_000  # some changes are harmless
+    assert 1000 < taken < 60_000  # some mutations are valid
 
 
 def test_fuzzed_greetings_raise_nothing(target: Target) -> None:
@@ -609,7 +609,7 @@ def test_fuzzed_greetings_raise_nothing(target: Target) -> None:
 
 
 def test_fuzzed_messages_of_authenticated_peers_raise_nothing() -> None:
-    """Peers who know the secret say what they like, in a valid form: it is heard, reported, and nobody is ended."""
+    """Authenticated peers send arbitrary valid messages: they are reported, and no rank is ended."""
     target = Target(timeout=1.0)
     random_ = random.Random(14)
     values = {
@@ -643,13 +643,13 @@ def test_fuzzed_messages_of_authenticated_peers_raise_nothing() -> None:
         connection.send(message)
         connection.receive()
         said += 1
-    assert said > 100  # a hub that writes reports all the time answers slowly
+    assert said > 100  # a hub that reports all the time answers slowly
     target.timeout = 60.0
     target.check()
     target.hub.server.close()
 
 
-# ---------------------------------------------------------------- errors of our own
+# ---------------------------------------------------------------- internal errors
 
 
 def test_hub_that_stops_after_errors_prints_a_line(
@@ -704,7 +704,7 @@ def test_a_taken_port_has_an_alternative() -> None:
 def test_other_user_who_takes_the_directory_does_not_disable_the_watch(
     taken_by: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """It is not believed; the next name is taken, which is said, and without one nothing is watched, which is said."""
+    """The watch skips an unsafe directory and warns. With no safe directory it stays off and warns."""
     first, second = tmp_path / "first", tmp_path / "second"
     first.mkdir()
     second.mkdir()
@@ -730,7 +730,7 @@ def test_other_user_who_takes_the_directory_does_not_disable_the_watch(
 
 
 def test_separate_processes_share_a_directory_or_report_that_there_is_none(tmp_path: Path) -> None:
-    """Whatever names others have taken, and whatever directory for temporary files the launcher sets for each rank."""
+    """This holds for any names that others have taken, and any TMPDIR that the launcher sets for each rank."""
     program = """
 import os, sys
 from pathlib import Path
@@ -777,7 +777,7 @@ def test_one_node_needs_no_port() -> None:
 
 @pytest.mark.distributed
 def test_several_nodes_without_a_secret_name_the_variable_to_set() -> None:
-    """No store on MASTER_PORT, as with ``init_method="file://..."``: the other node's ranks are not watched."""
+    """Without a store on MASTER_PORT (``init_method="file://..."``) the other node's ranks are not watched."""
     with two_nodes() as nodes:
         ended = run_ranks(
             "hang_ranks",

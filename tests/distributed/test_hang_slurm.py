@@ -1,4 +1,4 @@
-"""A hang on two nodes that SLURM's own ``srun`` has started, where nothing tells the ranks an address beforehand."""
+"""A hang on two nodes that a real ``srun`` has started, which sets no address for the ranks."""
 
 from __future__ import annotations
 

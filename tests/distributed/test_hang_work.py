@@ -1,4 +1,4 @@
-"""``:abort`` ends no rank that works, and spares none that only asks again and again."""
+"""``:abort`` ends no working rank, but ends polling ranks."""
 
 import pytest
 
@@ -18,7 +18,7 @@ def outcome(action, other="arrives"):
     [("packets", "arrives"), ("thread_receives", "arrives"), ("child_sends", "arrives"), ("listens", "listens")],
 )
 def test_working_rank_is_not_ended(case, other):
-    """Sent and received bytes are in no ``/proc/PID/io``, and a thread that listens on its own group is no hang."""
+    """``/proc/PID/io`` has no network traffic, and a thread that listens on its own group is not a hang."""
     ended = outcome(case, other)
     assert ended.statuses == [0, 0], ended
     assert all("done" in text for text in ended.outputs), ended
@@ -34,7 +34,7 @@ def test_unknown_activity_ends_no_rank():
 @pytest.mark.distributed
 @pytest.mark.parametrize("case", ["file_lock", "heartbeat", "queue_timeout", "keep_alive"])
 def test_waking_up_does_not_count_as_work(case):
-    """Nor is a connection on which another tool says that it is there."""
+    """Keep-alive messages of another tool do not count, either."""
     ended = outcome(case)
     assert ended.statuses == ENDED, ended
     assert "All ranks are ended now" in ended.outputs[0], ended

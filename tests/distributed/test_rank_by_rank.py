@@ -1,4 +1,4 @@
-"""Ranks that take turns, as real processes."""
+"""``rank_by_rank`` with real processes."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ distributed = pytest.mark.distributed
 
 @pytest.fixture
 def environment() -> dict[str, str]:
-    """Nothing beyond what each rank gets: the name of the locks follows from ``MASTER_PORT``."""
+    """Return the variables of a job. The names of the locks depend on ``MASTER_PORT``."""
     return {}
 
 
 @pytest.fixture(params=["", "macos"])
 def on_each_system(request: pytest.FixtureRequest) -> dict[str, str]:
-    """``environment``, on this system and without ``/proc``."""
+    """Return ``environment``, on this system and without ``/proc``."""
     return {"OTHER_SYSTEM": request.param}
 
 
 def most_at_once(ended: Ended) -> int:
-    """How many ranks were inside at the same time."""
+    """Return the maximum number of ranks that were inside at the same time."""
     moments = []
     for output in ended.outputs:
         for sign, word in ((1, "from"), (-1, "until")):
@@ -52,7 +52,7 @@ def ranks(*actions: str, size: int = 1, at_once: int = 1, timeout: float = 60) -
 @distributed
 @pytest.mark.parametrize(("at_once", "most"), [(4, 4), (2, 2), (1, 1)])
 def test_peak_memory_is_one_copy_per_rank_inside(at_once: int, most: int, environment: dict[str, str]) -> None:
-    """Four ranks with 100 MB each; with all of them at once that is what happens without turns."""
+    """Four ranks with 100 MB each. ``at_once=4`` is the case without turns."""
     ended = run_ranks("turns", ranks(*4 * ["loads"], size=100, at_once=at_once), environment, memory=True)
     assert ended.statuses == 4 * [0], ended
     assert most_at_once(ended) == most, ended
@@ -66,7 +66,7 @@ def test_rank_that_dies_inside_releases_the_others(on_each_system: dict[str, str
     assert ended.statuses == [-9, 1, 1], ended
     for output in ended.outputs[1:]:
         assert re.search(r"RankByRankError: \[rank [12]\] rank 0 \(host \S+, pid \d+\) died during its turn", output)
-    assert ended.seconds < 60  # not at the deadline
+    assert ended.seconds < 60  # not at the timeout
 
 
 @distributed
@@ -113,7 +113,7 @@ def test_timeout_error_names_the_ranks_inside(environment: dict[str, str]) -> No
 
 @distributed
 def test_records_of_an_earlier_job_are_ignored(on_each_system: dict[str, str]) -> None:
-    port = {"MASTER_PORT": str(free_port())}  # it names the locks
+    port = {"MASTER_PORT": str(free_port())}  # the locks' names depend on it
     first = run_ranks("turns", ranks("dies", "late_loads"), {**on_each_system, **port})
     again = run_ranks("turns", ranks("loads", "loads"), {**on_each_system, **port})
     assert first.statuses == [-9, 1] and again.statuses == [0, 0], (first, again)
@@ -151,7 +151,7 @@ def test_variable_wraps_load_from_checkpoint_in_turns(
 
 
 def train(action: str, version: str, variable: bool, directory: Path) -> Ended:
-    """Both ranks of a Trainer, as Lightning's own launcher starts them: rank 1 is a child of rank 0."""
+    """Run both ranks of a Trainer with Lightning's launcher, which makes rank 1 a child of rank 0."""
     variables = environment_of(Variant("lightning", version))
     if variable:
         variables["LIGHTNING_PATCHES_RANK_BY_RANK"] = "1"
@@ -182,7 +182,7 @@ def test_first_rank_of_a_trainer_that_dies_inside_ends_the_other(version: str, v
     assert ended.statuses == [-9] and ended.outputs[0].count("inside from") == 1, ended
     error = r"RankByRankError: \[rank 1\] rank 0 \(host \S+, pid \d+\) died during its turn: "
     assert re.search(error, ended.outputs[0]) and "done" not in ended.outputs[0], ended
-    assert ended.seconds < 60, ended  # neither at the deadline of the turn, nor killed
+    assert ended.seconds < 60, ended  # neither timed out nor killed
 
 
 @distributed

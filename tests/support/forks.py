@@ -1,4 +1,4 @@
-"""The patched fork of a release as a directory to import from, made once."""
+"""Directories with the patched fork of a release, created once."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from typing import Iterable, Iterator, Optional
 
 from lightning_patches.fork import diffs as _diffs
 from lightning_patches.fork import wheel as _fork
-from tests.support import variants  # noqa: F401  it has scripts/ on the path
+from tests.support import variants  # noqa: F401  puts scripts/ on the path
 
 import _releases  # isort: skip
 
 
 def directory_of(distribution: str, base: str, names: Optional[Iterable[str]] = None) -> Path:
-    """A directory to put on PYTHONPATH that holds the fork as pip would install it; made once, then kept.
+    """Return a directory for PYTHONPATH with the fork as pip would install it. It is created once and kept.
 
-    Files that the diffs leave alone are hard links to those of the unpacked release, their compiled form included.
+    Files without changes are hard links to the unpacked release, including compiled files.
     """
     selection = None if names is None else sorted(set(names))
     diffs = _diffs.selected(base, selection)
@@ -49,13 +49,13 @@ def _link(release: Path, target: Path, fork: _fork.Fork) -> None:
         if path in fork.changed or (source.suffix == ".pyc" and source.name.partition(".")[0] in modules):
             continue
         if source.parent.name == "__pycache__" and source.suffix != ".pyc":
-            continue  # being written by another process
+            continue  # another process is writing it
         destination = target / path
         destination.parent.mkdir(parents=True, exist_ok=True)
         try:
             os.link(source, destination)
         except FileNotFoundError:
-            if source.suffix != ".pyc":  # a compiled file may have been replaced meanwhile
+            if source.suffix != ".pyc":  # a compiled file may have been replaced
                 raise
     for path, content in fork.changed.items():
         destination = target / path

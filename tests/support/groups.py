@@ -1,4 +1,4 @@
-"""Programs in process groups of their own, so that no rank that they have started is left running."""
+"""Run programs in their own process groups, so that all their ranks can be ended."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from typing import IO, Any, Optional
 def start(
     command: list[str], output: IO[Any], environment: Optional[dict[str, str]] = None, cwd: Optional[str | Path] = None
 ) -> subprocess.Popen[bytes]:
-    """Start a program that reads nothing; the number of its process group is its own.
+    """Start a program without input in a new process group, whose number is the program's pid.
 
     Args:
         command: the program and its arguments.
-        output: file that takes all that it says; a pipe would be kept open by ranks that outlive it.
-        environment: all of its variables; those of this process if ``None``.
+        output: file for its output. Ranks that outlive the program would keep a pipe open.
+        environment: its environment; that of this process if ``None``.
         cwd: its working directory.
     """
     return subprocess.Popen(
@@ -33,12 +33,11 @@ def start(
 
 
 def end(group: int, patience: float = 0) -> None:
-    """Kill what is left of a process group.
+    """Kill the remaining processes of a group.
 
     Args:
-        group: its number.
-        patience: seconds that the others get to end by themselves: Lightning's main process does not wait for the
-            ranks that it started, and may be quicker than they are.
+        group: number of the group.
+        patience: seconds to wait for them first, since Lightning's main process does not wait for its ranks.
     """
     deadline = time.monotonic() + patience
     while time.monotonic() < deadline and lives(group):
@@ -50,10 +49,8 @@ def end(group: int, patience: float = 0) -> None:
 
 
 def lives(group: int) -> bool:
-    """Whether a process of the group runs; one that is dead and waits for its parent to notice does not."""
-    for name in filter(
-        str.isdigit, os.listdir("/proc")
-    ):  # a glob looks at what it finds, and fails when that is gone meanwhile
+    """True if a process of the group runs. Zombies do not count."""
+    for name in filter(str.isdigit, os.listdir("/proc")):  # not a glob, which fails if a file disappears
         try:
             state, _, of_group = Path("/proc", name, "stat").read_text().rpartition(")")[2].split()[:3]
         except (OSError, ValueError):

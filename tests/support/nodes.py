@@ -1,4 +1,4 @@
-"""Two nodes: two network namespaces of this machine with an address each. Two containers: with PIDs of their own."""
+"""Simulated nodes (network namespaces with an address each) and containers (PID namespaces)."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ OWN_PIDS = ("unshare", "--pid", "--fork", "--mount-proc", "--kill-child")
 
 
 class Node(NamedTuple):
-    """One of two machines, as far as the network goes.
+    """One of two simulated machines.
 
     Args:
-        namespace: of the network; "" for this machine's own.
-        interface: of the network.
-        address: of the node.
-        own_pids: with a PID namespace of its own.
+        namespace: network namespace; "" for that of this machine.
+        interface: network interface.
+        address: network address.
+        own_pids: True to use a new PID namespace.
     """
 
     namespace: str
@@ -33,16 +33,16 @@ class Node(NamedTuple):
     own_pids: bool = False
 
     def command(self, *arguments: str, host: bool = False) -> list[str]:
-        """A command, to be run on this node; with ``host``, under a host name of its own, the namespace's."""
+        """Return a command line that runs a command on this node; with ``host``, under the namespace's host name."""
         inside = []
-        if self.namespace:  # not by `ip netns exec`, which puts a new /sys over the old one
+        if self.namespace:  # not `ip netns exec`, which mounts a new /sys
             inside = ["nsenter", f"--net=/run/netns/{self.namespace}", "unshare", "--mount", "--uts", "sh", "-c"]
             inside += [f'mount --bind {_hosts(self)} /etc/hosts && {"hostname $0 && " * host}exec "$@"', self.namespace]
         return [*inside, *(OWN_PIDS if self.own_pids else ()), *arguments]
 
 
 def two_containers() -> tuple[Node, Node]:
-    """Two of one host: with its name and its network, each with PIDs of its own. Skips where that is not allowed."""
+    """Return two containers of one host, with the same name and network. Skip the test if that is not allowed."""
     if shutil.which("unshare") is None or subprocess.run([*OWN_PIDS, "true"], capture_output=True).returncode:
         pytest.skip("containers need the right to make PID namespaces")
     return (Node("", "lo", "127.0.0.1", True),) * 2
@@ -50,11 +50,11 @@ def two_containers() -> tuple[Node, Node]:
 
 @contextlib.contextmanager
 def two_nodes(own_pids: bool = False, version: int = 4) -> Iterator[tuple[Node, Node]]:
-    """Makes the nodes, and skips the test where that is not allowed.
+    """Create the nodes. Skip the test if that is not allowed.
 
     Args:
-        own_pids: each with a PID namespace of its own.
-        version: 6 for nodes that have no IPv4.
+        own_pids: give each node a PID namespace.
+        version: 6 for nodes without IPv4.
     """
     if shutil.which("ip") is None:
         pytest.skip("two nodes need the command ip (iproute2)")
@@ -72,7 +72,7 @@ def two_nodes(own_pids: bool = False, version: int = 4) -> Iterator[tuple[Node, 
         _ip("link", "add", pair[0].interface, "type", "veth", "peer", "name", pair[1].interface)
         for node in pair:
             _ip("link", "set", node.interface, "netns", node.namespace)
-            own = ["nodad"] if version == 6 else []  # an address is looked for twice otherwise, for two seconds
+            own = ["nodad"] if version == 6 else []  # skips duplicate address detection, which takes two seconds
             _ip("-n", node.namespace, "address", "add", f"{node.address}/24", "dev", node.interface, *own)
             for interface in (node.interface, "lo"):
                 _ip("-n", node.namespace, "link", "set", interface, "up")
@@ -80,7 +80,7 @@ def two_nodes(own_pids: bool = False, version: int = 4) -> Iterator[tuple[Node, 
     except OSError as error:
         pytest.skip(f"two nodes need the right to make network namespaces: {error}")
     finally:
-        for node in pair:  # the interfaces go with their namespace
+        for node in pair:  # removes the interfaces, too
             pids = subprocess.run(["ip", "netns", "pids", node.namespace], capture_output=True, text=True).stdout
             for pid in map(int, pids.split()):
                 with contextlib.suppress(ProcessLookupError):

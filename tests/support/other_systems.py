@@ -1,8 +1,8 @@
-"""Takes away from this process what other systems, and Pythons built against an older glibc, do not have.
+"""Remove features from this process that other systems, or Pythons for an older glibc, lack.
 
-A program calls :func:`become` before it imports the package. What the standard library, torch and Lightning's other
-requirements ask for at import is there until then, and stays with them: each of them knows its system by itself.
-``os.name`` is left as it is, since ``pathlib`` would make paths of the other system.
+A program calls :func:`become` before it imports the package. The standard library, torch and Lightning's other
+requirements are imported before and keep the features. ``os.name`` stays, since ``pathlib`` would otherwise create
+paths of the other system.
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ _OF_FILES = (
 
 
 def become(system: str, *modules: str) -> None:
-    """Turn this process into one of ``system``; of this one, if it is "".
+    """Remove the features that ``system`` lacks; nothing if it is "".
 
     Args:
-        modules: what is imported before.
+        modules: modules to import before.
     """
     for module in ("asyncio", "ctypes.util", "multiprocessing.spawn", "subprocess", "tempfile", *modules):
         importlib.import_module(module)
@@ -66,7 +66,7 @@ def become(system: str, *modules: str) -> None:
 
 
 def take_away(names: Iterable[str]) -> None:
-    """Files with all below them (``/proc``), modules (``fcntl``), attributes of modules (``os.fork``)."""
+    """Remove directories (``/proc``), modules (``fcntl``) or attributes of modules (``os.fork``)."""
     directories = []
     for name in names:
         module, _, attribute = name.rpartition(".")

@@ -1,4 +1,4 @@
-"""Ports of this machine."""
+"""Free ports for tests."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import tempfile
 from pathlib import Path
 
 _FIRST, _LAST = 16000, 28999
-"""Below those that systems give to outgoing connections: one of them might take it before anything listens on it."""
+"""Below the range for outgoing connections, one of which might take the port before a test listens on it."""
 
 
 def free_port() -> int:
-    """One that nobody listens on now, and that no test of this user gets as well for a long time."""
+    """Return a free port that no other test of this user gets for a long time."""
     path = Path(tempfile.gettempdir(), f"lightning-patches-tests-{os.getuid()}-port")
     with path.open("a+") as file:
         fcntl.flock(file, fcntl.LOCK_EX)

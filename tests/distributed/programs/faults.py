@@ -1,4 +1,4 @@
-"""What ranks of hang_ranks.py do: honest work, which has to be let go on, and what comes to nothing."""
+"""Actions of the ranks of hang_ranks.py: real work, which must not be ended, and hangs."""
 
 import asyncio
 import ctypes
@@ -41,7 +41,7 @@ _RECEIVER += "while peer.recv(1 << 16): pass"
 
 
 def serve(size, pause, does="sends", seconds=SECONDS):
-    """A server that is nobody's child; the port that it listens on."""
+    """Start a server that is not a child of this process, and return its port."""
     command = [sys.executable, "-c", _SERVER, str(size), str(pause), str(seconds), does]
     shell = subprocess.Popen(["sh", "-c", '"$@" &', "sh", *command], stdout=subprocess.PIPE, start_new_session=True)
     return int(shell.stdout.readline())
@@ -53,7 +53,7 @@ def receive(port):
             pass
 
 
-# ---------------------------------------------------------------- honest work
+# ---------------------------------------------------------------- real work
 
 
 def packets():
@@ -79,13 +79,13 @@ def child_sends():
 
 
 def child_writes():
-    """40 KB a second, as a copy to object storage does."""
+    """Write 40 KB per second, like a copy to object storage."""
     program = f"import os, time\nfor _ in range({10 * SECONDS}): os.write(1, b'x' * 4000); time.sleep(.1)"
     subprocess.run([sys.executable, "-c", program], stdout=subprocess.DEVNULL)
 
 
 def saves():
-    """A checkpoint onto a slow disk: 64 KiB at a time, each flushed."""
+    """Write a checkpoint to a slow disk: 64 KiB at a time, each flushed."""
     with open("checkpoint", "wb") as file:
         for _ in range(2 * SECONDS):
             file.write(os.urandom(1 << 16))
@@ -95,7 +95,7 @@ def saves():
 
 
 def tokenizes():
-    """In two processes, as ``datasets.map(num_proc=2)``."""
+    """Work in two processes, like ``datasets.map(num_proc=2)``."""
     with multiprocessing.get_context("fork").Pool(2) as pool:
         pool.map(_burn, [SECONDS, SECONDS])
 
@@ -107,7 +107,7 @@ def _burn(seconds):
 
 
 def listens():
-    """A thread of each rank listens to the other one, on a group of its own, while the main threads compute."""
+    """Receive from the other rank in a thread, on a separate group, while the main thread computes."""
     import torch
 
     group = torch.distributed.new_group(backend="gloo")
@@ -123,7 +123,7 @@ def listens():
 
 
 def datagrams():
-    """Of UDP nothing can be told."""
+    """Use UDP, whose traffic is not visible."""
     here, there = (socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(2))
     here.bind(("127.0.0.1", 0))
     there.connect(here.getsockname())
@@ -134,16 +134,16 @@ def datagrams():
         pass
 
 
-# ---------------------------------------------------------------- asks again and again, and gets nowhere
+# ---------------------------------------------------------------- polls without progress
 
 
 def keep_alive():
-    """Another tool's connection says that it is there, and no more."""
+    """Send only keep-alive messages on another tool's connection."""
     receive(serve(10, 1.0, seconds=100))
 
 
 def file_lock():
-    """Held by somebody who has gone; asked for every 50 ms, as huggingface_hub and datasets do."""
+    """Poll a file lock every 50 ms, like huggingface_hub and datasets, whose owner never releases it."""
     with open("lock", "w") as holder, open("lock") as file:
         fcntl.flock(holder, fcntl.LOCK_EX)
         while True:
@@ -176,7 +176,7 @@ def queue_timeout():
 
 
 def retries():
-    """A download whose server is gone."""
+    """Retry a download from a server that is gone."""
     while True:
         try:
             return socket.create_connection(("127.0.0.1", 9), timeout=1)
@@ -184,7 +184,7 @@ def retries():
             time.sleep(1)
 
 
-# ---------------------------------------------------------------- stands still
+# ---------------------------------------------------------------- does not move
 
 
 def fifo():
@@ -193,7 +193,7 @@ def fifo():
 
 
 def two_locks():
-    """Taken by two threads in opposite order."""
+    """Take two locks in two threads in opposite order."""
     one, other, both = threading.Lock(), threading.Lock(), threading.Barrier(2)
 
     def thread():
@@ -214,14 +214,14 @@ def lock_of_a_file():
 
 
 def prompt():
-    """Nobody sits at the terminal."""
+    """Wait for input at a terminal without a user."""
     read, _ = os.pipe()
     os.dup2(read, 0)
     input("password? ")
 
 
 def full_pipe():
-    """Of a program that no longer reads what this one writes."""
+    """Write to a program that no longer reads."""
     _, write = os.pipe()
     while True:
         os.write(write, b"x" * 4096)
@@ -243,7 +243,7 @@ def many_threads():
 
 
 def own_handlers():
-    """Every signal has a handler of the user's, and C code holds the GIL."""
+    """Hold the GIL in C code, with a user handler for every signal."""
     for number in (signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2, *range(signal.SIGRTMIN + 1, signal.SIGRTMAX)):
         signal.signal(number, lambda *_: print("a handler of the user's", flush=True))
     time.sleep(2)
@@ -251,7 +251,7 @@ def own_handlers():
 
 
 def default_handlers():
-    """The signal that the watch uses kills, if it is sent."""
+    """Restore the default handlers, so that the watch's signal would kill this process."""
     for number in range(signal.SIGRTMIN + 1, signal.SIGRTMAX):
         signal.signal(number, signal.SIG_DFL)
     time.sleep(2)
@@ -259,12 +259,12 @@ def default_handlers():
 
 
 def regular_expression():
-    """It takes longer than the universe is old, and looks like work."""
+    """Run a regular expression that never ends and looks like work."""
     re.match(r"(a+)+$", "a" * 60 + "b")
 
 
 def hostile_name():
-    """A file's name with what steers a terminal, and with a line that looks like one of the watch's."""
+    """Run code in a file whose name has control characters and a line that looks like one of the watch."""
     name = "/x/\x1b]0;PWNED\x07\x1b[2J\x1b[31mrm -rf\x9b31m\u202e\r\nlightning_patches: rank 0 died.py"
     exec(compile("import time\ndef f():\n    time.sleep(100)\nf()", name, "exec"), {"__name__": "x"})
 
@@ -292,7 +292,7 @@ class _Data:
 
 
 def worker_deadlock():
-    """The worker was forked while another thread held a lock."""
+    """Fork a worker while another thread holds a lock."""
     lock = threading.Lock()
     threading.Thread(target=lambda: lock.acquire() and time.sleep(1000), daemon=True).start()
     time.sleep(0.2)
@@ -315,7 +315,7 @@ def worker_stopped():
 
 
 def dies_with_a_helper():
-    """Killed; what a library of it had forked keeps its sockets."""
+    """Kill this rank, whose forked helper keeps its sockets open."""
     _wait_until_known()
     library = ctypes.PyDLL(None)
     if library.fork() == 0:
@@ -355,7 +355,7 @@ def exits():
 
 
 def joins_a_process():
-    """At its end, one of multiprocessing that does not."""
+    """Join a multiprocessing child at exit that never ends."""
     multiprocessing.get_context("fork").Process(target=time.sleep, args=(100,)).start()
 
 
@@ -365,11 +365,11 @@ def _wait_until_known():
     wait_until_known()
 
 
-# ---------------------------------------------------------------- another call than the others
+# ---------------------------------------------------------------- different calls
 
 
 def skips():
-    """An error that was caught: the rank goes on with the next collective."""
+    """Catch an error and continue with the next collective."""
     import torch
 
     try:
@@ -392,7 +392,7 @@ def reduces_another_shape():
 
 
 def reduces_for_itself():
-    """One rank logs a value that is reduced over all of them."""
+    """Log a value in one rank that is reduced over all ranks."""
     import torch
 
     for _ in range(2):

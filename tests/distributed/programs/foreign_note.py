@@ -1,5 +1,5 @@
-"""Two ranks of a job, the second of which loads a checkpoint that neither has written; the third process is another
-user of the machine, who reaches ``MASTER_PORT`` and writes to the same directory.
+"""Two ranks of a job. The second loads a checkpoint that neither has written. The third process is another user of the
+machine who can reach ``MASTER_PORT`` and writes to the same directory.
 
 foreign_note.py job|attacker DIRECTORY
 """
@@ -28,7 +28,7 @@ class Hostile:
 
 
 class Options:
-    """Of the job's own."""
+    """A class of the job."""
 
 
 def until(name):

@@ -17,10 +17,10 @@ import os
 import pickle
 import warnings
 
-os.environ["_LIGHTNING_PATCHES_IMPORT_ONLY"] = "1"  # the stock variant has our check, and none of our patches
+os.environ["_LIGHTNING_PATCHES_IMPORT_ONLY"] = "1"  # the stock variant has the check, but no patches
 from lightning_patches.ranks.gradient_sync_check import GradientSyncCheck, GradientSyncError
 
-del os.environ["_LIGHTNING_PATCHES_IMPORT_ONLY"]  # the launcher hands it on: rank 1 of the shim variant would be stock
+del os.environ["_LIGHTNING_PATCHES_IMPORT_ONLY"]  # else rank 1 of the shim variant would inherit it and be stock
 
 
 def seen(differences):
@@ -53,7 +53,7 @@ def run_fabric():
 
 
 def of_submodule(how):
-    """Issue 20293: a part of the module is called by itself."""
+    """Issue 20293: call a submodule directly."""
     check = GradientSyncCheck(every_n_steps=2, action="raise" if how == "raise" else "warn")
     fabric = Fabric(accelerator="cpu", devices=2, strategy="ddp", callbacks=[check])
     fabric.launch()
@@ -78,7 +78,7 @@ def of_submodule(how):
 
 
 def dropped():
-    """When a module or an optimizer is thrown away differs between ranks, as it does with garbage collectors."""
+    """Free modules and optimizers at different times in the ranks, as garbage collectors do."""
     check = GradientSyncCheck(every_n_steps=2, action="raise")
     fabric = Fabric(accelerator="cpu", devices=2, strategy="ddp", callbacks=[check])
     fabric.launch()
@@ -96,7 +96,7 @@ def dropped():
         if step == 3 and scenario.rank() == 1:
             del kept[1]
         if step == 5:
-            # Where rank 0 has an id to spare, rank 1 may meet the one of an optimizer that has stepped.
+            # Rank 1 may reuse the id of an optimizer that has stepped, while rank 0 gets a new id.
             del module, optimizer
             old = kept[0] if scenario.rank() == 0 else None
             kept[0] = None
@@ -106,7 +106,7 @@ def dropped():
 
 
 def shapes_in_fabric():
-    """Ranks whose models have different shapes, without DDP, which would refuse them."""
+    """Use models with different shapes, without DDP, which would refuse them."""
     seen_by_how = {}
     for how in ("setup", "setup_optimizers"):
         check = GradientSyncCheck(action="raise")
@@ -125,7 +125,7 @@ def shapes_in_fabric():
 
 
 def outcomes():
-    """What ``check()`` returns, and that a difference which is known stays one."""
+    """Observe the results of ``check()``, also for a difference that was found before."""
     from torch.distributed.fsdp import FullyShardedDataParallel
 
     results = {}
@@ -145,7 +145,7 @@ def outcomes():
 
 
 class Odd(nn.Module):
-    """Parameters of every kind that DDP keeps in step."""
+    """A module with every kind of parameter that DDP synchronizes."""
 
     def __init__(self):
         super().__init__()
@@ -166,7 +166,7 @@ class Odd(nn.Module):
 
 
 def legitimate():
-    """What may differ, or only seems to: nothing is found."""
+    """Make allowed or apparent differences, which must not be found."""
     model = DistributedDataParallel(Odd(), find_unused_parameters=True)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     check = GradientSyncCheck(action="raise")
@@ -181,7 +181,7 @@ def legitimate():
         optimizer.step()
     model(data() * float("nan"), words).backward()
     results += check.check(model, optimizer, 3)
-    # Ranks that made their own NaN, with other bits, and the two zeros.
+    # NaN with different bits, and the two zeros.
     model.module.large.grad.view(-1)[:2] = torch.tensor([float("nan"), 0.0])
     if scenario.rank():
         model.module.large.grad.view(-1)[:1].view(torch.int32).fill_(0x7FC01234)
@@ -197,7 +197,7 @@ def sum_of_ranks(number):
 
 
 def found():
-    """What must be found, each with its own checker."""
+    """Make real differences, each with a new check."""
     me = scenario.rank()
     results = {}
 
@@ -220,7 +220,7 @@ def found():
         module[2].bias[1] += me
     look("frozen", module)
     look("gradients_only", module, parameters=False)
-    # An accumulation window is open: gradients differ, and belong to an optimizer that does not step now.
+    # In an accumulation window gradients differ, but their optimizer does not step now.
     ddp = DistributedDataParallel(network())
     with ddp.no_sync():
         ddp(data()).sum().backward()
@@ -230,7 +230,7 @@ def found():
         warnings.simplefilter("always")
         look("shapes", nn.Linear(2 + me, 2))
     results["shapes_said"] = [str(w.message) for w in caught]
-    # One rank has nothing to compare, or is asked for less: no rank waits for the other.
+    # One rank has nothing to compare, or compares less: no rank waits for the other.
     look("nothing", nn.Linear(2, 2) if me else nn.Tanh())
     look("options", nn.Linear(2, 2), gradients=bool(me))
     try:
@@ -243,7 +243,7 @@ def found():
 
 
 def of_buffers_and_state():
-    """Compared when asked for, and only then."""
+    """Compare buffers and optimizer state only if enabled."""
     module = nn.BatchNorm1d(2)
     module.running_mean += scenario.rank()
     optimizer = torch.optim.Adam(module.parameters())
@@ -272,7 +272,7 @@ def pickled():
 
 
 def bitwise():
-    """One bit of one value in many is enough."""
+    """Change one bit of one value."""
     module = nn.Linear(300, 300)
     with torch.no_grad():
         module.weight.fill_(1.0)
@@ -336,4 +336,4 @@ def run_trainer():
 
 if __name__ == "__main__":
     {"fabric": run_fabric, "sharded": run_sharded, "trainer": run_trainer}[CASE]()
-    torch.distributed.destroy_process_group()  # left to the interpreter's end, gloo may abort
+    torch.distributed.destroy_process_group()  # else gloo may abort at the interpreter's exit

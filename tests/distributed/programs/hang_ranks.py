@@ -1,11 +1,12 @@
-"""A rank that waits for others, or is waited for. Arguments: what this rank does, and where: before or after
-``init_process_group``; ``imported`` is before it, with torch. However long others take to get there, it does so only
+"""A rank that waits for others, or for which others wait.
 
-- with a further argument ``last``: when all ranks have come to what they do;
-- with ``watched``, in rank zero: when its hub has said that all ranks are watched.
+Arguments: the action of this rank, and its place: before or after ``init_process_group``; ``imported`` is before it,
+with torch imported. A further argument delays the action:
 
-What ranks share is their working directory: a file of each with what it says, and one that tells that it has come to
-what it does.
+- ``last``: until all ranks have reached their action;
+- ``watched``, in rank zero: until its hub has reported that all ranks are watched.
+
+The ranks share their working directory. Each has a file with its output, and one that marks that it reached its action.
 """
 
 import atexit
@@ -26,7 +27,7 @@ from typing import Any
 
 import faults
 
-if sys.argv[1] == "hangs_in_a_late_handler":  # registered before the watch's own, and so called after it
+if sys.argv[1] == "hangs_in_a_late_handler":  # registered before the watch's handler, so called after it
     atexit.register(lambda: time.sleep(100))
 if os.environ.get("LATE") == os.environ["RANK"]:
     time.sleep(8)
@@ -53,7 +54,7 @@ assert not Watch._current._thread.is_alive(), "this process is watched as a rank
 
 
 def wait_until(condition: Callable[[], Any], what: str) -> None:
-    """However busy the machine is: what is tested is not how soon it happens."""
+    """Wait for a condition, however long it takes on a busy machine."""
     deadline = time.monotonic() + 120
     while not condition():
         if time.monotonic() > deadline:
@@ -62,7 +63,7 @@ def wait_until(condition: Callable[[], Any], what: str) -> None:
 
 
 def wait_until_known() -> None:
-    """Until this rank has said hello to rank zero: one that ends before, on a busy machine, nobody knows of."""
+    """Wait until this rank has sent its hello. Rank zero does not know a rank that ends earlier."""
     from lightning_patches.ranks.hang._watch import Watch
 
     if "LIGHTNING_PATCHES_HANG_TIMEOUT" not in os.environ:
@@ -72,7 +73,7 @@ def wait_until_known() -> None:
 
 
 def wait_until_counted(ranks: int) -> None:
-    """In rank zero, until it has said that so many ranks are watched: a job that ends before never says so."""
+    """In rank zero, wait until it has printed that so many ranks are watched."""
     from lightning_patches.ranks.hang._watch import Watch
 
     def is_counted() -> bool:
@@ -83,7 +84,7 @@ def wait_until_counted(ranks: int) -> None:
 
 
 def is_said(*texts: str) -> bool:
-    """Whether a rank has said one of these."""
+    """True if a rank has printed one of these texts."""
     said = [Path(f"rank{rank}").read_text(errors="replace") for rank in range(WORLD)]
     return any(text in one for text in texts for one in said)
 
@@ -93,12 +94,12 @@ def is_reported() -> bool:
 
 
 def stores() -> list:
-    """Threads that ask torch's store for other ranks' secret."""
+    """Return the threads that exchange the secret through torch's store."""
     return [thread.name for thread in threading.enumerate() if thread.name.endswith(" store")]
 
 
 def listening() -> list:
-    """Ports on which this process listens."""
+    """Return the ports on which this process listens."""
     own = set()
     for name in os.listdir("/proc/self/fd"):
         with contextlib.suppress(OSError):
@@ -108,7 +109,7 @@ def listening() -> list:
 
 
 class Slow:
-    """A data set whose first item does not come."""
+    """A data set whose first item never arrives."""
 
     def __len__(self) -> int:
         return 1
@@ -141,7 +142,7 @@ def act() -> None:
     elif ACTION == "dies":
         wait_until_known()
         os.kill(os.getpid(), signal.SIGKILL)
-    elif ACTION == "runs_out_of_memory":  # within a cgroup of its own, which has little
+    elif ACTION == "runs_out_of_memory":  # inside a cgroup with little memory
         wait_until_known()
         Path(os.environ["CGROUP"], "cgroup.procs").write_text(str(os.getpid()))
         hoard = [bytearray(16 << 20) for _ in range(64)]
@@ -151,7 +152,7 @@ def act() -> None:
         raise ValueError("no such file: train.csv")
     elif ACTION == "stops":
         wait_until_known()
-        time.sleep(1)  # and has told where it is
+        time.sleep(1)  # and has reported its position
         os.kill(os.getpid(), signal.SIGSTOP)
     elif ACTION == "holds_the_gil":
         wait_until_known()
@@ -167,7 +168,7 @@ def act() -> None:
         sum(range(3 * 10**8))
     elif ACTION == "waits_for_a_child":
         subprocess.run([sys.executable, "-c", "import time\nend = time.time() + 9\nwhile time.time() < end: pass"])
-    elif ACTION == "writes_slowly":  # one call, as a checkpoint onto a slow file system
+    elif ACTION == "writes_slowly":  # one call, like a checkpoint to a slow file system
         reading, writing = os.pipe()
         drain = "import os, time\nwhile os.read(0, 4096): time.sleep(0.01)"
         with subprocess.Popen([sys.executable, "-c", drain], stdin=reading):
@@ -176,7 +177,7 @@ def act() -> None:
             os.close(writing)
     elif ACTION == "computes_in_c":
         hashlib.pbkdf2_hmac("sha256", b"a", b"b", 300_000)
-        hashlib.pbkdf2_hmac("sha256", b"a", b"b", int(300_000 * 9 / (time.monotonic() - began)))  # some 9 s
+        hashlib.pbkdf2_hmac("sha256", b"a", b"b", int(300_000 * 9 / (time.monotonic() - began)))  # about 9 s
     elif ACTION == "locks":
         lock = threading.Lock()
         lock.acquire()
@@ -185,7 +186,7 @@ def act() -> None:
         while not os.path.exists("there will be no such file"):
             time.sleep(0.2)
     elif ACTION == "has_workers":
-        command = [sys.executable, "-c", "import time; time.sleep(100)"]  # not of the group that the test kills
+        command = [sys.executable, "-c", "import time; time.sleep(100)"]  # not in the process group that the test kills
         children = [subprocess.Popen(command, start_new_session=True) for _ in range(2)]
         print("children", *[child.pid for child in children], flush=True)
         time.sleep(100)
@@ -210,7 +211,7 @@ def act() -> None:
         time.sleep(3)
         print("threads that ask the store:", stores())
     elif ACTION == "nests":
-        wait_until_known()  # before its child takes itself for this rank
+        wait_until_known()  # before its child identifies itself as this rank
         subprocess.run([sys.executable, "-c", NESTED], check=True)
         wait_until_counted(WORLD)
     elif ACTION not in ("arrives", "hangs_in_a_late_handler"):

@@ -1,5 +1,7 @@
-"""A training on two ranks, started by Lightning's own launchers. Arguments: whether rank one "sleeps" in its third step
-or "works", the strategy, the accelerator, and the number of nodes, of which each has as many of the ranks."""
+"""A training on two ranks, started by Lightning's launchers.
+
+Arguments: "sleeps" or "works" (the third step of rank one), the strategy, the accelerator, and the number of nodes.
+"""
 
 import atexit
 import sys
@@ -14,7 +16,7 @@ from lightning_patches.ranks import hang
 
 @atexit.register
 def leave() -> None:
-    """torch 2.13's gloo aborts 1 in 20 interpreters that end with a group: this one, and those that it spawns."""
+    """Destroy the process group: torch 2.13's gloo aborts 1 in 20 interpreters that exit with one."""
     if torch.distributed.is_initialized():
         torch.distributed.destroy_process_group()
 
@@ -31,7 +33,7 @@ class Model(pl.LightningModule):
     def training_step(self, batch: Any, batch_idx: int) -> Any:
         if sys.argv[1] == "sleeps" and batch_idx == 2 and self.global_rank == 1:
             time.sleep(100)
-        time.sleep(0.4)  # more than four seconds in all
+        time.sleep(0.4)  # more than four seconds in total
         return self.layer(batch).sum()
 
     def configure_optimizers(self) -> Any:

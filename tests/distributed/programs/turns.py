@@ -1,7 +1,7 @@
-"""A rank that loads something big in turns. Arguments: what it does inside, megabytes, at once, timeout.
+"""A rank that loads something large in turns. Arguments: its action inside, megabytes, at once, timeout.
 
-All begin together. The ranks share their working directory, where each tells that it is there, and that it is inside.
-``OTHER_SYSTEM`` names a system on which they run.
+All ranks start together. They share their working directory, where files mark that a rank has arrived, and that it is
+inside. ``OTHER_SYSTEM`` names a system to simulate.
 """
 
 import os
@@ -41,7 +41,7 @@ def wait_until(condition: Callable[[], bool], what: str) -> None:
 
 
 def tell(what: str) -> None:
-    """Leave a file that holds this process's number."""
+    """Create a file with this process's pid."""
     new = Path(f"new-{what}{RANK}")
     new.write_text(str(os.getpid()))
     new.replace(f"{what}{RANK}")

@@ -1,6 +1,6 @@
-"""Rank 0 starts rank 1 right before its turn, and a program right at its beginning; three times.
+"""Rank 0 starts rank 1 right before its turn, and a program at the start of its turn; three times.
 
-Rank 0 stays inside until the program has been there, too, and for a second more.
+Rank 0 stays inside until the program has been inside, and for one more second.
 """
 
 import os
@@ -23,7 +23,7 @@ def start(what: str, turn: int, rank: str) -> "subprocess.Popen[bytes]":
     return subprocess.Popen([sys.executable, "-c", CHILD, what, str(turn)], env=environment)
 
 
-with rank_by_rank():  # all that it imports is there from here on: its turns begin at once
+with rank_by_rank():  # everything is imported now, so the next turns start at once
     pass
 for turn in range(3):
     before = start("rank 1", turn, "1")

@@ -1,6 +1,6 @@
-"""``load_from_checkpoint`` in a rank that torchrun started. Tells from when to when the model was being made.
+"""``load_from_checkpoint`` in a rank that torchrun started. Prints the start and the end of the model's creation.
 
-With the argument "together" it is being made until both ranks make theirs.
+With the argument "together" the creation lasts until both ranks create their models.
 """
 
 import os
@@ -41,7 +41,7 @@ class Model(pl.LightningModule):
 if __name__ == "__main__":
     torch.save({"state_dict": Model().state_dict(), "pytorch-lightning_version": pl.__version__}, PATH)
     Model.loading = True
-    with open("ready", "a") as file:  # both directories are one: the ranks begin to load together
+    with open("ready", "a") as file:  # the ranks share the directory and start to load together
         file.write("x")
     while os.path.getsize("ready") < 2:
         time.sleep(0.01)

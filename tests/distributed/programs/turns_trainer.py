@@ -1,7 +1,7 @@
-"""Two ranks of a Trainer that load in turns, started by Lightning's own launcher. Argument: "waits" or "dies".
+"""Two ranks of a Trainer that load in turns, started by Lightning's launcher. Argument: "waits" or "dies".
 
-Rank 0 goes inside first and rank 1 comes while it is there; then rank 0 goes on, or is killed. They load in a block, or
-with ``load_from_checkpoint`` if the variable puts that into turns.
+Rank 0 enters first, and rank 1 arrives while rank 0 is inside. Then rank 0 continues, or is killed. They load in a
+block, or with ``load_from_checkpoint`` if the variable is set.
 """
 
 import os
@@ -71,6 +71,6 @@ if __name__ == "__main__":
         enable_model_summary=False,
     )
     trainer.fit(Model(), torch.utils.data.DataLoader(torch.randn(8, 8)))
-    if torch.distributed.is_initialized():  # torch 2.13's gloo aborts 1 in 20 interpreters that end with a group
+    if torch.distributed.is_initialized():  # torch 2.13's gloo aborts 1 in 20 interpreters that exit with a group
         torch.distributed.destroy_process_group()
     print("done", flush=True)

@@ -1,4 +1,4 @@
-"""A Python with an old torch, for bugs that torch has mended since: the tests' own torch cannot show them.
+"""A Python with an old torch, for bugs that newer torch versions have fixed.
 
 On Debian 12, torch 1.13.1 is a package, which Lightning 2.0 to 2.2 accept:
 
@@ -7,7 +7,7 @@ On Debian 12, torch 1.13.1 is a package, which Lightning 2.0 to 2.2 accept:
     pip --python DIRECTORY/bin/python install --no-deps -r tests/support/old_torch/requirements.txt
     export LIGHTNING_PATCHES_TEST_OLD_TORCH=DIRECTORY/bin/python
 
-Without that variable ``/usr/bin/python3`` is tried. ``site`` goes first on its path.
+Without that variable ``/usr/bin/python3`` is used. ``site`` is first on its path.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Optional
 VARIABLE = "LIGHTNING_PATCHES_TEST_OLD_TORCH"
 SITE = Path(__file__).with_name("site")
 RELEASES = ">=2.0.0,<2.3.0"
-"""The releases of Lightning that can be imported with it."""
+"""Lightning releases that can be imported with it."""
 _ROOT = Path(__file__).resolve().parents[3]
 _PROGRAM = """
 import os
@@ -36,12 +36,12 @@ print("torch", torch.__version__, "shows", sum(probe() for probe in probes), "of
 
 @dataclass(frozen=True)
 class OldTorch:
-    """What was found.
+    """The result of the search.
 
     Args:
-        python: the interpreter, ``None`` if there is none that will do.
-        torch: its torch's version.
-        reason: why there is none.
+        python: the interpreter, ``None`` if no suitable one was found.
+        torch: version of its torch.
+        reason: why no interpreter was found.
     """
 
     python: Optional[str]
@@ -51,7 +51,7 @@ class OldTorch:
 
 @cache
 def find() -> OldTorch:
-    """The interpreter whose torch has every bug that a patch probes for."""
+    """Find an interpreter whose torch has every bug that a patch probes for."""
     python = os.environ.get(VARIABLE, "/usr/bin/python3")
     variables = {**os.environ, "PYTHONPATH": os.pathsep.join((str(SITE), str(_ROOT)))}
     try:

@@ -1,7 +1,7 @@
-"""Makes Debian 12's torch 1.13.1 usable with Lightning 2.0 and 2.1: first on the path of the Python that has it.
+"""Make Debian 12's torch 1.13.1 work with Lightning 2.0 and 2.1. Must be first on the path of its Python.
 
-That package says that it is 1.13.0a0, so Lightning uses names that only torch 1.12 had. And its
-``torch.distributed`` has a dataclass with a default that Python 3.11, which Debian 12 comes with, refuses.
+The package reports the version 1.13.0a0, so Lightning uses names that only torch 1.12 had. And its
+``torch.distributed`` has a dataclass with a default that Debian 12's Python 3.11 refuses.
 """
 
 import dataclasses
@@ -23,7 +23,7 @@ try:
     import torch
     import torch.distributed._shard.sharded_tensor
 except ImportError:
-    pass  # whoever needs torch will say so
+    pass  # a program that needs torch will fail later
 else:
     if torch.__version__ == "1.13.0a0":
         torch.__version__ = torch.torch_version.TorchVersion("1.13.1")
