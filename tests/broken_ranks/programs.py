@@ -67,7 +67,7 @@ def rank():
 
 
 def strike(trainer, batch_idx, value):
-    """What rank 1 alone does. ``None``: it skips the batch, if the fault is to skip."""
+    """Run the fault in rank 1. Return ``None`` to skip the batch."""
     if rank() != 1 or batch_idx != 3:
         return value
     (OUT / "struck").touch()

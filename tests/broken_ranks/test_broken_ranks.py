@@ -1,8 +1,8 @@
-"""Programs that are broken on several ranks end with the default set as on stock, and as soon.
+"""Programs that are broken on several ranks end as on stock with the default set, and as fast.
 
-Who removes, adds or retypes a collective takes away an alarm: ranks that part meet each other's messages, and gloo ends
-them within seconds, where otherwise they wait for the group's timeout. Each patch that touches collectives has cases
-here, the first of which are in the usual run.
+A patch that removes, adds or retypes a collective may remove an alarm: mismatched messages make gloo end the ranks
+within seconds, while otherwise they wait for the group's timeout. Each patch that touches collectives has cases here.
+The first ones are part of the usual run.
 """
 
 import re
@@ -21,7 +21,7 @@ from tests.support.variants import Variant, environment_of
 pytestmark = pytest.mark.distributed
 PROGRAMS = Path(__file__).with_name("programs.py")
 START, LIMIT, LATER = 120, 30, 15
-"""Seconds: until the fault at most, after it until ranks are said to hang, and later than stock that is as soon."""
+"""Seconds: maximum until the fault, from the fault until ranks count as hanging, and allowed delay after stock."""
 ERROR = re.compile(r"^(?:\w+\.)*(\w+(?:Error|Exception)\b)(?:.* terminated with (.*))?", re.MULTILINE)
 
 
@@ -60,7 +60,7 @@ def run(version, case, shim, backend="gloo", toggle=None):
 
 
 def assert_ends_as_on_stock(version, case, backend="gloo"):
-    """Where ranks hang on stock, the shim need not make them end, but they do not end well."""
+    """Ranks that hang on stock may hang with the shim, but must not succeed."""
     stock, shim = run(version, case, False, backend), run(version, case, True, backend)
     told = f"{stock}\n\nand with the shim\n\n{shim}"
     if stock.end == "hangs":
@@ -105,7 +105,7 @@ def test_ends_as_on_stock(patch, version, case):
 
 @pytest.mark.parametrize("version", ["2.6.6", "2.5.2", "2.2.5", "2.0.9"])
 def test_working_program_has_the_collectives_of_stock(version):
-    """But a count is a floating point number, as long as before. Whether a checkpoint exists is asked as 2.6.0 does."""
+    """Except that a count is a float of the same size, and that checkpoints are looked up as in 2.6.0."""
     case, toggle = "nothing-logged-each-kept-sized", "-checkpoint-exists-on-rank-zero"
     stock, shim = run(version, case, False), run(version, case, True, toggle=toggle)
     found = {rank: [what.replace("float64[]", "int64[]") for what in seen] for rank, seen in shim.collectives.items()}

@@ -1,8 +1,8 @@
 """Programs in which torch.compile meets Lightning: each way to train, compiled in each way.
 
-``python programs.py Gan.module`` prints how it ended, its weights and its graph breaks, as a line of JSON; without a
-name, all run, each in a process of its own. To add one, write a class and name it in ``TRAINED``, or a
-function and name it in ``FABRIC``; for another way to compile, a function in ``FORMS``.
+``python programs.py Gan.module`` prints exit status, weights and graph breaks as a line of JSON. Without a name, all
+programs run, each in a new process. To add one, write a class and list it in ``TRAINED``, or a function and list it in
+``FABRIC``. For another way to compile, add a function to ``FORMS``.
 
 ``SCENARIO_SHIM=1`` runs them with the shim, ``SCENARIO_NAMESPACE`` names Lightning, ``BACKEND`` torch's backend.
 """
@@ -60,7 +60,7 @@ class Plain(pl.LightningModule):
 
 
 class Properties(Plain):
-    """Asks the Trainer where it stands."""
+    """Reads properties of the Trainer."""
 
     def training_step(self, batch, batch_idx):
         trainer = self.trainer
@@ -256,7 +256,7 @@ FORMS = {
     whole_step: (Plain, Properties, Gan),
     loop: (Plain, LoggedGan),  # several seconds each
 }
-"""What is compiled in each way."""
+"""The ways to compile a model."""
 
 
 def trained(kind, form):
@@ -385,7 +385,7 @@ def observed(net):
 
 
 def run(name):
-    """What came of a program, in this process."""
+    """Run a program in this process and return the result."""
     pl.seed_everything(3)
     try:
         return PROGRAMS[name]()
@@ -395,7 +395,7 @@ def run(name):
 
 
 def run_forked(name):
-    """The same in a process of its own, which has imported everything."""
+    """Run a program in a forked process, in which everything is imported."""
     read, write = os.pipe()
     if os.fork() == 0:
         with os.fdopen(write, "w") as answer:
@@ -415,7 +415,7 @@ if __name__ == "__main__":
     for part in ("lightning", "lightning.pytorch", "lightning.fabric", "pytorch_lightning", "lightning_fabric"):
         logging.getLogger(part).setLevel(logging.ERROR)
     logging.getLogger("torch._dynamo").setLevel(logging.ERROR)
-    if not SHIM:  # upstream's mend of 21836, without which nothing that logs can be compared
+    if not SHIM:  # upstream's fix of 21836, which programs that log need for the comparison
         pl.LightningModule.log = torch._dynamo.disable(pl.LightningModule.log)
     for chosen in sys.argv[1:] or PROGRAMS:
         result = run(chosen) if len(sys.argv) == 2 else run_forked(chosen)

@@ -25,7 +25,7 @@ pytestmark = [
 
 @cache
 def results(version: str, backend: str, shim: bool, toggle: Optional[str] = None) -> dict[str, dict[str, Any]]:
-    """What came of each program, by its name."""
+    """Return the result of each program, by name."""
     variables = variants.environment_of(Variant("pytorch-lightning", version), toggle=toggle)
     variables.update(SCENARIO_SHIM=str(int(shim)), BACKEND=backend)
     status, output = variants.execute([sys.executable, str(PROGRAMS)], variables, timeout=3600)
@@ -35,7 +35,7 @@ def results(version: str, backend: str, shim: bool, toggle: Optional[str] = None
 
 
 def difference(stock: dict[str, Any], shim: dict[str, Any]) -> str:
-    """In what a program is worse off. One that ends in an error on stock may run, if a patch cures it."""
+    """Describe how a program is worse than on stock. A program with an error on stock may run with a patch."""
     if stock["ended"] != "well":
         return "" if shim["ended"] in (stock["ended"], "well") else f"ends in {shim['ended']}, not {stock['ended']}"
     if shim["ended"] != "well":
@@ -71,7 +71,7 @@ def test_compiled_programs_are_no_worse_than_on_stock(version: str, backend: str
 
 @pytest.mark.parametrize(("version", "backend"), [in_group("2.6.6", "eager"), in_group("2.6.6", "aot_eager")])
 def test_stock_trains_a_compiled_gan_that_toggles_its_optimizers(version: str, backend: str) -> None:
-    """What coverage.txt says of 21513. With one device, ``in_place`` compiles no step."""
+    """coverage.txt says this about 21513. With one device, ``in_place`` compiles no step."""
     stock = results(version, backend, False)
     assert stock["Gan.module"]["weights"] == stock["Gan.in_place"]["weights"]
     assert stock["Gan.module"]["breaks"] > stock["Gan.in_place"]["breaks"] == 0

@@ -44,7 +44,7 @@ FAILURES: list[dict[str, str]] = []
 
 @dataclass
 class Swapped:
-    """One target in which a patch stands. ``raw`` is what is in the owner's ``__dict__``: a descriptor, perhaps."""
+    """A patched target. ``raw`` is the entry of the owner's ``__dict__``, which may be a descriptor."""
 
     patch: Patch
     target: Target
@@ -74,7 +74,7 @@ def function_of(raw: Any) -> Any:
 
 
 def inherited(swapped: Swapped) -> Any:
-    """What stands in a base, if a patch has added a method to a class."""
+    """Return the method of a base class if the patch has added an override."""
     owner = swapped.owner
     return function_of(getattr(super(owner, owner), swapped.name, None)) if isinstance(owner, type) else None
 
@@ -86,7 +86,7 @@ def fail(check: str, detail: str, patch: str = "", target: str = "") -> None:
 # ---------------------------------------------------------------- checks of one target
 
 CHECKS: list[Callable[[Swapped], Optional[str]]] = []
-"""Each returns what is wrong, or None. They run when everything is undone: ``original`` stands in its slot again."""
+"""Each returns a problem or None. They run after everything is undone, when ``original`` is in its place again."""
 LIVE_CHECKS: list[Callable[[Swapped], Optional[str]]] = []
 """The same, but they run while the patch is in place."""
 
@@ -135,7 +135,7 @@ def hints(function: Any) -> Any:
 
 @CHECKS.append
 def defaults_are_kept(swapped: Swapped) -> Optional[str]:
-    """Where that changes no call: the parameters are the same, or passed on as they come."""
+    """The parameters are the same, or are passed on unchanged."""
     code = getattr(swapped.original_function, "__code__", None)
     if not swapped.replaces or code is None:
         return None
@@ -236,7 +236,7 @@ def pickle_error(swapped: Swapped, raw: Any) -> Optional[str]:
 
 
 def is_overridden(swapped: Swapped) -> Optional[bool]:
-    """What Lightning says of a subclass that does not override the method."""
+    """Return Lightning's ``is_overridden`` for a subclass that does not override the method."""
     if not isinstance(swapped.owner, type) or isinstance(swapped.patched, property):
         return None
     helpers = importlib.import_module(distributions.module_name(NAMESPACE, "pytorch.utilities.model_helpers"))
@@ -286,7 +286,7 @@ def difference(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
 
 
 def find_swapped() -> list[Swapped]:
-    """Every target of every patch that the gate lets through, as it stands."""
+    """Return every target of every patch that the gate accepts, in its current state."""
     namespace = distributions.find(NAMESPACE)
     assert namespace is not None
     found = []

@@ -1,5 +1,4 @@
-"""LightningCLI takes the same arguments with the patches: jsonargparse finds what ``**kwargs`` stands for in the source
-of a class's methods."""
+"""LightningCLI accepts the same arguments with the patches: jsonargparse resolves ``**kwargs`` from method sources."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What scripts, jobs and CI of 0.1.0 use works as it did, or the changelog says what to do.
+"""Scripts, jobs and CI for 0.1.0 still work, or the changelog says what to change.
 
-The tables hold what 0.1.0 had. ``LISTED`` names what is not so any more, each with words of the changelog's section.
+The tables have the interface of 0.1.0. ``LISTED`` names the changed parts, with words of the changelog's section.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Every patch of the catalogue behaves, in its oldest and its newest affected release of both distributions.
+"""Every patch passes the conformance checks in its oldest and newest affected release of both distributions.
 
-What is checked stands in ``program.py``. One process checks all patches of a release at once.
+``program.py`` has the checks. One process checks all patches of a release.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ GROUPS = sorted({(distribution, release) for distribution, release, _ in CHOSEN}
 
 @cache
 def conformance(distribution: str, release: str) -> dict[str, Any]:
-    """What ``program.py`` found in a release."""
+    """Return the findings of ``program.py`` in a release."""
     variables = variants.environment_of(variants.Variant(distribution, release))
     with tempfile.TemporaryDirectory() as directory:
         status, printed = variants.preloaded().execute(PROGRAM, variables, timeout=280, cwd=directory)
@@ -80,7 +80,7 @@ def test_patch(distribution: str, release: str, patch: str) -> None:
 
 @pytest.mark.parametrize(("distribution", "release"), [on_one_worker(*chosen) for chosen in GROUPS])
 def test_release(distribution: str, release: str) -> None:
-    """What all patches of a release do together: undo, activation twice."""
+    """All patches of a release together: undo, and activation twice."""
     failures = [one for one in conformance(distribution, release)["failures"] if not one["patch"]]
     assert not failures, told(failures, f"{distribution} {release}")
 

@@ -1,4 +1,4 @@
-"""What no release does, and nothing is patched for: the way round that ``diagnose`` tells does it on all of them."""
+"""Features that no release has and no patch adds: the workarounds from ``diagnose`` work on all releases."""
 
 import pytest
 

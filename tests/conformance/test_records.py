@@ -129,7 +129,7 @@ def test_opt_in_patch_names_its_users(patch: Patch) -> None:
 def test_warning_patch_has_a_valid_record(patch: Patch) -> None:
     """It says of a bug what its record says, in the same releases; or of rows of the table what the table says."""
     bugs = [bug for bug in UNPATCHED if patch.name == f"warn-{bug.name}"]
-    if not bugs:  # of removed hooks, and of what no release has mended, or on which programs rely
+    if not bugs:  # about removed hooks, or bugs that no release fixed or on which programs rely
         return
     (bug,) = bugs
     assert (patch.affected, patch.fixed_in, patch.group) == (bug.affected, bug.fixed_in, bug.group)
@@ -164,7 +164,7 @@ def test_patch_has_valid_targets(patch: Patch) -> None:
 
 @cache
 def imported_by_builders() -> dict[str, list[str]]:
-    """What the builders of each patch import first, in one process for all."""
+    """Return the modules that the builders of each patch import, tested in one process."""
     program = """
 import json, sys
 from lightning_patches.patches import all_patches
@@ -187,7 +187,7 @@ print(json.dumps(imported))
 
 @each_patch
 def test_builders_build_without_lightning_or_torch(patch: Patch) -> None:
-    """They run inside of the user's import: what they import is imported too early."""
+    """Builders run inside the user's import, so their imports would come too early."""
     unwanted = {"torch", "numpy", "wrapt", "packaging", *distributions.ROOT_PACKAGES}
     assert not unwanted & set(imported_by_builders()[patch.name])
 

@@ -1,4 +1,4 @@
-"""Where each patch is proven, and what has to be seen there.
+"""The boundaries of each patch, and the expected observations.
 
 A boundary is one case of one scenario on one release. On an affected release four variants run: stock must show the
 bug; shim and fork must observe the same as the first fixed release, or as the recommended usage. On every other
@@ -38,13 +38,13 @@ NOT_IMPORTABLE = {"lightning": "2.1.0"}
 
 @dataclass(frozen=True)
 class Boundary:
-    """One place at which a case is looked at.
+    """One case on one release.
 
     Args:
         proof: the case.
         distribution: ``"lightning"`` or ``"pytorch-lightning"``.
         version: the release.
-        role: what the release is to the patch.
+        role: relation of the release to the patch, such as "first affected".
     """
 
     proof: Proof
@@ -75,9 +75,9 @@ def of(patch: str) -> list[Proof]:
 
 
 def unproven() -> list[str]:
-    """Patches without a scenario, an expectation or a diff, with what is missing.
+    """Return the patches without a scenario, an expectation or a diff, and what is missing.
 
-    One that only warns has a test, which compares a scenario, its own or that of the patch that mends, with stock.
+    A patch that only warns needs only a test, which compares a scenario with stock.
     """
     diffs = {diff.name for diff in _diffs.series()}
     expected = {proof.patch for proof in proofs()}
@@ -151,7 +151,7 @@ def official(proof: Proof) -> Optional[str]:
 
 
 def can_run(proof: Proof, version: str) -> bool:
-    """Whether a release has the API that the case needs, and can be imported with its torch."""
+    """True if a release has the API that the case needs, and can be imported with its torch."""
     has_api = Version(version) >= Version(proof.since or "0")
     return has_api and (not proof.old_torch or gate.in_ranges(version, (old_torch.RELEASES,)))
 
@@ -203,7 +203,7 @@ def run(
 
 
 def problems(one: Boundary, run: Run = run) -> list[str]:
-    """What is not as it has to be; nothing if the promise holds."""
+    """Return the deviations from the promise; empty if there are none."""
     return list((_affected if one.role == "affected" else _unaffected)(one, run))
 
 
@@ -220,7 +220,7 @@ def _affected(one: Boundary, run: Run) -> Iterator[str]:
         reference = run(proof, stock_variant, None, proof.recommended, proof.recommended_environment)
         expected = view(proof.recommended_observed or proof.observed, reference)
     if fixed_in is None and proof.recommended is None and not proof.recommended_environment:
-        expected["ended well"] = True  # what is recommended was seen in the stock run, which may end with the bug
+        expected["ended well"] = True  # the recommended usage is part of the stock run, which may end with the bug
     elif not reference.ok or proof.shows_bug(reference):
         yield f"the reference ({fixed_in or 'recommended usage'}) is not right: {short(reference)}"
     if not reference.observations:
@@ -256,7 +256,7 @@ def _unaffected(one: Boundary, run: Run) -> Iterator[str]:
 
 
 def view(part: Any, result: Result) -> dict[str, Any]:
-    """What is compared of a run: whether it ended well, and the chosen part of what was observed."""
+    """Return the compared parts of a run: if it succeeded, and the chosen part of its observations."""
     try:
         return {"ended well": result.ok, "observed": part(result.observations)}
     except (KeyError, IndexError, TypeError) as error:

@@ -1,7 +1,7 @@
-"""What a scenario has to show: the bug in the stock variant, and what the other variants must agree on.
+"""The expectation for a scenario: the bug on stock, and observations on which the other variants must agree.
 
-Each case of a scenario that takes part in the equivalence is a :class:`Proof`. The proofs stand in ``PROOFS`` of the
-patch's test, ``tests/patches/*/test_*.py``. A patch without one is not proven, and a test says so.
+Each case of a scenario is a :class:`Proof` in ``PROOFS`` of the patch's test, ``tests/patches/*/test_*.py``. A test
+fails for a patch without a proof.
 """
 
 from __future__ import annotations
@@ -23,25 +23,23 @@ class Proof:
 
     Args:
         patch: name of the patch; the scenario is the file of that name, with underscores.
-        shows_bug: whether a run shows the bug as it was reported; gets its result (see ``tests/support/variants.py``).
-        case: handed to the scenario.
+        shows_bug: takes a result (see ``tests/support/variants.py``), and returns True if it shows the reported bug.
+        case: passed to the scenario.
         simulated_cuda: the case needs CUDA devices, simulated or real.
-        one_card: with ``simulated_cuda``: a single real GPU, which two ranks share, is enough to show it.
+        one_card: with ``simulated_cuda``: one real GPU, which two ranks share, is enough to show the bug.
         observed: the part of the observations in which shim, fork and official release must agree, exactly.
-        recommended: for a bug that upstream never fixed, the case that does what the maintainers recommend; it runs
-            in the stock release and takes the place of the official variant.
-        recommended_observed: the part of that run's observations that takes part in the comparison; ``observed`` if
-            ``None``. Set it where the recommended usage is observed in the same run.
-        recommended_environment: variables that make the recommended usage, where it is not up to the program.
-        alone: shim and fork have this patch only; for a reference variant that shows other bugs of the catalogue.
-        since: first release with the API that the case is written against.
-        fresh: the scenario needs a Python that was started anew, see :func:`tests.support.variants.run`.
-        old_torch: torch has mended the bug by itself: the case runs with the Python of ``tests/support/old_torch``, on
-            the releases that can be imported there, and is skipped where there is none. For patches
-            with a ``probe``, and for no others.
-        right: whether a cured run is right, beyond observing what the reference does; gets its result. For what the
-            comparison leaves out, and for what the reference is to be right about.
-        note: why something was left out of the comparison, for the record.
+        recommended: for a bug that upstream never fixed, the case with the usage that the maintainers recommend. It
+            runs on the stock release and replaces the official variant.
+        recommended_observed: the part of that run's observations to compare; ``observed`` if ``None``. Set it if the
+            recommended usage is observed in the same run.
+        recommended_environment: variables of the recommended usage, if it is not part of the program.
+        alone: shim and fork have only this patch, since the reference variant shows other bugs of the catalogue.
+        since: first release with the API that the case uses.
+        fresh: the scenario needs a new Python process, see :func:`tests.support.variants.run`.
+        old_torch: newer torch versions have fixed the bug. The case runs with the Python of ``tests/support/old_torch``
+            on the releases that it can import, and is skipped without it. Only for patches with a ``probe``.
+        right: takes the result of a patched run, and returns True if it is right beyond the comparison.
+        note: why a part is not compared.
     """
 
     patch: str
@@ -69,7 +67,7 @@ class Proof:
 
 
 def ends_with(message: str) -> Callable[[Any], bool]:
-    """The program fails, and the message is in what the user reads."""
+    """Return a check that the program fails and prints the message."""
 
     def shows_bug(result: Any) -> bool:
         return not result.ok and message in result.output
@@ -88,5 +86,5 @@ def only(*names: str) -> Callable[[Observations], Any]:
 
 
 def sees(check: Callable[[dict[str, Any]], bool]) -> Callable[[Any], bool]:
-    """What the first rank observed is so; of a program that observed nothing it is not."""
+    """Return a check of the first rank's observations. It is False without observations."""
     return lambda result: bool(result.observations) and check(result.observations[0])

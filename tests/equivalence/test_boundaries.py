@@ -13,7 +13,7 @@ from tests.support.variants import Result, Variant
 
 
 def marked(one, name):
-    # One worker runs all of a patch: what the fixed release does is then seen once.
+    # One worker runs all tests of a patch, so that the fixed release runs only once.
     marks = [pytest.mark.xdist_group(one.proof.patch), pytest.mark.timeout(900)]
     if one.proof.old_torch and old_torch.find().python is None:
         marks.append(pytest.mark.skip(reason=old_torch.find().reason))
@@ -90,7 +90,7 @@ def test_every_patch_has_a_proof():
 
 
 def test_both_distributions_have_the_same_source_for_all_targets():
-    """Or a boundary would have to be run in both."""
+    """Otherwise each boundary would have to run on both distributions."""
     for location, row in fingerprints._data()["functions"].items():
         digests = [one.split()[0] for one in row.split(", ")]
         releases = [number for digest in digests for number in fingerprints.numbers(row, digest)]

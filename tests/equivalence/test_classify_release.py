@@ -1,4 +1,4 @@
-"""A release that nobody has seen: 2.6.4, with all that is known of it and of later ones hidden."""
+"""``scripts/classify_release`` on an unknown release: 2.6.4, with all facts about it and later releases removed."""
 
 import json
 import subprocess
@@ -55,11 +55,11 @@ def test_checkout_is_classified_by_its_code(tmp_path):
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("lost", [False, True])
 def test_patch_is_tried_on_unknown_code(tmp_path, lost):
-    """Where its function has changed and the bug has not, the patch mends it as it is, or is said not to."""
+    """If the function has changed but the bug remains, the script reports if the patch still works."""
     _releases.unpack(_releases.wheel("lightning", NEW), tmp_path)
     file = tmp_path / "lightning" / "pytorch" / "loops" / "fit_loop.py"
     text = file.read_text().replace("def setup_data(self)", "def setup_data(self, new=None)")
-    if lost:  # what the patch calls does nothing any more
+    if lost:  # the function that the patch calls has no effect any more
         text = text.replace("self._combined_loader._load_state_dicts(self._combined_loader_states_to_load)", "pass")
     assert "new=None" in text
     file.write_text(text)

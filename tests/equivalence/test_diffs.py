@@ -35,7 +35,7 @@ def unsound(texts, directory):
 
 @pytest.mark.parametrize("version", ["2.0.9", "2.1.4", "2.2.5", "2.3.3", "2.4.0", "2.5.6", "2.6.6"])
 def test_patched_sources_have_no_undefined_names(version, tmp_path):
-    """What no test runs in a fork is read at least: a diff's ``import torch`` once hid the module's in its function."""
+    """Covers code that no test runs in a fork: a diff's ``import torch`` once hid the module's in its function."""
     original = reader("lightning", version)
     changed = _diffs.apply_all(_diffs.selected(version, None, SERIES), "lightning", original)
     stock = {path: original(path) for path in changed if original(path) is not None}

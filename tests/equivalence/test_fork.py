@@ -204,7 +204,7 @@ def test_installed_fork_is_recognized_and_nothing_is_applied_twice(tmp_path):
     venv.create(home, with_pip=False)
     python = home / "bin" / "python"
     site = Path(sysconfig.get_path("purelib", vars={"base": str(home), "platbase": str(home)}))
-    # What this environment has serves as the fork's dependencies.
+    # The packages of this environment are the fork's dependencies.
     (site / "parent.pth").write_text(f"{sysconfig.get_path('purelib')}\n")
 
     pip = [sys.executable, "-m", "pip", "--python", str(python), "--disable-pip-version-check"]

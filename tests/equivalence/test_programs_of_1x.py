@@ -22,13 +22,13 @@ FAILURES = {
     "H": "TypeError: 'module' object is not callable",
     "P": "No module named 'pkg_resources'",
 }
-"""How stock fails, by letters; ``E`` is argparse's, with status 2."""
+"""Errors of stock, by letter; ``E`` is argparse's, with status 2."""
 FIT = ("fit", "lr", "counts", "csv", "files", "schedulers", "resumed", "resumed_lr", "bf16", "averaged")
-"""What does not differ from 1.5 to 1.9. Some keys of checkpoints, and what `lr_find` tries, do."""
+"""Observations that are equal from 1.5 to 1.9. Some checkpoint keys, and the rates of `lr_find`, differ."""
 
 
 def expected(version, case):
-    """What stock shows: :data:`SAME`, or how it fails."""
+    """Return the result of stock: :data:`SAME`, or its error."""
     minor = int(version.split(".")[1])
     if minor == 5 and case.startswith("cli"):
         return "D"
@@ -46,7 +46,7 @@ def expected(version, case):
 
 
 def saw(result, right):
-    """What came of a run; ``right`` is what has to be observed."""
+    """Summarize a run; ``right`` are the expected observations."""
     if result.ok:
         return SAME if result.observations == right else "ends well, and is not right"
     letters = [letter for letter, words in FAILURES.items() if letter != "E" and words in result.output]

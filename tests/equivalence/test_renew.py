@@ -1,4 +1,4 @@
-"""``scripts/renew``: what is derived is up to date, what is not true is refused, and a contributor gets through."""
+"""``scripts/renew``: generated files are up to date, false records are refused, and the guide for a patch works."""
 
 import re
 import shutil
@@ -37,7 +37,7 @@ def test_recorded_facts_match_the_releases():
 
 @pytest.fixture
 def clone(tmp_path):
-    """A clean clone of this checkout as it stands, with a ``.venv`` that has what this Python has."""
+    """Return a clean clone of this checkout, whose ``.venv`` has the packages of this Python."""
     source, clone = tmp_path / "source", tmp_path / "clone"
     listed = ["git", "-C", str(ROOT), "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     for name in subprocess.run(listed, stdout=subprocess.PIPE, text=True, check=True).stdout.split("\0"):

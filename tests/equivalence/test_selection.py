@@ -1,4 +1,4 @@
-"""Which tests ``scripts/test`` runs first."""
+"""The tests that ``scripts/test`` selects."""
 
 import subprocess
 from collections import Counter

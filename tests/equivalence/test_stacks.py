@@ -1,4 +1,4 @@
-"""What is said of a patch on another torch: cured, not there, worse, or nothing that can be shown."""
+"""The result of a patch on another torch: fixed, bug not present, worse, or not testable."""
 
 import sys
 
@@ -12,7 +12,7 @@ import _stacks as stacks
 
 BUG = "the reported error"
 COMPILED = Proof("compiled-log", ends_with(BUG), case="step", recommended="eager")
-"""Of a bug that upstream never fixed: what is recommended is right."""
+"""A bug that upstream never fixed: the recommended usage is right."""
 APPLIED = ("applied", "in place")
 
 

@@ -1,9 +1,8 @@
 """These tests need a real GPU; one card is enough: `python -m pytest -m gpu tests/gpu --junitxml=gpu.xml`.
 
-What they need besides torch is in setup.cfg (extra "test", without mypy and ruff). On a machine without a network bring
-the releases along: `tests/equivalence/boundaries.py:wheels_to_carry` names their wheels, which go into the directory
-`wheels` below the one that ``LIGHTNING_PATCHES_TEST_CACHE`` names (default ``~/.cache/lightning-patches-tests``).
-`scripts/prove --gpu-results gpu.xml` puts what was seen into the proof of a release.
+Their requirements besides torch are in setup.cfg (extra "test", without mypy and ruff). For a machine without a
+network, `scripts/carry` collects the packages and the wheels of Lightning. `scripts/prove --gpu-results gpu.xml` adds
+the results to the proof of a release.
 """
 
 import platform
@@ -25,7 +24,7 @@ def pytest_collection_modifyitems(items: list) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def circumstances(record_testsuite_property) -> None:
-    """What the report says of the machine, and of this code."""
+    """Record machine and commit in the report."""
     try:
         git = ["git", "-C", str(Path(__file__).parent), "rev-parse", "--short=10", "HEAD"]
         commit = subprocess.run(git, capture_output=True, text=True).stdout.strip()

@@ -1,4 +1,4 @@
-"""What is claimed of the simulated device is true of a real one."""
+"""The checks of the simulated device pass on a real GPU."""
 
 import subprocess
 import sys

@@ -1,6 +1,6 @@
-"""The scenarios that the simulated device stands in for elsewhere, on a GPU: two ranks share one card.
+"""The scenarios of the simulated device on a real GPU, which two ranks share.
 
-What can be shown on one card, that is: a case that needs a second one says so by its way to fail.
+Only cases that one GPU can show are included.
 """
 
 import pytest

@@ -1,4 +1,4 @@
-"""What the scenarios for Lightning 1.x have in common: a model, its data, a Trainer."""
+"""Common parts of the scenarios for Lightning 1.x: a model, its data, a Trainer."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Stands for a module that a checkpoint names and that no script has imported. It only counts what is done with it."""
+"""A module that a checkpoint names and that no script has imported. It counts its uses."""
 
 calls = []
 

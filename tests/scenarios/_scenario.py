@@ -50,11 +50,11 @@ def fabric(module: str = "") -> ModuleType:
 
 
 def trainer(**options: Any) -> Any:
-    """A Trainer that writes nothing but what ``options`` ask for.
+    """Create a Trainer that writes no files unless ``options`` enable them.
 
-    Where there is one real card only, two ranks share it: NCCL refuses that, but a group with a backend for CUDA
-    tensors alone (``cuda:gloo``) has the one property of NCCL's that matters here. Lightning is told its usual name, by
-    which it knows that gloo takes no mean: of whole numbers, as it counts batches, gloo's ends in an error.
+    With one real GPU, two ranks share it. NCCL refuses that, but a group with a backend for CUDA tensors only
+    (``cuda:gloo``) has the property of NCCL that matters here. Lightning gets the usual name "gloo", so that it does
+    not use gloo's mean, which fails for the integers in which it counts batches.
     """
     if ONE_CARD and options.get("accelerator") == "gpu" and options.get("devices") == 2:
         card = torch.device("cuda", 0)

@@ -1,4 +1,4 @@
-"""What the shim says of each patch once the modules that it changes are imported, for ``scripts/_stacks.py``."""
+"""Print the verdict of each patch after the modules that it changes are imported, for ``scripts/_stacks.py``."""
 
 import contextlib
 import importlib

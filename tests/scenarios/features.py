@@ -1,7 +1,7 @@
-"""What no release does, and how the same is had without replacing anything.
+"""Features that no release has, and workarounds without patches.
 
-Cases: ``validation``, ``drift`` (the batches of an epoch are no multiple of those that are accumulated), ``dict``
-and ``dict-refused``, which is what people try first.
+Cases: ``validation``, ``drift`` (the number of batches is not a multiple of the accumulated ones), ``dict`` and
+``dict-refused``, the obvious attempt.
 """
 
 import _scenario as scenario

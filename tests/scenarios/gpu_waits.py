@@ -95,7 +95,7 @@ class Model(pl.LightningModule):
 
 
 def waits(does="nothing", **options):
-    """In ten steps, by kind; what the batches themselves cost is not counted: they are on the device already."""
+    """Return the waits for the GPU in ten steps, by kind. The batches are already on the device."""
     counts.clear()
     data = DataLoader(torch.arange(1.0, 33.0)[:, None].cuda())
     trainer = scenario.trainer(accelerator="gpu", max_epochs=1, callbacks=[Switch()], limit_train_batches=14, **options)

@@ -1,9 +1,9 @@
-"""What people do with Lightning 1.x, a case each; what it comes to is compared with a stack of its time.
+"""Typical uses of Lightning 1.x, one per case. The results are compared with a contemporary stack.
 
 Cases: ``import``; ``fit`` (a scheduler, checkpoints, resume, loggers, callbacks, bf16, lr_find) and ``fit plain`` (the
 same without a scheduler); ``evaluate`` (validate, test, predict); ``ddp`` and ``ddp_spawn``, with two ranks; ``cli``,
-``cli scheduler``, ``cli path`` (LightningCLI, which writes its configuration and reads it again); ``objects`` (of one's
-own class, in the run's own checkpoint and in one of a directory that is trusted).
+``cli scheduler``, ``cli path`` (LightningCLI, which writes its configuration and reads it again); ``objects`` (custom
+objects in the run's own checkpoint and in a trusted directory).
 """
 
 import csv
@@ -24,7 +24,7 @@ OUT = Path(os.environ.get("SCENARIO_OUT", "."))
 
 
 class Options:
-    """What torch does not load unless it is told to."""
+    """A class that torch does not load by default."""
 
     width = 4
 

@@ -1,7 +1,7 @@
-"""What the tests of this project rely on when they use a CUDA device, as some eighty checks.
+"""About eighty checks of the CUDA behavior that the tests of this project rely on.
 
-The same file runs under the simulation, which it guards, and on a real GPU without the
-simulation, which shows where the two differ:
+The same file runs with the simulation and on a real GPU. Differences show where the
+simulation is wrong:
 
     SIMULATED_CUDA=1 PYTHONPATH=tests/simulated_cuda/site python tests/simulated_cuda/conformance.py
     python tests/simulated_cuda/conformance.py [--json]
@@ -86,7 +86,7 @@ def close(actual, expected, tolerance=1e-3):
 
 @check
 def asking_for_devices_does_not_initialise_cuda():
-    # has to be the first check: the others do initialise it
+    # must be the first check, since the others initialize CUDA
     assert torch.cuda.is_available()
     assert torch.cuda.device_count() >= 1
     assert not torch.cuda.is_initialized()

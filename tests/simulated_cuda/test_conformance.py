@@ -1,4 +1,4 @@
-"""Guards the simulated CUDA device that other tests use; each program is a process of its own."""
+"""Tests of the simulated CUDA device. Each program runs in a new process."""
 
 import os
 import pathlib
@@ -22,9 +22,9 @@ pytestmark = [
 
 @pytest.fixture
 def python(tmp_path):
-    """Runs Python in a session of its own, which is killed at the end whatever happened.
+    """Return a function that runs Python in a new session, which is always killed at the end.
 
-    Returns the exit status and everything printed.
+    It returns the exit status and the output.
     """
 
     def run(*arguments, seconds=BUILD_SECONDS, active=True, before=(), after=(), **environment):

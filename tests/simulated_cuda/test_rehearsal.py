@@ -1,6 +1,6 @@
-"""What is done on a real GPU, rehearsed: the simulated device takes the place of the one card, in every process.
+"""A rehearsal of the GPU tests: the simulated device replaces the GPU in every process.
 
-`scripts/rehearse` has this done by another Python and another torch.
+`scripts/rehearse` does the same with another Python and another torch.
 """
 
 import os

@@ -1,7 +1,7 @@
-"""Issues 21232, 21487 and PR 17334: where a training step waits for the GPU, on stock, and with the default set and
-progress-bar-without-wait.
+"""Issues 21232, 21487 and PR 17334: waits for the GPU in a training step, on stock and with the patches.
 
-What is left with the shim stands in ``lightning_patches/cli/coverage.txt``.
+The patches are the default set and progress-bar-without-wait. ``lightning_patches/cli/coverage.txt`` lists the
+remaining waits.
 """
 
 import pytest

@@ -24,7 +24,7 @@ class _InstanceByName(type):
 
 
 class ProcessGroupNCCL(metaclass=_InstanceByName):
-    """Stands where torch looks for its NCCL class; makes the simulation's backend."""
+    """Replaces torch's NCCL class, and creates the simulation's backend."""
 
     class Options:
         """Accepts any option; only the timeout has an effect."""

@@ -91,7 +91,7 @@ def exclusive(lock_file):
 
 def compile_to(target, torch_folder):
     compiler = os.environ.get("CXX", "g++")
-    # renamed when complete, so that nobody ever loads half a library
+    # renamed when complete, so that no process loads an incomplete library
     unfinished = target.with_suffix(f".{os.getpid()}.tmp")
     command = [
         compiler,

@@ -1,7 +1,7 @@
 """The Python side of ``torch.cuda``.
 
-Where possible only the functions of ``torch._C`` that a CPU build lacks are supplied, so
-that torch's own code in ``torch.cuda`` keeps doing its checks and its lazy initialisation.
+If possible, only functions of ``torch._C`` that a CPU build lacks are added, so that
+torch's code in ``torch.cuda`` still does its checks and its lazy initialization.
 """
 
 import os
@@ -65,7 +65,7 @@ def _install_device_functions():
     torch._C._cuda_maybeExchangeDevice = _maybe_exchange_device
     torch.cuda._exchange_device = _exchange_device
     torch.cuda._maybe_exchange_device = _maybe_exchange_device
-    # a real driver on this machine must not be asked
+    # don't query a real driver on this machine
     torch.cuda._device_count_nvml = lambda: -1
     torch.cuda._nvml_based_avail = lambda: False
 
