@@ -2,6 +2,7 @@
 
 import configparser
 import hashlib
+import json
 import os
 import re
 import shutil
@@ -9,12 +10,15 @@ import subprocess
 import sys
 import tarfile
 from email import message_from_bytes
+from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import lightning_patches
 from lightning_patches.fork import diffs, wheel
+from tests.support import availability
 from tests.support.scripts import load
 from tests.support.variants import ROOT
 
@@ -79,6 +83,93 @@ def test_two_builds_of_one_tree_are_the_same_bytes(copy: Path, tmp_path: Path) -
         built.append({file.name: file.read_bytes() for file in (archive, wheel)})
     assert sorted(built[0]) == sorted(built[1])
     assert [name for name, content in built[0].items() if built[1][name] != content] == []
+
+
+MINORS = (
+    *(("pytorch-lightning", version) for version in ("1.8.6", "1.9.5", "2.0.9.post0")),
+    *(("lightning", version) for version in ("2.1.4", "2.2.5", "2.3.3", "2.4.0", "2.5.6", "2.6.6")),
+)
+"""One release of each minor version. `lightning` 2.0 needs packages that are not in the test environment."""
+NEEDED = ("torch", "torchmetrics", "jsonargparse[signatures]", "lightning-utilities", "fsspec[http]", "PyYAML", "tqdm")
+"""What a program with Lightning has; each brings what it requires."""
+
+
+@pytest.fixture(scope="module")
+def sites(copy: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Two directories: what an environment has before this package is installed, and what installing it adds."""
+    before, added = tmp_path_factory.mktemp("before"), tmp_path_factory.mktemp("added")
+    availability.link_installed([*NEEDED, "setuptools"], before)
+    setup(copy, "bdist_wheel", f"--dist-dir={added.parent / 'built'}")
+    (built,) = (added.parent / "built").glob("*.whl")
+    pip = [sys.executable, "-m", "pip", "install", *_releases.QUIET, "--target", str(added), str(built)]
+    done = subprocess.run(pip, cwd=added, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done
+    return before, added
+
+
+def found(questions: set[str], *path: Path) -> dict[str, Any]:
+    """The answers to questions in an environment that has just these directories."""
+    command = [sys.executable, "-I", "-S", availability.__file__, *map(str, path)]
+    asked = json.dumps(sorted(questions))
+    done = subprocess.run(command, input=asked, capture_output=True, text=True, check=True, timeout=120)
+    answers: dict[str, Any] = json.loads(done.stdout)
+    return answers
+
+
+def changes(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
+    assert before.keys() == after.keys()
+    return [question for question, answer in before.items() if after[question] != answer]
+
+
+@pytest.mark.slow
+def test_installing_the_package_changes_no_decision_of_lightning(sites: tuple[Path, Path], tmp_path: Path) -> None:
+    """What Lightning, torch, torchmetrics, lightning-utilities and jsonargparse find is the same before and after."""
+    before, added = sites
+    modules = {path.name for path in added.iterdir() if path.suffix != ".dist-info"} - {"bin", "wrapt-stubs"}
+    assert modules == {"lightning_patches", "_lightning_patches", "wrapt", "packaging"}
+    names = ("torch", "torchmetrics", "lightning_utilities", "jsonargparse")
+    asked_below = availability.questions(*(before / name for name in names))
+    (tmp_path / "rich").mkdir()
+    (tmp_path / "rich" / "__init__.py").touch()
+    (tmp_path / "rich-15.0.0.dist-info").mkdir()
+    (tmp_path / "rich-15.0.0.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: rich\nVersion: 15.0.0\n")
+    settings = configparser.ConfigParser(delimiters=("=",))
+    settings.read(ROOT / "setup.cfg")
+    ours = {
+        str(metadata.EntryPoint(*map(str.strip, line.split("=")), group))
+        for group, lines in settings["options.entry_points"].items()
+        for line in lines.strip().splitlines()
+    }
+    for distribution, version in MINORS:
+        release = _releases.unpacked(distribution, version)
+        asked = availability.questions(release) | asked_below
+        stock, with_us, with_rich = (found(asked, release, before, *more) for more in ((), (added,), (tmp_path,)))
+        where = f"{distribution} {version}"
+        assert changes(stock["answers"], with_us["answers"]) == [], where
+        assert set(with_us["entry points"]) - set(stock["entry points"]) == ours, where
+        # The questions are the right ones: rich would change the answers.
+        assert len(asked) > 300 and any(
+            one.startswith("rich") for one in changes(stock["answers"], with_rich["answers"])
+        )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("version", ["2.2.5", "2.6.6"])
+def test_installing_the_package_leaves_the_default_callbacks_of_a_trainer(
+    sites: tuple[Path, Path], version: str
+) -> None:
+    program = (
+        "import sys; sys.path += sys.argv[1:]; import lightning.pytorch as pl; "
+        "print(*(type(one).__name__ for one in pl.Trainer(accelerator='cpu', logger=False).callbacks))"
+    )
+    release, (before, added) = _releases.unpacked("lightning", version), sites
+    shown = []
+    for path in ((release, before), (release, before, added)):
+        command = [sys.executable, "-I", "-S", "-W", "ignore", "-c", program, *map(str, path)]
+        done = subprocess.run(command, cwd=before, capture_output=True, text=True, timeout=300)
+        assert done.returncode == 0, done
+        shown.append(done.stdout)
+    assert shown[0] == shown[1] and "TQDMProgressBar ModelSummary" in shown[0]
 
 
 def test_source_archive(copy: Path) -> None:
