@@ -1,5 +1,4 @@
-"""Python environments of our own, in which each way to activate the patches can be had without the others, and what is
-started in them."""
+"""Python environments with a single way to activate the patches, and helpers to start programs in them."""
 
 from __future__ import annotations
 
@@ -37,7 +36,7 @@ HEAVY = {
     "inspect",
     "lightning_patches.engine.patcher",
 }
-"""What must not be loaded before Lightning is wanted."""
+"""Modules that must not be imported before Lightning."""
 _LAUNCHERS = ("SLURM_", "TORCHELASTIC_", "PET_", "OMPI_", "PMI_", "_LIGHTNING_PATCHES")
 
 
@@ -122,7 +121,7 @@ def write_script(environment: Environment, name: str, target: str) -> None:
 
 
 def install_metadata(environment: Environment) -> Path:
-    """What pip would leave in the site directory besides the package: the entry points, from setup.cfg."""
+    """Write the metadata that pip would install besides the package: the entry points of setup.cfg."""
     settings = configparser.ConfigParser()
     settings.optionxform = str  # type: ignore[assignment, method-assign]
     settings.read(ROOT / "setup.cfg")
@@ -150,7 +149,7 @@ class World:
         self.out = out
 
     def launch(self, *command: str, timeout: float = 500, **more: str) -> dict[str, Any]:
-        """Run a command of the environment in this way; returns what was told, by ``<what>-<rank>``."""
+        """Run a command of the environment in this way. Return the reports by ``<what>-<rank>``."""
         status, output = execute(self.command(command), self.variables(**more), timeout, cwd=str(self.out))
         self.check_output(status, output)
         return self.told()
@@ -161,7 +160,7 @@ class World:
             return groups.start(command, output, variables, self.out), log
 
     def wait(self, processes: list[tuple[subprocess.Popen[bytes], Path]], timeout: float = 500) -> None:
-        """Wait for all of them; nothing of theirs is left running."""
+        """Wait for all processes, and end their children."""
         deadline = time.monotonic() + timeout
         statuses = []
         try:

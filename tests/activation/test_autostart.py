@@ -1,4 +1,4 @@
-"""``lightning-patches autostart``: what it writes, where it refuses to, and that nothing of it stays behind."""
+"""``lightning-patches autostart``: the files that it writes, its refusals, and its complete removal."""
 
 from __future__ import annotations
 
@@ -200,7 +200,7 @@ class TestRefusals:
         stdlib, prefix = shown.split()
         if prefix != "/usr":
             pytest.skip(f"/usr/bin/python3 is of {prefix}")
-        outer = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}  # for what the package imports
+        outer = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}  # for the package's requirements
         variables = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *outer])}
         done = subprocess.run(
             ["/usr/bin/python3", "-m", "lightning_patches", "autostart", "enable"],
@@ -275,7 +275,7 @@ class TestStartFile:
             assert environment.run("python", "-c", code, LIGHTNING_PATCHES=toggle) == (0, expected)
 
     def test_uninstall_removes_the_line(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        """It is listed in RECORD, which is what pip and uv remove; disabling takes it off that list."""
+        """The line's file is listed in RECORD, so that pip and uv remove it. ``disable`` removes the entry."""
         directory = tmp_path / "lightning_patches-1.0.dist-info"
         directory.mkdir()
         before = b"lightning_patches/__init__.py,sha256=abc,1\r\nlightning_patches-1.0.dist-info/RECORD,,\r\n"
@@ -373,7 +373,7 @@ def exported(environment: Environment, tmp_path_factory: pytest.TempPathFactory)
 
 
 class TestExport:
-    """For an environment that nobody may write to: all comes from a directory on PYTHONPATH."""
+    """For a read-only environment: everything comes from a directory on PYTHONPATH."""
 
     LOOK = (
         "import json, sys, packaging\n"
@@ -391,7 +391,7 @@ class TestExport:
 
     @pytest.fixture
     def cluster(self, bare: Environment) -> Environment:
-        """An environment without this package and wrapt, but with torch and what Lightning needs."""
+        """Return an environment with torch and Lightning's requirements, but without this package and wrapt."""
         ours = ("wrapt", "lightning_patches", "_lightning_patches", "__pycache__")
         for path in Path(sysconfig.get_path("purelib")).iterdir():
             if not path.name.startswith(ours) and path.suffix != ".pth":
@@ -420,7 +420,7 @@ class TestExport:
         assert (asleep["live"], asleep["lightning_patches"], asleep["wrapt"]) == ([], None, None)
 
     def test_packaging_of_the_environment_takes_precedence(self, bare: Environment, exported: tuple[Path, str]) -> None:
-        """So is its wrapt. Nothing but the launcher stands in front of the environment."""
+        """The same holds for wrapt. Only the launcher precedes the environment on the path."""
         directory, lines = exported
         found = {path.name for path in directory.iterdir()} - {"__pycache__"}
         assert found == {"sitecustomize.py", "python{}.{}".format(*sys.version_info)}

@@ -73,7 +73,7 @@ def test_checkout_within_reach(checkout: Path, variables: dict[str, str], how: s
 
 
 def test_metadata_is_beside_its_module(checkout: Path) -> None:
-    """Whoever finds the one finds the other."""
+    """A path with the metadata also has the module."""
     found = [path.relative_to(checkout) for path in checkout.rglob("entry_points.txt")]
     assert found == [Path("lightning_patches/activation/entry_points/lightning_patches.egg-info/entry_points.txt")]
     assert (checkout / "lightning_patches" / "activation" / "entry_points" / "_lightning_patches").is_dir()

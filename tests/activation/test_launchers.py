@@ -1,4 +1,4 @@
-"""Launchers x ways in: real processes, each of which tells whether the patches live in it."""
+"""Every launcher with every way to activate: real processes report if the patches are applied."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_notebook(world: World) -> None:
 
 
 def test_nothing_is_patched_by_default(environment: Environment, tmp_path: Path) -> None:
-    """What the tests above see is the doing of the way in: the same program, asleep, is stock in every rank."""
+    """Control for the tests above: without activation the same program is stock in every rank."""
     told = World("none", environment, tmp_path).launch(
         "torchrun", "--standalone", "--nproc_per_node", "2", TRAIN, "ddp"
     )

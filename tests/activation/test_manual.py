@@ -51,7 +51,7 @@ SAYS = {
     "lightning-patches doctor": " checks: ",
     "lightning-patches autostart disable && pip uninstall lightning-patches": "uninstalled lightning-patches",
 }
-"""The commands of the front pages, in an environment with Lightning 2.3.3, and what each says."""
+"""The commands of the front pages, and a part of each output in an environment with Lightning 2.3.3."""
 NO_NETWORK = {"PIP_INDEX_URL": "http://127.0.0.1:9/", "PIP_CONFIG_FILE": os.devnull, "PIP_RETRIES": "0"}
 
 
@@ -61,7 +61,7 @@ def told(directory: Path) -> dict[str, list[str]]:
 
 @pytest.fixture(scope="module")
 def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where ``wheels`` is, once the first snippet was run, with the address of this checkout."""
+    """Run the first snippet with the path of this checkout. Return the directory that contains ``wheels``."""
     home = tmp_path_factory.mktemp("with network")
     ignored = shutil.ignore_patterns(".*", "__pycache__", "*.egg-info", "build", "dist")
     shutil.copytree(ROOT, home / "checkout", ignore=ignored)
@@ -77,7 +77,7 @@ def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def bare(fresh_environment: Environment) -> Environment:
-    """An environment with torch and what Lightning needs, without this package and wrapt."""
+    """Return an environment with torch and Lightning's requirements, without this package and wrapt."""
     for path in fresh_environment.site.glob("*.pth"):
         path.unlink()
     ours = ("wrapt", "lightning_patches", "_lightning_patches", "__editable__", "__pycache__")
@@ -90,7 +90,7 @@ def bare(fresh_environment: Environment) -> Environment:
 
 
 def commands_of(page: str) -> list[str]:
-    """What stands in its indented blocks, without remarks, and without what a command after a ``$`` prints."""
+    """Return the commands of the indented blocks, without comments and without output of commands after a ``$``."""
     found = []
     for block in re.findall(r"(?:^    \S.*\n|(?<=\n)\n(?=    \S))+", page, re.M):
         lines = [re.split(r"  +#", line.strip())[0] for line in block.splitlines() if line.strip()]
@@ -144,7 +144,7 @@ def test_slurm_job_without_a_network(wheels: Path, bare: Environment, tmp_path: 
 
 @pytest.mark.slow
 def test_dockerfile(wheels: Path, bare: Environment, tmp_path: Path) -> None:
-    """Its lines, in an environment that stands for the image."""
+    """Runs the lines of the Dockerfile in an environment instead of an image."""
     for name in ("pip", "pip3"):
         write_script(bare, name, "pip._internal.cli.main:main")
     (tmp_path / "train.py").write_text(TRAIN)
@@ -173,7 +173,7 @@ def test_dockerfile(wheels: Path, bare: Environment, tmp_path: Path) -> None:
 
 
 def test_notebook(tmp_path: Path) -> None:
-    """The cell in an interactive Python, whose last value is drawn."""
+    """Runs the cell in an interactive Python, and draws its last value."""
     lines = CELL.strip().splitlines()
     program = f"exec({chr(10).join(lines[:-1])!r})\nvalue = eval({lines[-1]!r})\n"
     program += "print({e.verdict for e in value if e.patch == 'logged-metrics-device'}, '<' in value._repr_html_())\n"

@@ -161,7 +161,7 @@ class TestHalfRemovedInstall:
         assert (status, output.splitlines()[-1]) == (0, "ran")
 
     def test_below_run(self, fresh_environment: Environment, copy: Path) -> None:
-        """The package goes away while a job that `run` started goes on: its later processes start all the same."""
+        """If the package is removed during a job that `run` started, later processes of the job still start."""
         code = (
             "import shutil, subprocess, sys; "
             f"shutil.rmtree({str(copy)!r}); "

@@ -1,4 +1,4 @@
-"""``lightning-patches run``: what the program gets, and that it is the program that ends."""
+"""``lightning-patches run``: the program's arguments, environment and exit status."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def test_toggle(
 
 
 def test_import_in_a_child_without_the_variable(environment: Environment) -> None:
-    """The child finds our sitecustomize, and not what it is told by: the import in its script is what counts."""
+    """The child has our sitecustomize but not the variable, so the import in its script decides."""
     child = "import sys, lightning_patches; print(any(type(f).__name__ == '_Finder' for f in sys.meta_path))"
     run_it = f"subprocess.call([sys.executable, '-c', {child!r}])"
     program = environment.directory.parent / "parent.py"
@@ -347,4 +347,4 @@ class TestWhyUnsafe:
 
         with pytest.raises(UsageError, match="import lightning_patches"):
             run_command.run(cli._parser(["run", PLAIN]).parse_args(["run", PLAIN]))
-        assert stat.S_IMODE(launcher.stat().st_mode) == 0o777  # told, not mended behind the user's back
+        assert stat.S_IMODE(launcher.stat().st_mode) == 0o777  # reported, but not changed

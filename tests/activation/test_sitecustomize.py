@@ -1,4 +1,4 @@
-"""Other tools have a ``sitecustomize``, too: both run, whatever the form of theirs and whatever goes wrong in it."""
+"""``sitecustomize`` modules of other tools also run, in any form, and errors in them do not affect ours."""
 
 from __future__ import annotations
 

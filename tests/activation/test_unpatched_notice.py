@@ -237,7 +237,7 @@ def test_entry_points_cover_all_groups_of_all_releases() -> None:
 def test_all_ways_in_parse_the_toggle_alike(
     value: str, monkeypatch: pytest.MonkeyPatch, environment: Environment
 ) -> None:
-    """The entry point, what Python starts by itself, and `status`: a blank is as good as nothing."""
+    """The entry point, the start of Python, and `status` treat a blank value as unset."""
     monkeypatch.setenv("LIGHTNING_PATCHES", value)
     asked = _lightning_patches._wanted()
     assert words.asks_for_patches(value) is asked

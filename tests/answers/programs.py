@@ -1,7 +1,7 @@
 # ruff: noqa: E501
-"""Small programs that fail on a release: what `diagnose` has to name, where each runs, and its source.
+"""Small programs that fail on a release: the expected answer of `diagnose`, the releases, and the source.
 
-``-`` stands for what is no known bug. {P} is the package that the program imports.
+``-`` means that it is not a known bug. {P} is the package that the program imports.
 """
 
 from __future__ import annotations
@@ -57,10 +57,10 @@ class Program(NamedTuple):
     """One program.
 
     Args:
-        expected: the record that has to be named, or several of which each is right, with " or " between them.
-        releases: on which it runs, as ``lightning==2.2.5``.
-        body: of its function ``main``.
-        classes: above that.
+        expected: name of the expected record, or several alternatives joined by " or ".
+        releases: releases on which it runs, such as ``lightning==2.2.5``.
+        body: body of its function ``main``.
+        classes: code above that function.
     """
 
     expected: str
@@ -347,4 +347,4 @@ PLAIN = (
             "import lightning.pytorch as L\n    pl.Trainer(**QUIET, max_epochs=1).fit(Other())",
             "import lightning.pytorch\nclass Other(lightning.pytorch.LightningModule):\n    pass\n"),
 )  # fmt: skip
-"""The errors that people meet most and that need no patch: each is asked about with its traceback and with its line."""
+"""The most common errors that need no patch. Each is tested with its traceback and with its last line."""

@@ -1,10 +1,10 @@
-"""Run the programs on their releases and write ``logs.json.gz``: what they say, in the forms in which people have it.
+"""Run the programs on their releases, and write their logs in the usual formats to ``logs.json.gz``.
 
-python tests/answers/record.py          # needs IPython, loguru and rich in ANSWERS_SITE, and takes some ten minutes
-python tests/answers/record.py whole    # those of LATER and PLAIN into whole.json.gz; PYTHON312 names a Python 3.12
+python tests/answers/record.py          # needs IPython, loguru and rich in ANSWERS_SITE; takes about ten minutes
+python tests/answers/record.py whole    # writes LATER and PLAIN to whole.json.gz; PYTHON312 names a Python 3.12
 
-Each program runs once on each of its releases, below a path as environments have it, and its error is written in all
-forms by the tools themselves; of these each log takes one, with what launchers, schedulers and terminals do to it.
+Each program runs once on each of its releases, below a typical installation path. Real tools format its error in all
+formats. Each log uses one of these, with typical additions of launchers, schedulers and terminals.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ os._exit(0)
 
 
 def packages(requirement: str, kept: Path) -> Path:
-    """Where the packages of a requirement are; of ``lightning_fabric@2.0.9``, that one of pytorch-lightning 2.0.9."""
+    """Return the directory of a requirement; ``lightning_fabric@2.0.9`` is that of pytorch-lightning 2.0.9."""
     alone = kept / requirement
     if requirement.startswith("lightning-utilities"):
         install = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", str(alone), requirement]
@@ -279,7 +279,7 @@ def compose(kept: Path) -> None:
 
 
 def compose_whole(kept: Path, programs: tuple[Program, ...]) -> None:
-    """Take the logs of LATER with all that was said before the error, and those of PLAIN without."""
+    """Write the logs of LATER with all output before the error, and those of PLAIN without it."""
     rows = [json.loads(path.read_text()) for path in kept.glob("*.json")]
     logs = []
     for row in sorted(rows, key=lambda row: (row["number"], row["release"])):

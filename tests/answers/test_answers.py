@@ -1,8 +1,7 @@
-"""What `diagnose` answers to 100 logs, to whole logs of silent bugs and of frequent errors, and to lines and words in
-the users' manner.
+"""The answers of `diagnose` to 100 logs, to complete logs of silent bugs and common errors, and to lines and words.
 
-One half of each was held back while it was made; of the held-back logs 48 were right when they were first asked. The
-figures of the halves are asserted and printed.
+One half of each was held back during development. 48 of the held-back logs were right at the first try. The tests
+assert and print the counts of both halves.
 """
 
 from __future__ import annotations
@@ -46,8 +45,7 @@ def named(document: dict[str, Any]) -> str:
 def test_logs(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, seen: bool, right: int, certain: int, releases: int
 ) -> None:
-    """How many verdicts are right; how many of those on a known bug are certain; and of how many logs with Lightning's
-    frames the release is among those that are told."""
+    """Return the number of right verdicts, of certain ones, and of logs whose release is among the named ones."""
     chosen = [one for one in LOGS if one["seen"] is seen]
     wrong, is_right, is_certain, is_told = [], 0, 0, 0
     for one in chosen:

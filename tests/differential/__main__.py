@@ -30,7 +30,7 @@ def chosen(version: str, seeds: list[int], only: str) -> list[trial.Program]:
 
 
 def summary(version: str, outcomes: list[trial.Outcome]) -> str:
-    """A table, and what each finding is."""
+    """Return a table of the outcomes, and a description of each finding."""
     verdicts = Counter(outcome.verdict for outcome in outcomes)
     patches = Counter(name for outcome in outcomes if outcome.verdict == "by design" for name in outcome.patches)
     named = ", ".join(f"{name} {count}" for name, count in sorted(patches.items()))

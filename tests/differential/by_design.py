@@ -1,12 +1,12 @@
-"""What a patch changes by design in a program that works, one line per patch where it does.
+"""Known differences: the changes that a patch makes on purpose in a working program.
 
-The record of the patch (`changes_results`) says it in words.
+The record of the patch (`changes_results`) describes them.
 """
 
 from lightning_patches.patches import all_patches
 
 NUMBERS = r"state |logged |saw (?!raised)|call \w+\.(log_metrics|log_dict|log|step|save_checkpoint|training_step)\("
-"""Where other numbers show: weights, metrics, arguments."""
+"""Lines that show different numbers: weights, metrics, arguments."""
 BYPASSES = "warning PossibleUserWarning You are calling the method"
 """2.0 and 2.1 warn where a method of a Fabric module bypasses DistributedDataParallel, which it no longer does."""
 

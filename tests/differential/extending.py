@@ -1,7 +1,7 @@
-"""What a program puts around Lightning: its own subclasses, replaced methods, lent weights, wrapped functions.
+"""Extensions of Lightning by a program: subclasses, replaced methods, swapped weights, wrapped functions.
 
-``own(cls, ...)`` makes an object of a class as the program has extended it. How, says the extension that was drawn
-(`KINDS`). Nothing names a method: they are taken from the classes, and noted when Lightning calls them.
+``own(cls, ...)`` creates an object of an extended class. The extension is chosen at random (`KINDS`). Methods are not
+listed by name: they are taken from the classes, and recorded when Lightning calls them.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ LEFT_OUT = {
     *("get_extra_state", "set_extra_state", "on_validation_model_zero_grad"),
     *(f"{stage}_dataloader" for stage in ("train", "val", "test", "predict")),
 }
-"""What no program overrides, or what changes it by being there."""
+"""Methods that no program overrides, or whose existence changes the program."""
 LENT = ("validation", "validation_epoch", "validation_batch", "train_batch")
 BRACKETS = (*((f"on_{when}_start", f"on_{when}_end") for when in LENT), ("eval", "train"))
 """Pairs of methods between which a program may lend itself other weights: an average, a merged layer."""
@@ -48,7 +48,7 @@ def called(part: str, name: str, arguments: tuple[Any, ...], named: dict[str, An
 
 
 def methods(cls: type) -> Iterator[tuple[str, Any]]:
-    """What a subclass may override, properties too: name, and what stands in the class that defines it."""
+    """Yield the methods and properties that a subclass may override, with their definitions."""
     seen = {*LEFT_OUT}
     for owner in cls.__mro__[:-1]:
         if owner.__module__ in ("typing", "abc", "collections.abc"):
@@ -57,7 +57,7 @@ def methods(cls: type) -> Iterator[tuple[str, Any]]:
         for name, value in vars(owner).items():
             adds = hasattr(value, "__lightning_patches__") and not hasattr(value, "__lightning_patches_original__")
             if name in seen or adds or (name.startswith("__") and name not in DUNDERS):
-                continue  # what a patch adds is no method of this release
+                continue  # added by a patch, not a method of this release
             seen.add(name)
             if name.startswith("_") and name not in DUNDERS and (public or "core" in owner.__module__ or "__" in name):
                 continue
@@ -85,7 +85,7 @@ class _Name(str):
 
 
 class Own:
-    """Makes the objects of a program, extended. ``spec`` is the kind of extension, and what was drawn for it."""
+    """Create extended objects of a program. ``spec`` is the kind of extension and its random choices."""
 
     def __init__(self, spec: dict[str, Any]) -> None:
         self.spec = spec
@@ -245,7 +245,7 @@ def wrap(location: str, how: str) -> None:
 
 
 def arrange(spec: dict[str, Any]) -> None:
-    """What is so before the program begins."""
+    """Set up the extension before the program starts."""
     kind = spec.get("kind")
     if kind == "wraps":
         wrap(spec["what"], spec["how"])

@@ -1,9 +1,9 @@
-"""What a program does, written down while it runs. Imported in the program's process only.
+"""Record the behavior of a program while it runs. Imported only in the program's process.
 
-Each line is a section and what was seen: ``call`` (into the program's own code, with its arguments), ``state`` and
-``logged`` (at hooks), ``saw`` (what the program looks at), ``warning``, ``message``, ``print``, ``file`` and ``end``.
-A line is on disk before the program goes on, so that a program that hangs leaves what it did. Tensors are written as a
-digest of their bits. Masked is what differs from run to run: paths, addresses, durations, dates, ports, random names.
+Each line has a section and an observation: ``call`` (of user code, with arguments), ``state`` and ``logged`` (at
+hooks), ``saw`` (values that the program reads), ``warning``, ``message``, ``print``, ``file`` and ``end``. Lines are
+written to disk at once, so that a hanging program leaves a trace. Tensors are written as a digest of their bits. Values
+that differ between runs are masked: paths, addresses, durations, dates, ports, random names.
 """
 
 from __future__ import annotations
@@ -165,7 +165,7 @@ def names_of_files() -> list[str]:
 
 
 def note_files() -> None:
-    """Every file below the working directory, and what is in it."""
+    """Record every file below the working directory and its content."""
     for name in names_of_files():
         path = Path(CWD, name)
         note("file", f"{name} -> {os.readlink(path)}" if path.is_symlink() else name)
@@ -173,7 +173,7 @@ def note_files() -> None:
             try:
                 for line in _content(path):
                     note("file", f"{name} {line}")
-            except Exception as error:  # a file that nobody can read is so for the program's reader, too
+            except Exception as error:  # an unreadable file is an observation, too
                 note("file", f"{name} cannot be read: {shown(error)}")
 
 
@@ -260,7 +260,7 @@ def _warned(message: Any, category: type, *_: Any, **__: Any) -> None:
 
 
 def begin() -> None:
-    """From now on, this process notes warnings, messages and what is printed."""
+    """Start recording warnings, messages and printed lines of this process."""
     warnings.simplefilter("always")
     warnings.filterwarnings("ignore", module="(torch|torchmetrics|jsonargparse|pkg_resources)")
     warnings.showwarning = _warned

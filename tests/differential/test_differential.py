@@ -1,4 +1,4 @@
-"""Programs do the same with the patches as on stock; a patch that does harm is found, and named."""
+"""Programs behave the same with the patches as on stock, and a harmful patch is found and named."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FINDS = {
     "changes_a_weight": ("callers",),
     "reads_a_property": ("callers", READ),
 }
-"""With which program, and how extended, each harm is found."""
+"""Programs and extensions that find each planted regression."""
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +100,8 @@ def test_fixed_error_is_no_regression_but_another_error_is() -> None:
     goes_on = trial.Trace({"1.rank.0": ["step", "restored", "end returns"]})
     assert trial.why("some-patch", restored, goes_on, goes_on) == "no longer dies of an error"
     assert trial.why("some-patch", died, other, other) == trial.why("some-patch", meant, lives, lives) == ""
-    assert trial.why("some-patch", died, other, lives) == "no longer dies of an error"  # of two, and another mends one
+    # One of two errors is fixed by another patch.
+    assert trial.why("some-patch", died, other, lives) == "no longer dies of an error"
 
 
 def test_known_differences_name_existing_patches() -> None:

@@ -50,15 +50,18 @@ KINDS: dict[str, dict[str, Any]] = {
     "spawned workers": {},
     "without assertions": {},
 }
-"""How a program may be extended, and what is drawn for it. ``at`` counts the methods in the order of their first call;
-``what`` is "" for a function that a default patch replaces. See ``extending.py``."""
+"""The kinds of extensions, and their random choices.
+
+``at`` counts the methods in the order of their first call; ``what`` is "" for a function that a default patch replaces.
+See ``extending.py``.
+"""
 SELDOM = ("spawned workers", "without assertions")
 """Kinds that take seconds."""
 
 
 @dataclass(frozen=True)
 class Program:
-    """Its module and name (or a script with its arguments), what it asks for, its seed, its extension as JSON."""
+    """A program: module and name (or a script with arguments), parameters, seed, and extension as JSON."""
 
     file: str
     function: str
@@ -73,7 +76,7 @@ class Program:
 
 @cache
 def functions() -> tuple[Program, ...]:
-    """Every program as it stands."""
+    """Return every program without extensions."""
     found = []
     for path in (*sorted((HERE / "programs").glob("*.py")), TESTS / "patches" / "user_classes.py"):
         module = ".".join(path.relative_to(TESTS.parent).with_suffix("").parts)
@@ -91,7 +94,7 @@ def named(name: str, extension: str = "{}") -> Program:
 
 
 def programs(version: str, first: int, end: int) -> Iterator[Program]:
-    """Every program as it stands, and one for each seed: a random one, or an extended one."""
+    """Yield every program without extensions, then a random or an extended program for each seed."""
     yield from (program for program in functions() if "seed" not in program.parameters)
     yield from (drawn(version, seed) for seed in range(first, end))
 
@@ -124,8 +127,10 @@ def default(version: str) -> tuple[str, ...]:
 
 @dataclass
 class Trace:
-    """What a program did: lines by process and rank, with the exit statuses (124: it hung); and the files of the
-    patches into which it called, if that was asked for."""
+    """The behavior of a program: lines by process and rank, exit statuses (124: it hung), and called patches.
+
+    The files of the called patches are recorded only on request.
+    """
 
     lines: dict[str, list[str]] = field(default_factory=dict)
     called: set[str] = field(default_factory=set, compare=False)
@@ -140,8 +145,10 @@ def distribution(version: str) -> str:
 
 
 class Release:
-    """Runs programs on one release, in processes that are forked from one that has imported it.
-    ``harm`` is a bug of ``harms.py`` that is planted in a patch."""
+    """Run programs on one release, in processes forked from one that has imported it.
+
+    ``harm`` is a bug from ``harms.py`` to plant in a patch.
+    """
 
     def __init__(self, version: str, harm: str = "") -> None:
         self.version = version
@@ -209,8 +216,11 @@ class Release:
 
 @dataclass
 class Outcome:
-    """What came of a program: "same", "by design", "flaky" or "finding"; the patches that differ alone, each with why
-    it may ("" for nothing); and the first lines that differ, of stock and with the patches."""
+    """The outcome of a program: "same", "by design", "flaky" or "finding".
+
+    Also the patches that make a difference alone, each with the reason why it may ("" for none), and the first
+    different lines of stock and of the patched run.
+    """
 
     program: Program
     verdict: str
@@ -251,8 +261,10 @@ NEAR = 20
 
 
 def first_differences(before: Trace, after: Trace) -> list[tuple[str, str]]:
-    """The lines with which each rank begins to do something else, in the first process in which one does: what stock
-    does, and what comes instead; "" where lines have only come (but before an error that is gone) or gone."""
+    """Return the first different lines of each rank, in the first process with a difference: stock's and the new one.
+
+    A line is "" if lines were only added (except before an error that is gone) or only removed.
+    """
     found: dict[str, tuple[str, str]] = {}
     for name in sorted({*before.lines, *after.lines}):
         if not name.endswith("status"):
@@ -271,8 +283,10 @@ ERROR = re.compile(r"(end raises |saw raised = |call [\w ]+\.on_exception\()(?!.
 
 
 def why(patch: str, before: Trace, after: Trace, whole: Trace) -> str:
-    """Why the patch may differ from stock; "" if nothing says so. It may come upon another error, which another patch
-    mends: ``whole`` is what the program does with all of them."""
+    """Return the reason why the patch may differ from stock; "" if there is none.
+
+    The patch alone may run into another error that another patch fixes: ``whole`` is the trace with all patches.
+    """
     pairs = first_differences(before, after)
     died = any(ERROR.match(old) for old, _ in pairs) and all(ERROR.match(old) or not old for old, _ in pairs)
     if died and not any(ERROR.match(new) for _, new in first_differences(before, whole)):
@@ -287,7 +301,7 @@ def why(patch: str, before: Trace, after: Trace, whole: Trace) -> str:
 
 
 def difference(name: str, version: str, patch: str, kind: str = "plain") -> list[str]:
-    """What one patch alone changes in a program, as it stands or extended: the lines of both that the other has not."""
+    """Return the lines in which a program with one patch differs from stock, with or without an extension."""
     program = named(name, json.dumps({"kind": kind}))
     with Release(version) as release:
         stock, alone = release.run(program, False), release.run(program, True, patch)

@@ -36,12 +36,12 @@ MODULES = ("torch", "torch._dynamo", "torch.distributed.fsdp", "torchmetrics", "
 
 
 class Preloaded:
-    """Starts the parent, which ends soon after this process.
+    """The parent process of scenarios. It ends soon after this process.
 
     Args:
-        variables: of its environment, in which it imports torch.
+        variables: its environment, in which it imports torch.
         python: its interpreter.
-        modules: what it imports besides :data:`MODULES`, for programs that all run in the same variant.
+        modules: modules to import besides :data:`MODULES`, for programs that all run in the same variant.
     """
 
     def __init__(self, variables: dict[str, str], python: str = sys.executable, modules: tuple[str, ...] = ()) -> None:
@@ -85,7 +85,7 @@ class Preloaded:
 
 
 class _Forked:
-    """What is to run in this process, and the link to the attendant of a main process."""
+    """The program to run in this process, and the link to its attendant."""
 
     def __init__(self, request: dict[str, Any], link: Optional[socket.socket] = None) -> None:
         self.request = request
@@ -118,7 +118,7 @@ def _serve(address: str) -> Optional[_Forked]:
 
 
 def _attend(connection: socket.socket) -> _Forked:
-    """Fork the main process and whichever ranks it asks for; tell the client its group, and how it ended."""
+    """Fork the main process and the ranks that it requests. Send process group and exit status to the client."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     connection.settimeout(None)
     os.setsid()
@@ -161,7 +161,7 @@ def _attend(connection: socket.socket) -> _Forked:
                 else:
                     link.send(json.dumps({"ended": process, "status": code}).encode())
             except OSError:
-                pass  # nobody asks any more
+                pass  # the client is gone
 
 
 class _Ranks:
@@ -194,7 +194,7 @@ class _Ranks:
 
 
 class _Rank:
-    """What ``subprocess.Popen`` returns for a rank."""
+    """The replacement of ``subprocess.Popen`` for a rank."""
 
     def __init__(self, ranks: _Ranks, args: list[str], variables: dict[str, str], cwd: str) -> None:
         self._ranks = ranks

@@ -15,14 +15,14 @@ from tests.support import variants  # noqa: F401  puts scripts/ on the path
 import _releases  # isort: skip
 
 MINORS = ("3.8", "3.9", "3.10", "3.11", "3.12", "3.13", "3.14", "3.14t", "3.15")
-"""Those that ``lightning_patches`` is for, and the next ones; ``t`` is built without the GIL."""
+"""The supported Python versions, and the next ones; ``t`` is built without the GIL."""
 NEEDED = ("wrapt", "packaging", "pytest", "pytest-timeout")
-"""What the package needs, and the tests of it that do without torch."""
+"""The requirements of the package and of its tests without torch."""
 _TORCH = "import torch, lightning_utilities, torchmetrics, wrapt, packaging"
 
 
 class Found(NamedTuple):
-    """An interpreter, ``None`` if there is none that will do, and why."""
+    """A suitable interpreter, or ``None`` and the reason."""
 
     python: Optional[str]
     reason: str = ""
@@ -30,11 +30,11 @@ class Found(NamedTuple):
 
 @cache
 def find(minor: str) -> Optional[str]:
-    """An interpreter of that minor version, ``None`` if there is none."""
+    """Find an interpreter of a minor version."""
     if minor == "{}.{}".format(*sys.version_info):
         return sys.executable
     pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"), "versions")
-    # One that pyenv holds first: what stands on the path may be its shim, which starts another.
+    # Prefer pyenv's own directory, since a command on PATH may be a pyenv shim of another version.
     kept = sorted(pyenv.glob(f"{minor}.*/bin/python"))
     free_threaded = [path for path in kept if path.parent.parent.name.endswith("t")]
     kept = free_threaded if minor.endswith("t") else [path for path in kept if path not in free_threaded]
@@ -43,7 +43,7 @@ def find(minor: str) -> Optional[str]:
 
 @cache
 def with_packages(minor: str) -> Found:
-    """A virtual environment of that Python with what the package needs. It is kept in the tests' cache."""
+    """Return a virtual environment of a Python with the package's requirements, from the tests' cache."""
     base = find(minor)
     if base is None:
         return Found(None, f"no Python {minor} on this machine")
@@ -64,7 +64,7 @@ def with_packages(minor: str) -> Found:
 
 @cache
 def with_torch(minor: str) -> Found:
-    """An interpreter of that Python that has torch and what Lightning needs: its own, or one of the stacks."""
+    """Find an interpreter of a Python version with torch and Lightning's requirements."""
     kept = sorted((_releases.cache_dir() / "stacks").glob("torch-*/bin/python"))
     for python in [find(minor), *map(str, kept)]:
         if python is None:

@@ -112,7 +112,7 @@ def _wait_for(condition: Callable[[], bool], started: list[subprocess.Popen[byte
 
 
 def _idle(inside: list[str], variables: dict[str, str]) -> int:
-    """How many nodes can take a job."""
+    """Return the number of idle nodes."""
     command = [*inside, "sinfo", "--noheader", "--Node", "--format=%t"]
     asked = subprocess.run(command, env={**os.environ, **variables}, capture_output=True, text=True)
     return asked.stdout.split().count("idle")

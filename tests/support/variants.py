@@ -30,7 +30,7 @@ import _releases
 
 PATCHES = ROOT / "tests" / "patches"
 SCENARIOS = ROOT / "tests" / "scenarios"
-"""Where programs of no single patch are, and what several programs import."""
+"""Programs that belong to no single patch, and modules that several programs import."""
 SIMULATED_CUDA_SITE = ROOT / "tests" / "simulated_cuda" / "site"
 DEVICE = "LIGHTNING_PATCHES_TEST_DEVICE"
 LAUNCHER_VARIABLES = ("RANK", "LOCAL_RANK", "NODE_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
@@ -40,7 +40,7 @@ DROPPED = (*LAUNCHER_VARIABLES, "LIGHTNING_PATCHES", "_LIGHTNING_PATCHES_IMPORT_
 
 @dataclass(frozen=True)
 class Variant:
-    """Where a scenario runs.
+    """The environment in which a scenario runs.
 
     Args:
         distribution: ``"lightning"`` or ``"pytorch-lightning"``.
@@ -62,12 +62,12 @@ class Variant:
 
 @dataclass(frozen=True)
 class Result:
-    """What came of a run.
+    """The result of a run.
 
     Args:
-        status: exit status of the program; 124 if it ran out of time.
+        status: exit status of the program; 124 after a timeout.
         output: its stdout and stderr.
-        observations: what each rank observed, by rank; empty if none got that far.
+        observations: the observations of each rank, by rank; may be empty after an error.
     """
 
     status: int
@@ -93,22 +93,22 @@ def run(
     fresh: bool = False,
     old_torch: bool = False,
 ) -> Result:
-    """Run ``tests/patches/*/<scenario>.py`` in ``variant``, with nothing left running afterwards.
+    """Run ``tests/patches/*/<scenario>.py`` in ``variant``, and end all its processes.
 
-    What this process has run before is not run again: several tests ask for the same variant.
+    The result is cached in this process, since several tests use the same variant.
 
     Args:
-        scenario: the program's name; one of no single patch is in ``tests/scenarios``.
-        variant: where it runs.
-        case: handed to the program as ``CASE``.
+        scenario: name of the program, there or in ``tests/scenarios``.
+        variant: the environment.
+        case: passed to the program as ``CASE``.
         simulated_cuda: two simulated CUDA devices and backend "nccl" (see ``tests/simulated_cuda``). With the variable
             ``LIGHTNING_PATCHES_TEST_DEVICE=cuda``, a real GPU instead, which two ranks share.
         toggle: value of ``LIGHTNING_PATCHES``; unset if ``None``.
-        environment: further variables.
-        timeout: in seconds; the run's whole process group is killed after it, and when the program ends.
-        fresh: the process is a Python started anew, not one forked from a process that had imported torch (see
-            ``tests/support/preload.py``). Always so with another ``PYTHONPATH``.
-        old_torch: run in the Python that ``tests/support/old_torch`` has found.
+        environment: additional variables.
+        timeout: in seconds. The process group is killed after it, and when the program ends.
+        fresh: start a new Python instead of forking a process that has imported torch (see
+            ``tests/support/preload.py``). Always True with another ``PYTHONPATH``.
+        old_torch: run in the Python of ``tests/support/old_torch``.
     """
     variables = dict(environment or {})
     if simulated_cuda and os.environ.get(DEVICE) == "cuda":  # on a card
@@ -116,7 +116,7 @@ def run(
         variables["SCENARIO_ONE_CARD"] = "1"
     more = tuple(sorted(variables.items()))
     result = _run(scenario, variant, case, simulated_cuda, toggle, more, timeout, fresh, old_torch)
-    return copy.deepcopy(result)  # some tests take observations out of theirs
+    return copy.deepcopy(result)  # some tests modify their result
 
 
 @cache

@@ -1,8 +1,8 @@
-"""What happens in a notebook: an interactive Python in which Lightning was imported, and used, cells ago."""
+"""A simulated notebook: an interactive Python that has already imported and used Lightning."""
 
 import sys
 
-sys.ps1 = "In [1]: "  # by this Lightning knows that somebody sits there
+sys.ps1 = "In [1]: "  # makes Lightning detect an interactive session
 
 import os
 

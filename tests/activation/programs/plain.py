@@ -1,4 +1,4 @@
-"""A program that has nothing to do with Lightning: tells as JSON what it finds, and ends with the status it is told."""
+"""A program without Lightning. It prints its environment as JSON, and exits with the given status."""
 
 import json
 import os

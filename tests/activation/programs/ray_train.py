@@ -1,7 +1,7 @@
-"""A training script for Ray Train, two workers on this machine, which has every worker tell whether the patches live.
+"""A training script for Ray Train with two workers, each of which reports if the patches are applied.
 
-The script itself runs in the driver only: Ray sends the function to the workers, which never import the script. So in
-a script for Ray the import stands in the function.
+Only the driver runs the script. Ray sends the function to the workers, which never import the script. So a script for
+Ray needs the import inside the function.
 """
 
 import os

@@ -1,10 +1,10 @@
-"""A user's training script, which has every process tell whether the patches live in it.
+"""A training script in which every process reports if the patches are applied.
 
-    train.py ddp            one fit on two ranks, with whatever launcher the surroundings ask for
+    train.py ddp            one fit on two ranks, with the launcher of the environment
     train.py NAME NAME ...  a fit on two ranks for each of ddp_fork, ddp_spawn, ddp_forkserver
     train.py loaders        DataLoader workers with each start method
 
-Each process that is asked writes OUT/<what>-<rank>.json.
+Each process writes OUT/<what>-<rank>.json.
 """
 
 import os
@@ -34,7 +34,7 @@ def leave():
 
 
 def look():
-    """Whether the patches live in this process: asked of the live functions, and of the report."""
+    """Return the applied patches of this process, from the live functions and from the report."""
     from lightning.pytorch.loops.fetchers import _DataFetcher
     from lightning.pytorch.trainer.connectors.logger_connector.result import _ResultCollection
 

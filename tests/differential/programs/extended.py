@@ -18,7 +18,7 @@ from tests.differential.observing import Watch, module, note, observe, pl, tenso
 
 class Model(pl.LightningModule):
     own: Any = None
-    """Of this process, for what the module makes by itself."""
+    """The ``own`` of this process, for objects that the module creates."""
 
     def __init__(self, lr: float = 0.125, batch_size: int = 2) -> None:
         super().__init__()
@@ -51,7 +51,7 @@ class Model(pl.LightningModule):
 
 
 class Own(Sampler[int]):
-    """A sampler of the program's own, with a set_epoch."""
+    """A custom sampler with set_epoch."""
 
     def __init__(self, length: int = 8) -> None:
         self.length, self.epoch = length, 0
@@ -92,7 +92,7 @@ def trainer(own: Any, **options: Any) -> Any:
 
 
 def told(model: Any, tr: Any) -> None:
-    """What the program has at its end."""
+    """Record the state at the end of the program."""
     observe("weights", list(tensors_of(model)))
     observe("metrics", dict(tr.callback_metrics))
     for callback in tr.callbacks:
@@ -131,7 +131,7 @@ def resumed(observe: Any, own: Any) -> None:
 
 
 def samplers(observe: Any, own: Any) -> None:
-    """Two ranks, with a sampler of the program's own that Lightning wraps, an environment, and metrics in common."""
+    """Two ranks with a custom sampler that Lightning wraps, an environment, and shared metrics."""
 
     class Synced(Model):
         def validation_step(self, batch: Any, batch_idx: int) -> None:
@@ -160,7 +160,7 @@ def interrupted(observe: Any, own: Any) -> None:
 
 
 def signals(observe: Any, own: Any) -> None:
-    """Signal handlers of the program's own, and a signal that none of them minds."""
+    """Custom signal handlers, and a signal that all of them ignore."""
 
     def handler(number: int, frame: Any) -> None:
         note("call", f"handler({signal.Signals(number).name})")
@@ -177,7 +177,7 @@ def signals(observe: Any, own: Any) -> None:
 
 
 def cli(observe: Any, own: Any) -> None:
-    """The command line, with classes of the program's own."""
+    """The command line with user classes."""
     Model.own = own
 
     class Data(pl.LightningDataModule):

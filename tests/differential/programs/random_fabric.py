@@ -103,7 +103,7 @@ def batches(fab: Any, dtype: Any) -> Any:
 
 
 def said(model: Any, net: Any, x: torch.Tensor) -> torch.Tensor:
-    """What the model says to ``x``, as the program calls it."""
+    """Call the model in the program's way and return the output for ``x``."""
     if o.model in ("dict", "list"):
         owner = {"module": model.module, "parts": model}.get(o.call, net)
         body, head = owner.values() if o.model == "dict" else owner
@@ -221,7 +221,7 @@ def step(fab: Any, model: Any, net: Any, optimizer: Any, x: Any, y: Any, n: int)
 
 
 def look(model: Any, net: Any) -> None:
-    """What a program may ask the wrapper."""
+    """Read attributes of the wrapper that a program may use."""
 
     asked: dict[str, list[Callable[[], Any]]] = {
         "iterable": [

@@ -24,7 +24,7 @@ from tests.differential.observing import Log, Options, Watch, module, observe, p
 cb = pl.callbacks
 o: Options
 make: Any
-"""Makes the objects of the program's own classes."""
+"""Creates objects of user classes."""
 fails = True
 
 # --------------------------------------------------------------------------------------------------------------- data
@@ -139,7 +139,7 @@ class Settings:
 
 
 class Plain(pl.LightningModule):
-    """The module; `classes` puts in what it overrides besides."""
+    """The module; `classes` adds further overrides."""
 
     def __init__(self, settings: Any = None, rate: float = 0.1, head: Optional[nn.Module] = None) -> None:
         super().__init__()
@@ -283,7 +283,7 @@ OVERRIDES: dict[str, dict[str, Any]] = {
 
 
 def classes() -> tuple[Any, Any]:
-    """The module's class and the callback's, with what the program does in their hooks."""
+    """Return the classes of the module and the callback, with the program's code in their hooks."""
     acts: dict[str, list[Callable[[Any, Any], None]]] = {}
 
     def add(hook: str, act: Callable[[Any, Any], None]) -> None:
@@ -485,7 +485,7 @@ OPTIONS: dict[str, tuple[Any, ...]] = {
     "batch_size_finder": (None, "power", "binsearch", "callback"), "by_hand": (False, True),
     "checkpoint": ("off", "default", "one", "two"), "plugin": (None, "AsyncCheckpointIO", "TorchCheckpointIO"),
     "checkpoint_when": ({}, *({"every_n_train_steps": n} for n in (1, 2, 3, 4)), {"every_n_epochs": 2}),
-    # faults, and what comes before and after
+    # faults, and code before and after
     "raises": (None, RuntimeError, KeyboardInterrupt, SystemExit, StopIteration),
     "raises_in": ("training_step", "validation_step", "data", "configure_optimizers", "on_save_checkpoint", *HOOKS),
     "raises_at": (3, 0, 1, 2, 4, 5, 6),
@@ -501,7 +501,7 @@ LIKELY = {
     "batch_size_finder": 0.5, "progress_bar": 0.5, "barebones": 0.4, "made": 0.5, "overfit_batches": 0.5,
     "fast_dev_run": 0.5, "strategy": 0.35, "accumulates": 0.5, "swa": 0.5,
 }
-"""How much more often than others an option is not as usual."""
+"""Weights of options that differ from their defaults more often than others."""
 # fmt: on
 
 
@@ -509,7 +509,7 @@ LIKELY = {
 
 
 def attempt(act: Callable[[], Any]) -> Any:
-    """Errors that the program itself handles, and goes on."""
+    """Call a function, handle its errors in the program, and continue."""
     try:
         return act()
     except (Exception, KeyboardInterrupt, SystemExit) as error:
@@ -518,7 +518,7 @@ def attempt(act: Callable[[], Any]) -> Any:
 
 
 def random_trainer(observe: Any, own: Any, seed: int) -> None:
-    """A training with random options, and what comes after it."""
+    """A training with random options, and further runs after it."""
     global o, make, fails
     o, make = Options(seed, OPTIONS, LIKELY), own
     model_class, own_callback = classes()

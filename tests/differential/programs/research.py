@@ -59,7 +59,7 @@ class LanguageModel(pl.LightningModule):
 
 
 def language_model(observe: Any, process: int) -> None:
-    """It trains, and goes on in another process from its last checkpoint."""
+    """Train, and continue in another process from the last checkpoint."""
     pl.seed_everything(3, workers=True)
     tokens = TensorDataset(torch.randint(11, (16, 7), generator=torch.Generator().manual_seed(1)))
     best = pl.callbacks.ModelCheckpoint("kept", monitor="val_loss", save_last=True, save_top_k=2)
