@@ -14,20 +14,28 @@ if TYPE_CHECKING:
 
 
 def follow(slots: Iterable[Slot], modules: Callable[[], Iterable[ModuleType]]) -> None:
-    """Give what stands in module-level slots to those of the modules that hold what stood there: ``from x import f``.
-    They are asked for only if something has changed."""
+    """Replace the earlier contents of module-level slots in modules that imported them (``from x import f``).
+
+    After an interruption, another call does what is left.
+
+    Args:
+        slots: the slots.
+        modules: returns the modules to look into; called only if a slot has changed.
+    """
+    changed = [slot for slot in slots if slot.outdated]
     moved = {}
-    for slot in slots:
-        old, new = slot.followed, slot.current
-        if isinstance(slot.owner, ModuleType) and old is not new and MISSING not in (old, new):
+    for slot in changed:
+        new = slot.current
+        for old in slot.outdated if isinstance(slot.owner, ModuleType) and new is not MISSING else ():
             moved[id(old)] = (old, new)
-        slot.followed = new
     for module in modules() if moved else ():
         contents = _contents(module)
         for name, value in list(contents.items()):
             old, new = moved.get(id(value), (MISSING, MISSING))
             if value is old:
                 contents[name] = new
+    for slot in changed:
+        slot.outdated.clear()
 
 
 def modules_behind(module: ModuleType) -> list[ModuleType]:

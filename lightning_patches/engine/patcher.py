@@ -83,6 +83,8 @@ class Patcher:
         self._plans: dict[str, Plan] = {}
         self._slots: dict[tuple[int, str], Slot] = {}
         self._told: set[str] = set()
+        self._to_take_back: dict[int, Any] = {}
+        """Functions of a :meth:`deactivate` that is not finished, by their ``id``."""
         self._renew_lock()
         system.after_fork(self._renew_lock)  # a thread that holds it does not live on in the child
 
@@ -131,12 +133,12 @@ class Patcher:
             if plan is not None and refused is None:
                 refused = self._refusal(plan)
         with self._lock:
-            holders.follow([slot for slot in self._slots.values() if slot.late], holders.all_modules)
+            holders.follow(self._slots.values(), holders.all_modules)
         if refused is not None:
             raise refused
 
     def deactivate(self) -> list[str]:
-        """Put every original back into its slot.
+        """Put every original back into its slot. After an interruption, another call does what is left.
 
         Returns:
             What is not as it was: slots that could not be restored because something else has replaced or
@@ -144,13 +146,15 @@ class Patcher:
         """
         with self._lock:
             hooks.remove()
-            ours = {id(function): function for slot in self._slots.values() for function in slot.made}
+            made = (function for slot in self._slots.values() for function in slot.made)
+            self._to_take_back.update({id(function): function for function in made})
             left = self._keep(frozenset())
             self._plans.clear()
             self._told.clear()
             self.selection = None
             notices.strict = notices.quiet = False
-        held = [place for places in holders.holders(ours).values() for place in places]
+        held = [place for places in holders.holders(self._to_take_back).values() for place in places]
+        self._to_take_back = {}
         return [*left, *(place for place in held if place not in left)]
 
     # ---------------------------------------------------------------- what verdicts are made of
@@ -380,7 +384,7 @@ class Patcher:
     def _restore(self) -> list[str]:
         left = []
         for slot in self._slots.values():
-            if len(slot.layers) != len(looks.names_in(slot.current)) and not slot.compose():
+            if slot.is_stale and not slot.compose():
                 left.append(slot.name)
         holders.follow(self._slots.values(), holders.all_modules)
         for key, slot in list(self._slots.items()):

@@ -41,12 +41,10 @@ class Slot:
         self.attribute = attribute
         self.namespace = namespace
         self.late = late
-        self.original = original = self.standing
+        self.original = self._current = self._written = self.standing
         """What stood there before, ``MISSING`` if nothing did."""
-        self.current = original
-        """What we have put there last."""
-        self.followed = original
-        """What those who imported the attribute have been given last."""
+        self.outdated: list[Any] = []
+        """Earlier contents that importers of the attribute may still hold."""
         self.made: list[FunctionType] = []
         """All functions of ours that have stood there."""
         self.layers: list[tuple[Patch, Target]] = []
@@ -61,6 +59,18 @@ class Slot:
     @property
     def standing(self) -> Any:
         return self.owner.__dict__.get(self.attribute, MISSING)
+
+    @property
+    def current(self) -> Any:
+        """What we have put there last."""
+        if self.standing is self._written:
+            self._current = self._written  # an interruption came right after it was written
+        return self._current
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether the layers are not those of the current content."""
+        return tuple(patch.name for patch, _ in self.layers) != names_in(self.current)
 
     @property
     def is_ours(self) -> bool:
@@ -81,7 +91,7 @@ class Slot:
         if standing is not self.current:
             if standing is not self.original or self.layers:
                 return False
-            self.current = standing  # somebody has put it back
+            self._current = self._written = standing  # other code has put it back
         wanted = self.original
         if self.layers:
             function: Any = function_of(self.original) if self.original is not MISSING else None
@@ -98,14 +108,22 @@ class Slot:
                 looks.skip_frames(function)
             self.made.append(function)
             wanted = looks.like(self.original, function)
-        # An interruption between these two leaves the original standing, which can be composed anew.
-        self.current = wanted
-        if wanted is MISSING:
-            if standing is not MISSING:
-                delattr(self.owner, self.attribute)
-        elif wanted is not standing:
-            setattr(self.owner, self.attribute, wanted)
+        self._write(wanted)
         return True
+
+    def _write(self, wanted: Any) -> None:
+        """Put an object there. After an interruption at any step, :attr:`current` and :attr:`outdated` are right."""
+        standing = self.standing
+        if standing is wanted:
+            return
+        self._written = wanted
+        if standing is not MISSING:
+            self.outdated.append(standing)
+        if wanted is MISSING:
+            delattr(self.owner, self.attribute)
+        else:
+            setattr(self.owner, self.attribute, wanted)
+        self._current = wanted
 
 
 # ---------------------------------------------------------------- looking

@@ -14,13 +14,14 @@ import sys
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
-from types import FunctionType, ModuleType
-from typing import Any
+from types import FrameType, FunctionType, ModuleType
+from typing import Any, Callable
 from unittest import mock
 
 import pytest
 
-from lightning_patches.engine import distributions, gate, slots, toggle, verdicts
+from lightning_patches.engine import distributions, gate, holders, slots, toggle, verdicts
+from lightning_patches.engine import patcher as patcher_module
 from lightning_patches.engine.looks import NAMES, ORIGINAL
 from lightning_patches.engine.patcher import Patcher
 from lightning_patches.errors import PatchError
@@ -302,6 +303,18 @@ def test_aliases_follow(world: World, when: str) -> None:
     assert patcher.deactivate() == []
     assert importer.compute is importer.again is subject.compute
     assert importer.compute(3) == 6
+
+
+def test_aliases_are_replaced_when_a_patch_is_added_later(world: World) -> None:
+    world.install()
+    patches = toy(), toy(name="second", after=("toy",))
+    patcher = world.activate(*patches, spec="toy")
+    importer = world.load("pytorch.importer")
+    assert importer.compute(3) == importer.again(3) == 60
+    patcher.activate(toggle.parse("all", patches))
+    assert importer.compute(3) == importer.again(3) == 600
+    assert patcher.deactivate() == []
+    assert importer.compute(3) == importer.again(3) == 6
 
 
 def test_copies_in_the_user_script_are_replaced(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -1042,6 +1055,92 @@ def test_interrupted_late_activation_is_undone(world: World, monkeypatch: pytest
     assert contents(module) == before
     patcher.activate(toggle.parse("all", PAIR))
     assert [verdict(patcher, patch.name).verdict for patch in PAIR] == ["applied"] * 2
+
+
+class InterruptedAt:
+    """Raises KeyboardInterrupt once, before the given line that the code for swap and undo runs."""
+
+    FILES = {holders.__file__, slots.__file__, patcher_module.__file__}
+
+    def __init__(self, step: int) -> None:
+        self.steps_left = step
+        self.before = sys.gettrace()
+
+    def __enter__(self) -> InterruptedAt:
+        sys.settrace(self.trace)
+        return self
+
+    def __exit__(self, kind: Any, *_: Any) -> bool:
+        sys.settrace(self.before)
+        return kind is KeyboardInterrupt
+
+    @property
+    def interrupted(self) -> bool:
+        return self.steps_left < 0
+
+    def trace(self, frame: FrameType, event: str, argument: Any) -> Any:
+        if frame.f_code.co_filename not in self.FILES:
+            return None
+        if event == "line":
+            self.steps_left -= 1
+            if self.steps_left < 0:
+                sys.settrace(None)
+                raise KeyboardInterrupt
+        return self.trace
+
+
+THREE = (
+    toy(FUNCTION, METHOD),
+    toy("pytorch.subject:Base.static", Target("pytorch.subject:Base.added", added, adds=True), name="second"),
+    toy(FUNCTION, name="third", after=("toy",)),
+)
+
+
+def everything(world: World, monkeypatch: pytest.MonkeyPatch) -> Callable[[], dict[str, Any]]:
+    """Import the stand-in. Returns a function that returns all objects in its modules, by identity."""
+    world.install()
+    modules = [world.load(), world.load("pytorch.importer")]
+    monkeypatch.setattr(holders, "all_modules", lambda: modules)  # otherwise most steps are in modules of others
+
+    def found() -> dict[str, Any]:
+        return {f"{module.__name__}.{name}": id(one) for module in modules for name, one in contents(module).items()}
+
+    return found
+
+
+def test_deactivate_continues_after_an_interruption_at_any_line(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = everything(world, monkeypatch)
+    patcher, originals = world.patcher(*THREE), found()
+    for step in itertools.count():
+        patcher.activate(toggle.parse("all", THREE))
+        assert found() != originals
+        with InterruptedAt(step) as run:
+            patcher.deactivate()
+        assert patcher.deactivate() == [], step
+        assert found() == originals, step
+        assert not patcher._slots, step
+        if not run.interrupted:
+            break
+    assert step > 100
+
+
+def test_activate_continues_after_an_interruption_at_any_line(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = everything(world, monkeypatch)
+    patcher, originals = world.patcher(*THREE), found()
+    subject = sys.modules["lightning.pytorch.subject"]
+    importer = sys.modules["lightning.pytorch.importer"]
+    for step in itertools.count():
+        with InterruptedAt(step) as run:
+            patcher.activate(toggle.parse("all", THREE))
+        if step % 2:
+            patcher.activate(toggle.parse("all", THREE))
+            assert [verdict(patcher, patch.name).verdict for patch in THREE] == ["applied"] * 3, step
+            assert subject.compute(3) == importer.compute(3) == importer.again(3) == 600, step
+        assert patcher.deactivate() == [], step
+        assert found() == originals, step
+        if not run.interrupted:
+            break
+    assert step > 100
 
 
 def test_planning_error_fails_only_its_patch(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
