@@ -5,7 +5,7 @@ annotations are not put off: ``typing`` would compile each of them as a text.
 """
 
 import importlib
-from typing import Any, Callable, Literal, NamedTuple, Optional, Tuple
+from typing import Any, Callable, FrozenSet, Literal, NamedTuple, Optional, Set, Tuple
 
 Group = Literal["correctness", "crash", "hang", "security", "compat", "performance"]
 GROUPS: Tuple[Group, ...] = ("correctness", "crash", "hang", "security", "compat", "performance")
@@ -194,6 +194,10 @@ class Patch(NamedTuple):
             place asks as well. It may import torch. For tests see ``tests/support/old_torch``.
         after: names of the patches around which this one is put. The order of patches that share a target is declared,
             directly or by way of others.
+        around: patches that are put around this one, and around whose code in a fork this one works as well: there
+            it comes last.
+        fixed_by: of a ``warn-...`` patch, the patches that fix the bug. Where a fork carries one, nothing is left to
+            warn of.
         module: of a record of the index (``patches/_index.py``), where in :mod:`lightning_patches.patches` its
             :attr:`whole` is.
     """
@@ -215,6 +219,8 @@ class Patch(NamedTuple):
     needs: Tuple[Need, ...] = ()
     probe: Optional[Callable[[], bool]] = None
     after: Tuple[str, ...] = ()
+    around: Tuple[str, ...] = ()
+    fixed_by: Tuple[str, ...] = ()
     module: str = ""
 
     @property
@@ -229,6 +235,19 @@ class Patch(NamedTuple):
         """The :attr:`whole` patch, and the one of its targets that this one is a record of."""
         whole = self.whole
         return whole, whole.targets[self.targets.index(target)]
+
+    @property
+    def below(self) -> FrozenSet[str]:
+        """The patches that this one is put around: those of ``after``, and those that they are put around."""
+        index = {patch.name: patch for patch in importlib.import_module("lightning_patches.patches").index()}
+        found: Set[str] = set()
+        left = list(self.whole.after)
+        while left:
+            name = left.pop()
+            if name in index and name not in found:
+                left += index[name].whole.after
+            found.add(name)
+        return frozenset(found)
 
     @property
     def default(self) -> bool:

@@ -20,7 +20,7 @@ def github(audited: list[Audited], trouble: Sequence[str] = ()) -> str:
         if not one["known"]:
             lines.append(f"::warning {place}title=unknown release::{_message(one['headline'])}")
         for bug in one["bugs"]:
-            kind = "notice" if bug["covered"] else "warning" if bug["cover"] == "opt-in" else "error"
+            kind = {"yes": "notice", "opt-in": "warning", "no": "error"}[bug["mended"]]
             lines.append(f"::{kind} {place}title={_property(bug['name'])}::{_message(_sentence(one, bug))}")
     return "\n".join(lines)
 
@@ -63,7 +63,7 @@ def sarif(audited: list[Audited], trouble: Sequence[str] = ()) -> str:
                     "properties": {"tags": [bug["group"]]},
                 },
             )
-            level = "note" if bug["covered"] else "warning" if bug["cover"] == "opt-in" else "error"
+            level = {"yes": "note", "opt-in": "warning", "no": "error"}[bug["mended"]]
             result = {"ruleId": bug["name"], "level": level, "message": {"text": _sentence(one, bug)}}
             results.append({**result, **_locations(one)})
     driver = {
@@ -90,7 +90,7 @@ def _locations(one: Audited) -> dict[str, Any]:
 
 
 def _covered(bug: dict[str, Any]) -> str:
-    return "yes" if bug["covered"] else "opt-in" if bug["cover"] == "opt-in" else "NO"
+    return "NO" if bug["mended"] == "no" else str(bug["mended"])
 
 
 def _sentence(one: Audited, bug: dict[str, Any]) -> str:

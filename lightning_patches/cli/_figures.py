@@ -5,7 +5,7 @@ README, `status` and `audit` give these figures. They follow from the records, n
 
 from __future__ import annotations
 
-from typing import Any, Iterable, NamedTuple
+from typing import Any, Container, Iterable, NamedTuple
 
 from lightning_patches import patches as catalogue
 from lightning_patches.cli import UsageError
@@ -34,17 +34,31 @@ class Figures(NamedTuple):
         return self.default + self.opt_in
 
 
-def count(bugs: Iterable[Any]) -> Figures:
-    """Count bugs, each a :class:`Patch` that mends it or, without one, an ``Unpatched``."""
+def count(bugs: Iterable[Any], refused: Container[str] = ()) -> Figures:
+    """Count bugs, each a :class:`Patch` that mends it or, without one, an ``Unpatched``.
+
+    Args:
+        bugs: of one release.
+        refused: names of the patches that do not fit its code.
+    """
     counted = [bug for bug in bugs if is_counted(bug)]
-    default = sum(isinstance(bug, Patch) and bug.default for bug in counted)
-    opt_in = sum(isinstance(bug, Patch) and not bug.default for bug in counted)
+    mending = [bug for bug in counted if isinstance(bug, Patch) and bug.name not in refused]
+    default = sum(bug.default for bug in mending)
+    opt_in = len(mending) - default
     return Figures(len(counted), default, opt_in, len(counted) - default - opt_in)
 
 
 def is_counted(bug: Any) -> bool:
     """Whether a bug is there with any torch."""
     return not isinstance(bug, Patch) or bug.is_counted
+
+
+def of_installed() -> dict[str, Figures]:
+    """The figures of the Lightnings of this environment, by their code: ``{"lightning 2.2.5": ...}``."""
+    from lightning_patches.cli import audit
+
+    default = toggle.parse("default", catalogue.all_patches())
+    return {f"{one.distribution} {one.version}": one.figures for one in audit.audit_installed(default)}
 
 
 def of_release(distribution: str, version: str) -> Figures:

@@ -12,7 +12,7 @@ from typing import Any, Optional, Union
 from lightning_patches import patches as catalogue
 from lightning_patches.cli import UsageError
 from lightning_patches.engine import fingerprints, gate
-from lightning_patches.fork import DIFFS
+from lightning_patches.engine.hunks import DIFFS
 from lightning_patches.patch import GROUPS, Patch
 from lightning_patches.unpatched import Unpatched
 

@@ -34,8 +34,9 @@ With --json, one object; keys are only ever added:
   ignore     [the bugs that end with status 1, for --ignore]
   fail_on    the option
   ok         the exit status is 0
-A bug is {name, title, group, harm, affected, fixed_in (null: never), drop_at, move_to, cover, covered, reason, issues,
-pull_requests, advisories}. cover is "default" or "opt-in" (how the patch is enabled) or "none" (no patch); covered
+A bug is {name, title, group, harm, affected, fixed_in (null: never), drop_at, move_to, cover, covered, mended, reason,
+issues, pull_requests, advisories}. cover is "default" or "opt-in" (how the patch is enabled) or "none" (no patch);
+mended is "yes", "opt-in" (a patch that is off would mend it) or "no"; covered
 says if it will be applied with the LIGHTNING_PATCHES that is set now, and reason why not. upstream
 counts the fixes that upstream has made since that release, by what became of them here.
 
@@ -100,14 +101,32 @@ MAX_AUDITED = 500
 
 @dataclass(frozen=True)
 class Bug:
-    """A known bug in an audited release; ``record`` is a :class:`Patch` or, without one, an :class:`Unpatched`.
-    ``left_out`` says that LIGHTNING_PATCHES leaves a default patch out."""
+    """A known bug in an audited release.
+
+    Args:
+        record: a :class:`Patch` or, without one, an :class:`Unpatched`.
+        cover: how the patch is enabled: "default" or "opt-in"; "none" without a patch.
+        covered: the patch will be applied.
+        reason: why it will not be applied.
+        left_out: LIGHTNING_PATCHES leaves a default patch out.
+        refused: the patch does not fit the code that is installed.
+        wanted: LIGHTNING_PATCHES selects that patch.
+    """
 
     record: Any
     cover: str
     covered: bool
     reason: str = ""
     left_out: bool = False
+    refused: bool = False
+    wanted: bool = False
+
+    @property
+    def mended(self) -> str:
+        """``"yes"``, ``"opt-in"`` if a patch that is off would mend it, or ``"no"``."""
+        if self.covered:
+            return "yes"
+        return "opt-in" if self.cover == "opt-in" and not self.refused else "no"
 
     def as_dict(self) -> dict[str, Any]:
         record = self.record
@@ -123,6 +142,7 @@ class Bug:
             "move_to": record.fixed_in if is_patch else record.move_to,
             "cover": self.cover,
             "covered": self.covered,
+            "mended": self.mended,
             "reason": self.reason,
             "issues": list(record.upstream.issues),
             "pull_requests": list(record.upstream.pull_requests),
@@ -159,6 +179,10 @@ class Audited:
     has_patches: bool = False
     excluded: list[str] = field(default_factory=list)
     do: str = ""
+
+    @property
+    def figures(self) -> _figures.Figures:
+        return _figures.count((bug.record for bug in self.bugs), {bug.record.name for bug in self.bugs if bug.refused})
 
     @property
     def counted(self) -> list[Bug]:
@@ -360,7 +384,7 @@ def _exit_status(audited: list[Audited], gaps: Gaps, fail_on: str) -> int:
 
 def _as_dict(one: Audited, also_covered: bool = True) -> dict[str, Any]:
     bugs = [bug.as_dict() for bug in one.bugs if also_covered or not bug.covered]
-    counted = _figures.count(bug.record for bug in one.bugs)._asdict()
+    counted = one.figures._asdict()
     upstream = _coverage.counts(one.version)
     return {**vars(one), "headline": headline(one), "bugs": bugs, "figures": counted, "upstream": upstream}
 
@@ -368,7 +392,7 @@ def _as_dict(one: Audited, also_covered: bool = True) -> dict[str, Any]:
 def fails(bug: Bug, fail_on: str) -> bool:
     """Whether a bug ends the command with status 1."""
     if fail_on == "uncovered":
-        return not bug.covered and bug.cover != "opt-in"
+        return not bug.covered and (bug.cover != "opt-in" or bug.wanted)
     return fail_on == "any" or (fail_on == "opt-in" and not bug.covered)
 
 
@@ -428,7 +452,8 @@ def _bugs_in(namespace: distributions.Namespace, selection: toggle.Selection) ->
         elif decision.verdict in gate.REFUSED:
             versions = {part.version for part in namespace.parts.values()}
             if any(_in_ranges(version, patch.affected_2x) for version in versions):
-                yield Bug(patch, _cover(patch), False, decision.reason)
+                wanted = patch.name in selection.names
+                yield Bug(patch, _cover(patch), False, decision.reason, refused=True, wanted=wanted)
 
 
 def _mending() -> list[Patch]:
@@ -618,7 +643,7 @@ def _write(audited: list[Audited], setting: _toggle.Toggle, args: argparse.Names
             _output.write_table(
                 ("BUG", "GROUP", "COVERED", "FIXED IN", "HARM"),
                 [_row(bug) for bug in shown],
-                ["green" if bug.covered else "yellow" if bug.cover == "opt-in" else "bold red" for bug in shown],
+                [_STYLES[bug.mended] for bug in shown],
                 width=_output.MAX_TEXT_WIDTH,
             )
         for bug in one.bugs:
@@ -627,6 +652,9 @@ def _write(audited: list[Audited], setting: _toggle.Toggle, args: argparse.Names
                 _output.write(
                     _output.paragraph(f"{bug.record.name}: no patch, {bug.reason}. Move to {bug.record.move_to}.")
                 )
+            elif bug.refused:
+                _output.write()
+                _output.write(_output.paragraph(f"{bug.record.name}: the patch is not applied here: {bug.reason}."))
         if one.known and (args.fixes or not _is_compromised(one)):
             _coverage.write(one.version, args.fixes)
     if all(_is_compromised(one) or not one.bugs for one in audited):
@@ -668,11 +696,12 @@ def advice(one: Audited) -> str:
     left_out = sum(bug.left_out for bug in one.bugs)
     if left_out:
         steps.append(f"change {toggle.VARIABLE}, which leaves out {left_out} patches that are on by default")
-    if not steps:
-        return "nothing." if not any(bug.cover == "opt-in" for bug in one.bugs) else f"nothing. {_OPT_IN}"
-    return "; ".join(steps) + "." + (f" {_OPT_IN}" if any(bug.cover == "opt-in" for bug in one.bugs) else "")
+    opt_in = f" {_OPT_IN}" if any(bug.cover == "opt-in" and not bug.refused for bug in one.bugs) else ""
+    return f"{'; '.join(steps) or 'nothing'}.{opt_in}"
 
 
+_STYLES = {"yes": "green", "opt-in": "yellow", "no": "bold red"}
+_WORDS = {"yes": "yes", "opt-in": "opt-in", "no": "NO"}
 _OPT_IN = f"Opt-in patches only where their bug is yours: `{toggle.VARIABLE}=default,NAME`."
 _KNOWN = "`lightning-patches audit lightning` tells of the newest one."
 
@@ -692,9 +721,12 @@ def headline(one: Audited) -> str:
         return f"{what} is a compromised release: nothing in it is patched, and its other bugs are not counted."
     counted = one.counted
     counts = [
-        (sum(bug.covered for bug in counted), f"{'' if one.has_patches else 'would be '}mended by the patches"),
-        (sum(not bug.covered and bug.cover == "opt-in" for bug in counted), "with an opt-in patch"),
-        (sum(not bug.covered and bug.cover != "opt-in" for bug in counted), "not mended"),
+        (sum(bug.mended == state for bug in counted), words)
+        for state, words in (
+            ("yes", f"{'' if one.has_patches else 'would be '}mended by the patches"),
+            ("opt-in", "with an opt-in patch"),
+            ("no", "not mended"),
+        )
     ]
     total = f"{len(counted)} known bug{'s' if len(counted) != 1 else ''}"
     parts = [f"{count} {words}" for count, words in counts if count]
@@ -707,5 +739,4 @@ def headline(one: Audited) -> str:
 
 def _row(bug: Bug) -> tuple[str, str, str, str, str]:
     data = bug.as_dict()
-    covered = "yes" if bug.covered else "opt-in" if bug.cover == "opt-in" else "NO"
-    return data["name"], data["group"], covered, _records.fixed_in(bug.record), data["harm"]
+    return data["name"], data["group"], _WORDS[bug.mended], _records.fixed_in(bug.record), data["harm"]

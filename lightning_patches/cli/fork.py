@@ -24,8 +24,9 @@ from typing import Optional
 
 from lightning_patches import system
 from lightning_patches.cli import OK, UsageError, _output, _records
+from lightning_patches.engine.hunks import DiffError
 from lightning_patches.engine.installed import find_installed
-from lightning_patches.fork import diffs, wheel
+from lightning_patches.fork import wheel
 
 HELP = "build a wheel of Lightning with the patches in it"
 
@@ -37,18 +38,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="2.2.5 (of the distribution installed here), pytorch-lightning==2.2.5, or the file of an official wheel",
     )
     which = parser.add_mutually_exclusive_group()
-    which.add_argument("--only", metavar="NAME|NUMBER,...", help="these patches, by name, issue or pull request")
+    which.add_argument(
+        "--only",
+        metavar="NAME|NUMBER,...",
+        help="these patches, by name, issue or pull request; `default` stands for the default set",
+    )
     which.add_argument("--all", action="store_true", help="the opt-in patches, too")
     parser.add_argument("--output", type=Path, default=Path("dist"), metavar="DIR", help="for the wheel (dist/)")
 
 
 def run(args: argparse.Namespace) -> int:
-    keys = args.only.split(",") if args.only is not None else []
-    asked = {key.strip(): _records.find(key) for key in keys}
+    keys = [key.strip() for key in args.only.split(",")] if args.only is not None else ["default"]
+    asked = {key: _records.find(key) for key in keys if key != "default"}
     try:
-        names: Optional[list[str]] = None if args.all else wheel.default_set()
-        if asked:
-            names = [patch.name for patches in asked.values() for patch in patches]
+        names: Optional[list[str]] = None
+        if not args.all:
+            names = wheel.default_set() if "default" in keys else []
+            names += [patch.name for found in asked.values() for patch in found]
         with tempfile.TemporaryDirectory() as temporary:
             fork = wheel.make(_official(args.release, Path(temporary)), names)
             carried = {diff.name for diff in fork.diffs}
@@ -57,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
                 lacks = f"the bug of {', '.join(absent)}" if absent else "a bug that a patch mends"
                 raise LookupError(f"{fork.distribution} {fork.base} does not have {lacks}")
             path = wheel.write_wheel(fork, args.output)
-    except (LookupError, OSError, ValueError, diffs.DiffError) as error:
+    except (LookupError, OSError, ValueError, DiffError) as error:
         raise UsageError(f"nothing is built: {error}.") from error
     _output.write("\n".join(f"applied {diff.path.name}" for diff in fork.diffs))
     _output.write(f"{path}\nsha256:{hashlib.sha256(fork.content).hexdigest()}\n")

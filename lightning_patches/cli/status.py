@@ -17,7 +17,7 @@ With --json, one object; keys are only ever added:
   script             what `doctor` says of the import in the script of --script, [{check, severity, what, why, do}]
   summary            {namespace: {verdict: count}}
   fixes              {release: count}; what only warns does not count, nor what only some torch needs
-  figures            {release: {known, default, opt_in, unmended}}, of the bugs that the release is known to have
+  figures            {release: {known, default, opt_in, unmended}}, of its known bugs, as in `audit`
   ok                 the exit status is 0
 A verdict is one of: pending (will be applied on import), disabled (not selected by the toggle), not-affected,
 not-known (the release is older than those in which the bug was looked for), fixed-upstream, not-supported (another
@@ -185,7 +185,7 @@ def _document(
         "script": [finding.as_dict() for finding in about_script],
         "summary": _counts(found),
         "fixes": {release: count_fixes(of_release) for release, of_release in by_release(found).items()},
-        "figures": {release: _known(of_release)._asdict() for release, of_release in by_release(found).items()},
+        "figures": {release: figures._asdict() for release, figures in _figures.of_installed().items()},
         "ok": status == OK,
     }
 
@@ -224,8 +224,10 @@ def _write(
         _output.write("There is no Lightning in this environment: nothing to patch.")
     _output.write()
     _output.write(_output.paragraph(_toggle_text(setting)))
+    figures = _figures.of_installed()
     for release, of_release in by_release(found).items():
-        _output.write(_output.paragraph(f"{release}: {_summary(of_release)}. {_known_in_words(of_release)}".rstrip()))
+        known = _in_words(figures.get(release))
+        _output.write(_output.paragraph(f"{release}: {_summary(of_release)}. {known}".rstrip()))
     shown = _shown(found, args)
     used = _used(installed, args.script)
     if shown and used and not (args.all or _is_selective(args)):
@@ -361,13 +363,8 @@ def _summary(found: list[Entry]) -> str:
     return ", ".join(parts)
 
 
-def _known(found: list[Entry]) -> _figures.Figures:
-    return _figures.of_release(found[0].distribution, found[0].version)
-
-
-def _known_in_words(found: list[Entry]) -> str:
-    """How many bugs the release is known to have, as `audit` and the README count them."""
-    known = _known(found)
-    if not known.known:
+def _in_words(known: Optional[_figures.Figures]) -> str:
+    """How many bugs the installed code is known to have, as `audit` counts them."""
+    if known is None or not known.known:
         return ""
-    return f"{known.known} bugs of it are known: {known.default} mended by default, {known.all} with `all`."
+    return f"{known.known} bugs of it are known here: {known.default} mended by default, {known.all} with `all`."

@@ -34,16 +34,18 @@ class Source(NamedTuple):
     Args:
         releases: releases that ship exactly this code; empty when no release does.
         exists: the file is there, and if no release ships it, the location too.
-        diffs: names of our own diffs that the file carries.
+        diffs: the patches whose diffs the file carries, because a fork was built with them.
+        changed_by: those of them that changed this location.
     """
 
     releases: frozenset[str]
     exists: bool
-    diffs: frozenset[str]
+    diffs: frozenset[str] = frozenset()
+    changed_by: frozenset[str] = frozenset()
 
 
 def source_of(part: Part, location: str) -> Source:
-    """Look at a location's source on disk.
+    """Look at a location's source on disk. Code that our diffs have changed is compared without them.
 
     Args:
         part: the installed package.
@@ -57,18 +59,49 @@ def source_of(part: Part, location: str) -> Source:
     try:
         state = os.stat(path)
     except FileNotFoundError:
-        return Source(_with_function(location, ABSENT), False, frozenset())
+        return Source(_with_function(location, ABSENT), False)
     known_digest = _digest_of(path, state.st_mtime_ns, state.st_size)
     releases = _with_file(part.namespace, module, known_digest)
     if releases:
-        return Source(releases, True, frozenset())
+        return Source(releases, True)
     text = system.read_regular(path, MAX_SOURCE).decode("utf-8", errors="replace")
     diffs = frozenset(re.findall(re.escape(MARKER) + r"([a-z0-9-]+)", text))
+    changed_by: frozenset[str] = frozenset()
     try:
         digest = function_digest(text, attribute)
+        releases = _with_function(location, digest or ABSENT)
+        if diffs and not releases:
+            place = part.name + path[len(part.directory) :].replace(os.sep, "/")
+            steps = _without_diffs(diffs, part.namespace, place, text)
+            if steps:
+                releases = _with_function(location, function_digest(steps[-1][1], attribute) or ABSENT)
+                changed_by = _changing(attribute, text, steps)
     except (RecursionError, MemoryError):
         raise OSError(0, "it is nested too deeply") from None
-    return Source(_with_function(location, digest or ABSENT), digest is not None, diffs)
+    return Source(releases, digest is not None, diffs, changed_by)
+
+
+@lru_cache(maxsize=8)
+def _without_diffs(names: frozenset[str], namespace: str, path: str, text: str) -> tuple[tuple[str, str], ...]:
+    """A forked file without our diffs, step by step; empty if it has them in another form. Cached, as above."""
+    from lightning_patches.engine import hunks  # only a fork needs it
+
+    try:
+        return tuple(hunks.taken_out(names, namespace, path, text))
+    except (hunks.DiffError, SyntaxError, ValueError):
+        return ()
+
+
+def _changing(attribute: str, text: str, steps: tuple[tuple[str, str], ...]) -> frozenset[str]:
+    """The patches whose diffs changed a function, of those that :func:`_without_diffs` took out of a file."""
+    from lightning_patches.engine.hunks import lines_of
+
+    found = set()
+    for name, below in steps:
+        if lines_of(attribute, text) != lines_of(attribute, below):
+            found.add(name)
+        text = below
+    return frozenset(found)
 
 
 def known_releases() -> tuple[str, ...]:

@@ -8,7 +8,7 @@ import operator
 import re
 import sys
 from functools import lru_cache
-from typing import Any, Callable, Literal, Mapping, NamedTuple, Optional
+from typing import Any, Callable, Iterable, Literal, Mapping, NamedTuple, Optional
 
 from packaging.version import InvalidVersion, Version
 
@@ -192,26 +192,54 @@ def is_unknown(version: str, ranges: tuple[str, ...]) -> bool:
 def decide_source(patch: Patch, parts: Mapping[str, Part]) -> Decision:
     """What the source at these locations, each of a part, as it is on disk now, says of a patch whose release is
     affected."""
-    fixed: list[str] = []
+    sources: dict[str, fingerprints.Source] = {}
     for location, part in parts.items():
         targets = [target for target in patch.targets if target.location == location]
         if targets and not any(_has_target(target, part.version) for target in targets):
             continue
         try:
-            source = fingerprints.source_of(part, location)
+            sources[location] = fingerprints.source_of(part, location)
         except OSError as error:
             return Decision("drifted", f"the source of {location} cannot be read: {error.strerror or error}")
-        if patch.name in source.diffs:
-            return Decision("fixed-upstream", f"{part.distribution} {part.version} carries this patch in its source")
+    version = _named(parts.values())
+    carried = frozenset().union(*(source.diffs for source in sources.values()))
+    if patch.name in carried:
+        return Decision("fixed-upstream", f"{version} carries this patch in its source")
+    fixes = sorted(carried.intersection(patch.whole.fixed_by)) if carried else []
+    if fixes:
+        return Decision("fixed-upstream", f"{version} carries {', '.join(fixes)} in its source")
+    for location, source in sources.items():
         if not source.releases:
             what = "is not the code of any known release" if source.exists else "is missing"
-            return Decision("drifted", f"{location} in {part.distribution} {part.version} {what}; left alone")
-        if not any(in_ranges(release, patch.affected) for release in source.releases):
-            fixed.append(location)
+            todo = "; build the fork anew, another lightning-patches has built it" if source.diffs else "; left alone"
+            return Decision("drifted", f"{location} in {_named([parts[location]])} {what}{todo}")
+    fixed = [
+        location
+        for location, source in sources.items()
+        if not any(in_ranges(release, patch.affected) for release in source.releases)
+    ]
     if fixed:
-        version = ", ".join(sorted({f"{part.distribution} {part.version}" for part in parts.values()}))
         return Decision("fixed-upstream", f"the code of {', '.join(fixed)} in {version} has the fix already")
-    return Decision("pending", "applies when Lightning is imported")
+    return _decide_layers(patch, version, sources) or Decision("pending", "applies when Lightning is imported")
+
+
+def _named(parts: Iterable[Part]) -> str:
+    return ", ".join(sorted({f"{part.distribution} {part.version}" for part in parts}))
+
+
+def _decide_layers(patch: Patch, version: str, sources: Mapping[str, fingerprints.Source]) -> Optional[Decision]:
+    """Refuse a patch that could undo what a fork carries: its replacement may leave out the code that it replaces."""
+    for target in patch.targets:
+        carried = sources[target.location].changed_by if target.location in sources else frozenset()
+        others = sorted(carried.difference(patch.below, patch.whole.around)) if carried else []
+        if others:
+            names = ", ".join(others)
+            return Decision(
+                "drifted",
+                f"{version} carries {names} in {target.location}, which this patch changes, too; build a fork with "
+                f"both, by `lightning-patches fork` with `--only default,{patch.name}`",
+            )
+    return None
 
 
 def _has_target(target: Target, version: str) -> bool:

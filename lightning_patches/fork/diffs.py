@@ -1,29 +1,35 @@
-"""Our diffs against upstream's source (``upstream/diffs/*.patch``): read, placed and applied, with no fuzz.
+"""The series of our diffs against upstream's source (``upstream/diffs/*.patch``): read and applied.
 
-A diff is an ordinary unified diff below the few header fields that the patch's record does not say; those of DEP-3 are
-made when it is read. Its paths and lines are those of the ``lightning`` package
-(``pytorch/tuner/lr_finder.py``, ``lightning.pytorch``), and are translated for ``pytorch_lightning`` and
-``lightning_fabric``. What stands after the ``@@`` of a hunk is the qualified name of the function or class that the
-hunk belongs to. There, and nowhere else, its context must be found exactly once, to the letter; line numbers are for
-other tools (``patch --fuzz=0`` makes the same files out of them) and for the reader.
+A diff is an ordinary unified diff (see :mod:`lightning_patches.engine.hunks`) below the few header fields that the
+patch's record does not say; those of DEP-3 are made when it is read.
 """
 
 from __future__ import annotations
 
-import ast
 import hashlib
 import re
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Callable, Iterable, Iterator, Literal, Optional
+from typing import Callable, Iterable, Literal, Optional
 
 from packaging.version import Version
 
 from lightning_patches import patches as catalogue
-from lightning_patches.engine import distributions, gate
+from lightning_patches.engine import gate
 from lightning_patches.engine.fingerprints import MARKER
-from lightning_patches.fork import DIFFS, carried
+from lightning_patches.engine.hunks import (
+    DIFFS,
+    Changes,
+    DiffError,
+    Hunk,
+    line_in,
+    parse_changes,
+    path_in,
+    places,
+    replaced,
+)
+from lightning_patches.fork import carried
 from lightning_patches.patch import Patch
 
 REPOSITORY = "https://github.com/Lightning-AI/pytorch-lightning"
@@ -32,37 +38,6 @@ NUMBER = 2
 State = Literal["applied", "applies", "does not apply"]
 Reader = Callable[[str], Optional[str]]
 """Text of a file of the release, by its path in the wheel; ``None`` if there is no such file."""
-
-
-class DiffError(Exception):
-    """A diff is malformed, or does not fit the source that it is to be applied to."""
-
-
-@dataclass(frozen=True)
-class Hunk:
-    """One place of a file.
-
-    Args:
-        section: qualified name of the function or class that holds the place, "" for the whole file.
-        lines: ``(kind, text)`` with kind " ", "-" or "+".
-        numbers: first line, before and after, in the newest affected release.
-    """
-
-    section: str
-    lines: tuple[tuple[str, str], ...]
-    numbers: tuple[int, int]
-
-    @property
-    def before(self) -> list[str]:
-        return [text for kind, text in self.lines if kind != "+"]
-
-    @property
-    def after(self) -> list[str]:
-        return [text for kind, text in self.lines if kind != "-"]
-
-    @property
-    def is_new_file(self) -> bool:
-        return self.numbers[0] == 0
 
 
 @dataclass(frozen=True)
@@ -81,7 +56,7 @@ class Diff:
     path: Path
     header: dict[str, list[str]] = field(hash=False)
     typed: dict[str, list[str]] = field(hash=False)
-    changes: tuple[tuple[str, tuple[Hunk, ...]], ...]
+    changes: Changes
     whole: str = field(repr=False, hash=False)
     digest: str
 
@@ -160,71 +135,10 @@ def _parsed(path: Path, text: str) -> Diff:
         for target, lines in added.items()
     )
     whole = header_text(header) + body
-    return Diff(path, header, typed, _parse_changes(path, body), whole, hashlib.sha256(whole.encode()).hexdigest())
+    return Diff(path, header, typed, parse_changes(path.name, body), whole, hashlib.sha256(whole.encode()).hexdigest())
 
 
-def _parse_changes(path: Path, body: str) -> tuple[tuple[str, tuple[Hunk, ...]], ...]:
-    lines = body.splitlines()
-    changes: list[tuple[str, list[Hunk]]] = []
-    position = 0
-    while position < len(lines):
-        line = lines[position]
-        if line == "--- /dev/null" and position + 1 < len(lines) and lines[position + 1].startswith("+++ b/"):
-            changes.append((lines[position + 1][6:], []))
-            position += 2
-            continue
-        if line.startswith("--- a/") and position + 1 < len(lines) and lines[position + 1] == "+++ b/" + line[6:]:
-            changes.append((line[6:], []))
-            position += 2
-            continue
-        match = re.match(r"@@ -(\d+),(\d+) \+(\d+),(\d+) @@ ?(.*)$", line)
-        if match is None or not changes:
-            raise DiffError(f"{path.name}: {line!r} is neither a file nor a hunk")
-        position += 1
-        content: list[tuple[str, str]] = []
-        counts = {" ": 0, "-": 0, "+": 0}
-        wanted = int(match.group(2)), int(match.group(4))
-        while position < len(lines) and (counts[" "] + counts["-"], counts[" "] + counts["+"]) != wanted:
-            kind, text = (lines[position] or " ")[0], lines[position][1:]
-            if kind not in counts:
-                raise DiffError(f"{path.name}: {match.group(0)!r} announces more lines than there are")
-            counts[kind] += 1
-            content.append((kind, text))
-            position += 1
-        if (counts[" "] + counts["-"], counts[" "] + counts["+"]) != wanted or not counts["-"] + counts["+"]:
-            raise DiffError(f"{path.name}: the lines under {match.group(0)!r} are not those that it announces")
-        numbers = int(match.group(1)), int(match.group(3))
-        changes[-1][1].append(Hunk(match.group(5), tuple(content), numbers))
-    if not changes or not all(hunks for _, hunks in changes):
-        raise DiffError(f"{path.name}: changes nothing")
-    return tuple((name, tuple(hunks)) for name, hunks in changes)
-
-
-# -------------------------------------------------------------------- the two layouts
-
-
-def path_in(namespace: str, path: str) -> str:
-    """``("pytorch_lightning", "fabric/wrappers.py")`` -> ``"lightning_fabric/wrappers.py"``."""
-    part, _, rest = path.partition("/")
-    return f"{distributions.PARTS[namespace][part].replace('.', '/')}/{rest}"
-
-
-def line_in(namespace: str, line: str) -> str:
-    """A line of a diff with the module names of ``namespace``."""
-    if namespace != "lightning":
-        for part, package in distributions.PARTS[namespace].items():
-            line = line.replace(f"lightning.{part}", package)
-    return line
-
-
-# -------------------------------------------------------------------- placing
-
-
-@dataclass(frozen=True)
-class _Place:
-    start: int
-    old: list[str]
-    new: list[str]
+# -------------------------------------------------------------------- applying
 
 
 def apply(diff: Diff, namespace: str, reader: Reader) -> dict[str, str]:
@@ -254,11 +168,7 @@ def apply(diff: Diff, namespace: str, reader: Reader) -> dict[str, str]:
             continue
         if text is None:
             raise DiffError(f"{diff.path.name}: there is no {where}")
-        lines = text.split("\n")
-        places = _places(diff, namespace, text, where, hunks, reverse=False)
-        for place in reversed(places):
-            lines[place.start : place.start + len(place.old)] = place.new
-        changed[where] = "\n".join(lines)
+        changed[where] = replaced(text, places(diff.path.name, namespace, text, where, hunks, reverse=False))
     return changed
 
 
@@ -289,57 +199,10 @@ def is_applied(diff: Diff, namespace: str, reader: Reader) -> bool:
                 return False
             continue
         try:
-            _places(diff, namespace, text, where, hunks, reverse=True)
+            places(diff.path.name, namespace, text, where, hunks, reverse=True)
         except DiffError:
             return False
     return True
-
-
-def _places(diff: Diff, namespace: str, text: str, where: str, hunks: tuple[Hunk, ...], reverse: bool) -> list[_Place]:
-    lines = text.split("\n")
-    places: list[_Place] = []
-    for hunk in hunks:
-        old, new = [line_in(namespace, line) for line in hunk.before], [line_in(namespace, line) for line in hunk.after]
-        if reverse:
-            old, new = new, old
-        first, end = _extent(text, hunk.section)
-        if reverse:
-            first = max(0, first - len(old))  # lines added in front of a definition are outside of it
-        found = [i for i in range(first, end - len(old) + 1) if lines[i : i + len(old)] == old]
-        if len(found) != 1:
-            spot = f"{where}, {hunk.section}" if hunk.section else where
-            what = f"found {len(found)} times" if found else "not found"
-            raise DiffError(f"{diff.path.name}: context {what} in {spot}: {old[0].strip()!r} ...")
-        places.append(_Place(found[0], old, new))
-    ordered = sorted(places, key=lambda place: place.start)
-    if ordered != places or any(a.start + len(a.old) > b.start for a, b in zip(places, places[1:])):
-        raise DiffError(f"{diff.path.name}: hunks overlap or are out of order in {where}")
-    return places
-
-
-def _extent(text: str, section: str) -> tuple[int, int]:
-    """First line and end, counted from 0, of a function or class; of the whole text for ""."""
-    if not section:
-        return 0, text.count("\n") + 1
-    key = hashlib.sha256(text.encode()).digest()
-    if key not in _extents:  # many files are the same in several releases
-        _extents[key] = dict(_definitions(ast.parse(text).body))
-    return _extents[key].get(section, (0, 0))
-
-
-_extents: dict[bytes, dict[str, tuple[int, int]]] = {}
-
-
-def _definitions(statements: Iterable[ast.AST], inside: str = "") -> Iterator[tuple[str, tuple[int, int]]]:
-    """Each function and class by its qualified name, with its extent."""
-    for node in statements:
-        below = inside
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
-            yield inside + node.name, (first - 1, node.end_lineno or node.lineno)
-            below = f"{inside}{node.name}."
-        for block in ("body", "handlers", "orelse", "finalbody"):
-            yield from _definitions(getattr(node, block, ()), below)
 
 
 def renewed(diff: Diff, reader: Reader) -> str:
@@ -358,7 +221,7 @@ def renewed(diff: Diff, reader: Reader) -> str:
             raise DiffError(f"{diff.path.name}: there is no {where}")
         parts.append(f"--- a/{path}\n+++ b/{path}")
         shift = 0
-        for hunk, place in zip(hunks, _places(diff, "lightning", content, where, hunks, reverse=False)):
+        for hunk, place in zip(hunks, places(diff.path.name, "lightning", content, where, hunks, reverse=False)):
             old, new = len(place.old), len(place.new)
             heading = f"@@ -{place.start + 1},{old} +{place.start + 1 + shift},{new} @@ {hunk.section}".rstrip()
             parts.append("\n".join([heading, *(kind + line for kind, line in hunk.lines)]))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any, Callable
+from typing import Any, Callable, Iterator
 
 import pytest
 
-from lightning_patches.engine import fingerprints, gate
+from lightning_patches.engine import fingerprints, gate, hunks
 from lightning_patches.engine.gate import Decision, decide, in_ranges, targets_in
 from lightning_patches.patch import Patch, Target
 from tests.unit.fakes import AFFECTED, FIXED, FUNCTION, METHOD, RELEASES, World, times_ten, toy
@@ -120,6 +120,68 @@ def test_source_with_the_diff_is_fixed(world: World) -> None:
         "fixed-upstream", "lightning 2.3.3 carries this patch in its source"
     )
     assert decision(world, "2.3.3", marked, toy(name="another")).verdict == "drifted"
+
+
+CARRIED = """\
+Description: The result is a text.
+---
+--- a/pytorch/subject.py
++++ b/pytorch/subject.py
+@@ -6,1 +6,2 @@ compute
+-    return value * scale
++    # lightning-patches: carried
++    return str(value * scale)
+"""
+FORKED = AFFECTED.replace("return value * scale", "# lightning-patches: carried\n    return str(value * scale)")
+
+
+@pytest.fixture
+def fork(world: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+    """A fork that carries the diff of a patch called ``carried``."""
+    directory = world.root / "diffs"
+    directory.mkdir()
+    (directory / "carried.patch").write_text(CARRIED)
+    monkeypatch.setattr(hunks, "DIFFS", directory)
+    hunks._files.cache_clear()
+    yield world
+    hunks._files.cache_clear()
+
+
+@pytest.mark.parametrize("namespace", ["lightning", "pytorch_lightning"])
+def test_patch_applies_beside_a_function_that_a_fork_changed(fork: World, namespace: str) -> None:
+    assert decision(fork, "2.3.3+patches.1", FORKED, toy(METHOD), namespace=namespace).verdict == "pending"
+
+
+@pytest.mark.parametrize("order", [{"after": ("carried",)}, {"around": ("carried",)}])
+def test_patch_applies_around_a_function_that_a_fork_changed(fork: World, order: dict[str, Any]) -> None:
+    assert decision(fork, "2.3.3+patches.1", FORKED, toy(**order)).verdict == "pending"
+
+
+def test_patch_is_drifted_when_it_could_undo_what_a_fork_carries(fork: World) -> None:
+    assert decision(fork, "2.3.3+patches.1", FORKED) == Decision(
+        "drifted",
+        f"lightning 2.3.3+patches.1 carries carried in {FUNCTION}, which this patch changes, too; build a fork with "
+        "both, by `lightning-patches fork` with `--only default,toy`",
+    )
+
+
+def test_witness_that_a_fork_changed_is_compared_without_the_diff(fork: World) -> None:
+    patch = toy(METHOD, witnesses=(FUNCTION,))
+    assert decision(fork, "2.3.3+patches.1", FORKED, patch).verdict == "pending"
+
+
+def test_warning_is_not_wanted_when_a_fork_carries_the_fix(fork: World) -> None:
+    patch = toy(METHOD, name="warn-toy", fixed_by=("carried",))
+    assert decision(fork, "2.3.3+patches.1", FORKED, patch) == Decision(
+        "fixed-upstream", "lightning 2.3.3+patches.1 carries carried in its source"
+    )
+
+
+@pytest.mark.parametrize("change", ["str(value)", "str(value * scale)  # edited", "str(value * scale"])
+def test_fork_of_another_version_of_this_package_is_drifted(fork: World, change: str) -> None:
+    made = decision(fork, "2.3.3+patches.1", FORKED.replace("str(value * scale)", change), toy(around=("carried",)))
+    assert made.verdict == "drifted"
+    assert made.reason.endswith("build the fork anew, another lightning-patches has built it")
 
 
 def test_missing_target_is_drifted(world: World) -> None:

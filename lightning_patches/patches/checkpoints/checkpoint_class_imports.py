@@ -165,4 +165,5 @@ PATCH = Patch(
     "class, or its module be passed to lightning_patches.trust_module(...). Equivalent to load_from_checkpoint "
     "without what LightningCLI has put into the file, and the classes given in the script or on the command "
     "line.",
+    around=("cli-checkpoint-of-other-class", "cli-checkpoint-of-subclass", "trusted-checkpoint-cli"),
 )

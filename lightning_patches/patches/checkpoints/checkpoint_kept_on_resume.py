@@ -64,4 +64,5 @@ PATCH = Patch(
     ),
     note="2.1.0 to 2.1.2 have the official fix, but it takes local files for remote ones with fsspec 2023.10 and "
     "later. Files that are not on a local disk are removed as before, as in the official fix.",
+    around=("remote-checkpoint-kept-on-resume",),
 )

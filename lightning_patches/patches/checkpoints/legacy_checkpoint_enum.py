@@ -58,4 +58,5 @@ PATCH = Patch(
     ),
     note="With PyTorch 2.6 and later such a file is loaded only if the script allows objects, as from 2.0.6 on: "
     "lightning_patches.trust_checkpoints(directory).",
+    around=("legacy-checkpoint-threads",),
 )

@@ -260,4 +260,5 @@ PATCH = Patch(
     "could rely on the old behaviour: programs that count on torch to refuse what others wrote or changed "
     "still can, and weights_only=True is obeyed. A checkpoint of plain values is loaded as before.",
     after=("checkpoint-written-once",),
+    around=("trusted-checkpoint-load", "tuner-temporary-checkpoint"),
 )

@@ -40,4 +40,5 @@ PATCH = Patch(
     ),
     note="This patch mends nothing: it warns, once, at the first interval that has passed without a checkpoint. The "
     "opt-in manual-optimization-time-interval mends it. Nothing but the warning is new.",
+    fixed_by=("manual-optimization-time-interval",),
 )

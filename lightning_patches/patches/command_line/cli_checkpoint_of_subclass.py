@@ -78,4 +78,5 @@ PATCH = Patch(
     "could rely on the old behaviour: nobody: without the patch every checkpoint that names its class is "
     "refused. Those that name none, and LightningCLI without subclass mode, are as before.",
     after=("checkpoint-class-imports",),
+    around=("cli-checkpoint-of-other-class", "trusted-checkpoint-cli"),
 )

@@ -63,4 +63,5 @@ PATCH = Patch(
     "program after torch.serialization.add_safe_globals with the classes that the file has. Who could rely on "
     "the old behaviour: nobody: without the call in the script every file is read, or refused, as before.",
     after=("cli-checkpoint-of-subclass",),
+    around=("cli-checkpoint-of-other-class",),
 )

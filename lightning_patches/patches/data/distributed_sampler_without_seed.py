@@ -55,4 +55,5 @@ PATCH = Patch(
     note="Ranks that are seeded alike are given the order of the later releases as well: it is not the same as "
     "before, but just as random. A RandomSampler with a generator, with replacement or with num_samples is "
     "left alone: the later releases replace that as well, and ignore what it was asked for.",
+    around=("sampler-order-kept",),
 )

@@ -84,4 +84,5 @@ PATCH = Patch(
     "from it. A sampler in it that is neither sequential nor random, such as a WeightedRandomSampler, is "
     "shared out among the ranks. Equivalent to a DataLoader that is given the sampler, batch_size and "
     "drop_last themselves.",
+    around=("predict-own-batch-sampler",),
 )

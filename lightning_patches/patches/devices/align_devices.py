@@ -150,4 +150,5 @@ PATCH = Patch(
     "Equivalent to accelerate.hooks.remove_hook_from_module(model, recurse=True) before the Trainer or Fabric, "
     "or device_map={'': local_rank}. Who could rely on the old behaviour: Training on the device where "
     "accelerate put the model, and a spread or offloaded model that is not moved: both are left alone.",
+    around=("fsdp-metrics-device",),
 )

@@ -44,4 +44,5 @@ PATCH = Patch(
     ),
     opt_in="whoever trains on several GPUs of a node, and misses memory on the first of them",
     note="Opt-in: code of your own that counts on GPU 0 being the current device at start-up sees another one.",
+    around=("process-group-device-id",),
 )

@@ -92,4 +92,5 @@ PATCH = Patch(
     note="This patch mends nothing: it warns, once, before the first batch for which it is so, and with Fabric before "
     "the first step. The opt-in ddp-with-unfrozen mends it for the Trainer. Who could rely on the old behaviour: "
     "nobody: nothing changes but the warning.",
+    around=("ddp-with-unfrozen",),
 )

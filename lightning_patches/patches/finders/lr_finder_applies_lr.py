@@ -70,4 +70,5 @@ PATCH = Patch(
     "2.5.4: so the ratio of the rates is not kept. With Tuner.lr_find before the fit it is. A scheduler that "
     "computes from its own base rate (LambdaLR, OneCycleLR) returns to that rate at its first step.",
     after=("lr-finder-train-loader",),
+    around=("tuner-cleanup-on-error", "tuner-temporary-checkpoint"),
 )

@@ -41,4 +41,11 @@ PATCH = Patch(
         "whole validation before its first step.",
         ("validation runs at step 0 after the learning rate finder",),
     ),
+    around=(
+        "lr-finder-applies-lr",
+        "lr-finder-train-loader",
+        "lr-finder-val-loader",
+        "tuner-cleanup-on-error",
+        "tuner-temporary-checkpoint",
+    ),
 )

@@ -68,4 +68,5 @@ PATCH = Patch(
         ),
     ),
     after=("lr-finder-val-loader",),
+    around=("lr-finder-applies-lr", "tuner-cleanup-on-error", "tuner-temporary-checkpoint"),
 )

@@ -40,4 +40,5 @@ PATCH = Patch(
         ("validation stops after num_training_steps batches",),
     ),
     after=("lr-finder-restarting-flag",),
+    around=("lr-finder-applies-lr", "tuner-cleanup-on-error", "tuner-temporary-checkpoint"),
 )

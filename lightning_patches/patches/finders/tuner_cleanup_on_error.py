@@ -305,4 +305,5 @@ PATCH = Patch(
     "from before the search. Since the callbacks are back, their on_exception is called, as for any other "
     "error in a fit.",
     after=("lr-finder-applies-lr",),
+    around=("tuner-temporary-checkpoint",),
 )

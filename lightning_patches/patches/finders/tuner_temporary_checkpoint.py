@@ -81,4 +81,5 @@ PATCH = Patch(
     "has to be passed, and the batch size finder works as well. Equivalent to the same search with a model "
     "whose hyperparameters are plain values.",
     after=("own-checkpoint-load",),
+    around=("trusted-checkpoint-load",),
 )

@@ -45,4 +45,5 @@ PATCH = Patch(
     note="Opt-in: as in the fixed releases, metrics.csv of the earlier run is deleted, as Lightning's warning "
     "announces. A script that continues a run under the same version, and counts on one file with all rows, "
     "has to take another version.",
+    around=("csv-logger-step",),
 )

@@ -54,4 +54,5 @@ PATCH = Patch(
         ("ValueError: invalid literal for int() with base 10: '...'", "in _get_next_version"),
         error="ValueError: invalid literal for int() with base 10: 'best'",
     ),
+    around=("csv-logger-relative-directory",),
 )

@@ -68,4 +68,5 @@ PATCH = Patch(
     note="Opt-in: scripts that look up their test results at step 0, or at the last step, find them elsewhere. "
     "Afterwards the Trainer is where it was before, so that fit() goes on from there. Equivalent to epoch and "
     "global_step as they stand in the checkpoint.",
+    around=("resume-after-last-batch",),
 )

@@ -44,4 +44,5 @@ PATCH = Patch(
     note="Equivalent to the same training, with the signature read from the function's code. Who could rely on the "
     "old behaviour: a step that is wrapped, has a signature of its own, or is no plain function is asked as "
     "before.",
+    around=("decorated-hook-signature",),
 )

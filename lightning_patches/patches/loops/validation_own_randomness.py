@@ -52,4 +52,5 @@ PATCH = Patch(
     "results cannot be compared to earlier ones. Random numbers of torch, NumPy and Python are put back after "
     "each validation; where nothing else takes any, two validations see the same. Equivalent to a validation "
     "DataLoader with a generator of its own.",
+    around=("validation-on-resume",),
 )

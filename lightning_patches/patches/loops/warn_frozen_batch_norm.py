@@ -89,4 +89,5 @@ PATCH = Patch(
     note="This patch mends nothing: it warns, once, after the first batch for which it is so. From 2.2.0 on each "
     "module keeps its mode. Programs rely on either: the opt-in eval-mode-kept does the same below 2.2.0. Nothing but "
     "the warning is new.",
+    fixed_by=("eval-mode-kept",),
 )

@@ -49,4 +49,5 @@ PATCH = Patch(
     impact=Impact(_MID_EPOCH_HARM),
     note="This patch mends nothing: it warns, once, when such a checkpoint is loaded.",
     after=("evaluation-step-of-checkpoint",),
+    around=("resume-after-last-batch",),
 )

@@ -43,6 +43,7 @@ PATCH = Patch(
         "it trains: the metric of that batch is logged, and may be called the best.",
     ),
     after=("validation-on-resume", "validation-own-randomness", "warn-frozen-batch-norm"),
+    fixed_by=("validation-on-resume",),
     note="This patch fixes nothing: it warns once, after the first such validation. The opt-in validation-on-resume "
     "fixes it. There is no warning if the program has left out that validation, or turned it into a sanity check. "
     "Nothing but the warning is new.",

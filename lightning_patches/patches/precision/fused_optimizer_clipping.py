@@ -52,4 +52,5 @@ PATCH = Patch(
     note="Equivalent to clipping by hand, in configure_gradient_clipping. Who could rely on the old behaviour: a "
     "script that clips by hand, because gradient_clip_val is refused, trains as before. One that catches the "
     "error in order to take another optimizer no longer gets it, and trains with the fused one.",
+    around=("clipping-of-scaled-gradients",),
 )

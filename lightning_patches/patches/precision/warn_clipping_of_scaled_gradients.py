@@ -47,4 +47,5 @@ PATCH = Patch(
     after=("fused-optimizer-clipping",),
     note="This patch mends nothing: it warns, once. The opt-in clipping-of-scaled-gradients mends it. Nothing but the "
     "warning is new.",
+    fixed_by=("clipping-of-scaled-gradients",),
 )

@@ -1,0 +1,265 @@
+"""Our diffs as changes of files: parsed, placed, and taken out of a forked file.
+
+Paths and lines of a diff are those of the ``lightning`` package (``pytorch/tuner/lr_finder.py``,
+``lightning.pytorch``). They are translated for ``pytorch_lightning`` and ``lightning_fabric``. The text after the
+``@@`` of a hunk is the qualified name of the function or class that the hunk belongs to. The hunk's context must be
+found there exactly once, to the letter. Line numbers are for other tools (``patch --fuzz=0`` makes the same files) and
+for the reader.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Iterable, Iterator, Optional, Tuple
+
+from lightning_patches.engine import distributions
+
+_PACKAGE = Path(__file__).resolve().parents[1]
+DIFFS = _PACKAGE.parent / "upstream" / "diffs"
+"""Our diffs: ``upstream/diffs`` in a checkout; a wheel has them in the package."""
+if not ((_PACKAGE.parent / "setup.cfg").is_file() and DIFFS.is_dir()):
+    DIFFS = _PACKAGE / "diffs"
+
+
+class DiffError(Exception):
+    """A diff is malformed, or does not fit the source that it is to be applied to."""
+
+
+@dataclass(frozen=True)
+class Hunk:
+    """One place of a file.
+
+    Args:
+        section: qualified name of the function or class that holds the place, "" for the whole file.
+        lines: ``(kind, text)`` with kind " ", "-" or "+".
+        numbers: first line, before and after, in the newest affected release.
+    """
+
+    section: str
+    lines: tuple[tuple[str, str], ...]
+    numbers: tuple[int, int]
+
+    @property
+    def before(self) -> list[str]:
+        return [text for kind, text in self.lines if kind != "+"]
+
+    @property
+    def after(self) -> list[str]:
+        return [text for kind, text in self.lines if kind != "-"]
+
+    @property
+    def is_new_file(self) -> bool:
+        return self.numbers[0] == 0
+
+
+Changes = Tuple[Tuple[str, Tuple[Hunk, ...]], ...]
+"""Path in the source tree (``pytorch/loops/fetchers.py``) and the hunks there, for each changed file."""
+
+
+def parse_changes(name: str, body: str) -> Changes:
+    """Parse a diff below its header.
+
+    Args:
+        name: of the diff's file, for messages.
+        body: its text.
+
+    Raises:
+        DiffError: it is not a unified diff, or its counts are wrong.
+    """
+    lines = body.splitlines()
+    changes: list[tuple[str, list[Hunk]]] = []
+    position = 0
+    while position < len(lines):
+        line = lines[position]
+        if line == "--- /dev/null" and position + 1 < len(lines) and lines[position + 1].startswith("+++ b/"):
+            changes.append((lines[position + 1][6:], []))
+            position += 2
+            continue
+        if line.startswith("--- a/") and position + 1 < len(lines) and lines[position + 1] == "+++ b/" + line[6:]:
+            changes.append((line[6:], []))
+            position += 2
+            continue
+        match = re.match(r"@@ -(\d+),(\d+) \+(\d+),(\d+) @@ ?(.*)$", line)
+        if match is None or not changes:
+            raise DiffError(f"{name}: {line!r} is neither a file nor a hunk")
+        position += 1
+        content: list[tuple[str, str]] = []
+        counts = {" ": 0, "-": 0, "+": 0}
+        wanted = int(match.group(2)), int(match.group(4))
+        while position < len(lines) and (counts[" "] + counts["-"], counts[" "] + counts["+"]) != wanted:
+            kind, text = (lines[position] or " ")[0], lines[position][1:]
+            if kind not in counts:
+                raise DiffError(f"{name}: {match.group(0)!r} announces more lines than there are")
+            counts[kind] += 1
+            content.append((kind, text))
+            position += 1
+        if (counts[" "] + counts["-"], counts[" "] + counts["+"]) != wanted or not counts["-"] + counts["+"]:
+            raise DiffError(f"{name}: the lines under {match.group(0)!r} are not those that it announces")
+        numbers = int(match.group(1)), int(match.group(3))
+        changes[-1][1].append(Hunk(match.group(5), tuple(content), numbers))
+    if not changes or not all(hunks for _, hunks in changes):
+        raise DiffError(f"{name}: changes nothing")
+    return tuple((path, tuple(hunks)) for path, hunks in changes)
+
+
+# -------------------------------------------------------------------- the two layouts
+
+
+def path_in(namespace: str, path: str) -> str:
+    """``("pytorch_lightning", "fabric/wrappers.py")`` -> ``"lightning_fabric/wrappers.py"``."""
+    part, _, rest = path.partition("/")
+    return f"{distributions.PARTS[namespace][part].replace('.', '/')}/{rest}"
+
+
+def line_in(namespace: str, line: str) -> str:
+    """A line of a diff with the module names of ``namespace``."""
+    if namespace != "lightning":
+        for part, package in distributions.PARTS[namespace].items():
+            line = line.replace(f"lightning.{part}", package)
+    return line
+
+
+# -------------------------------------------------------------------- placing
+
+
+@dataclass(frozen=True)
+class Place:
+    """Lines of a file and those that replace them; ``start`` counts from 0."""
+
+    start: int
+    old: list[str]
+    new: list[str]
+
+
+def places(name: str, namespace: str, text: str, where: str, hunks: tuple[Hunk, ...], reverse: bool) -> list[Place]:
+    """Find the places of a file's hunks.
+
+    Args:
+        name: of the diff's file, for messages.
+        namespace: ``"lightning"`` or ``"pytorch_lightning"``.
+        text: of the changed file.
+        where: the file's path, for messages.
+        hunks: the diff's changes of that file.
+        reverse: find where they were applied.
+
+    Raises:
+        DiffError: a hunk's context is not found exactly once.
+    """
+    lines = text.split("\n")
+    found: list[Place] = []
+    for hunk in hunks:
+        old, new = [line_in(namespace, line) for line in hunk.before], [line_in(namespace, line) for line in hunk.after]
+        if reverse:
+            old, new = new, old
+        first, end = extent(text, hunk.section)
+        if reverse:
+            first = max(0, first - len(old))  # lines added in front of a definition are outside of it
+        starts = [i for i in range(first, end - len(old) + 1) if lines[i : i + len(old)] == old]
+        if len(starts) != 1:
+            spot = f"{where}, {hunk.section}" if hunk.section else where
+            what = f"found {len(starts)} times" if starts else "not found"
+            raise DiffError(f"{name}: context {what} in {spot}: {old[0].strip()!r} ...")
+        found.append(Place(starts[0], old, new))
+    ordered = sorted(found, key=lambda place: place.start)
+    if ordered != found or any(a.start + len(a.old) > b.start for a, b in zip(found, found[1:])):
+        raise DiffError(f"{name}: hunks overlap or are out of order in {where}")
+    return found
+
+
+def replaced(text: str, found: Iterable[Place]) -> str:
+    """The text with the new lines in these places."""
+    lines = text.split("\n")
+    for place in reversed(list(found)):
+        lines[place.start : place.start + len(place.old)] = place.new
+    return "\n".join(lines)
+
+
+def extent(text: str, section: str) -> tuple[int, int]:
+    """First line and end, counted from 0, of a function or class; of the whole text for ""."""
+    if not section:
+        return 0, text.count("\n") + 1
+    key = hashlib.sha256(text.encode()).digest()
+    if key not in _extents:  # many files are the same in several releases
+        _extents[key] = dict(_definitions(ast.parse(text).body))
+    return _extents[key].get(section, (0, 0))
+
+
+def lines_of(section: str, text: str) -> list[str]:
+    """Return the lines of a function or class, decorators included; none if it is not there."""
+    first, end = extent(text, section)
+    return text.split("\n")[first:end]
+
+
+_extents: dict[bytes, dict[str, tuple[int, int]]] = {}
+
+
+def _definitions(statements: Iterable[ast.AST], inside: str = "") -> Iterator[tuple[str, tuple[int, int]]]:
+    """Each function and class by its qualified name, with its extent."""
+    for node in statements:
+        below = inside
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+            yield inside + node.name, (first - 1, node.end_lineno or node.lineno)
+            below = f"{inside}{node.name}."
+        for block in ("body", "handlers", "orelse", "finalbody"):
+            yield from _definitions(getattr(node, block, ()), below)
+
+
+# -------------------------------------------------------------------- taking diffs out
+
+
+def taken_out(names: Iterable[str], namespace: str, path: str, text: str) -> list[tuple[str, str]]:
+    """Take diffs out of a forked file, the last one that was applied first.
+
+    Args:
+        names: the patches whose diffs are in the file.
+        namespace: ``"lightning"`` or ``"pytorch_lightning"``.
+        path: of the file in the source tree, ``"pytorch/loops/fetchers.py"``.
+        text: of the file.
+
+    Returns:
+        Each patch, and the file's text without it and those before it in the list.
+
+    Raises:
+        DiffError: a diff is not in the file as it is here, as in a fork that another version of this package built.
+    """
+    left = {name: [hunks for file in _files(name) for hunks in _hunks(file, path)] for name in sorted(names)}
+    steps: list[tuple[str, str]] = []
+    while left:
+        for name, several in left.items():
+            below = _without(name, namespace, path, text, several)
+            if below is not None:
+                break
+        else:
+            raise DiffError(f"{path} does not have the changes of {', '.join(left)} as these diffs make them")
+        del left[name]
+        steps.append((name, below))
+        text = below
+    return steps
+
+
+def _without(name: str, namespace: str, path: str, text: str, several: list[tuple[Hunk, ...]]) -> Optional[str]:
+    for hunks in several:
+        try:
+            return replaced(text, places(name, namespace, text, path, hunks, reverse=True))
+        except DiffError:
+            continue
+    return None
+
+
+@lru_cache(maxsize=None)
+def _files(name: str) -> tuple[Path, ...]:
+    """A patch's diffs; several where ranges of releases need different ones."""
+    return tuple(path for path in sorted(DIFFS.glob("*.patch")) if path.name.partition(".")[0] == name)
+
+
+@lru_cache(maxsize=None)
+def _hunks(file: Path, path: str) -> tuple[tuple[Hunk, ...], ...]:
+    """A diff's hunks in one file of the source tree, if it changes that file."""
+    body = file.read_text(encoding="utf-8").partition("\n---\n")[2]
+    return tuple(hunks for changed, hunks in parse_changes(file.name, body) if changed == path)
