@@ -1,5 +1,7 @@
-"""Programs that use what one patch changes, with classes of their own that a patch did harm to, or could. The tests of
-the patches name them, and the differential test runs them all."""
+"""Programs with custom classes that a patch broke, or could break.
+
+The tests of the patches name them, and the differential test runs all of them.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,7 @@ def averaging(observe: Any, own: Any) -> None:
 
 
 class Odd:
-    """What a program's checkpoint may hold: an object that says how it is copied and pickled."""
+    """An object in a checkpoint with custom copy and pickle methods."""
 
     def __init__(self) -> None:
         self.itself = self
@@ -43,7 +45,7 @@ class Odd:
 
 
 def asynchronous(observe: Any, own: Any) -> None:
-    """AsyncCheckpointIO around a CheckpointIO of the program's own; what is in the checkpoint are no plain tensors."""
+    """AsyncCheckpointIO around a custom CheckpointIO; the checkpoint has tensor subclasses."""
 
     class Holds(Model):
         def on_save_checkpoint(self, checkpoint: Any) -> None:
@@ -58,7 +60,7 @@ def asynchronous(observe: Any, own: Any) -> None:
 
 
 class Stateful(DataLoader[Any]):
-    """A loader with a state of its own."""
+    """A stateful loader."""
 
     position = 0
 
@@ -109,7 +111,7 @@ def finetuning(observe: Any, own: Any) -> None:
 
 
 def progress(observe: Any, own: Any) -> None:
-    """Progress bars, of Lightning's two kinds, and an entry of the program's own among their metrics."""
+    """Both progress bars of Lightning, with a custom entry among their metrics."""
 
     class Shown(Model):
         def on_train_batch_end(self, *_: Any) -> None:
@@ -121,7 +123,7 @@ def progress(observe: Any, own: Any) -> None:
 
 
 def own_freeze(observe: Any, own: Any) -> None:
-    """Finetuning callbacks of the program's own: another freeze, and batch norm that is switched on again."""
+    """Custom finetuning callbacks: another freeze, and batch norm that is enabled again."""
     base = pl.callbacks.BackboneFinetuning
 
     class Modules(base):  # type: ignore[misc, valid-type]
@@ -195,7 +197,7 @@ def merged(observe: Any, own: Any) -> None:
 
 
 def replaced_freeze(observe: Any, own: Any) -> None:
-    """A freeze of the program's own, put in the place of Lightning's, that takes the modules only."""
+    """A custom freeze that replaces Lightning's and has only the modules as parameter."""
     base = pl.callbacks.BaseFinetuning
 
     def freeze(modules: Any) -> None:
@@ -209,7 +211,7 @@ def replaced_freeze(observe: Any, own: Any) -> None:
 
 
 class Halfway(torch.nn.Module):
-    """An average of the program's own, which counts nothing."""
+    """A custom average without a counter."""
 
     def __init__(self, model: Any) -> None:
         super().__init__()
@@ -236,7 +238,7 @@ def other_average(observe: Any, own: Any) -> None:
 
 
 def own_executor(observe: Any, own: Any) -> None:
-    """AsyncCheckpointIO with an executor of the program's own, which outlives the training."""
+    """AsyncCheckpointIO with a custom executor, which outlives the training."""
     from concurrent.futures import ThreadPoolExecutor
 
     class Shared(ThreadPoolExecutor):
@@ -252,7 +254,7 @@ def own_executor(observe: Any, own: Any) -> None:
 
 
 def asked_rate(observe: Any, own: Any) -> None:
-    """A learning rate that is a property with a setter, beside one that is not to be asked for."""
+    """A learning rate property with a setter, and another property that must not be read."""
 
     class Asked(Model):
         @property
@@ -295,7 +297,7 @@ def remote(observe: Any, own: Any) -> None:
 
 
 def synced(observe: Any, own: Any) -> None:
-    """Two ranks, and a strategy that reduces in a way of its own."""
+    """Two ranks with a strategy that overrides reduce."""
 
     class Reduces(module("pytorch.strategies").DDPStrategy):  # type: ignore[misc]
         def reduce(self, tensor: Any, group: Any = None, reduce_op: Any = "mean") -> Any:
@@ -325,7 +327,7 @@ def callers(observe: Any, own: Any) -> None:
 
 
 def own_check(observe: Any, own: Any) -> None:
-    """Training that is resumed where a validation ended, with a check of the program's own on the loop."""
+    """Training that is resumed after a validation, with a custom check on the loop."""
     for epochs in (1, 2):
         model, tr = own(Model), trainer(own, callbacks=[best(own)], max_epochs=epochs, val_check_interval=2)
         epoch_loop = tr.fit_loop.epoch_loop
@@ -494,7 +496,7 @@ class Spec(metaclass=Incomparable):
 
 
 def asked_early(observe: Any, own: Any) -> None:
-    """What a program knows only later, or lets nobody compare, and a checkpoint that knows the one before."""
+    """Values that are set late or can't be compared, and a checkpoint that refers to the previous one."""
 
     class Planned(Model):
         plan: Any = None

@@ -32,7 +32,7 @@ pl = scenario.pytorch()
 Fabric = scenario.fabric().Fabric
 
 BEFORE = {}
-if scenario.CASE == "one_device":  # what a program without accelerate does, and that nothing imports it
+if scenario.CASE == "one_device":  # a program without accelerate, which nothing imports
     layer = torch.nn.Linear(2, 2, device="cpu")
     Fabric(accelerator="gpu", devices=[1]).setup_module(layer)
     BEFORE = {"device": str(layer.weight.device), "imported": "accelerate" in sys.modules}
@@ -68,7 +68,7 @@ class Net(nn.Module):
 
 
 class Counting(ModelHook):
-    """A hook of the user's own, before the one that accelerate adds."""
+    """A user hook, in front of the one that accelerate adds."""
 
     def post_forward(self, module, output):
         module.calls = getattr(module, "calls", 0) + 1
@@ -148,7 +148,7 @@ def loader():
 
 
 def pinned(model):
-    """Where each hook sends its inputs, and what the device map says, once the model has been placed."""
+    """Return the device of each hook and the device map after the model was placed."""
     devices, maps = set(), []
     for module in model.modules():
         hooks = [module.__dict__["_hf_hook"]] if "_hf_hook" in module.__dict__ else []
@@ -207,7 +207,7 @@ def with_fabric(fabric, model, **options):
 
 
 def one_device():
-    """What trains on one device only, in one process: each a training of its own."""
+    """Run each case that trains on one device, in one process."""
     second = {"accelerator": "gpu", "devices": [1]}
 
     class StaysSpread(Model):
@@ -235,7 +235,7 @@ def one_device():
         return with_fabric(Fabric(accelerator="gpu", devices=[device]), model, **options)
 
     def two_models():
-        """Each on a device of its own, as one would load a teacher beside a student."""
+        """Load two models on different devices, like a teacher and a student."""
 
         class Pair(Model):
             def __init__(self, make):

@@ -23,7 +23,7 @@ pytestmark = [
 
 NEWEST = ("lightning", "2.6.6")
 HOOKS = [["0"], ["cuda:1"]]
-"""Where those of each rank point to: in rank zero, where accelerate has aimed them."""
+"""Devices of each rank's hooks; in rank zero those that accelerate set."""
 BUG = "Expected all tensors to be on the same device"
 
 

@@ -1,6 +1,6 @@
 """PR 21079: AsyncCheckpointIO while training goes on. The disk is slow: nothing is written before the third step.
 
-The checkpoint is asked for after the first step. Has tied weights, and a module whose state dict has a version.
+The checkpoint is requested after the first step. The model has tied weights, and a module with a state dict version.
 """
 
 import os

@@ -1,7 +1,7 @@
-"""Issue 20326: validation with a batch sampler of the user's.
+"""Issue 20326: validation with a custom batch sampler.
 
-On two CPU ranks. Cases: ``random`` (the batch sampler shuffles), ``ordered`` (it does not); ``own``: on one, a loader
-of the program's own that counts how often it is asked for its batch sampler.
+On two CPU ranks. Cases: ``random`` (the batch sampler shuffles), ``ordered`` (it does not); ``own``: on one rank,
+a custom loader that counts the reads of its batch sampler.
 """
 
 import _scenario as scenario
@@ -14,7 +14,7 @@ ITEMS = TensorDataset(torch.arange(16.0).reshape(-1, 1))
 
 
 class Batches(BatchSampler):
-    """One of the user's own, of the usual kind: Lightning can make another like it."""
+    """A custom batch sampler of the usual form, which Lightning can copy."""
 
 
 class Own:

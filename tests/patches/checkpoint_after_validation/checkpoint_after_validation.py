@@ -1,14 +1,14 @@
-"""PR 21106, issues 20185, 17417: checkpoints every so many steps, by a metric of the validation.
+"""PR 21106, issues 20185, 17417: checkpoints every few steps, ranked by a validation metric.
 
-The metric says the step that it was measured at, but for step 4, the best of all.
+The metric is the number of its step, except at step 4, which is the best.
 
 Cases: ``interval`` (validation every two steps), also ``interval_recommended`` (no ``every_n_train_steps``);
 ``explicit`` (``save_on_train_epoch_end=False``), ``before`` (a save before there is a metric), ``uneven``
 (validations between the saves), ``last`` (with ``save_last``), ``accumulated`` (two batches per step), ``ranks`` (in
 two ranks), ``misspelled``.
 
-Where nothing is to change: ``epoch`` (validation at the end of each epoch, all defaults), ``clock``
-(``train_time_interval``), ``train_metric``, ``subclass`` (with an ``on_validation_end`` of its own), ``upload`` (a
+Cases without a change: ``epoch`` (validation at the end of each epoch, all defaults), ``clock``
+(``train_time_interval``), ``train_metric``, ``subclass`` (overrides ``on_validation_end``), ``upload`` (a
 subclass uses the file at once).
 """
 

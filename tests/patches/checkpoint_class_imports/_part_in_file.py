@@ -1,4 +1,4 @@
-"""Stands for a module with a part of the model, which the script that trained has imported and others have not."""
+"""A module with a part of the model. The training script has imported it, other scripts have not."""
 
 import sys
 

@@ -77,7 +77,7 @@ def test_other_hyperparameters_are_read_as_on_stock(case: str) -> None:
 
 
 def _refused(observations: Observations) -> Any:
-    """Whether the module was imported; loading ends with an error in any case, as nothing can be made of it."""
+    """Return if the module was imported. Loading always ends with an error."""
     return [rank["imported"] for rank in observations]
 
 

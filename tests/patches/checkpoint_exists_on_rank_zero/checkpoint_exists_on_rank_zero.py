@@ -1,9 +1,9 @@
-"""PR 21380, issue 19674: every rank asks the storage at each save, and an object is broadcast to agree on the answer.
+"""PR 21380, issue 19674: every rank queries the storage at each save, and an object is broadcast to agree on the
+answer.
 
-Cases: ``denied`` (only rank zero may use the storage), ``asked`` (how often each rank asks), ``version`` (two fits
-save under the same name), ``own-broadcast`` (rank 1 of a strategy that has a broadcast of its own, and nothing else),
-``proxy`` (the same behind an object that passes on what it is asked for), ``property`` (the same from a Trainer with a
-``strategy`` of its own, which otherwise has Lightning's).
+Cases: ``denied`` (only rank zero may use the storage), ``asked`` (number of queries per rank), ``version`` (two
+fits save under the same name), ``own-broadcast`` (rank 1 of a strategy with a custom broadcast), ``proxy`` (the same
+behind a proxy object), ``property`` (the same from a Trainer that overrides ``strategy``).
 """
 
 import os

@@ -1,7 +1,7 @@
 """PR 17812: load_from_checkpoint, and the first entry of the state is not a tensor.
 
-Cases: ``model`` (of the model itself, which has no parameters of its own), ``only`` (there is no tensor at all),
-``layer`` (of a layer that comes later), ``none``.
+Cases: ``model`` (extra state of the model, which has no direct parameters), ``only`` (there is no tensor), ``layer``
+(extra state of a later layer), ``none``.
 """
 
 import os

@@ -38,7 +38,7 @@ Nested = Deeper.Nested
 
 
 class Lazy(Model):
-    """As a package has it that imports its submodules when somebody asks for what is in them."""
+    """A package that imports its submodules lazily, on attribute access."""
 
     __module__ = "package.submodule"
 

@@ -84,7 +84,7 @@ def test_other_releases_are_unchanged(version):
 
 
 def _refused(observations: Observations) -> Any:
-    """Whether anything was imported or called, and by which kind of error loading ended; not its words."""
+    """Return if anything was imported or called, and the type of the error."""
     return [{**rank, "loaded": [text.partition(":")[0] for text in rank["loaded"]]} for rank in observations]
 
 

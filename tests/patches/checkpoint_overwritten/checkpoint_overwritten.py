@@ -1,7 +1,7 @@
 """PR 19064: ModelCheckpoint with a fixed file name and no monitor, of a training of three epochs.
 
 Cases: "", ``all`` (save_top_k=-1), ``monitor`` (a metric is monitored), ``named`` (the name has the step),
-``resumed`` (a second training goes on from the first one's file).
+``resumed`` (a second training resumes from the first one's file).
 """
 
 from pathlib import Path
@@ -24,7 +24,7 @@ class Model(Linear):
 
 
 class Names(pl.Callback):
-    """The files after each epoch, and what is saved in each."""
+    """Record the files after each epoch, and their contents."""
 
     def __init__(self):
         self.seen = []

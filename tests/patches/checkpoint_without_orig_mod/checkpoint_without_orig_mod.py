@@ -2,7 +2,7 @@
 
 Cases: ``parts`` are compiled; ``whole``: and the model, too; ``none``; ``twins``: besides, there are two parameters
 whose names differ by ``_orig_mod`` alone. With ``-renamed`` behind it, the model renames the entries itself; with
-``-resumed``, a compiled model goes on from the checkpoint before.
+``-resumed``, a compiled model first resumes from the checkpoint.
 """
 
 import os

@@ -1,9 +1,9 @@
-"""PR 21824: what it takes to write a checkpoint of 256 MiB.
+"""PR 21824: memory and disk space for writing a checkpoint of 256 MiB.
 
 Cases: ``save`` (``Trainer.save_checkpoint``), ``by-hand`` (``torch.save`` of the same into the same directory),
-``fails`` (an object that cannot be pickled, over a checkpoint that is there), ``link`` (the name is a link to another
-file), ``mode`` (the umask), ``fabric``, ``mount`` (issue 20270: with the fsspec of its time, another device than
-TMPDIR, which refuses rights).
+``fails`` (an object that cannot be pickled, over an existing checkpoint), ``link`` (the name is a link to another
+file), ``mode`` (the umask), ``fabric``, ``mount`` (issue 20270: with a contemporary fsspec, another device than
+TMPDIR, which refuses permissions).
 """
 
 import errno

@@ -1,11 +1,11 @@
-"""Issues 17415 and 20233: a checkpoint is loaded by a model that is compiled in another way than the one it is of.
+"""Issues 17415 and 20233: a checkpoint is loaded by a model that is compiled differently.
 
 Cases: ``load`` (load_from_checkpoint), ``fit`` and ``test`` (ckpt_path), ``plain`` (the model that fits is compiled,
 not the one that was saved), ``inner`` (other parts were compiled). With ``-same`` behind it, the model is compiled as
 the one that was saved. ``other``, ``missing``, ``shape``: besides, there is an entry too many, too few, or of another
-shape; ``loose``: one too many, and strict is False; ``own``: the model has a load_state_dict of its own; ``old``: one
-too many, and the model has a named_modules that takes what that of torch 1.8 took; ``part``: one too many, and a part
-of the model loads in a way of its own; ``bare``: the entries have no metadata.
+shape; ``loose``: one too many, and strict is False; ``own``: the model overrides load_state_dict; ``old``: one too
+many, and the model's named_modules has the parameters of torch 1.8; ``part``: one too many, and a part of the model
+overrides its loading; ``bare``: the entries have no metadata.
 """
 
 import os
@@ -17,7 +17,7 @@ from torch.utils.data import DataLoader, TensorDataset
 pl = scenario.pytorch()
 CASE, _, SAME = scenario.CASE.partition("-")
 COMPILED = ("layer",) if CASE != "plain" else ()
-"""What is compiled where it is saved."""
+"""The compiled parts of the saved model."""
 COMPILED_THEN = COMPILED if SAME else {"plain": ("layer",), "inner": ("parts.0",)}.get(CASE, ())
 
 

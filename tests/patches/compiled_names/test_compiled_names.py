@@ -1,4 +1,4 @@
-"""Issues 17415 and 20233: a checkpoint is loaded by a model that is compiled in another way than the one it is of."""
+"""Issues 17415 and 20233: a checkpoint is loaded by a model that is compiled differently."""
 
 import pytest
 
@@ -15,7 +15,7 @@ def observed(version, case, shim=True):
 @pytest.mark.parametrize("version", ["2.0.0", "2.6.6"])
 @pytest.mark.parametrize("case", ["other", "missing", "shape", "old", "part"])
 def test_strict_is_strict_about_all_others(version, case):
-    """And leaves the weights alone: a program may catch the error, and train from what it has."""
+    """The weights stay unchanged: a program may catch the error, and train on."""
     stock, shim = (observed(version, case, on) for on in (False, True))
     assert not stock[0] and "Missing key(s)" in stock[1]["error"] and "layer.weight" in stock[1]["untouched"], stock
     assert shim == stock
@@ -28,7 +28,7 @@ def test_model_with_a_custom_method_loads(case):
 
 
 def test_load_that_is_not_strict_is_unchanged():
-    """torch raises no error there. What does not fit is not loaded."""
+    """torch raises no error. Mismatched entries are not loaded."""
     stock, shim = (observed("2.6.6", "loose", shim) for shim in (False, True))
     assert stock[0] and shim[0] and not stock[1]["same"] and not shim[1]["same"]
 

@@ -18,7 +18,7 @@ class Model(scenario.pytorch("demos.boring_classes").BoringModel):
 
 
 def written():
-    """What this process has written, in bytes."""
+    """Return the number of bytes that this process has written."""
     (line,) = (line for line in Path("/proc/self/io").read_text().splitlines() if line.startswith("wchar"))
     return int(line.split()[1])
 

@@ -9,7 +9,7 @@ from tests.support.variants import Variant, run
 @pytest.mark.parametrize("version", ["2.0.0", "2.0.9"])
 @pytest.mark.parametrize("case", ["columns", "touched"])
 def test_file_is_the_same(version, case):
-    """Where a column comes in late, and where somebody else has written the file."""
+    """Also with a column that is added later, and if another process has written the file."""
     stock, shim = (run("csv_logger_appends", Variant("pytorch-lightning", version, s), case) for s in (False, True))
     assert stock.ok, stock
     assert len(stock.observations[0]["rows"]) == 8

@@ -1,6 +1,6 @@
 """PR 17942: Fabric's CSVLogger without step=, in a run that is killed.
 
-Cases: none, ``step`` (the step is given), ``own`` (an experiment of the program's own).
+Cases: none, ``step`` (the step is given), ``own`` (a custom experiment).
 """
 
 from pathlib import Path

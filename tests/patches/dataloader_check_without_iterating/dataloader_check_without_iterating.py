@@ -1,6 +1,6 @@
-"""PR 18415: a DataLoader is iterated over before a run, only to see whether that is possible.
+"""PR 18415: a DataLoader is iterated before a run, only to check that this is possible.
 
-Cases: ``fit``, ``validate``, ``invalid`` (what was given cannot be iterated over).
+Cases: ``fit``, ``validate``, ``invalid`` (the object is not iterable).
 """
 
 import _scenario as scenario

@@ -1,6 +1,6 @@
 """Issue 19373: an error while the training DataLoader starts is replaced by a second, misleading one.
 
-One run goes through several ways to fail, each with a Trainer of its own. Runs on the CPU.
+One run has several failures, each with a new Trainer. Runs on the CPU.
 """
 
 import signal

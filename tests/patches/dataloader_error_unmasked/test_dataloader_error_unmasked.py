@@ -1,4 +1,4 @@
-"""Patch ``dataloader-error-unmasked``: what goes wrong while a DataLoader starts arrives as itself (issue 19373)."""
+"""Patch ``dataloader-error-unmasked``: an error while a DataLoader starts is raised unchanged (issue 19373)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SIGTERM = 15
 
 @cache
 def observed(distribution: str, version: str, shim: bool) -> dict[str, Any]:
-    """What the program saw in each way to fail. It goes on after each error, so it has to end well."""
+    """Return the observations of each failure. The program continues after each error and must succeed."""
     result = run("dataloader_error_unmasked", Variant(distribution, version, shim))
     assert result.ok, result
     return result.observations[0]
@@ -72,7 +72,7 @@ def test_release_before_the_bug_is_unchanged() -> None:
 
 
 def _masked(observations: Observations) -> Any:
-    """How the errors arrive that stock hides, and that nothing else has changed."""
+    """Return the errors that stock hides, and the unchanged ones."""
     hidden = ("workers", "several_loaders", "dataloader_iter")
     return [[rank[way] for way in hidden] + [rank["none"], rank["again"]] for rank in observations]
 

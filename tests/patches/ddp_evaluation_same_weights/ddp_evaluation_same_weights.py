@@ -1,7 +1,7 @@
-"""PR 17370: evaluation under DDP, where each of two CPU ranks has made a model of its own.
+"""PR 17370: evaluation under DDP, with different models in two CPU ranks.
 
-Cases: ``validate``, ``predict``, ``fit`` (which always began with the weights of rank zero), ``ignored`` (validate; DDP
-is to leave a parameter and a buffer alone), ``asked`` (validate; the model counts who asks for what it has).
+Cases: ``validate``, ``predict``, ``fit`` (which always starts with the weights of rank zero), ``ignored`` (validate;
+    DDP ignores a parameter and a buffer), ``asked`` (validate; the model counts calls of its methods).
 """
 
 import _scenario as scenario

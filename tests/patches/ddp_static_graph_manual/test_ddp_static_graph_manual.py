@@ -1,4 +1,4 @@
-"""PR 21251: with static_graph=True and manual optimization, each rank trains a model of its own."""
+"""PR 21251: with static_graph=True and manual optimization, each rank trains a different model."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ FITS = ("first fit", "second fit")
 
 
 def observed(variant, case="static"):
-    """What the two ranks saw in each fit."""
+    """Return the observations of both ranks in each fit."""
     result = run("ddp_static_graph_manual", variant, case)
     assert result.ok and len(result.observations) == 2, result
     return {fit: [rank[fit] for rank in result.observations] for fit in FITS}

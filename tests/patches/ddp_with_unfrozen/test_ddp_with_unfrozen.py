@@ -1,4 +1,4 @@
-"""Issue 20340: what is unfrozen after the start is not synchronized by DDP."""
+"""Issue 20340: DDP does not synchronize parameters that are unfrozen after the start."""
 
 import pytest
 

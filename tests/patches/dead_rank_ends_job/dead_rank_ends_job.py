@@ -1,9 +1,8 @@
 """PR 18218: one of two ranks dies, and the other waits for it.
 
-The scenario starts the training in processes of its own, gives them half a minute after the death, and says whether
-they have ended by then. Cases: ``trainer`` and ``fabric`` (rank one raises an error
-before it joins the others), ``killed`` (it is killed there), ``well`` (nobody dies), ``late`` (rank one fails when the
-training is over, while rank zero still works).
+The scenario starts the training in new processes, waits half a minute after the death, and reports if they have ended.
+Cases: ``trainer`` and ``fabric`` (rank one raises an error before it joins the others), ``killed`` (it is killed
+there), ``well`` (no rank dies), ``late`` (rank one fails when the training is over, while rank zero still works).
 """
 
 import os

@@ -1,7 +1,7 @@
 """PR 17507: a training_step without batch_idx below a decorator is called with it.
 
-Cases: ``batch`` and ``iterator``, what the step takes; ``twice``, below two decorators; ``dropped``, a decorator that
-takes batch_idx and does not pass it on.
+Cases: ``batch`` and ``iterator``, the parameter of the step; ``twice``, below two decorators; ``dropped``, a decorator
+    that takes batch_idx and does not pass it on.
 """
 
 import functools

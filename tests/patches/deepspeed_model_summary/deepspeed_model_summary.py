@@ -22,7 +22,7 @@ class Mended(summaries.DeepSpeedSummary):
 
 
 def as_of_deepspeed(model):
-    """What DeepSpeed's stage 3 puts on each parameter, on the first of two ranks."""
+    """Set the attributes of DeepSpeed's stage 3 on each parameter, as on the first of two ranks."""
     for parameter in model.parameters():
         parameter.ds_numel = parameter.numel()
         parameter.partition_numel = partial(int, parameter.numel() // 2)

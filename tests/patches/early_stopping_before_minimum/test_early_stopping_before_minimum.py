@@ -22,7 +22,7 @@ def test_training_continues_if_the_metric_has_recovered(case):
 
 @pytest.mark.parametrize("case", ["never", "two", "asked", "time"])
 def test_other_stops_are_unchanged(case):
-    """Where the metric stays bad, another EarlyStopping or a callback asks to stop, or a Timer may have."""
+    """Cases: the metric stays bad, or another EarlyStopping, a callback or a Timer requests the stop."""
     stock = seen(case)
     assert stock["epochs"] == 6
     shim = seen(case, shim=True)

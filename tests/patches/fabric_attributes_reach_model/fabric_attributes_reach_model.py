@@ -1,7 +1,7 @@
-"""PR 17731: an attribute that is set on what fabric.setup() returned does not reach the model.
+"""PR 17731: an attribute that is set on the result of fabric.setup() does not reach the model.
 
-Cases: ``known``, attributes that the model has; ``new``, one that it has not; ``own``, what the
-wrapper has as well.
+Cases: ``known``, attributes that the model has; ``new``, one that it does not have; ``own``,
+attributes that the wrapper also has.
 """
 
 import _scenario as scenario

@@ -1,4 +1,4 @@
-"""PR 17731: an attribute that is set on what fabric.setup() returned does not reach the model."""
+"""PR 17731: an attribute that is set on the result of fabric.setup() does not reach the model."""
 
 from tests.equivalence.proof import Proof, sees
 

@@ -1,7 +1,7 @@
-"""A module that the user has compiled, given to ``fabric.setup`` as it is.
+"""A compiled module is passed to ``fabric.setup``.
 
-Cases: ``""``, ``kept`` (Fabric is asked to leave the compilation alone), ``plain`` (the same module, not compiled),
-``function`` (a strategy that makes a function of the module).
+Cases: ``""``, ``kept`` (Fabric must not change the compilation), ``plain`` (the same module, not compiled),
+``function`` (a strategy that returns a function).
 """
 
 import inspect

@@ -1,4 +1,4 @@
-"""A compiled module that is given to Fabric is asked for its length."""
+"""Fabric calls ``len`` on a compiled module."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""PR 21945: a method call that Fabric refuses, or that fails, and what it leaves on the model.
+"""PR 21945: hooks that remain on the model after a method call that Fabric refuses, or that fails.
 
 Cases: ``refused``, ``failing``, ``accepted`` (no such call).
 """

@@ -8,7 +8,7 @@ def saw(expected):
     return sees(lambda rank: rank["seen"] == expected)
 
 
-# The wrapper's own method is called still: it converts the input, and passes arguments on that nobody gave it.
+# The wrapper's method is still called: it converts the input, and passes additional arguments.
 still_converted = saw("forward got torch.bfloat16")
 passes_arguments_on = ends_with("state_dict() got an unexpected keyword argument 'destination'")
 PROOFS = (

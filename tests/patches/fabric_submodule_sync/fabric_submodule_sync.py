@@ -1,8 +1,8 @@
-"""Issue 20293: parts of a module that ``fabric.setup`` wrapped are called by themselves, and DDP does not notice.
+"""Issue 20293: submodules of a module that ``fabric.setup`` wrapped are called directly, without DDP.
 
 Each part of a case is run twice: as users write it (``container``), and as the maintainers recommend
-(``recommended``), with the student set up alone. What is observed of each is its gradients, or what else it returns.
-A part without ``usage`` has no such counterpart, and is run once.
+(``recommended``), with the student set up alone. Its gradients, or its return value, are observed.
+A part without ``usage`` runs once.
 Two ranks. Cases: ``access``, ``training``, ``options``, ``gan``, ``user_model``, ``silence``, ``misuse``, ``cuda``,
 ``single``, ``older_torch``, ``healthy``, ``some_ranks``, ``late``; several with a comma between them.
 """
@@ -47,7 +47,7 @@ class Student(nn.Module):
 
 
 class Pair(nn.Module):
-    """A container with methods of its own."""
+    """A container with methods."""
 
     def __init__(self):
         super().__init__()
@@ -513,7 +513,7 @@ def compiled_wrapper(usage):
     return found
 
 
-# -------------------------------------------------------------------- nothing is said
+# -------------------------------------------------------------------- no warning
 
 
 @part("silence")
@@ -686,7 +686,7 @@ def wrapper_is_copied():
 
 @part("some_ranks")
 def own_part_for_each_rank():
-    """Through the wrapper, which is what is to be averaged; but no rank has what the other has."""
+    """Call different submodules in each rank through the wrapper, whose gradients must be averaged."""
     torch.manual_seed(1)
     heads = nn.ModuleDict({"a": nn.Linear(4, 1), "b": nn.Linear(4, 1)})
     wrapped = fabric.setup_module(heads)
@@ -722,7 +722,7 @@ def one_rank_comes_late():
     return gradients(models["student"])
 
 
-# -------------------------------------------------------------------- what no patch can mend is said
+# -------------------------------------------------------------------- warnings for unsupported cases
 
 
 @part("misuse")

@@ -27,7 +27,7 @@ ACCESS = (
     "with_optimizer",
 )
 REFUSED = {"item": "'_FabricModule' object is not subscriptable", "method_of_root": "from outside the model"}
-"""What the official releases say instead of training; everything else they let pass in silence."""
+"""Errors of the official releases. They silently accept everything else."""
 
 
 @cache
@@ -46,17 +46,17 @@ def variant(release: tuple[str, str], shim: bool, cases: str = "", toggle: str |
 
 
 def seen(result: Result, part: str, what: str = "container") -> list[Any]:
-    """What each rank saw of one part of the scenario."""
+    """Return the observations of each rank for one part of the scenario."""
     return [rank[part][what] for rank in result.observations]
 
 
 def warnings_of(result: Result, part: str, usage: str = "container") -> list[list[str]]:
-    """What each rank warned of, but for Lightning's hint on a machine that has SLURM."""
+    """Return each rank's warnings, without Lightning's hint about SLURM."""
     return [[said for said in rank if "`srun`" not in said] for rank in seen(result, part, f"{usage} warnings")]
 
 
-def assert_mended(part: str, stock: Result, shim: Result) -> None:
-    """Stock goes its own way; with the shim all is, to the last bit, what the recommended usage gives in stock."""
+def assert_fixed(part: str, stock: Result, shim: Result) -> None:
+    """Check that stock differs, and that the shim is bit-identical to the recommended usage on stock."""
     reference = seen(stock, part, "recommended")
     assert not any("error" in rank for rank in reference), reference
     assert seen(stock, part) != reference
@@ -75,9 +75,9 @@ def test_every_way_to_reach_a_part(release: tuple[str, str], part: str) -> None:
         assert REFUSED[part] in first["error"] and REFUSED[part] in second["error"]
     else:
         assert first != second, "gradients are synchronized in stock"
-        warned = part == "method_of_root"  # 2.0.9 warns on rank zero, and goes on
+        warned = part == "method_of_root"  # 2.0.9 only warns on rank zero
         assert [len(said) for said in warnings_of(stock, part)] == [int(warned), 0]
-    assert_mended(part, stock, variant(release, shim=True))
+    assert_fixed(part, stock, variant(release, shim=True))
     assert len({str(rank) for rank in seen(variant(release, shim=True), part)}) == 1
 
 
@@ -108,12 +108,12 @@ def test_every_way_to_reach_a_part(release: tuple[str, str], part: str) -> None:
 def test_every_way_to_train(part: str) -> None:
     stock = variant(NEWEST, shim=False)
     assert not any("error" in rank for rank in seen(stock, part))
-    assert_mended(part, stock, variant(NEWEST, shim=True))
+    assert_fixed(part, stock, variant(NEWEST, shim=True))
 
 
 def test_simulated_cuda() -> None:
     stock, shim = variant(NEWEST, shim=False, cases="cuda"), variant(NEWEST, shim=True, cases="cuda")
-    assert_mended("on_cuda", stock, shim)
+    assert_fixed("on_cuda", stock, shim)
     assert seen(shim, "fsdp") == seen(stock, "fsdp")  # left alone
     assert not any("error" in rank for rank in seen(stock, "fsdp"))
 
@@ -124,7 +124,7 @@ def test_torch_without_accumulation_hooks_is_unchanged() -> None:
 
 
 def test_methods_on_one_device() -> None:
-    """What may be called on two devices may be called on one: users try their scripts there first."""
+    """Calls that work on two devices also work on one, where users try their scripts first."""
     stock, shim = variant(NEWEST, shim=False, cases="single"), variant(NEWEST, shim=True, cases="single")
     assert REFUSED["method_of_root"] in seen(stock, "on_one_device")[0]["error"]
     assert seen(shim, "on_one_device") == seen(stock, "on_one_device", "recommended")
@@ -199,7 +199,7 @@ def test_lightnings_refusal_stays_where_autocast_would_be_missed() -> None:
 
 
 def _by_usage(usage: str) -> Callable[[Observations], Any]:
-    """What a usage led to, in each part that was run in both."""
+    """Return a function that selects the observations of a usage, for parts with both usages."""
     return lambda observations: [
         {name: seen[usage] for name, seen in rank.items() if "recommended" in seen} for rank in observations
     ]

@@ -1,11 +1,11 @@
 """Issue 21901: a training with BackboneFinetuning is resumed after the backbone was unfrozen.
 
 Cases: ``resumed``; ``everything`` (the optimizer had all parameters from the start); ``before`` (resumed before the
-backbone is unfrozen); ``later`` (the new callback is to unfreeze later); ``own`` (a finetune_function that unfreezes in
-one epoch), ``again`` (one that unfreezes in each epoch), ``refrozen`` (one that freezes again), ``thawed`` (one that
-adds no parameter group), ``idle`` (one that never unfreezes, and an optimizer with a state for what it never stepped);
-``ranks`` (two ranks).
-With ``-by-hand`` behind it, the callback unfreezes the backbone when it is resumed.
+    backbone is unfrozen); ``later`` (the new callback unfreezes later); ``own`` (a finetune_function that unfreezes in
+    one epoch), ``again`` (one that unfreezes in each epoch), ``refrozen`` (one that freezes again), ``thawed`` (one
+    that adds no parameter group), ``idle`` (one that never unfreezes, and an optimizer with a state for parameters that
+    it never stepped); ``ranks`` (two ranks). With ``-by-hand`` behind it, the callback unfreezes the backbone when it
+    is resumed.
 """
 
 import os

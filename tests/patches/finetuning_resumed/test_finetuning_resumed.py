@@ -25,7 +25,7 @@ def test_other_runs_train_as_on_stock(version, case):
     shim, warnings = observed(version, case, shim=True)
     assert stock == shim
     assert stock["as_without_a_break"] == (case in ("before", "again", "refrozen", "idle"))
-    # Whether it was frozen on purpose, as in "refrozen", nobody can tell.
+    # It is unknown if the freeze was intended, as in "refrozen".
     assert [WARNING in one for one in warnings] == ([] if case in ("before", "again", "idle") else [True])
 
 

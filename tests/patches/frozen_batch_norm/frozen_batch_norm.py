@@ -1,8 +1,8 @@
 """PR 21652: BackboneFinetuning(train_bn=False), and the batch norm of its backbone while that is frozen.
 
-Cases: "", ``by-hand`` (a callback that hands train_bn on itself), ``train`` (train_bn=True), ``own`` (a callback with a
-freeze_before_training of its own, which trains batch norm), ``unfrozen`` (three epochs, the backbone is frozen in the
-first).
+Cases: "", ``by-hand`` (a callback that passes train_bn on), ``train`` (train_bn=True), ``own`` (a callback that
+    overrides freeze_before_training and trains batch norm), ``unfrozen`` (three epochs, the backbone is frozen in the
+    first).
 """
 
 import _scenario as scenario

@@ -1,4 +1,7 @@
-"""PR 17914: FSDP, and an optimizer with a parameter of its own in its first group. Case: ``none``, in no other one."""
+"""PR 17914.
+
+FSDP, and an optimizer with an unrelated parameter in its first group. Case: ``none``, without other groups.
+"""
 
 import _scenario as scenario
 import torch

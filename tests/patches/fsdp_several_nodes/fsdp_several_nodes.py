@@ -1,4 +1,4 @@
-"""PR 17438: FSDP on two nodes. Case ``own``: a strategy of the program's own, which has counted its nodes itself."""
+"""PR 17438: FSDP on two nodes. Case ``own``: a custom strategy that counts its nodes."""
 
 import os
 

@@ -1,6 +1,6 @@
-"""Issue 20388: what the Trainer does around each hook. Counts how often torch's slow ``__setattr__`` names the hook.
+"""Issue 20388: the Trainer's work around each hook. Counts calls of torch's slow ``__setattr__`` with the hook's name.
 
-Cases: ``plain``; ``own`` (the model sets attributes in its own way), ``wrapped`` (torch's function is wrapped),
+Cases: ``plain``; ``own`` (the model overrides ``__setattr__``), ``wrapped`` (torch's function is wrapped),
 ``descriptor`` (the class has a property of that name), ``profiler``, ``debug``, ``raises``, ``hooks`` (a hook is
 replaced, and callbacks come and go, between two steps), ``idle`` (parts of the profiler that does nothing are), ``ddp``
 (two ranks).

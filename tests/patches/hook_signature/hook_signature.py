@@ -1,7 +1,7 @@
-"""Issue 20388: whether a step takes a parameter. Counts how often ``inspect`` takes a step's signature apart.
+"""Issue 20388: the parameters of a step. Counts how often ``inspect`` parses a step's signature.
 
 Cases: ``plain``, ``none`` (the step has no ``batch_idx``), ``varargs``, ``keyword`` (``batch_idx`` by keyword only),
-``static``, ``partial``, ``wrapped`` (functools.wraps), ``signature`` (``__signature__`` of its own), ``instance``
+``static``, ``partial``, ``wrapped`` (functools.wraps), ``signature`` (with ``__signature__``), ``instance``
 (a function on the object), ``loaders`` (two of them, with ``dataloader_idx``), ``iterator`` (``dataloader_iter``).
 """
 

@@ -9,7 +9,7 @@ NEWEST = ("lightning", "2.6.6")
 
 
 def both(release, case):
-    """What is seen on stock and with the patch, which must be the same, and how often ``inspect`` was asked."""
+    """Return the observations, which must be equal on stock and with the patch, and the number of ``inspect`` calls."""
     stock = run("hook_signature", Variant(*release), case)
     shim = run("hook_signature", Variant(*release, shim=True), case, toggle="hook-signature")
     assert stock.ok and shim.ok, (stock, shim)

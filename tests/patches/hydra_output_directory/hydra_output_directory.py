@@ -32,7 +32,7 @@ ConfigStore.instance().store(
 
 
 def train():
-    """Returns the rank and what makes the ranks wait for each other."""
+    """Train. Return the rank and a barrier function."""
     if CASE == "fabric":
         fabric = scenario.fabric().Fabric(accelerator="cpu", devices=2, strategy="ddp")
         fabric.launch()

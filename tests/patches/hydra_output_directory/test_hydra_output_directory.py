@@ -18,7 +18,7 @@ def observed(case, version, shim=False):
 
 @pytest.mark.parametrize("case", ["chdir", "drawn"])
 def test_ranks_that_change_directory_work_where_they_did(case):
-    """What Hydra has saved of the run is that of rank zero, and no longer that of the rank that came last."""
+    """Hydra's files are those of rank zero, not those of the last rank."""
     stock, shim = observed(case, "2.0.6"), observed(case, "2.0.6", shim=True)
     for ranks, job in ((stock, "train_ddp_process_1"), (shim, "hydra_output_directory")):
         assert [rank.pop("job") for rank in ranks] == [job, job]
@@ -33,7 +33,7 @@ def saved_by_rank_one(result):
 
 
 def one_directory(result):
-    """What both ranks wrote is in one directory, and nothing is outside."""
+    """True if all files of both ranks are in one directory."""
     files = [".hydra/config.yaml", ".hydra/hydra.yaml", ".hydra/overrides.yaml", "hydra_output_directory.log"]
     files = [f"results/first/{file}" for file in (*files, "result0.txt", "result1.txt", "train_ddp_process_1.log")]
     return [(rank["output"], rank["files"], rank["job"]) for rank in result.observations] == [

@@ -19,7 +19,7 @@ PROOFS = (Proof("import-without-pkg-resources", ends_with(MESSAGE)),)
 
 @pytest.fixture(scope="module")
 def right():
-    """What the first official release without pkg_resources does."""
+    """Return the observations of the first official release without pkg_resources."""
     result = run(SCENARIO, Variant("lightning", "2.4.0"))
     assert result.ok, result
     assert result.observations[0]["left_behind"] == []

@@ -1,8 +1,8 @@
-"""Issue 19373: the model, its data and ``fit`` inside of ``with trainer.init_module():`` on CUDA.
+"""Issue 19373: the model, its data and ``fit`` inside ``with trainer.init_module():`` on CUDA.
 
-Each kind of data is used twice: first ``outside``, made and used after the block, as the maintainers recommend, which
+Each kind of data is used twice: first ``outside``, created and used after the block as the maintainers recommend, which
 is the reference; then ``inside``. Cases: ``ddp`` (two devices), ``one_device``, ``fabric``, the name of one kind of
-data, or ``contexts``: what the blocks do to a model. Needs two CUDA devices, simulated or real.
+data, or ``contexts``: the effects of the blocks on a model. Needs two CUDA devices, simulated or real.
 """
 
 import contextlib
@@ -103,7 +103,7 @@ class Model(pl.LightningModule):
 
 
 def loaders(data):
-    """What to train on, and what to validate on."""
+    """Return the loaders for training and validation."""
     fixed = TensorDataset(torch.arange(ITEMS))
     if data == "workers":
         return DataLoader(Numbers(), 2, shuffle=True, num_workers=1, persistent_workers=True), None
@@ -149,7 +149,7 @@ def first_line(exception):
 
 
 def attempt(data, devices, inside):
-    """Train on ``data`` with everything anew; what was drawn and by which error it ended, if any."""
+    """Train on ``data`` with new objects. Return the drawn batches and the error, if any."""
     pl.seed_everything(7)
     options = {"strategy": "ddp"} if devices == 2 else {}
     trainer = scenario.trainer(accelerator="gpu", devices=devices, max_epochs=2, num_sanity_val_steps=0, **options)
@@ -193,7 +193,7 @@ def iterate_with_fabric(data, inside):
 
 
 def look_at(context):
-    """What a model gets in a block: device and dtype of its tensors, whether it is initialized, what compiles."""
+    """Return the properties of a model created in a block: device, dtype, initialization, compilation."""
     with context:
         layer = torch.nn.Linear(2, 2)
         compiled = torch.compile(lambda x: x * 2 + torch.ones(2), backend="eager", fullgraph=True)
@@ -212,7 +212,7 @@ def look_at(context):
 
 
 def initialized():
-    """Whether the functions of ``torch.nn.init`` do anything."""
+    """True if the functions of ``torch.nn.init`` have an effect."""
     probe = torch.nn.init.uniform_(torch.zeros(4), 1, 2)
     return "cannot tell" if probe.is_meta else bool(probe.min() >= 1)
 

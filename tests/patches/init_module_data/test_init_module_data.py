@@ -21,7 +21,7 @@ FAILS_BY_ITSELF = {
 
 @cache
 def observed(case: str, distribution: str, version: str, shim: bool) -> list[dict[str, Any]]:
-    """What each rank saw. The program itself goes on after an error, so it has to end well."""
+    """Return the observations of each rank. The program continues after an error and must succeed."""
     result = run("init_module_data", Variant(distribution, version, shim), case, simulated_cuda=True)
     assert result.ok, result
     return result.observations
@@ -105,7 +105,7 @@ def test_models_in_the_block_are_unchanged() -> None:
     assert stock["half"]["weight"] == ["cuda:0", "torch.float16"]
     assert (stock["cuda"]["initialized"], stock["empty"]["initialized"]) == (True, False)
     for block, found in stock.items():
-        if block in ("cpu", "meta"):  # nothing to mend, and nothing is added
+        if block in ("cpu", "meta"):  # no bug, and nothing is added
             assert shim[block] == found
             continue
         assert found["generator"] == REPORTED, block

@@ -1,4 +1,4 @@
-"""PR 19976: after Ctrl+C in one rank, it goes on behind fit, and the other waits."""
+"""PR 19976: after Ctrl+C in one rank, this rank continues after fit, and the other rank waits."""
 
 from tests.equivalence.proof import Proof, observes, sees
 

@@ -1,8 +1,8 @@
 """PR 21560: validation is off, and val_check_interval is more than the training has batches.
 
-Cases: ``off`` (limit_val_batches=0), ``logged`` (the same, with a logger that is told to wait for more steps than there
-are), ``on`` (there is validation, which an epoch never comes to), ``fits`` (off, and the interval is no more than the
-batches).
+Cases: ``off`` (limit_val_batches=0), ``logged`` (the same, with a logging interval that is longer than the epoch),
+    ``on`` (there is validation, but an epoch never reaches it), ``fits`` (off, and the interval is no more than the
+    batches).
 """
 
 import warnings

@@ -6,7 +6,7 @@ PROOFS = (
     Proof(
         "last-checkpoint-link-relative",
         observes({"linked": True, "there": False}),
-        observed=only("there"),  # 2.1.4 links if it is asked to by save_last="link"
+        observed=only("there"),  # 2.1.4 creates a link with save_last="link"
         right=lambda result: result.observations[0]["there"],
     ),
 )

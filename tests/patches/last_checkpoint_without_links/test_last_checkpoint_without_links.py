@@ -1,4 +1,4 @@
-"""PR 18942: last.ckpt is to be a link where links are refused."""
+"""PR 18942: last.ckpt must be a link, but the file system refuses links."""
 
 import pytest
 

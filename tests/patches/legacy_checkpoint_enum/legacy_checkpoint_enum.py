@@ -1,11 +1,11 @@
-"""PR 18094: a checkpoint of 1.x that holds the fault-tolerant mode cannot be loaded.
+"""PR 18094: a checkpoint of 1.x with the fault-tolerant mode cannot be loaded.
 
-The file is made as 1.6 to 1.9 make it of a model with the Trainer's state among its hyperparameters; the script allows
+The file has the form of 1.6 to 1.9 for a model with the Trainer's state among its hyperparameters; the script allows
 objects in checkpoints.
 
-Cases: ``model`` (``load_from_checkpoint``), ``fit`` (training goes on), ``context`` (``pl_legacy_patch`` by itself),
-and checkpoints that load as they are: ``plain``, ``broken`` (another class is missing), ``own`` (the script has put
-the enum there).
+Cases: ``model`` (``load_from_checkpoint``), ``fit`` (training continues), ``context`` (only ``pl_legacy_patch``), and
+    checkpoints that load on stock: ``plain``, ``broken`` (another class is missing), ``own`` (the script has added the
+    enum).
 """
 
 import os

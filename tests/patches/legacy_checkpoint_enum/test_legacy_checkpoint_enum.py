@@ -1,4 +1,4 @@
-"""PR 18094: a checkpoint of 1.x that holds the fault-tolerant mode cannot be loaded."""
+"""PR 18094: a checkpoint of 1.x with the fault-tolerant mode cannot be loaded."""
 
 import pytest
 

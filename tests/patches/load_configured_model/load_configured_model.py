@@ -1,7 +1,7 @@
 """PR 19036: load_from_checkpoint does not call configure_model.
 
-Cases: ``hook`` (on_load_checkpoint needs the layer), ``early`` (__init__ makes it), ``lax`` (strict=False), ``other``
-(another width, which fails either way), ``odd`` (the checkpoint has an object that nobody may copy).
+Cases: ``hook`` (on_load_checkpoint needs the layer), ``early`` (__init__ creates it), ``lax`` (strict=False), ``other``
+(another width, which fails either way), ``odd`` (the checkpoint has an object that can't be copied).
 """
 
 import os

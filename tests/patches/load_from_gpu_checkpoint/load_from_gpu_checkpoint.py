@@ -1,4 +1,4 @@
-"""PR 18079: load_from_checkpoint on a machine without a GPU, of what was saved on one.
+"""PR 18079: load_from_checkpoint of a GPU checkpoint on a machine without a GPU.
 
 Cases: none, ``cpu`` (saved on the CPU), ``given`` (with map_location), ``datamodule``, ``wrapped`` (saved on the CPU,
 and a tool has wrapped torch.load).

@@ -1,4 +1,4 @@
-"""PR 18079: load_from_checkpoint on a machine without a GPU, of what was saved on one."""
+"""PR 18079: load_from_checkpoint of a GPU checkpoint on a machine without a GPU."""
 
 import pytest
 

@@ -1,11 +1,11 @@
-"""Issue 20388: each self.log looks through its value, and makes a record of its options. Counts how often.
+"""Issue 20388: each self.log searches its value, and creates a record of its options. Counts how often.
 
-Cases: ``plain``; ``other`` (another option in the third step), ``changed`` (a callback changes what is kept),
-``replaced`` (the record's class is), ``rounded`` and ``detached`` (a step of Lightning's is), ``subclass`` (a tensor of
-another class), ``trainer`` (a Trainer's subclass), ``wrapped`` (what the Trainer's collection logs), ``iterator`` (the
-step takes the loader's), ``compiled`` (logged in a compiled function); and what may not be logged: ``two`` elements, a
-``name`` of the loader's, from a wrong ``hook``; ``logger`` (asked for, and there is none), ``barebones``. All log once
-without a Trainer.
+Cases: ``plain``; ``other`` (another option in the third step), ``changed`` (a callback changes the record),
+    ``replaced`` (the record's class is replaced), ``rounded`` and ``detached`` (a step of Lightning is replaced),
+    ``subclass`` (a tensor of another class), ``trainer`` (a Trainer's subclass), ``wrapped`` (the log method of the
+    Trainer's collection), ``iterator`` (the step takes the loader's), ``compiled`` (logged in a compiled function); and
+    invalid logs: ``two`` elements, the ``name`` of the loader, from a wrong ``hook``; ``logger`` (requested, but
+    missing), ``barebones``. All log once without a Trainer.
 """
 
 import sys

@@ -10,7 +10,7 @@ RELEASES = (("pytorch-lightning", "2.0.0"), ("lightning", "2.2.5"), NEWEST)
 
 
 def both(release, case):
-    """What is seen on stock and with the patch, which must be the same, and how often stock's way was gone."""
+    """Return the observations, which must be equal in both variants, and the number of calls of the original."""
     stock = run("log_plain_tensors", Variant(*release), case)
     shim = run("log_plain_tensors", Variant(*release, shim=True), case, toggle="log-plain-tensors")
     assert stock.ok and shim.ok, (stock, shim)

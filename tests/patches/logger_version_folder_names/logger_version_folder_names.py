@@ -12,7 +12,7 @@ if __name__ == "__main__":
     root = Path(os.environ.get("SCENARIO_OUT", ".")).resolve()
     for name in ("version_0", "version_best"):
         (root / "run" / name).mkdir(parents=True)
-    # Stands for the package, which is not needed to choose a folder.
+    # A stand-in for the package, which is not needed to choose a folder.
     sys.modules["tensorboard"] = types.ModuleType("tensorboard")
     sys.modules["tensorboard"].__spec__ = importlib.machinery.ModuleSpec("tensorboard", None)
     kind, _, what = scenario.CASE.partition("-")

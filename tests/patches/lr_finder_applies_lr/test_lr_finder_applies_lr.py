@@ -1,4 +1,4 @@
-"""Pull request 21068: the optimizer goes on with the rate that it had before the search."""
+"""Pull request 21068: the optimizer continues with the rate from before the search."""
 
 import pytest
 

@@ -38,7 +38,7 @@ class Model(pl.LightningModule):
 if __name__ == "__main__":
     pl.seed_everything(7)
     model = Model()
-    # The trial has to reach a validation of its own, for the limited loader to be made: 8 batches are an epoch.
+    # The trial must reach a validation, so that the limited loader is created: 8 batches are an epoch.
     callbacks = scenario.pytorch("callbacks")
     finder = callbacks.LearningRateFinder(max_lr=1e-2, num_training_steps=3, update_attr=False)
     trainer = scenario.trainer(max_epochs=2, num_sanity_val_steps=0, accelerator="cpu", callbacks=[finder])

@@ -1,4 +1,4 @@
-"""PR 20642: MLFlowLogger hands a checkpoint over from a working directory in which nobody can write."""
+"""PR 20642: MLFlowLogger uploads a checkpoint from a read-only working directory."""
 
 import os
 

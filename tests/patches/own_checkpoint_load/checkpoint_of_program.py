@@ -1,11 +1,11 @@
-"""A program that has its own hand in how checkpoints are written and read. What comes of it is to be as on stock.
+"""A program with custom code for writing and reading checkpoints. The result must be the same as on stock.
 
-CASE "encrypted": an fsspec class for local files that encrypts. CASE "save": torch.save is wrapped, and looks into the
+CASE "encrypted": an fsspec class for local files that encrypts. CASE "save": torch.save is wrapped, and reads the
 buffer. CASE "load": torch.load is wrapped, with Lightning's two arguments. CASE "watched": a thread notes each file
 that appears in the directory, and a process is killed while it saves. CASE "edited": the checkpoint is edited, with
-warnings as errors. CASE "environment": the program empties os.environ. CASE "allowed": it tells torch which class to
-make of an object, and has an fsspec class that notes what is opened. CASE "linked": a file has a second name when the
-next one takes its place. CASE "counting": a path of a class that counts how often it is asked where it leads.
+warnings as errors. CASE "environment": the program empties os.environ. CASE "allowed": it allows a class in
+torch, and has an fsspec class that records opened files. CASE "linked": a file has a second name when the next
+one replaces it. CASE "counting": a path class that counts how often it is resolved.
 """
 
 import argparse

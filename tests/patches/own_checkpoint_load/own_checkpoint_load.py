@@ -24,7 +24,7 @@ class Options:
 
 
 class Called:
-    """What a hostile file holds."""
+    """The object in a hostile file."""
 
     def __reduce__(self):
         return os.mkdir, (str(OUT / "called"),)

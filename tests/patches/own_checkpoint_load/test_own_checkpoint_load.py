@@ -44,7 +44,7 @@ def test_file_that_the_run_did_not_write_is_refused(version, case):
 
 
 def test_file_that_calls_a_function_is_refused():
-    """The hostile file makes a directory when it is let."""
+    """The hostile file would create a directory."""
     assert seen("2.6.6", "exchanged", shim=False, environment=UNDO).observations[0]["called"] is True
     assert seen("2.6.6", "exchanged").observations[0]["called"] is False
 
@@ -83,9 +83,9 @@ def test_recursive_value_is_handled():
 @pytest.mark.parametrize("version", ["2.3.3", "2.6.6"])
 @pytest.mark.parametrize("secret", ["", "of all ranks, and of them alone"])
 def test_digest_of_another_user_is_not_trusted(version, secret):
-    """Who reaches the store and writes to the directory can neither invent a proof nor use that of another file.
+    """A user who can write to the store and the directory can neither forge a proof nor reuse that of another file.
 
-    Nobody of the job has started these ranks, as with torchrun and SLURM: what they share is what the user gives them.
+    As with torchrun and SLURM, no rank has started the others: they share only the secret that the user sets.
     """
     variables = {
         "PYTHONPATH": os.pathsep.join((str(ROOT), str(directory_of(Variant("lightning", version))))),
@@ -128,7 +128,7 @@ def test_environment_contains_the_path_of_the_secret_only(monkeypatch):
     assert lent_to(os.getuid()) == secret.hex()
     if os.getuid() == 0:
         assert lent_to(65534) == ""
-    with tempfile.TemporaryFile() as file:  # what is no secret of ours is none
+    with tempfile.TemporaryFile() as file:  # a file that is not our secret is ignored
         file.write(b"known to others")
         file.flush()
         monkeypatch.setenv(own_checkpoint_load._LENT, f"/proc/{os.getpid()}/fd/{file.fileno()}")
@@ -159,7 +159,7 @@ input()
 
 
 def test_changed_large_file_is_refused():
-    """Who changes a file of the run's own meets what stock says, and the hint that each refused file brings."""
+    """A changed file of the run raises stock's error, with the hint for refused files."""
     result = seen("2.6.6", "tampered")
     assert all("add_safe_globals" in text for text in result.observations[0]["warnings"]), result
 

@@ -1,7 +1,7 @@
-"""PR 19678: trainer.predict refuses a batch sampler that is not made like torch's.
+"""PR 19678: trainer.predict refuses a batch sampler with another constructor than torch's.
 
-Cases: ``own``, a class of its own; ``sub``, one derived from torch's, without its attributes; ``like``, one that is
-made like torch's; ``torch``, torch's; ``ranks``, a class of its own with two ranks.
+Cases: ``own``, a custom class; ``sub``, a subclass of torch's without its attributes; ``like``, one with torch's
+constructor; ``torch``, torch's; ``ranks``, a custom class with two ranks.
 """
 
 import _scenario as scenario

@@ -1,6 +1,6 @@
-"""PR 21395: AdvancedProfiler(dump_stats=True) ends in an error where a callback monitors a metric with a slash.
+"""PR 21395: AdvancedProfiler(dump_stats=True) ends in an error if a callback monitors a metric with a slash.
 
-Cases: "", ``plain`` (the metric has none), ``nowhere`` (what is to be the profiler's directory is a file).
+Cases: "", ``plain`` (the metric has none), ``nowhere`` (the profiler's directory is a file).
 """
 
 import os

@@ -1,4 +1,4 @@
-"""PR 21395: AdvancedProfiler(dump_stats=True) ends in an error where a callback monitors a metric with a slash."""
+"""PR 21395: AdvancedProfiler(dump_stats=True) ends in an error if a callback monitors a metric with a slash."""
 
 import pytest
 

@@ -1,7 +1,7 @@
-"""PR 20775: how often a resumed training iterates over its data.
+"""PR 20775: number of iterations over the data in a resumed training.
 
-Cases: ``stream`` (an IterableDataset that goes on where it was left), ``shuffle`` (a shuffled training set),
-``workers`` (a sampler that is told the epoch, and a worker process), ``dropout`` (data in their order, and a model that
+Cases: ``stream`` (an IterableDataset that continues at its last position), ``shuffle`` (a shuffled training set),
+``workers`` (a sampler with set_epoch, and a worker process), ``dropout`` (data in their order, and a model that
 draws random numbers), ``finder`` (the learning rate finder of Lightning's documentation, which searches in a later
 epoch).
 """

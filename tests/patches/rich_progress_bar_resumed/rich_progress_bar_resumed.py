@@ -24,7 +24,7 @@ def clear_live_if_there_is_one(self):
 
 
 class Watch(pl.Callback):
-    """What the bar shows of the training when a batch ends."""
+    """Record the bar's content at the end of each batch."""
 
     def __init__(self):
         self.seen = []

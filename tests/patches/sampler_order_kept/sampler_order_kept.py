@@ -1,7 +1,7 @@
-"""Issue 21447: two ranks, and a sampler of the program's own that goes from the last sample to the first.
+"""Issue 21447: two ranks, and a custom sampler from the last sample to the first.
 
-Cases: none, ``divides`` (it divides the samples among the ranks, and Lightning leaves it alone), ``torch`` (one of
-torch's, in no order), ``sequential`` (a subclass of torch's), ``batches`` (it is within a batch sampler).
+Cases: none, ``divides`` (it divides the samples among the ranks, and Lightning does not replace it), ``torch`` (one
+of torch's, random), ``sequential`` (a subclass of torch's), ``batches`` (it is inside a batch sampler).
 """
 
 import _scenario as scenario

@@ -1,6 +1,6 @@
 """Issue 21454: a user's sampler whose order depends on ``set_epoch``, in fit and in predict.
 
-Cases: ``ddp`` (two CPU ranks), ``one`` (one device; what the ranks see together must be this).
+Cases: ``ddp`` (two CPU ranks), ``one`` (one device; the ranks together must see the same).
 """
 
 import _scenario as scenario
@@ -12,7 +12,7 @@ LENGTH = 4
 
 
 class Curriculum(Sampler):
-    """Goes on to other items with each epoch."""
+    """A sampler with other items in each epoch."""
 
     def __init__(self):
         self.epoch = 0

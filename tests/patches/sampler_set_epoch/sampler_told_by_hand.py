@@ -1,6 +1,6 @@
-"""Two CPU ranks and a user's sampler, of which Lightning's releases do not know the epoch.
+"""Two CPU ranks and a custom sampler, on which Lightning does not call set_epoch.
 
-Cases: ``told`` (the script tells the sampler, at the start of each epoch, where its own curriculum stands), ``without``
+Cases: ``told`` (the script calls set_epoch with its own counter at the start of each epoch), ``without``
 (the sampler has no ``set_epoch``).
 """
 

@@ -37,7 +37,7 @@ def test_predict_is_unchanged_as_in_the_official_fix(one_device):
 @pytest.mark.parametrize("case", ["told", "without"])
 @pytest.mark.parametrize("version", ["2.2.5", "2.6.0"])
 def test_scripts_set_epoch_is_kept(version, case):
-    """It tells the sampler by itself where it stands, or has one that is not to be told."""
+    """The script calls set_epoch itself, or its sampler has no such method."""
     stock, shim = (
         run(
             "sampler_told_by_hand",

@@ -11,7 +11,7 @@ WORDS = {"1.5.10": 'The provided lr scheduler "<torch', "1.6.5": "doesn't follow
 
 @cache
 def right(case):
-    """What 1.9.5 does, which has the official fix."""
+    """Return the observations of 1.9.5, which has the official fix."""
     result = run("scheduler_types", Variant("pytorch-lightning", "1.9.5"), case=case, fresh=True)
     assert result.ok, result
     return result.observations

@@ -1,7 +1,7 @@
 """PR 17639: with several validation DataLoaders, the workers of all of them run at once.
 
-Cases: ``validate``, ``predict``, ``loader`` (a sequential CombinedLoader by itself); and what was right before:
-``batches`` (which batches come from where, with limits, an empty loader and one that cannot tell its length).
+Cases: ``validate``, ``predict``, ``loader`` (only a sequential CombinedLoader), and one without the bug:
+``batches`` (origin of the batches, with limits, an empty loader and one without a length).
 """
 
 import multiprocessing

@@ -25,7 +25,7 @@ import _scenario as scenario
 WORLD = 1 if scenario.CASE == "single" else 2
 OUT = Path(os.environ.get("SCENARIO_OUT", "."))
 PATIENCE, LIMIT = 25, 140
-"""Seconds after the signal, and at all, after which a rank is said to hang."""
+"""Seconds, after the signal and in total, after which a rank counts as hanging."""
 
 
 def train():

@@ -1,10 +1,10 @@
 """PR 21623: the exit status of a training that SIGTERM ended.
 
-The program starts a training as a process of its own and observes how it ends.
+The program starts a training as a new process and observes its exit status.
 
 Cases: ``single`` (one process), ``caught`` (the recommended usage: the script turns the exception into a status),
-``message`` (the script raises the exception with a message of its own), ``ranks`` (two ranks that Lightning starts; the
-first takes longer to clean up than the launcher looks after the others).
+``message`` (the script raises the exception with a custom message), ``ranks`` (two ranks that Lightning starts; the
+first needs more time for its cleanup than the launcher waits for the others).
 """
 
 import os

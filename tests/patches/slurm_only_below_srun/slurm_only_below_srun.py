@@ -1,7 +1,7 @@
-"""Issues 20056 and 20776: Trainer and Fabric in an allocation of SLURM, with the variables that SLURM sets there.
+"""Issues 20056 and 20776: Trainer and Fabric in a SLURM allocation, with SLURM's variables.
 
-Cases: ``batch`` (a batch script with --ntasks=4 and no srun), ``per-node`` (and --ntasks-per-node: it would wait for
-ranks), ``special`` (the shell of salloc, whose step has a number of its own kind), ``mpirun`` (which inherits the step
+Cases: ``batch`` (a batch script with --ntasks=4 and no srun), ``per-node`` (with --ntasks-per-node, so that it would
+wait for ranks), ``special`` (the shell of salloc, which has a special step number), ``mpirun`` (which inherits the step
 of its daemon), ``srun`` (one task that srun has started), ``salloc`` (one of two that srun has started in a shell of
 salloc), ``pty`` (a command in the shell of ``srun --pty bash``), ``none`` (no SLURM). With ``+fabric`` behind it,
 Fabric; with ``+named``, the job's name is interactive; with ``+train``, it is not.

@@ -9,7 +9,7 @@ RELEASES = (("pytorch-lightning", "2.0.0"), ("lightning", "2.6.6"))
 
 
 def both(release, case):
-    """What is seen on stock and with the patch, which must be the same, and how often texts were compared."""
+    """Return the observations, which must be equal in both variants, and the number of string comparisons."""
     stock = run("stage_comparison", Variant(*release), case)
     shim = run("stage_comparison", Variant(*release, shim=True), case, toggle="stage-comparison")
     assert stock.ok and shim.ok, (stock, shim)

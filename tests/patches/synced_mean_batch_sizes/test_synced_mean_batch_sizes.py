@@ -13,7 +13,7 @@ from tests.support.variants import Result, Variant, environment_of, execute, run
 
 @cache
 def means(distribution, version, case="", shim=False):
-    """What both ranks log, which is the same."""
+    """Return the logged values, which are equal in both ranks."""
     result = run("synced_mean_batch_sizes", Variant(distribution, version, shim), case)
     assert result.ok and result.observations[0] == result.observations[1], result
     return {name: float.fromhex(value) for name, value in result.observations[0].items()}

@@ -1,7 +1,7 @@
-"""Issue 21256: TF32 is chosen by torch's newer setting, on a (simulated) card that has it.
+"""Issue 21256: TF32 is enabled by torch's newer setting, on a (simulated) GPU that supports it.
 
 Cases: ``trainer``, ``fabric``, and ``monitor``, a Trainer with a ThroughputMonitor. With ``-older`` behind it, TF32 is
-chosen by the older setting; with ``-unset``, not; with ``-driver``, the driver does not tell what the card is.
+enabled by the older setting; with ``-unset``, it is not enabled; with ``-driver``, the driver does not report the GPU.
 """
 
 import logging

@@ -1,9 +1,9 @@
-"""LightningCLI is given a checkpoint that holds an object of the user's own class, in what the model puts into it.
+"""LightningCLI gets a checkpoint to which the model added an object of a custom class.
 
-CASE "elsewhere": the file does not lie in the directory that is trusted. CASE "allowed": the script allows the class,
+CASE "elsewhere": the file is not in the trusted directory. CASE "allowed": the script allows the class,
 and trusts no directory. CASE "calls": the file calls a function as it is read. CASE "plain": the file holds no objects.
-CASE "swapped": it is a link from elsewhere to the trusted file, which somebody turns to a file of theirs once the first
-has been looked into. CASE "whole": the Trainer then loads the file as well, which is another patch's concern.
+CASE "swapped": it is a link from elsewhere to the trusted file, which another user redirects to their file after the
+check. CASE "whole": the Trainer then also loads the file, which another patch handles.
 """
 
 import sys
@@ -34,11 +34,11 @@ class Model(BoringModel):
 
 class Parsed(pl.Trainer):
     def test(self, model=None, dataloaders=None, ckpt_path=None, verbose=True, datamodule=None):
-        """The command line is what this is about."""
+        """Do nothing: only the command line matters here."""
 
 
 def turn_once_seen(link, other):
-    """As somebody does it who has waited for the moment between the look at the file and its load."""
+    """Redirect the link between the check of the file and its load."""
     look = torch.serialization.get_unsafe_globals_in_checkpoint
 
     def get_unsafe_globals_in_checkpoint(file):

@@ -1,14 +1,13 @@
-"""PR 20010: a checkpoint whose hyperparameters hold an object of the user's own class, loaded with torch 2.6 or later.
+"""PR 20010: a checkpoint whose hyperparameters contain an object of a custom class, loaded with torch 2.6 or later.
 
-CASE "untrusted": the script does not say that it trusts the directory. CASE "link-out": the file that is loaded is a
-link in the trusted directory to a file elsewhere. CASE "link-in": a link elsewhere to a file in the directory.
-CASE "neighbour": the name of the file's directory begins like that of the trusted one. CASE "ways": the same file by
-Fabric, as a datamodule's, and as one that is open. CASE "asked": weights_only=True is passed (since 2.6.0).
-CASE "best" and "last": the Trainer is asked by that word for a checkpoint that others have written; "-untrusted": and
-the script does not say that it trusts the directory.
-CASE "opened": everybody may write to the directory since it was trusted. CASE "forced": torch's own variable forbids
-to load objects.
-CASE "memory": the checkpoint went through a BytesIO. CASE "names": it names a class that a terminal must not see.
+CASE "untrusted": the script does not trust the directory. CASE "link-out": the loaded file is a link in the trusted
+directory to a file elsewhere. CASE "link-in": a link elsewhere to a file in the directory. CASE "neighbour": the name
+of the file's directory starts with that of the trusted one. CASE "ways": the same file with Fabric, as a datamodule's
+checkpoint, and as an open file. CASE "asked": weights_only=True is passed (since 2.6.0). CASE "best" and "last":
+ckpt_path is that word, for a checkpoint that others have written; "-untrusted": and the script does not trust the
+directory. CASE "opened": the directory became world-writable after it was trusted. CASE "forced": torch's variable
+forbids objects. CASE "memory": the checkpoint went through a BytesIO. CASE "names": it names a class that a terminal
+must not see.
 """
 
 import io
@@ -66,7 +65,7 @@ def fit(epochs, **options):
 
 
 def ask_for(word, directory):
-    """A run writes its best and last checkpoint, others put theirs in the same places, and the user goes on."""
+    """Write the best and last checkpoint, let others replace them, and continue the run."""
     data = DataLoader(torch.rand(2, 3))
 
     def saving(epochs):
@@ -97,7 +96,7 @@ if __name__ == "__main__":
         Options.__qualname__ = Options.__name__ = "Opt\x1b[2Jions"
         setattr(sys.modules["__main__"], Options.__name__, Options)
     for path in (inside, outside):
-        torch.save(content, path)  # as somebody else does it
+        torch.save(content, path)  # as another program would
     if not scenario.CASE.endswith(("untrusted", "names")):
         trust(runs)
     if scenario.CASE == "opened":

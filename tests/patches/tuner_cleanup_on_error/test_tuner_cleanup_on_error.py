@@ -22,7 +22,7 @@ def no_search():
 
 
 def stock_variant(distribution, version, case):
-    """What the failed search left behind, with its error under ``"error"``; the fit that follows may fail as well."""
+    """Return the state after a failed search, with its error under ``"error"``. The following fit may also fail."""
     result = run(SCENARIO, Variant(distribution, version), case)
     assert result.observations, result
     return result.observations[0]
@@ -84,7 +84,7 @@ def test_first_error_arrives(case, no_search):
 
 @pytest.mark.parametrize(("version", "case"), [("2.2.5", "tuner"), ("2.6.6", "tuner"), ("2.6.6", "callback")])
 def test_successful_search_is_unchanged(version, case):
-    """What it suggests, and the rates and weights of the fit after it."""
+    """Its suggestion, and the rates and weights of the following fit, are unchanged."""
     stock = run("lr_finder_applies_lr", Variant("lightning", version), case)
     shim = run("lr_finder_applies_lr", Variant("lightning", version, shim=True), case, toggle=PATCH)
     assert stock.ok and stock.observations[0]["rates"], stock
@@ -110,12 +110,12 @@ def test_rank_that_fails_alone_does_not_hang():
 
 
 def _left_behind(observations: Observations) -> Any:
-    """What a failed search has changed, and the error that arrived."""
+    """Return the changes that a failed search left, and its error."""
     return [{name: rank[name] for name in ("error", "changed", "weights_changed", "files")} for rank in observations]
 
 
 def _as_before(observations: Observations) -> Any:
-    """Nothing, and the error of the user's own step. What each search is compared with is the state before it."""
+    """Return the expectation: no changes relative to the state before the search, and the error of the user's step."""
     nothing: dict[str, Any] = {"changed": {}, "weights_changed": [], "files": []}
     return [{"error": "ValueError: the step broke", **nothing} for _ in observations]
 

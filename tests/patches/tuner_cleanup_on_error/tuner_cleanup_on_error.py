@@ -1,14 +1,14 @@
-"""PR 21162: a learning rate or batch size search that fails, and what it leaves behind.
+"""PR 21162: the state after a failed learning rate or batch size search.
 
 Cases:
     lr_find, scale_batch_size  the Tuner's methods, ended by an error in ``training_step``; then a normal fit
     lr_callback                the same, with the LearningRateFinder callback
     validate_callback          the BatchSizeFinder callback in ``trainer.validate``
-    interrupt_lr, interrupt_batch_size  ended by something that is no ``Exception``
-    lr_loader, batch_size_loader  the error brings down the DataLoader too, which raises when it is asked for again
+    interrupt_lr, interrupt_batch_size  ended by a ``BaseException``
+    lr_loader, batch_size_loader  the error also breaks the DataLoader, which raises when it is read again
     class_batch_size           the model's class has a batch size, too
     one_rank                   two ranks, of which only rank 1 fails; its error has 20 s to arrive
-    no_search                  no search at all: what the others have to be equal to
+    no_search                  no search: the reference for the others
 """
 
 import os
@@ -152,7 +152,7 @@ if __name__ == "__main__":
         learning_rates=[group["lr"] for optimizer in trainer.optimizers for group in optimizer.param_groups],
         files=temporary_checkpoints(trainer),
     )
-    # The user mends the step and trains with the same trainer.
+    # The user fixes the step and trains with the same trainer.
     model.fails = model.broken = False
     model.steps = model.validations = 0
     trainer.callbacks = [each for each in trainer.callbacks if each not in finders]

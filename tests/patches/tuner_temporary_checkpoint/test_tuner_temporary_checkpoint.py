@@ -41,7 +41,7 @@ def test_no_other_file_is_trusted_for_its_name():
 @pytest.mark.parametrize("version", ["2.3.3", "2.6.6"])
 @pytest.mark.parametrize("case", ["exchanged", "exchanged_error"])
 def test_by_default_nothing_is_read_that_this_run_did_not_write(version, case):
-    """Who can write the directory while the search runs has no code run, neither as it ends nor as it fails."""
+    """A user who can write to the directory during the search can't execute code, after success or failure."""
     for toggle in (None, "tuner-cleanup-on-error"):
         result = run(SCENARIO, Variant("lightning", version, shim=True), case, toggle=toggle)
         assert not result.ok and result.observations[0]["called"] is False, result

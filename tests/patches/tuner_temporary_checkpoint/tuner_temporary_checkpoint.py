@@ -1,8 +1,8 @@
-"""PR 21758: the finders' own checkpoint, when the model's hyperparameters hold an object of the user's.
+"""PR 21758: the finders' checkpoint if the model's hyperparameters contain a custom object.
 
-Cases: ``lr_callback``, ``lr_find``, ``scale_batch_size``; ``user_file`` loads a checkpoint that is named like a
-finder's but was handed to the user by somebody else. ``exchanged``: while the search runs, somebody else writes a file
-whose reading makes a directory where the finder's is; ``exchanged_error``: and the search fails.
+Cases: ``lr_callback``, ``lr_find``, ``scale_batch_size``; ``user_file`` loads a checkpoint of another user with the
+    name of a finder's checkpoint. ``exchanged``: during the search another user replaces the finder's file by one that
+    creates a directory when it is read; ``exchanged_error``: and the search fails.
 """
 
 from pathlib import Path

@@ -29,7 +29,7 @@ def shows_bug(observed):
 
 
 def is_right(observed):
-    """What the resumed run does is the end of what the whole one did, to the bit of the weights."""
+    """True if the resumed run equals the end of the uninterrupted run, with bit-identical weights."""
     whole, resumed = observed["whole"], observed["resumed"]
     return resumed["seen"] == whole["seen"][-len(resumed["seen"]) :] and resumed["weights"] == whole["weights"]
 

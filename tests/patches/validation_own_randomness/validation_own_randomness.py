@@ -1,6 +1,6 @@
 """Issue 16827: the order of the training data, with a seed, in a training that validates and in one that does not.
 
-Cases: "", ``generator`` (the validation's loader has a generator of its own), ``shuffled`` (the validation's data are
+Cases: "", ``generator`` (the validation loader has a separate generator), ``shuffled`` (the validation's data are
 shuffled), ``validate`` (trainer.validate, and no training).
 """
 

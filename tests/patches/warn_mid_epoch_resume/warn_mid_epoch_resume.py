@@ -1,7 +1,7 @@
-"""PR 20379: a run is resumed from a checkpoint, and counts the steps that it takes.
+"""PR 20379: the number of steps of a run that is resumed from a checkpoint.
 
-Two epochs of four batches. Cases: what the checkpoint was saved at, ``batch`` (the second of an epoch), ``last_batch``,
-``validation`` (after the second batch) or ``epoch``; ``whole`` is the run without a break.
+Two epochs of four batches. Cases: the position of the checkpoint, ``batch`` (the second of an epoch), ``last_batch``,
+``validation`` (after the second batch) or ``epoch``; ``whole`` is the uninterrupted run.
 """
 
 import os

@@ -31,5 +31,5 @@ def test_warning_suggests_no_useless_opt_in(case, name):
 
 @pytest.mark.parametrize("case", ["torch", "divides"])
 def test_no_warning_in_other_cases(case):
-    """Where the sampler is one of torch's, or Lightning leaves it alone."""
+    """The sampler is one of torch's, or Lightning does not replace it."""
     assert [rank["warnings"] for rank in seen("2.6.6", case)] == [[], []]

@@ -1,4 +1,4 @@
-"""Issue 20340: what is unfrozen after the start is not synchronized by DDP. The patch only says so."""
+"""Issue 20340: DDP does not synchronize parameters that are unfrozen after the start. The patch only warns."""
 
 import pytest
 import torch
@@ -35,7 +35,7 @@ def test_warns_once_where_the_ranks_part(version, case):
 
 @pytest.mark.parametrize("case", ["untrained", "hand-lr"])
 def test_is_silent_where_the_ranks_stay_alike(case):
-    """``hand-lr`` is what the warning advises."""
+    """``hand-lr`` is the usage that the warning recommends."""
     ranks, warnings = observed("2.6.6", case, shim=True)
     assert are_alike(ranks)
     assert warnings == [[], []]

@@ -56,7 +56,7 @@ def test_average_of_another_class_is_unchanged():
 
 
 def _weights(steps):
-    """The weight that was validated and saved after each step, the last of which is what is left of the training."""
+    """Return the validated and saved weight after each step. The last one is the result of the training."""
     values = [value.hex() for value in steps]
     return observes({"validated": values, "saved": values, "trained": values[-1]})
 

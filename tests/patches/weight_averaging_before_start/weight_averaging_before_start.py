@@ -39,7 +39,7 @@ class Counting(Averaging):
 
 
 class Other(callbacks.Callback):
-    """What else has its hand in the average."""
+    """Other code that changes the average."""
 
     def on_train_batch_end(self, trainer, *args):
         if CASE == "other":

@@ -14,7 +14,7 @@ def numbers(result):
 
 
 def different(draws):
-    """How many of the epochs differ from all others."""
+    """Return the number of epochs that differ from all others."""
     return len({tuple(epoch) for epoch in draws})
 
 

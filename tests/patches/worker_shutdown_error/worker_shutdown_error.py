@@ -1,8 +1,7 @@
-"""Issue 21703: persistent DataLoader workers that die while they are stopped, at the end of a training that went well.
+"""Issue 21703: persistent DataLoader workers that die while they are stopped, at the end of a successful training.
 
-Their death stands in for that of a library in them, or of torch's own threads: it comes when the process ends. Cases:
-"" (a Trainer), ``plain`` (the same training in a loop without Lightning, which ends well), ``healthy`` (a Trainer, and
-nothing dies).
+It simulates a crash of a library or of torch's threads at the exit of the process. Cases: "" (a Trainer), ``plain``
+(the same training in a loop without Lightning, which succeeds), ``healthy`` (a Trainer, and no worker dies).
 """
 
 import multiprocessing
