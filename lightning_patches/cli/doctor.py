@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import multiprocessing
 from typing import Any
 
 from lightning_patches import doctor as checks
@@ -60,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
     if args.script is not None:
         source = _files.read(args.script, _files.MAX_SCRIPT)
         with _files.parsing(args.script):
-            looked = tuple(script.look_through(source))
+            looked = tuple(script.look_through(source, multiprocessing.get_all_start_methods()[0]))  # the default
     found = machine.gather(
         ask_torch=not args.no_torch,
         script=looked,

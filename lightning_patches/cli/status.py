@@ -41,7 +41,7 @@ from lightning_patches.cli import NOT_APPLIED, OK, USAGE, _figures, _files, _out
 from lightning_patches.cli._toggle import VERDICTS, Toggle, read_toggle, verdicts
 from lightning_patches.doctor import Finding, packages
 from lightning_patches.doctor.facts import Facts
-from lightning_patches.doctor.script import PATCHED, USED, Place, look_through
+from lightning_patches.doctor.script import PATCHED, USED, Place, look_through, parse
 from lightning_patches.engine import gate, toggle
 from lightning_patches.engine.installed import Installed, find_installed
 from lightning_patches.engine.verdicts import Entry, by_release, count_fixes, fixes_in_words
@@ -128,7 +128,7 @@ def _names_in(script: Optional[str]) -> set[str]:
         return set()
     source = _files.read(script, _files.MAX_SCRIPT)
     with _files.parsing(script):
-        tree = ast.parse(source)
+        tree = parse(source)
     fields = ("id", "attr", "arg", "name")
     return {str(getattr(node, field)) for node in ast.walk(tree) for field in fields if hasattr(node, field)}
 

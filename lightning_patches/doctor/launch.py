@@ -8,6 +8,7 @@ from typing import Iterator, Optional
 
 from lightning_patches.doctor import Finding
 from lightning_patches.doctor.facts import Facts, rendezvous_file
+from lightning_patches.doctor.script import UNGUARDED, UNPICKLABLE
 from lightning_patches.ranks.hang import _files as hang_files
 from lightning_patches.ranks.hang import _secret as hang_secret
 from lightning_patches.ranks.hang import _settings as hang_settings
@@ -174,6 +175,30 @@ def network_interface(facts: Facts) -> Iterator[Finding]:
             )
 
 
+def worker_start(facts: Facts) -> Iterator[Finding]:
+    """The script's DataLoader workers do not start by fork, and it relies on that."""
+    fork = "Or pass multiprocessing_context='fork' to the DataLoader, which Windows does not have."
+    for kind, line, text in facts.script:
+        if kind == UNGUARDED:
+            yield Finding(
+                "worker-start",
+                "error",
+                f"the script trains without a `__main__` guard, and its {text} in line {line} has workers",
+                "The workers start by spawn or forkserver (the default on macOS, on Windows, and from Python 3.14 on), "
+                "and import the script. Each would train as well, which Python refuses.",
+                f'Put what trains below `if __name__ == "__main__":`. {fork}',
+            )
+        elif kind == UNPICKLABLE:
+            yield Finding(
+                "worker-start",
+                "error",
+                f"the DataLoader in line {line} cannot start its workers: {text}",
+                "The workers start by spawn or forkserver (the default on macOS, on Windows, and from Python 3.14 on), "
+                "and get functions and datasets pickled. Pickle finds only what a module defines at its top level.",
+                f"Define it at the top level of a module. {fork}",
+            )
+
+
 def silent_failures(facts: Facts) -> Iterator[Finding]:
     """Settings under which the failure of one rank makes the others hang."""
     env = facts.environment
@@ -287,5 +312,6 @@ CHECKS = (
     visible_devices,
     shared_rendezvous,
     silent_failures,
+    worker_start,
     hang_watch,
 )

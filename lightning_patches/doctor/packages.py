@@ -6,7 +6,7 @@ import shlex
 from typing import Iterator
 
 from lightning_patches import patches as catalogue
-from lightning_patches.doctor import Finding, script
+from lightning_patches.doctor import Finding, Severity, script
 from lightning_patches.doctor.facts import IMPORTED_AT_ONCE, Facts
 from lightning_patches.engine import gate, toggle
 from lightning_patches.engine.words import asks_for_patches
@@ -97,13 +97,16 @@ def patches_import(facts: Facts) -> Iterator[Finding]:
         script.LATE: 'All is mended but what happens while Lightning is imported: below Lightning 2.4.0, "No module '
         "named 'pkg_resources'\".",
         script.REMOVABLE: "`ruff --fix` deletes an import that nothing uses, and isort moves it below Lightning.",
+        script.LAZY: "Python 3.15 delays a lazy import until the script uses it, which it does not: it trains without "
+        "the fixes.",
     }
     for kind, _, text in facts.script:
         if kind in why:
-            do = f"Write `{script.IMPORT}` above the imports of Lightning"
+            do = f"Write `{script.IMPORT}` above the imports of Lightning{', without `lazy`' * (kind == script.LAZY)}"
             if kind != script.UNPATCHED:
                 do += ", or call `lightning_patches.activate()` below the imports, which every formatter leaves alone"
-            yield Finding("patches-import", "note", f"the script {text}", why[kind], f"{do}.")
+            severity: Severity = "warning" if kind == script.LAZY else "note"
+            yield Finding("patches-import", severity, f"the script {text}", why[kind], f"{do}.")
 
 
 def _mended_here(facts: Facts) -> str:

@@ -1,10 +1,10 @@
-"""What can be told from a training script without running it."""
+"""Read a training script without running it."""
 
 from __future__ import annotations
 
 import ast
 import re
-from typing import Iterable, Iterator, List, NamedTuple, Tuple
+from typing import Iterable, Iterator, List, NamedTuple, Optional, Tuple
 
 Place = Tuple[str, int, str]
 """Kind, line and text."""
@@ -17,6 +17,9 @@ UNPATCHED = "unpatched"
 USED = "used"
 LATE = "late"
 REMOVABLE = "removable"
+LAZY = "lazy"
+UNGUARDED = "unguarded"
+UNPICKLABLE = "unpicklable"
 IMPORT = "import lightning_patches  # noqa: F401  # isort: skip"
 """The import that linters and formatters leave where it is."""
 
@@ -25,20 +28,49 @@ _TOUCHING = re.compile(
 )
 _FORKING = ("ddp_fork", "ddp_notebook")
 _STARTS = ("Trainer", "Fabric")
+_RUNS = ("fit", "validate", "test", "predict")
+_LAZY_STATEMENT = re.compile(rb"(^|;)([ \t\f]*)lazy[ \t]+(?=(?:import|from)\b)", re.M)
 _SHOWN, _LONGEST, _PARTS = 20, 400, 10
 """Lines and bytes of a place that are shown, and the parts of a name that are looked at."""
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_DEFINITIONS = (*_FUNCTIONS, ast.ClassDef)
 _OURS = ("lightning_patches",)
 _LIGHTNINGS = ("lightning", "pytorch_lightning", "lightning_fabric")
 
 
-def look_through(source: bytes) -> Iterator[Place]:
-    """Each remarkable place.
+def parse(source: bytes) -> ast.Module:
+    """Parse a script, in every Python also one with the lazy imports of Python 3.15.
+
+    Returns:
+        The tree. Lazy imports have ``is_lazy`` set, as from the ``ast`` of Python 3.15.
+
+    Raises:
+        SyntaxError: it is not Python, or ``ValueError``.
+        RecursionError: its expressions are too deep for Python itself, or ``MemoryError``.
+    """
+    tree = ast.parse(_LAZY_STATEMENT.sub(rb"\1\2", source))
+    lazy_lines = {source.count(b"\n", 0, match.end()) + 1 for match in _LAZY_STATEMENT.finditer(source)}
+    for node in _outside(tree):
+        if isinstance(node, (ast.Import, ast.ImportFrom)) and node.lineno in lazy_lines:
+            node.is_lazy = 1  # type: ignore[union-attr]
+    return tree
+
+
+def look_through(source: bytes, start_method: str = "fork") -> Iterator[Place]:
+    """Yield each remarkable place.
 
     ``TOUCHES_CUDA`` is reported for what the script does by itself, outside of functions and classes, before it makes
     its first Trainer or Fabric; ``PATCHED`` if it imports ``lightning_patches``, whatever happens, before Lightning;
     ``USED`` if it does so below Lightning, and makes use of it; ``UNPATCHED`` if it imports Lightning, and nowhere
-    ``lightning_patches``. Of an import that the script does not use, ``LATE`` if it stands below Lightning, and
-    ``REMOVABLE`` if linters delete it or formatters move it.
+    ``lightning_patches``. Of an import that the script does not use, ``LATE`` if it stands below Lightning,
+    ``REMOVABLE`` if linters delete it or formatters move it, and ``LAZY`` if Python 3.15 delays it until it is used.
+
+    Two are reported for DataLoader workers that do not start by fork: ``UNGUARDED`` if a worker that imports the script
+    trains, and ``UNPICKLABLE`` if a function or dataset cannot be sent to a worker.
+
+    Args:
+        source: of the script.
+        start_method: how :mod:`multiprocessing` starts processes, unless the script says it.
 
     Raises:
         SyntaxError: it is not Python, or ``ValueError``; a notebook is not, although Python takes its JSON.
@@ -46,7 +78,7 @@ def look_through(source: bytes) -> Iterator[Place]:
     """
     if source.lstrip().startswith(b"{"):
         raise SyntaxError("a notebook is no script: give what `jupyter nbconvert --to script` makes of it")
-    tree = ast.parse(source)
+    tree = parse(source)
     lines = source.splitlines()
     yield from _about_our_import(tree, lines)
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
@@ -66,6 +98,7 @@ def look_through(source: bytes) -> Iterator[Place]:
                     yield FORKS, node.lineno, _text(lines, node)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.startswith("file:///"):
             yield FILE_RENDEZVOUS, node.lineno, node.value
+    yield from _about_workers(tree, calls, start_method)
 
 
 def _about_our_import(tree: ast.Module, lines: list[bytes]) -> Iterator[Place]:
@@ -75,16 +108,20 @@ def _about_our_import(tree: ast.Module, lines: list[bytes]) -> Iterator[Place]:
         if theirs is not None and not any(_imports(ast.walk(tree), _OURS)):
             yield UNPATCHED, theirs.line, f"imports Lightning in line {theirs.line}, and lightning_patches nowhere"
         return
-    if theirs is None or ours < theirs:
-        yield PATCHED, ours.line, _OURS[0]
-    if theirs is None:
-        return
-    if any(isinstance(node, ast.Name) and node.id in ours.names for node in ast.walk(tree)):
-        if ours > theirs:
-            yield USED, ours.line, _OURS[0]
-        return
     what = f"imports lightning_patches in line {ours.line}"
-    if ours > theirs:
+    is_lazy = ours.is_lazy or _makes_lazy(tree)
+    is_used = any(isinstance(node, ast.Name) and node.id in ours.names for node in ast.walk(tree))
+    if is_lazy and not is_used:
+        yield LAZY, ours.line, f"{what} lazily"
+        return
+    is_early = not is_lazy and (theirs is None or ours < theirs)
+    if is_early:
+        yield PATCHED, ours.line, _OURS[0]
+    elif is_used:
+        yield USED, ours.line, _OURS[0]
+    if theirs is None or is_used:
+        return
+    if not is_early:
         yield LATE, ours.line, f"{what}, below Lightning in line {theirs.line}"
     comments = b"\n".join(lines[ours.line - 1 : ours.last]).decode("utf-8", "replace")
     missing = [] if re.search(r"#.*\bnoqa\b(?!:)|#.*\bnoqa:.*\bF401\b", comments, re.I) else ["`# noqa: F401`"]
@@ -95,6 +132,97 @@ def _about_our_import(tree: ast.Module, lines: list[bytes]) -> Iterator[Place]:
         missing.append("`# isort: skip`")
     if missing:
         yield REMOVABLE, ours.line, f"{what} without {' and '.join(missing)}"
+
+
+def _makes_lazy(tree: ast.Module) -> bool:
+    """Return True if the script's ``__lazy_modules__`` names us, which makes a plain import lazy in Python 3.15."""
+    return any(
+        isinstance(node, ast.Assign)
+        and any(_name(target) == "__lazy_modules__" for target in node.targets)
+        and any(isinstance(part, ast.Constant) and part.value in _OURS for part in ast.walk(node.value))
+        for node in tree.body
+    )
+
+
+def _about_workers(tree: ast.Module, calls: list[ast.Call], start_method: str) -> Iterator[Place]:
+    chosen = [call.args[0] for call in calls if call.args and _name(call.func).endswith("set_start_method")]
+    default = next((node.value for node in chosen if isinstance(node, ast.Constant)), start_method)
+    values, local = _assigned(tree), _local_names(tree)
+    is_unguarded = _trains_when_imported(tree, values)
+
+    def resolved(node: Optional[ast.expr]) -> Optional[ast.expr]:
+        return values.get(_name(node), node) if isinstance(node, (ast.Name, ast.Attribute)) else node
+
+    for call in calls:
+        given = {keyword.arg: resolved(keyword.value) for keyword in call.keywords}
+        workers, context = given.get("num_workers"), given.get("multiprocessing_context", ast.Constant(None))
+        if not _name(call.func).endswith("DataLoader") or not isinstance(workers, ast.Constant) or not workers.value:
+            continue
+        if not isinstance(context, ast.Constant) or (context.value or default) not in ("spawn", "forkserver"):
+            continue
+        if is_unguarded:
+            yield UNGUARDED, call.lineno, _name(call.func)
+        for name in ("collate_fn", "worker_init_fn"):
+            function = given.get(name)
+            if isinstance(function, ast.Lambda):
+                yield UNPICKLABLE, call.lineno, f"{name} is a lambda"
+            elif isinstance(function, ast.Name) and function.id in local:
+                yield UNPICKLABLE, call.lineno, f"{name} is {function.id}, which is defined in a function"
+        dataset = resolved(call.args[0]) if call.args else given.get("dataset")
+        if isinstance(dataset, ast.Call) and _name(dataset.func) in local:
+            yield UNPICKLABLE, call.lineno, f"the dataset is a {_name(dataset.func)}, which is defined in a function"
+
+
+def _assigned(tree: ast.Module) -> dict[str, ast.expr]:
+    """The values of the variables that are assigned once: ``{"workers": ..., "self.train_set": ...}``."""
+    found: dict[str, list[ast.expr]] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign):
+            for target in node.targets:
+                found.setdefault(_name(target), []).append(node.value)
+    return {name: values[0] for name, values in found.items() if len(values) == 1}
+
+
+def _local_names(tree: ast.Module) -> set[str]:
+    """The names of functions and classes that are defined in functions only."""
+    found = set()
+    for function in ast.walk(tree):
+        left: list[ast.AST] = list(function.body) if isinstance(function, _FUNCTIONS) else []
+        while left:
+            node = left.pop()
+            if isinstance(node, _DEFINITIONS):
+                found.add(node.name)
+            else:
+                left += ast.iter_child_nodes(node)
+    return found - {node.name for node in tree.body if isinstance(node, _DEFINITIONS)}
+
+
+def _is_run(method: ast.expr, values: dict[str, ast.expr]) -> bool:
+    """Return True for ``trainer.fit`` and the like, and False for ``scaler.fit``."""
+    if not isinstance(method, ast.Attribute) or method.attr not in _RUNS:
+        return False
+    name = _name(method.value)
+    owner = values.get(name, method.value)
+    return name.lower().endswith("trainer") or (isinstance(owner, ast.Call) and _starts(owner))
+
+
+def _trains_when_imported(tree: ast.Module, values: dict[str, ast.expr]) -> bool:
+    """Return True if the script trains outside of ``if __name__ == "__main__"``, itself or in a function it calls."""
+    functions = {node.name: node for node in tree.body if isinstance(node, _FUNCTIONS)}
+    left: list[ast.AST] = [tree]
+    while left:
+        node = left.pop()
+        if isinstance(node, ast.If) and any(_name(part) == "__name__" for part in ast.walk(node.test)):
+            left += node.orelse
+            continue
+        if isinstance(node, ast.Call):
+            name = _name(node.func)
+            if name.endswith("LightningCLI") or _is_run(node.func, values):
+                return True
+            if name in functions:
+                left += functions.pop(name).body
+        left += _now(node)
+    return False
 
 
 def _text(lines: list[bytes], node: ast.expr) -> str:
@@ -111,13 +239,14 @@ def _outside(node: ast.AST) -> Iterator[ast.AST]:
     """All nodes that run when the script does, and not when something in it is called."""
     left = [node]
     while left:
-        children = [
-            child
-            for child in ast.iter_child_nodes(left.pop())
-            if not isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda))
-        ]
+        children = _now(left.pop())
         yield from children
         left += reversed(children)
+
+
+def _now(node: ast.AST) -> list[ast.AST]:
+    """The children of a node, but for the functions and classes that it defines."""
+    return [child for child in ast.iter_child_nodes(node) if not isinstance(child, (*_DEFINITIONS, ast.Lambda))]
 
 
 def _always(tree: ast.Module) -> Iterator[ast.AST]:
@@ -135,6 +264,7 @@ class _Import(NamedTuple):
     column: int
     last: int
     names: List[str]
+    is_lazy: bool
 
 
 def _imports(nodes: Iterable[ast.AST], packages: tuple[str, ...]) -> Iterator[_Import]:
@@ -148,7 +278,8 @@ def _imports(nodes: Iterable[ast.AST], packages: tuple[str, ...]) -> Iterator[_I
             continue
         for place, (name, bound) in enumerate(found):
             if name.partition(".")[0] in packages:
-                yield _Import(node.lineno, node.col_offset + place, node.end_lineno or node.lineno, bound)
+                last, is_lazy = node.end_lineno or node.lineno, bool(getattr(node, "is_lazy", False))
+                yield _Import(node.lineno, node.col_offset + place, last, bound, is_lazy)
 
 
 def _starts(call: ast.Call) -> bool:

@@ -14,7 +14,8 @@ from lightning_patches import notices
 from lightning_patches.activation import startup
 from lightning_patches.cli import run as run_command
 from lightning_patches.engine import toggle, words
-from tests.activation.conftest import Environment  # puts the directory of _lightning_patches on the path
+from tests.activation.conftest import ENTRY_POINTS, Environment  # puts the directory of _lightning_patches on the path
+from tests.support import pythons
 from tests.support.variants import ROOT, Variant, environment_of, execute
 
 import _lightning_patches  # isort: skip
@@ -160,6 +161,27 @@ class TestWorkers:
         assert environment.run(*command) == (0, "")
 
 
+@pytest.mark.parametrize(
+    ("script", "is_told"),
+    [
+        ("lazy import lightning_patches", True),
+        ("lazy import lightning_patches as patches\npatches.activate()", False),
+        ("__lazy_modules__ = {'lightning_patches'}\nimport lightning_patches", True),
+        ("import lightning_patches", False),
+    ],
+)
+def test_lazy_import_warns_in_python_3_15(tmp_path: Path, script: str, is_told: bool) -> None:
+    python = pythons.find("3.15")
+    if python is None:
+        pytest.skip("no Python 3.15 on this machine")
+    (tmp_path / "script.py").write_text(f"{script}\nimport _lightning_patches\n_lightning_patches.callbacks()\n")
+    variables = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{ENTRY_POINTS}"}
+    for name in ("_LIGHTNING_PATCHES_IMPORT_ONLY", "LIGHTNING_PATCHES"):
+        variables.pop(name, None)
+    status, output = execute([python, str(tmp_path / "script.py")], variables, 60)
+    assert (status, output.count("The import is lazy")) == (0, is_told), output
+
+
 class TestWithoutLightning:
     @pytest.fixture(autouse=True)
     def _fresh(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -203,6 +225,17 @@ class TestWithoutLightning:
         monkeypatch.setenv(startup.LAUNCHED_FOR, environment[startup.LAUNCHED_FOR])
         _lightning_patches.callbacks()
         assert "another tool's sitecustomize came first" in capsys.readouterr().err
+
+    @pytest.mark.parametrize(("toggle", "is_told"), [("", True), ("1", True), ("0", False)])
+    def test_script_with_a_lazy_import_warns_once(
+        self, toggle: str, is_told: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        monkeypatch.setenv("LIGHTNING_PATCHES", toggle)
+        monkeypatch.setattr(sys, "lazy_modules", {"json", "lightning_patches"}, raising=False)
+        monkeypatch.delitem(sys.modules, "lightning_patches")
+        assert _lightning_patches.callbacks() == _lightning_patches.callbacks() == []
+        error = capsys.readouterr().err
+        assert error.count("The import is lazy: Python 3.15 delays it") == error.count("\n") == is_told
 
     def test_closed_stderr_raises_nothing(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("LIGHTNING_PATCHES", "1")

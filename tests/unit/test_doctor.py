@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import multiprocessing
 import os
 import re
 import socket
@@ -37,6 +38,8 @@ SLURM = {
 }  # fmt: skip
 FORKING = ((script.TOUCHES_CUDA, 3, "torch.zeros(1).cuda()"), (script.FORKS, 9, "strategy='ddp_fork'"))
 
+UNGUARDED, UNPICKLABLE = (script.UNGUARDED, 7, "DataLoader"), (script.UNPICKLABLE, 8, "collate_fn is a lambda")
+
 FOUND: list[tuple[str, str, dict[str, Any], str]] = [
     ("compromised-release", "error", {"lightnings": (Lightning("lightning", "2.6.3", True),)}, "2.6.3 is installed"),
     (
@@ -63,6 +66,8 @@ FOUND: list[tuple[str, str, dict[str, Any], str]] = [
         {"missing": (Missing("arrow", "arrow<3.0", "lightning 2.0.0"), Missing("click", "click", "lightning 2.0.0"))},
         "requires arrow, click, which are not installed",
     ),
+    ("worker-start", "error", {"script": (UNGUARDED,)}, "without a `__main__` guard, and its DataLoader in line 7"),
+    ("worker-start", "error", {"script": (UNPICKLABLE,)}, "line 8 cannot start its workers: collate_fn is a lambda"),
     ("torch-unusable", "error", {"unknown": (Unknown("torch", "did not answer within 1 s"),)}, "did not answer"),
     (
         "pinned-packages",
@@ -286,6 +291,14 @@ STAYS = "import lightning_patches  # noqa: F401  # isort: skip"
         ("def train():\n    import lightning_patches\nimport lightning", []),
         ("import torch", []),
         ("import lightning_patches", [script.PATCHED]),
+        ("lazy import lightning_patches\nimport lightning", [script.LAZY]),
+        ("import os; lazy import lightning_patches\nlazy import lightning", [script.LAZY]),
+        ("lazy from lightning_patches import activate\nimport lightning", [script.LAZY]),
+        ("lazy from lightning_patches import activate\nimport lightning\nactivate()", [script.USED]),
+        ("lazy import lightning_patches as p\nimport lightning\np.activate()", [script.USED]),
+        ("__lazy_modules__ = {'lightning_patches'}\nimport lightning_patches\nimport lightning", [script.LAZY]),
+        ('text = """\nlazy import lightning_patches\n"""\nimport lightning', [script.UNPATCHED]),
+        (f"lazy import os\n{STAYS}\nlazy import lightning", [script.PATCHED]),
     ],
 )
 def test_import_of_a_script_is_classified(source: str, kinds: list[str]) -> None:
@@ -303,6 +316,110 @@ def test_script_without_the_import_is_reported_if_nothing_else_activates(
     environment = {} if spec is None else {"LIGHTNING_PATCHES": spec}
     findings = checks.run(Facts(environment=environment, autostart=autostart, script=found))
     assert [finding.check for finding in findings] == ["patches-import"] * is_said
+
+
+def test_lazy_import_is_a_warning() -> None:
+    found = tuple(script.look_through(b"lazy import lightning_patches\nimport lightning"))
+    (finding,) = checks.run(Facts(script=found))
+    assert (finding.check, finding.severity) == ("patches-import", "warning")
+    assert finding.what == "the script imports lightning_patches in line 1 lazily"
+    assert "without `lazy`" in finding.do
+
+
+GUARD = "if __name__ == '__main__':\n    "
+FIT = "trainer.fit(model, loader)"
+LOADER = "loader = DataLoader(data, num_workers=2)\n"
+IN_FUNCTION = "def main():\n    class Mine(Dataset): pass\n    def collate(batch): pass\n    "
+
+
+@pytest.mark.parametrize(
+    ("source", "kinds"),
+    [
+        (f"{LOADER}{FIT}", [script.UNGUARDED]),
+        (f"{LOADER}{GUARD}{FIT}", []),
+        (f"def main():\n    {LOADER}    {FIT}\nmain()", [script.UNGUARDED]),
+        (f"def main():\n    {LOADER}    {FIT}\n{GUARD}main()", []),
+        (f"{LOADER}def main(): {FIT}", []),
+        (f"{LOADER}scaler.fit(data)\n{GUARD}{FIT}", []),
+        (f"{LOADER}mine = pl.Trainer()\nmine.test(model, loader)", [script.UNGUARDED]),
+        (f"{LOADER}Trainer().fit(model, loader)", [script.UNGUARDED]),
+        (f"{LOADER}LightningCLI(Model)", [script.UNGUARDED]),
+        (f"workers = 2\nloader = DataLoader(data, num_workers=workers)\n{FIT}", [script.UNGUARDED]),
+        (f"loader = DataLoader(data, num_workers=args.workers)\n{FIT}", []),
+        (f"loader = DataLoader(data, num_workers=0)\n{FIT}", []),
+        (f"loader = DataLoader(data, num_workers=2, multiprocessing_context='fork')\n{FIT}", []),
+        (f"multiprocessing.set_start_method('fork')\n{LOADER}{FIT}", [script.FORKS]),
+        ("DataLoader(data, num_workers=2, collate_fn=lambda batch: batch)", [script.UNPICKLABLE]),
+        ("collate = lambda batch: batch\nDataLoader(data, num_workers=2, collate_fn=collate)", [script.UNPICKLABLE]),
+        ("DataLoader(data, collate_fn=lambda batch: batch)", []),
+        ("DataLoader(data, num_workers=1, worker_init_fn=lambda index: None)", [script.UNPICKLABLE]),
+        (f"{IN_FUNCTION}DataLoader(data, num_workers=1, collate_fn=collate)", [script.UNPICKLABLE]),
+        ("def collate(batch): pass\nDataLoader(data, num_workers=1, collate_fn=collate)", []),
+        (f"{IN_FUNCTION}DataLoader(Mine(), num_workers=1)", [script.UNPICKLABLE]),
+        (f"{IN_FUNCTION}DataLoader(dataset=Mine(), num_workers=1)", [script.UNPICKLABLE]),
+        (f"{IN_FUNCTION}self.data = Mine()\n    DataLoader(self.data, num_workers=1)", [script.UNPICKLABLE]),
+        (f"{IN_FUNCTION}DataLoader(Mine())", []),
+        ("class Mine(Dataset): pass\nDataLoader(Mine(), num_workers=1)", []),
+    ],
+)
+def test_workers_that_cannot_start_by_forkserver_are_found(source: str, kinds: list[str]) -> None:
+    assert [kind for kind, *_ in script.look_through(source.encode(), "forkserver")] == kinds
+    assert [kind for kind, *_ in script.look_through(source.encode(), "fork")] == [
+        k for k in kinds if k == script.FORKS
+    ]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        f"multiprocessing.set_start_method('spawn')\n{LOADER}{FIT}",
+        f"loader = DataLoader(data, num_workers=2, multiprocessing_context='forkserver')\n{FIT}",
+    ],
+)
+def test_workers_are_found_when_the_script_chooses_their_start_method(source: str) -> None:
+    assert [kind for kind, *_ in script.look_through(source.encode(), "fork")] == [script.UNGUARDED]
+
+
+LOADING = """
+from types import SimpleNamespace
+from torch.utils.data import DataLoader, Dataset
+
+class Numbers(Dataset):
+    def __len__(self):
+        return 2
+    def __getitem__(self, index):
+        return index
+
+def collate(batch):
+    return batch
+
+def load_local():
+    class Local(Numbers):
+        pass
+    return DataLoader(Local(), num_workers=1, multiprocessing_context="forkserver")
+
+trainer = SimpleNamespace(fit=list)
+"""
+LOAD = 'trainer.fit(DataLoader(Numbers(), num_workers=1, multiprocessing_context="forkserver", collate_fn={}))'
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("line", "is_found"),
+    [
+        (GUARD + LOAD.format("collate"), False),
+        (LOAD.format("collate"), True),
+        (GUARD + LOAD.format("lambda batch: batch"), True),
+        (GUARD + "trainer.fit(load_local())", True),
+    ],
+)
+def test_programs_fail_when_doctor_finds_workers_that_cannot_start(line: str, is_found: bool, tmp_path: Path) -> None:
+    source = LOADING if "local" in line else LOADING.replace("num_workers=1", "num_workers=0")
+    (tmp_path / "train.py").write_text(source + line)
+    done = subprocess.run([sys.executable, "train.py"], cwd=tmp_path, capture_output=True, text=True, timeout=200)
+    assert (done.returncode != 0) is is_found, done.stderr
+    found = [kind for kind, *_ in script.look_through((source + line).encode())]
+    assert (found in ([script.UNGUARDED], [script.UNPICKLABLE])) is is_found
 
 
 def test_doctor_and_diagnose_name_the_same_releases_of_setuptools() -> None:
@@ -497,6 +614,16 @@ class TestMachine:
 
 
 class TestCommand:
+    @pytest.mark.parametrize(("method", "expected"), [("fork", []), ("forkserver", ["worker-start"])])
+    def test_doctor_looks_at_workers_with_the_default_start_method_of_this_python(
+        self, tmp_path: Path, method: str, expected: list[str], monkeypatch: Any, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        monkeypatch.setattr(multiprocessing, "get_all_start_methods", lambda: [method, "spawn"])
+        (tmp_path / "train.py").write_text(f"{LOADER}{FIT}")
+        cli.main(["doctor", "--no-torch", "--json", str(tmp_path / "train.py")])
+        findings = json.loads(capsys.readouterr().out)["findings"]
+        assert [each["check"] for each in findings if each["check"] == "worker-start"] == expected
+
     def test_missing_torch_is_reported(self, capsys: pytest.CaptureFixture[str]) -> None:
         status = cli.main(["doctor", "--no-torch", "--json"])
         document = json.loads(capsys.readouterr().out)

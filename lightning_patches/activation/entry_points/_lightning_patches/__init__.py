@@ -32,14 +32,14 @@ def start() -> None:
 def callbacks() -> list[Any]:
     """Entry point of Lightning's groups ``*.callbacks_factory``, called at every ``Trainer()`` and ``Fabric()``.
 
-    Warns, once in each rank, if this process is not patched, but the environment asks for patches, or this is a worker
-    of a program that imports ``lightning_patches``.
+    Warns, once in each rank, if this process is not patched, but the environment asks for patches, the script imports
+    ``lightning_patches`` lazily, or this is a worker of a program that imports it.
 
     Returns:
         No callback.
     """
     global _told
-    if _told or not (_wanted() or _is_worker_of_patched()):
+    if _told or not (_wanted() or not _items() and (_is_lazy() or _is_worker_of_patched())):
         return []
     startup: Any = sys.modules.get("lightning_patches.activation.startup")
     if startup is None or not startup.is_settled():
@@ -67,7 +67,7 @@ def _is_worker_of_patched() -> bool:
     that are spawned by a script with the import below its ``__main__`` guard. Other scripts that the program starts are
     no workers.
     """
-    if PARENT not in os.environ or sys.flags.ignore_environment or _items():
+    if PARENT not in os.environ or sys.flags.ignore_environment:
         return False
     processes: Any = sys.modules.get("multiprocessing.process")
     if processes is not None and processes.parent_process() is not None:
@@ -76,14 +76,27 @@ def _is_worker_of_patched() -> bool:
     return getattr(main, "__spec__", None) is not None or not hasattr(main, "__file__")
 
 
+def _is_lazy() -> bool:
+    """Return True if a lazy import of Python 3.15 still waits for its first use."""
+    return "lightning_patches" in getattr(sys, "lazy_modules", ()) and "lightning_patches" not in sys.modules
+
+
 def _say(loaded: bool) -> None:
     rank = next((os.environ[name] for name in _RANK_VARIABLES if os.environ.get(name)), "0")
-    value = os.environ.get(VARIABLE, "")
-    value = value if len(value) <= 200 else value[:197] + "..."
-    value = value if value.isprintable() else ascii(value)
-    asked = f"{VARIABLE}={value}" if _items() else "the program that started this worker is patched"
+    asked = "the program that started this worker is patched"
+    if _items():
+        value = os.environ[VARIABLE]
+        value = value if len(value) <= 200 else value[:197] + "..."
+        asked = f"{VARIABLE}={value if value.isprintable() else ascii(value)}"
+    elif _is_lazy():
+        asked = "the script imports lightning_patches"
     if loaded:
         advice = "lightning_patches was imported, but could not activate: see its message above."
+    elif _is_lazy():
+        advice = (
+            "The import is lazy: Python 3.15 delays it until the script uses it. Write it without `lazy`, or call "
+            "`lightning_patches.activate()` below it."
+        )
     elif LAUNCHED_FOR in os.environ:
         major, minor = sys.version_info[:2]
         if os.environ[LAUNCHED_FOR] == f"{major}.{minor} {os.path.realpath(sys.prefix)}":
