@@ -8,13 +8,12 @@ import sys
 from typing import Optional
 
 from lightning_patches.cli import UsageError, _output
+from lightning_patches.doctor.script import parse
 from lightning_patches.removed import Removed
 from lightning_patches.removed import find as find_row
 
 ROOT = r"(?:pytorch_lightning|lightning\.pytorch|lightning)"
 _BASES = ("LightningModule", "LightningDataModule", "Callback")
-_LAZY = re.compile(r"^([ \t]*)lazy[ \t]+(?=(?:import|from)[ \t])", re.MULTILINE)
-"""Lazy imports, which Python knows from 3.15 on."""
 _ENTRY = re.compile(r"^(?:pytorch_lightning|lightning\.pytorch|lightning)(?:\.|$)")
 
 
@@ -25,7 +24,7 @@ def find(name: str, source: str) -> list[tuple[Removed, int]]:
         UsageError: this Python can't parse it.
     """
     try:
-        script = _Script(ast.parse(_LAZY.sub(r"\1", source)))
+        script = _Script(parse(source.encode("utf-8", "surrogateescape")))
     except (SyntaxError, ValueError) as error:
         where = f" at line {error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
         version = ".".join(map(str, sys.version_info[:2]))
