@@ -62,6 +62,19 @@ def test_ctrl_c_ends_all_processes_of_a_command():
         groups.end(group)
 
 
+def test_rehearse_uses_the_script_of_sid_when_debootstrap_has_none_for_the_suite(tmp_path):
+    installed = tmp_path / "installed"
+    (installed / "scripts").mkdir(parents=True)
+    for name in ("functions", "scripts/sid", "scripts/trixie"):
+        (installed / name).write_text(name)
+    rehearse = load("rehearse")
+    assert rehearse.scripts_for("trixie", tmp_path / "copy", installed) == installed
+    copy = rehearse.scripts_for("forky", tmp_path / "copy", installed)
+    assert (copy / "scripts" / "forky").read_text() == "scripts/sid"
+    assert (copy / "functions").read_text() == "functions"
+    assert not (installed / "scripts" / "forky").exists()
+
+
 @pytest.mark.parametrize(("option", "status"), [((), 2), (("--if-possible",), 0)])
 def test_rehearse_names_the_reason_if_no_debian_can_be_created(option, status, tmp_path):
     done = script("rehearse", *option, PATH=str(tmp_path), LIGHTNING_PATCHES_TEST_CACHE=str(tmp_path))

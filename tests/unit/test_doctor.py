@@ -414,6 +414,7 @@ LOAD = 'trainer.fit(DataLoader(Numbers(), num_workers=1, multiprocessing_context
     ],
 )
 def test_programs_fail_when_doctor_finds_workers_that_cannot_start(line: str, is_found: bool, tmp_path: Path) -> None:
+    pytest.importorskip("torch")
     source = LOADING if "local" in line else LOADING.replace("num_workers=1", "num_workers=0")
     (tmp_path / "train.py").write_text(source + line)
     done = subprocess.run([sys.executable, "train.py"], cwd=tmp_path, capture_output=True, text=True, timeout=200)

@@ -107,6 +107,7 @@ import os, sys, traceback
 from tests.support import other_systems
 from tests.unit import fakes
 {EVERY_MODULE}
+other_systems.become("")  # the standard library, which needs some of them when it is imported
 fork, wait, status_of = os.fork, os.waitpid, os.waitstatus_to_exitcode
 missing = []
 for name in {sorted(set(WINDOWS))!r}:
