@@ -19,17 +19,20 @@ if TYPE_CHECKING:
 
 MAX_INCLUDED = 100
 """Files that one file may include."""
+MAX_NAMED = 1000
+"""Files that one file and its includes may name, whether they are there or not."""
 MAX_REQUIREMENTS = 100
 """Different requirements of Lightning in one file with its includes."""
 MAX_OTHERS = 1000
 """Different requirements of other packages that matter, and remarks on one file."""
 BUDGET = 256 << 20
-"""Bytes that one audit reads. A byte of TOML or YAML takes as long as eight others."""
+"""Bytes that one audit reads. A byte that takes longer counts as several, see ``_projects.reader_of``."""
 
 _ALIASES = {"pytorch": "torch", "pytorch-gpu": "torch", "pytorch-cpu": "torch"}
 """conda's names for packages that pip calls otherwise."""
-_REQUIREMENT = re.compile(r"([A-Za-z0-9][\w.-]*)\s*(?:\[[\w\s,.-]*\])?\s*(?:$|[<>=!~]=|[<>@;(])")
-"""The beginning of a requirement: most of them are of packages that do not matter, and need no parser."""
+_NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
+_REQUIREMENT = re.compile(r"[A-Za-z0-9][\w.-]*\s*(?:\[[\w\s,.-]*\])?\s*(?:$|[<>=!~]=|[<>@;(])")
+"""The beginning of a requirement."""
 
 
 class Found(NamedTuple):
@@ -149,6 +152,7 @@ class _Open:
         items: what its reader still yields.
         group: of all that it requires.
         before: how many requirements of Lightning were found before it.
+        left: how many items it may still yield. No file has more than characters, unless an alias stands for many.
         lines: of the file, as soon as one is looked for.
     """
 
@@ -156,6 +160,7 @@ class _Open:
     items: Iterator[Item]
     group: Group
     before: int
+    left: int
     lines: Optional[_requirements.Lines] = None
 
 
@@ -170,6 +175,7 @@ class _Collector:
         self._read: Set[str] = set()
         self._entries: Dict[Tuple[str, str, Group], _Entry] = {}
         self._lightnings = 0
+        self._named = 0
 
     def run(self, path: str, place: Place) -> None:
         try:
@@ -179,10 +185,13 @@ class _Collector:
         while self._stack:
             top = self._stack[-1]
             try:
-                with _files.parsing(top.source.path):
-                    item = next(top.items, None)
+                item = next(top.items, None)
+                top.left -= 1
                 if item is None:
                     self._stack.pop()
+                elif top.left < 0:
+                    self._stack.pop()
+                    raise UsageError(f"{top.source.path} cannot be understood: its aliases stand for too much")
                 else:
                     self._take(item, top)
             except UsageError as error:
@@ -207,6 +216,10 @@ class _Collector:
             self._add(self.collected.unclear, item.text)
 
     def _include(self, item: Include, named_in: str) -> None:
+        self._named += 1
+        if self._named > MAX_NAMED:
+            self._add(self.collected.skipped, f"{named_in} names more than {MAX_NAMED} files: the others were not read")
+            return
         path = item.place.locate(item.path)
         if path is None:
             text = f"{item.path[:200]} is not in the project, or not copied from it, and was not read"
@@ -227,19 +240,22 @@ class _Collector:
             self._add(self.collected.skipped, f"{path} was not read: the files before it are too large")
             return
         self._read.add(real)
-        reader, most, cost = _projects.reader_of(path) if item.reader is None else (item.reader, _files.MAX_BYTES, 1)
+        reader, most, cost = _projects.reader_of(path, item.reader)
         text = _files.read_text(path, most)
         self._budget.left -= len(text) * cost
         source = Source(path, text, item.place, item.path)
         items = read_dockerfile(source, self._context) if reader is read_dockerfile else reader(source)
-        self._stack.append(_Open(source, items, item.group, self._lightnings))
+        self._stack.append(_Open(source, _guarded(items, path), item.group, self._lightnings, len(text) + MAX_OTHERS))
 
     def _require(self, spec: Spec, top: _Open) -> None:
-        begun = _REQUIREMENT.match(spec.text)
-        if begun is not None and re.sub(r"[-_.]+", "-", begun[1]).lower() not in _that_matter():
-            return
         path = top.source.path
-        requirement = _requirements.parse(spec.text)
+        requirement = None
+        begun = _NAME.match(spec.text)
+        matters = begun is None or re.sub(r"[-_.]+", "-", begun[0]).lower() in _that_matter()
+        if matters or "/" in spec.text or "\\" in spec.text or spec.text.endswith((".whl", ".gz", ".zip")):
+            requirement = _requirements.parse(spec.text)
+        elif _REQUIREMENT.match(spec.text):  # most are of packages that do not matter, and need no parser
+            return
         if requirement is None:
             if _requirements.begins_with_lightning(spec.text):
                 line = spec.line or spec.after
@@ -289,7 +305,12 @@ class _Collector:
                 self.collected.found.append(found)
             for pinned, spec in _pins(name, requirement):
                 if not self.collected.pins.add(pinned, spec, group):
-                    self._add(self.collected.skipped, f"{path} has too many different requirements of {pinned}")
+                    self._add(self.collected.skipped, f"{path} has too many or too long requirements of {pinned}")
+
+
+def _guarded(items: Iterator[Item], path: str) -> Iterator[Item]:
+    with _files.parsing(path):
+        yield from items
 
 
 def _python(specs: List[str]) -> str:

@@ -19,6 +19,8 @@ FILES = re.compile(
 LEFT_OUT = ("node_modules", "site-packages", "__pycache__", "build", "dist")
 """Directories that are not looked into, as are virtual environments and hidden ones, except for ``.github``."""
 MAX_DIRECTORIES = 20_000
+MAX_DEPTH = 100
+"""Levels of directories."""
 MAX_ENTRIES = 2_000_000
 """Files and directories."""
 MAX_FILES = 2_000
@@ -47,7 +49,7 @@ class Listing:
     outside: List[str] = field(default_factory=list)
 
 
-def look_through(root: str, deepest: int = 1000) -> Listing:
+def look_through(root: str, deepest: int = MAX_DEPTH) -> Listing:
     """List the files of a directory and of those within it. Links are followed if they stay inside.
 
     Args:
@@ -57,13 +59,16 @@ def look_through(root: str, deepest: int = 1000) -> Listing:
     listing = Listing()
     walk = _Walk(root, deepest, listing)
     walk.look_through([(root, 0)])
-    walk.look_through(walk.linked_directories)  # later: the real names of directories are better
-    known = {os.path.realpath(path) for path in listing.files}
+    while walk.linked_directories:  # after the others: the real names of directories are better
+        links, walk.linked_directories = walk.linked_directories, []
+        walk.look_through(links)
+    known = {os.path.realpath(path) for path in listing.files} if walk.linked_files else set()
     for path in walk.linked_files:
         real = _files.inside(root, path)
         if real is None:
             listing.skipped.append(f"{path} is a link that leads out of the project, and was not read")
         elif real not in known:
+            known.add(real)
             listing.files.append(path)
     found = sorted(listing.files, key=lambda path: (path.count(os.sep), path))
     if len(found) > MAX_FILES:
@@ -80,7 +85,7 @@ class _Walk:
     listing: Listing
     linked_files: List[str] = field(default_factory=list)
     linked_directories: List[Tuple[str, int]] = field(default_factory=list)
-    seen: Set[str] = field(default_factory=set)
+    seen: Set[Tuple[int, int]] = field(default_factory=set)
     entries: int = 0
     is_full: bool = False
 
@@ -89,15 +94,15 @@ class _Walk:
         left = deque(directories)
         while left:
             place, depth = left.popleft()
-            real = os.path.realpath(place)
-            if real in self.seen:
-                continue
             if len(self.seen) >= MAX_DIRECTORIES:
                 self._stop(place, f"more than {MAX_DIRECTORIES} directories")
             if self.is_full:
                 return
-            self.seen.add(real)
             try:
+                state = os.stat(place)
+                if (state.st_dev, state.st_ino) in self.seen:
+                    continue
+                self.seen.add((state.st_dev, state.st_ino))
                 with os.scandir(place) as entries:
                     left += [(path, depth + 1) for path in sorted(self._list(entries, depth))]
             except OSError as error:
@@ -117,9 +122,12 @@ class _Walk:
                 return
             path, is_link = os.path.normpath(entry.path), entry.is_symlink()
             if _is_directory(entry):
-                if depth >= self.deepest or _is_left_out(path):
+                if _is_left_out(path):
                     continue
-                if not is_link:
+                if depth >= self.deepest:
+                    if self.deepest == MAX_DEPTH:
+                        self.listing.skipped.append(f"{path} was not looked at: more than {MAX_DEPTH} levels deep")
+                elif not is_link:
                     yield path
                 elif _files.inside(self.root, path):
                     self.linked_directories.append((path, depth + 1))
@@ -158,11 +166,15 @@ def _is_read(path: str) -> bool:
 
 
 def unread_setups(listing: Listing) -> Iterator[Tuple[str, str]]:
-    """Setup files that name Lightning: the distribution, and a sentence. Only a build can read these files."""
+    """Setup files that name Lightning: the distribution, and a sentence. Only a build can read these files.
+
+    A setup file that cannot be looked through is among them, with "" for the distribution.
+    """
     for path in listing.setups:
         try:
-            text = _files.read_text(path)
-        except UsageError:
+            text = _files.read_text(path, _files.MAX_PARSED)
+        except UsageError as error:
+            yield "", str(error)
             continue
         first: Dict[str, int] = {}
         for number, name, _ in _requirements.lines_of(_files.lines(text)):

@@ -23,8 +23,8 @@ from lightning_patches.system import read_regular
 
 MAX_BYTES = 16 << 20
 """Of a file that is read as a whole. The largest lock files have some megabytes."""
-MAX_STRUCTURED = 8 << 20
-"""Bytes of TOML or YAML. Both parsers read about a megabyte a second."""
+MAX_PARSED = 4 << 20
+"""Bytes of TOML, YAML, or lines that are parsed one by one. A megabyte may take seconds."""
 MAX_SCRIPT = 192 << 10
 """Of a Python script. Below 3.11 the parser of Python itself dies of an expression with 130,000 levels, which takes
 two bytes a level."""
@@ -117,6 +117,8 @@ def parse_toml(text: str) -> Any:
     """
     toml = _library("TOML", "use Python 3.11, or `pip install tomli`", "tomllib", "tomli")
     for line in text.splitlines():
+        if line.count(".") <= MAX_DEPTH:
+            continue
         # The parser's time grows with the square of the number of parts in a key.
         keys = re.split(r"[^\w.\s'-]", re.sub(r'"[^"\\]*(?:\\.[^"\\]*)*"?', "", line))
         if max(key.count(".") for key in keys) > MAX_DEPTH:

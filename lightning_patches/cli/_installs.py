@@ -18,7 +18,7 @@ from typing import Iterator, Optional
 from lightning_patches.cli import UsageError, _files
 from lightning_patches.cli._requirements import conda_spec
 from lightning_patches.cli._resolve import Group
-from lightning_patches.cli._sources import Checkout, Include, Item, Place, Skipped, Source, Spec, Unclear
+from lightning_patches.cli._sources import MAX_COMMANDS, Checkout, Include, Item, Place, Skipped, Source, Spec, Unclear
 
 _MOST = 100
 """Stages and copies of a Dockerfile."""
@@ -70,7 +70,7 @@ def pip_line(line: str, number: int, source: Source, group: Group = ()) -> Itera
         group: of what the line requires.
     """
     line = _without_comment(line)
-    option, value = option_of(line)
+    option, value = option_of(line) if line.startswith("-") else ("", "")
     if option in WITH_FILE:
         if "://" in value:
             yield Skipped(f"{source.path}, line {number}: the file is at an address, and was not fetched")
@@ -91,11 +91,11 @@ def is_path(line: str) -> bool:
 def _without_comment(line: str) -> str:
     if line.startswith("#"):
         return ""
-    return re.split(r"\s#", line, maxsplit=1)[0].strip()
+    return (re.split(r"\s#", line, maxsplit=1)[0] if "#" in line else line).strip()
 
 
 def _without_options(line: str) -> str:
-    return re.split(r"\s--", line, maxsplit=1)[0].strip()
+    return re.split(r"\s--", line, maxsplit=1)[0].strip() if "--" in line else line
 
 
 def option_of(line: str) -> tuple[str, str]:
@@ -119,6 +119,14 @@ def read_commands(line: str, here: Checkout, path: str, number: int) -> Iterator
         path: the file that has the line.
         number: of the line, or of one before it.
     """
+    if "$" not in line and not _MAY_INSTALL.search(line):
+        return
+    if here.left < 0:
+        return
+    here.left -= len(line)
+    if here.left < 0:
+        yield Skipped(f"{path}, line {number}: more than {MAX_COMMANDS >> 20} MB of commands, the rest was not read")
+        return
     begun = here.directory
     try:
         for words in _commands(line):
@@ -133,6 +141,9 @@ def read_commands(line: str, here: Checkout, path: str, number: int) -> Iterator
             raise UsageError(f"{path}: a command on line {number} or below cannot be understood.") from None
     finally:
         here.directory = begun
+
+
+_MAY_INSTALL = re.compile(r"install|sync|create|env|update|patches")
 
 
 def _commands(line: str) -> Iterator[list[str]]:
@@ -230,7 +241,7 @@ class Image(Checkout):
         self.stage = Stage()
         self.variables: dict[str, str] = {}
         self.mounts: list[Copy] = []
-        self.left = _MOST_EXPANDED
+        self.expansions_left = _MOST_EXPANDED
         """Characters that the variables may still stand for."""
         self.looks = 10_000
         """Copies that may still be looked through."""
@@ -249,8 +260,8 @@ class Image(Checkout):
 
         def value(found: re.Match[str]) -> str:
             said = self.variables.get(found[1] or found[3], found[2] or found[0])
-            self.left -= len(said)
-            if self.left < 0:
+            self.expansions_left -= len(said)
+            if self.expansions_left < 0:
                 raise UsageError(f"{self.file} cannot be read: its variables stand for more than 1 MB of text")
             return said
 

@@ -30,17 +30,22 @@ _UNKNOWN = "https://unknown.invalid"
 """The address of a requirement that comes from a directory or a repository, without a release."""
 
 
-def reader_of(path: str) -> Tuple[Reader, int, int]:
-    """The reader of a file, by its name, the most bytes that it takes, and what a byte costs.
+def reader_of(path: str, reader: Optional[Reader] = None) -> Tuple[Reader, int, int]:
+    """The reader of a file, the most bytes that it takes, and what a byte costs.
+
+    Args:
+        path: of the file.
+        reader: the reader, if the name of the file does not decide.
 
     Raises:
         UsageError: the file cannot be read, or no reader is for it.
     """
-    reader, most, cost = next(rest for pattern, *rest in _FORMATS if _matches(pattern, path))
-    if reader is None:
+    rows = (rest for pattern, *rest in _FORMATS if (rest[0] is reader if reader else _matches(pattern, path)))
+    found, most, cost = next(rows)
+    if found is None:
         _files.read(path)
         raise UsageError(f"{path} cannot be read. Those that can are {READ}.")
-    return reader, most, cost
+    return found, most, cost
 
 
 def is_dockerfile(path: str) -> bool:
@@ -270,19 +275,19 @@ def checkout_of(path: str) -> Optional[str]:
     return None
 
 
-_STRUCTURED = (_files.MAX_STRUCTURED, 8)
-_PLAIN = (_files.MAX_BYTES, 1)
+_PARSED = (_files.MAX_PARSED, 16)
+_JSON = (_files.MAX_BYTES, 1)
 _FORMATS: List[Tuple[Any, ...]] = [
-    (r"(?:uv|poetry|pdm)\.lock|pylock(?:\..*)?\.toml", _lock, *_STRUCTURED),
-    (r"pyproject\.toml", _pyproject, *_STRUCTURED),
-    (r"pixi\.toml", _toml_file(_pixi), *_STRUCTURED),
-    (r"pipfile\.lock", _pipfile_lock, *_PLAIN),
-    (r"pipfile", _toml_file(_pipfile), *_STRUCTURED),
-    (r".*\.ya?ml|pixi\.lock|conda-.*\.lock", _yaml, *_STRUCTURED),
-    (r".*\.ipynb", _notebook, *_PLAIN),
-    (r"(?:.*[.-])?(?:dockerfile|containerfile)(?:[.-].*)?", read_dockerfile, *_PLAIN),
-    (r".*\.(?:toml|lock|json|cfg|py|whl|gz|zip|md|rst|log|ini)", None, *_PLAIN),
-    (r".*", read_pip, *_PLAIN),
+    (r"(?:uv|poetry|pdm)\.lock|pylock(?:\..*)?\.toml", _lock, *_PARSED),
+    (r"pyproject\.toml", _pyproject, *_PARSED),
+    (r"pixi\.toml", _toml_file(_pixi), *_PARSED),
+    (r"pipfile\.lock", _pipfile_lock, *_JSON),
+    (r"pipfile", _toml_file(_pipfile), *_PARSED),
+    (r".*\.ya?ml|pixi\.lock|conda-.*\.lock", _yaml, *_PARSED),
+    (r".*\.ipynb", _notebook, *_JSON),
+    (r"(?:.*[.-])?(?:dockerfile|containerfile)(?:[.-].*)?", read_dockerfile, *_PARSED),
+    (r".*\.(?:toml|lock|json|cfg|py|whl|gz|zip|md|rst|log|ini)", None, *_PARSED),
+    (r".*", read_pip, *_PARSED),
 ]
 """File name patterns with their readers, the most bytes that they take, and what a byte costs. The first match wins;
 ``None`` means unsupported. Files with other names are read as requirements files."""

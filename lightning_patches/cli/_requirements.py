@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING, Iterable, List, Optional, Tuple
 
 from lightning_patches.cli import _files
@@ -23,6 +24,7 @@ def begins_with_lightning(text: str) -> bool:
     return _NAMED.match(text) is not None
 
 
+@lru_cache(maxsize=1000)
 def parse(text: str) -> Optional[Requirement]:
     """A requirement as pip takes it, ``None`` if ``text`` is not one.
 

@@ -21,6 +21,8 @@ Group = Tuple[str, ...]
 """What is installed together: by one command of a Dockerfile, or with one extra of a project."""
 MAX_SPECS = 20
 """Different requirements of one package in one group. More than three come from no tool that we know."""
+MAX_LENGTH = 500
+"""Characters of a specifier."""
 MAX_ENVIRONMENTS = 100
 """Combinations of requirements that are tried."""
 
@@ -114,7 +116,9 @@ class Pins:
     locks: bool = False
 
     def add(self, name: str, specifier: str, group: Group = ()) -> bool:
-        """Add a requirement. Returns False if there are too many of this package."""
+        """Add a requirement. Returns False if it is too long, or there are too many of this package."""
+        if len(specifier) > MAX_LENGTH:
+            return False
         specs = self.groups.setdefault(() if name == "python" else group, {}).setdefault(name, [])
         if specifier not in specs:
             specs.append(specifier)
@@ -264,10 +268,14 @@ def _newest(name: str, allowed: List[str], pins: Pins, group: Group) -> Resolved
     for number, environment in enumerate(pins.environments(group)):
         if number >= MAX_ENVIRONMENTS:
             return Resolved(None, False, "the file has too many requirements that contradict each other")
-        fitting = [release for release in allowed if not _conflicts(name, release, environment)]
+        matching = set(_matching(environment.get(name, ""), tuple(allowed)))
+        fitting = (one for one in reversed(allowed) if one in matching and not _conflicts(name, one, environment))
+        newest = next(fitting, None)
         against = ", ".join(_conflicts(name, allowed[-1], environment))
-        if fitting:
-            found.setdefault(fitting[-1], against)
+        if allowed[-1] not in matching:
+            against = ", ".join(filter(None, [f"{name}{environment[name]}", against]))
+        if newest is not None:
+            found.setdefault(newest, against)
     if not found:
         return Resolved(None, False, f"no known release that matches allows {against}")
     if len(found) > 1:
@@ -279,10 +287,17 @@ def _newest(name: str, allowed: List[str], pins: Pins, group: Group) -> Resolved
 
 
 def _conflicts(name: str, release: str, environment: Mapping[str, str]) -> List[str]:
-    """The requirements that contradict the bounds of a release, or its number."""
-    found = {**bounds(name, release), name: f"=={release}"}
+    """The requirements of other packages that contradict the bounds of a release."""
+    found = bounds(name, release)
     return [
         f"{package}{spec}"
         for package, spec in environment.items()
         if package in found and not are_compatible(spec, found[package])
     ]
+
+
+@lru_cache(maxsize=10_000)
+def _matching(spec: str, releases: Tuple[str, ...]) -> Tuple[str, ...]:
+    from packaging.specifiers import SpecifierSet
+
+    return tuple(SpecifierSet(spec).filter(releases))

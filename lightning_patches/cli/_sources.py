@@ -9,6 +9,9 @@ from typing import Any, Callable, Iterator, NamedTuple, Optional, Union
 from lightning_patches.cli import _files
 from lightning_patches.cli._resolve import Group
 
+MAX_COMMANDS = 1 << 20
+"""Characters of the commands in one file that may install something. The lexer reads about a megabyte a second."""
+
 
 class Place:
     """A directory of this machine. The files in it can be read, and no others.
@@ -43,6 +46,8 @@ class Checkout(Place):
         super().__init__(root)
         self.within = within
         self.directory = directory
+        self.left = MAX_COMMANDS
+        """Characters of commands that may still be read."""
         self.commands = 0
         """The number of commands that were read. What different commands install is in different groups."""
 

@@ -348,13 +348,13 @@ def _audit_directory(directory: str, selection: toggle.Selection, gaps: Gaps) ->
         collected = min(tried, key=lambda one: len(one.trouble) + len(one.unclear) + len(one.skipped))
         has_patches |= collected.has_patches
         requirements += [_Requirement(one, collected) for one in collected.found]
-        gaps.trouble += collected.trouble
+        gaps.trouble += _few(collected.trouble)
         gaps.skipped += _few(collected.skipped)
         gaps.unclear += _few(collected.unclear) if not collected.found else []
     named = {_requirements.canonical(one.found.requirement) for one in requirements}
     for name, text in _directories.unread_setups(listing):
         (gaps.unclear if name in named else gaps.skipped).append(text)
-    gaps.skipped += listing.skipped
+    gaps.skipped += _few(listing.skipped, 20)
     gaps.unclear += _few(listing.outside)
     locks = {_place_of(one) for one in requirements if one.found.is_locked}
     for one in requirements:
@@ -555,9 +555,10 @@ def _audit(asked: _Requirement, selection: toggle.Selection) -> Audited:
     found, pins = asked.found, asked.collected.pins
     requirement = found.requirement
     distribution = _requirements.canonical(requirement)
-    text = requirement.name if requirement.url else str(requirement)
+    text = _output.shown(requirement.name if requirement.url else str(requirement))
     release = _resolve.resolve(requirement, pins, found.group)
-    one = Audited(distribution, release.version, text, found.file, found.line, known=release.known)
+    version = _output.shown(release.version) if release.version else None
+    one = Audited(distribution, version, text, found.file, found.line, known=release.known)
     one.has_patches = asked.has_patches
     one.notes += [release.note] if release.note else []
     one.notes += _few(asked.collected.unclear)
@@ -577,9 +578,10 @@ def _bugs_of(distribution: str, version: str, selection: toggle.Selection) -> tu
     return tuple(bugs)
 
 
-def _few(texts: list[str]) -> list[str]:
+def _few(texts: list[str], most: int = 3) -> list[str]:
+    """The first of some remarks, and how many more there are."""
     some = list(dict.fromkeys(texts))
-    return some if len(some) <= 3 else [*some[:3], f"{len(some) - 3} more lines of these files are not understood"]
+    return some if len(some) <= most else [*some[:most], f"there are {len(some) - most} more of these"]
 
 
 def _selected(patch: Patch, selection: toggle.Selection) -> Bug:
