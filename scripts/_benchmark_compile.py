@@ -1,10 +1,10 @@
-"""What torch.compile makes of a compiled LightningModule that trains, stock and with the patches.
+"""Count graphs and graph breaks of a compiled LightningModule in training, on stock and with the patches.
 
     scripts/benchmark compile
     scripts/benchmark compile --releases 2.2.5 2.6.6
 
-With the backend "eager". "frames" and "graphs" are those that were compiled, each counted anew when it is compiled
-again; "breaks" are the graph breaks. With torch 2.12 and later, stock Lightning cannot log in a compiled module
+Uses the backend "eager". "frames" and "graphs" count compilations, including recompilations; "breaks" counts graph
+breaks. With torch 2.12 and later, stock Lightning cannot log in a compiled module
 (compiled-log), so the program logs nothing.
 """
 

@@ -1,12 +1,12 @@
-"""Measure how fast `lightning-patches diagnose` reads logs, in megabytes per second of processor time.
+"""Measure how fast `lightning-patches diagnose` reads logs, in megabytes per second of CPU time.
 
 scripts/benchmark diagnose              # 200 MB of each kind, five rounds
 scripts/benchmark diagnose --size 20 --rounds 1
 
-Each log ends with a traceback, which has to be found. Processor time is what other programs on the machine disturb
-least. The kinds take turns; shown are the median over the rounds, and the slowest and the fastest of them. The kinds
-are progress bars that write over themselves, lines of a logger, warnings, tracebacks without end, lines that have an
-identifier each, and source code, of which no two lines are alike: the worst case.
+Each log ends with a traceback, which must be found. CPU time is the measure that other programs disturb least. The
+kinds take turns; the table shows the median, minimum and maximum of the rounds. The kinds are progress bars that
+overwrite themselves, logger lines, warnings, endless tracebacks, lines with an identifier each, and source code with
+only different lines, the worst case.
 """
 
 import argparse

@@ -1,10 +1,10 @@
-"""Measure what GradientSyncCheck costs: one check, as a share of a training step, with two ranks on the CPU.
+"""Measure the cost of GradientSyncCheck: one check relative to a training step, with two ranks on the CPU.
 
 scripts/benchmark gradient_sync_check             # 10 million parameters in 40 tensors, 20 steps
 scripts/benchmark gradient_sync_check --width 1024 --layers 10
 
-A step is forward, backward with DDP (gloo) and Adam's update. Times are wall-clock, of rank zero, medians. A check's
-share of training is what it costs over a step's time, divided by every_n_steps.
+A step is forward, backward with DDP (gloo) and Adam's update. Times are medians of rank zero's wall-clock
+time. The share of the training is the ratio of check and step, divided by every_n_steps.
 """
 
 import argparse
@@ -49,7 +49,7 @@ def measure(options: argparse.Namespace) -> None:
         steps.append(trained - begin + time.perf_counter() - checked)
         checks.append(checked - trained)
         begin = time.perf_counter()
-        check._is_due(optimizer)  # what the hook does in the steps between two checks
+        check._is_due(optimizer)  # the hook's work in the steps between two checks
         between.append(time.perf_counter() - begin)
     if torch.distributed.get_rank() == 0:
         warm = slice(options.steps // 4, None)

@@ -1,9 +1,9 @@
-"""What a long run keeps in memory, stock and with the patches: steps with ten logs, and fits one after the other.
+"""Measure memory growth on stock and with the patches: over steps with ten logs, and over consecutive fits.
 
     scripts/benchmark growth
     scripts/benchmark growth --steps 10000 --fits 200 --releases 2.2.5 2.6.6
 
-"objects" are those that Python's collector knows. What is counted came between the first fifth and the end.
+"objects" are those of Python's garbage collector. The growth is measured from the first fifth to the end.
 """
 
 from __future__ import annotations

@@ -2,10 +2,10 @@
 
     scripts/benchmark hang_watch faults [NAME ...] [--py-spy PROGRAM]  # each fault: with the watch, with torch alone
                                                    # (with a timeout of 10 s), with its DETAIL, and by py-spy
-    scripts/benchmark hang_watch pauses --trials 200  # healthy ranks that pause for long: nobody may be ended
+    scripts/benchmark hang_watch pauses --trials 200  # healthy ranks with long pauses: none may be ended
     scripts/benchmark hang_watch steps --pairs 8   # time of a step with the watch, relative to without
 
-What is said is written down in full, one JSON line for each run, into --out. Nothing is judged here but exit statuses.
+The complete output goes to --out, one JSON line per run. Only exit statuses are checked.
 """
 
 from __future__ import annotations

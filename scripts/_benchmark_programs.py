@@ -1,15 +1,16 @@
-"""The processor time of a step of whole programs with the patches and without, and what they add to plain PyTorch.
+"""Measure the CPU time of a step of whole programs with and without the patches, and relative to plain PyTorch.
 
     scripts/benchmark programs
     scripts/benchmark programs --blocks 400 --releases 2.6.6 --programs fabric accelerate
 
-A linear layer, batches of 4. "logs" are calls of self.log in training_step; "teacher" trains a student on what a frozen
-module gives; "checkpoints" saves one every 20 steps; "fabric" and "accelerate" are the program without logs on these.
+A linear layer, batches of 4. "logs" are calls of self.log in training_step; "teacher" trains a student on the output of
+a frozen module; "checkpoints" saves one every 20 steps; "fabric" and "accelerate" are the program without logs on
+these.
 
-One process runs a program. Every 800 steps the patches are taken away, or put back; 400 steps later the clock starts,
-since the first steps after a switch are slower. Before each pair of blocks comes one of the plain loop. A ratio is that
-of the two blocks of a pair. The table has the median, and "from" and "to", between which it would be in 19 of 20 such
-runs. What a patch does while a program is set up it has done in both blocks.
+One process runs a program. Every 800 steps the patches are removed or applied again. The clock starts 400 steps later,
+since the first steps after a switch are slower. A block of the plain loop precedes each pair of blocks. Each ratio
+compares the two blocks of a pair. The table has the median, and its 95 % interval as "from" and "to". Patches of the
+set-up phase are applied in both blocks.
 """
 
 from __future__ import annotations
@@ -110,7 +111,7 @@ def measure(name: str, blocks: int) -> None:
                     spent["plain"].append(plain())
                     lightning_patches.activate("default,quiet")
                 self.active = not self.active
-                gc.collect()  # what that has left is no cost of the steps
+                gc.collect()  # collects garbage of the step before
             super().step()
 
     class Model(pl.LightningModule):

@@ -1,16 +1,16 @@
-"""What the patches add to the start of a Python, and to the import of Lightning.
+"""Measure the cost of the patches at the start of Python, and at the import of Lightning.
 
     scripts/benchmark startup                  # exit status 1 if something is over its budget
     scripts/benchmark startup --rounds 400 --imports 40
     scripts/benchmark startup --rounds 0 --imports 20 --releases 2.6.4 --depths 0 4
 
-Whole processes, with and without in turns, in an environment in which the package is installed and compiled. Of a start
-the table has the median of the differences within a pair, of an import that of the ratios, and "from" and "to", between
-which it would be in 19 of 20 such runs. CPU time is what the process used, by itself and in the kernel. "Asleep" is the
-autostart line with LIGHTNING_PATCHES unset, "armed" a Python with LIGHTNING_PATCHES set that never imports Lightning.
+Measures whole processes in pairs, in an environment with the package installed and compiled. For a start the table has
+the median difference of a pair, for an import the median ratio, with 95 % intervals as "from" and "to". CPU time is
+user and system time. "Asleep" is the autostart line with LIGHTNING_PATCHES unset, "armed" a Python with
+LIGHTNING_PATCHES set that never imports Lightning.
 
-What an import costs depends on how deep the stack is below it: at some depths calls cross the end of a piece of
-Python's stack, and each asks the system for memory. "page faults" tell that, and are steadier than times.
+The cost of an import depends on the depth of the stack below it: at some depths calls cross the end of a chunk of
+Python's stack, and each requests memory from the system. "page faults" show that, and vary less than times.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def run(args: argparse.Namespace) -> Rows:
 
 
 def row(what: str, wall: float, cpu: float, of: float, budget: float) -> dict[str, Any]:
-    """What is added, in milliseconds; ``of`` is the processor time of what it is added to."""
+    """Return a row with the added milliseconds; ``of`` is the CPU time without the patches."""
     costs = {"adds ms": wall, "adds CPU ms": cpu, "% of it": 100 * cpu / of, "budget ms": budget}
     return {"what": what, **costs, **({"over": True} if cpu > budget else {})}
 
@@ -110,7 +110,7 @@ def variables(**more: str) -> dict[str, str]:
 
 
 def variables_of_run(environment: Path) -> dict[str, str]:
-    """What `lightning-patches run` tells the program that it starts."""
+    """Return the variables that `lightning-patches run` sets for its program."""
     launcher = next(environment.glob("lib/python*/site-packages/lightning_patches/activation/launcher"))
     version = ".".join(map(str, sys.version_info[:2]))
     return {
@@ -129,7 +129,7 @@ def starts(plain: Path, enabled: Path, rounds: int) -> Rows:
         "armed by run": (plain, "pass", below_run),
         "armed by import": (plain, "import lightning_patches", {}),
     }
-    for environment, _, more in kinds.values():  # what is to be armed is, and the rest is not
+    for environment, _, more in kinds.values():  # check that only the armed kinds have the finder
         found = "any(type(f).__name__ == '_Finder' for f in sys.meta_path)"
         command = [str(environment / "bin" / "python"), "-c", f"import sys; print({found})"]
         done = subprocess.run(command, env=variables(**more), cwd=plain, capture_output=True, text=True, check=True)

@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def scenario() -> Any:
-    """In a variant: what a program of it begins with."""
+    """Import the scenario module, inside a variant."""
     sys.path.insert(0, str(ROOT / "tests" / "scenarios"))
     import _scenario
 

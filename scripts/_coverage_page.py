@@ -1,7 +1,7 @@
-"""Check that every fix of upstream's has a verdict, and make ``upstream/COVERAGE.md``.
+"""Check that every upstream fix has a verdict, and generate ``upstream/COVERAGE.md``.
 
-The verdicts stand in the patches' records and in ``lightning_patches/cli/coverage.txt``.
-``upstream/changelog_fixes.txt`` holds the numbers under "Fixed" in both changelogs, at every tag of 2.x and on master.
+The verdicts are in the patches' records and in ``lightning_patches/cli/coverage.txt``.
+``upstream/changelog_fixes.txt`` has the numbers under "Fixed" in both changelogs, at every tag of 2.x and on master.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ BY_HAND = {
     "`LightningModule.log`, for a dict of metrics": "log-of-a-dict",
     "the check of `gradient_clip_val` in manual optimization": "clipping-in-manual-optimization",
 }
-"""What public code that uses 2.x was found to replace in Lightning, and the patch or feature that makes it needless."""
+"""Parts of Lightning 2.x that public code replaces, and the patch or feature that makes the replacement unnecessary."""
 CHANGELOGS = ("src/lightning/pytorch/CHANGELOG.md", "src/lightning/fabric/CHANGELOG.md")
 
 
 def changelog_fixes(repository: Path) -> str:
-    """``upstream/changelog_fixes.txt``: a line for each release, with the numbers that stand under "Fixed" there."""
+    """``upstream/changelog_fixes.txt``: a line for each release with the numbers under "Fixed"."""
 
     def git(*arguments: str) -> str:
         command = ["git", "-C", str(repository), *arguments]
@@ -79,14 +79,14 @@ def _fixed(changelog: str) -> list[tuple[str, str]]:
 
 
 def problems() -> list[str]:
-    """What is wrong with the verdicts, one line each."""
+    """Return the problems of the verdicts, one line each."""
     verdicts = {number: fix for fix in reversed(_coverage.fixes()) for number in fix.numbers}
     written = [fix for fix in _coverage.fixes() if not fix.patches]
     counts = Counter(number for fix in written for number in fix.numbers)
     wrong = [f"#{number} has more than one verdict in coverage.txt" for number, count in counts.items() if count > 1]
     for fix in written:
         for patch in catalogue.all_patches():
-            # One that mends a part only is named where the verdict on the rest is given.
+            # A patch that fixes only a part is named in the verdict on the rest.
             if {*fix.numbers} & {*patch.numbers} and not re.search(rf"\b{re.escape(patch.name)}\b", fix.reason):
                 told = f"#{fix.numbers[0]} is {fix.verdict!r} in coverage.txt, and {patch.name} carries it"
                 wrong.append(f"{told}: take the line away, or name the patch and what it leaves")
@@ -107,7 +107,7 @@ def problems() -> list[str]:
 
 
 def disagreements(readme: Path) -> list[str]:
-    """Where the README's table of errors gives other releases or numbers than the record of the patch it links to."""
+    """Return the rows of the README's table that disagree with the record of the linked patch."""
     wrong = []
     row = re.compile(r"^\| \[.*\]\(upstream/patches/\w+\.md#([\w-]+)\) \((?:PR )?(\d+)\) \|.*\| ([^|]+) \|$")
     for found in filter(None, map(row.match, readme.read_text("utf-8").splitlines())):
@@ -151,7 +151,7 @@ def page() -> str:
 
 
 def by_hand() -> list[str]:
-    """What people replace in Lightning by hand, and what they can do instead."""
+    """Return the section about parts of Lightning that people replace by hand, with alternatives."""
     patches = {patch.name: patch for patch in catalogue.all_patches()}
     others = {other.name: other for other in NO_BUGS}
     mended = sum(name in patches for name in BY_HAND.values())

@@ -71,7 +71,7 @@ def build(afresh: bool) -> dict:
 
 
 def _read(modules: list[str], locations: list[str], older: set[str]) -> tuple[dict, dict]:
-    """What the releases have of some modules: digests of files by namespace and module, and of functions."""
+    """Return digests of modules by namespace and module, and of functions, in all releases."""
     releases, releases_1x = _releases.versions("lightning"), _releases.older_versions()
     files: dict = {namespace: {module: {} for module in modules} for namespace in distributions.PARTS}
     functions: dict = {location: {} for location in locations if location.partition(":")[0] in modules}

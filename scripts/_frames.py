@@ -23,7 +23,7 @@ from lightning_patches.cli.diagnose.frames import ALPHABET, mark
 DATA = ROOT / "lightning_patches" / "cli" / "diagnose" / "frames.json"
 LARGEST = 150_000
 OF_1X = ("pytorch/trainer/trainer.py", "pytorch/trainer/call.py", "pytorch/__init__.py")
-"""Files of which releases of 1.x are told as well."""
+"""Files that are also indexed for 1.x."""
 FILES = (
     "pytorch/trainer/trainer.py",
     "pytorch/trainer/call.py",
@@ -141,7 +141,7 @@ def _body(numbers: list[int], first: int, lines: list[str]) -> str:
     parts, last = [], first
     for number in numbers:
         distance = number - last
-        while distance > len(ALPHABET) - 2:  # the last digit stands for a long way without a line
+        while distance > len(ALPHABET) - 2:  # the last digit means a long distance without a line
             parts.append(ALPHABET[-1])
             distance -= len(ALPHABET) - 2
         parts.append(ALPHABET[distance] + mark(lines[number - 1]))

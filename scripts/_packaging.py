@@ -1,4 +1,4 @@
-"""What ``setup.cfg`` has setuptools run: a source archive holds the tests, the diffs and the scripts, too."""
+"""A setuptools command (see ``setup.cfg``) that adds tests, diffs and scripts to the source archive."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class Release:
 
 
 def cache_dir() -> Path:
-    """Where wheels and unpacked releases are kept; ``LIGHTNING_PATCHES_TEST_CACHE`` moves it."""
+    """Return the directory of wheels and unpacked releases, which ``LIGHTNING_PATCHES_TEST_CACHE`` can set."""
     default = Path.home() / ".cache" / "lightning-patches-tests"
     path = Path(os.environ.get("LIGHTNING_PATCHES_TEST_CACHE", default)).absolute()
     path.mkdir(parents=True, exist_ok=True)
@@ -172,7 +172,7 @@ def locked_directory(directory: Path) -> Iterator[None]:
 
 
 def reader(distribution: str, version: str) -> Callable[[str], Optional[str]]:
-    """Gives the text of a file of a locked release, by its path in the wheel; ``None`` if there is none."""
+    """Return a function that reads a file of a locked release by its path in the wheel; ``None`` if it is missing."""
     archive = zipfile.ZipFile(wheel(distribution, version))
     names = set(archive.namelist())
 

@@ -1,10 +1,10 @@
-"""The oldest and the newest torch and Python: what comes of the patches there.
+"""Run the patches with the oldest and the newest torch and Python.
 
-A patch is judged by the first case that states it (``PROOFS`` in ``tests/patches``), run on stock and with the patches.
-Without the bug, stock must end well, and observe what the fixed release observes with the same torch (or the
-recommended usage on the same release), as far as that can be run there.
+Each patch runs its first case (``PROOFS`` in ``tests/patches``) on stock and with the patches. If the bug is not
+present, stock must succeed and observe the same as the fixed release with the same torch (or as the recommended usage
+on the same release), if that can run there.
 
-An environment lies below the tests' cache, and is removed when its runs are done.
+The environments are in the tests' cache, and are removed after their runs.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ NEEDED = (
     *("fsspec[http]", "jsonargparse[signatures]", "lightning-utilities", "packaging", "PyYAML", "requests"),
     *("setuptools>=64,<81", "torchmetrics", "tqdm", "typing-extensions", "wheel", "wrapt"),
 )
-"""What Lightning and the package need besides torch. Lightning itself is put on the path, release by release."""
+"""Requirements of Lightning and the package besides torch. Lightning is added to the path for each release."""
 
 
 @dataclass(frozen=True)
@@ -75,13 +75,13 @@ class NoStackError(Exception):
 
 @dataclass
 class Seen:
-    """What came of one case.
+    """The result of one case.
 
     Args:
-        stock: "bug", "right", "fails", or "wrong" (ends well, and observes what is not right).
-        shim: "bug", "right", "fails", or "differs" (from stock, where stock is right).
-        state: what that says of the patch, one of :data:`STATES`.
-        why: what there is to know about it.
+        stock: "bug", "right", "fails", or "wrong" (succeeds with wrong observations).
+        shim: "bug", "right", "fails", or "differs" (from a right stock).
+        state: the conclusion for the patch, one of :data:`STATES`.
+        why: explanation.
     """
 
     stock: str
@@ -145,7 +145,7 @@ def cases(release: str) -> list[Proof]:
 
 
 def look_at_all(release: str, python: str, jobs: int, most: Optional[int] = None) -> dict[str, Seen]:
-    """What is said of each patch on a release, by name."""
+    """Return the result of each patch on a release, by name."""
     known, chosen = verdicts(release, python), cases(release)[:most]
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
         seen = pool.map(lambda proof: look(proof, release, python, known[proof.patch]), chosen)
@@ -153,10 +153,10 @@ def look_at_all(release: str, python: str, jobs: int, most: Optional[int] = None
 
 
 def verdicts(release: str, python: str) -> dict[str, tuple[str, str]]:
-    """What the shim says of each patch on a stack.
+    """Return the verdict of each patch on a stack.
 
     Raises:
-        RuntimeError: it said nothing.
+        RuntimeError: the program printed no verdicts.
     """
     result = run("_verdicts", Variant(DISTRIBUTION, release, shim=True, python=python), toggle="all", timeout=TIMEOUT)
     if not result.ok or not result.observations:
@@ -177,8 +177,7 @@ def look(proof: Proof, release: str, python: str, verdict: tuple[str, str]) -> S
 
 
 def run_reference(proof: Proof, release: str, python: str) -> Optional[Result]:
-    """What is right with the same torch: the fixed release or, where there is none, the usage that is recommended on
-    the same one. ``None`` where there is neither."""
+    """Run the reference with the same torch: the fixed release, else the recommended usage, else ``None``."""
     patch = _diffs.record(proof.patch)
     if patch.fixed_in is not None:
         return run_case(proof, Variant(DISTRIBUTION, patch.fixed_in, python=python))
@@ -200,7 +199,7 @@ def run_case(
 
 
 def judge(proof: Proof, stock: Result, shim: Result, verdict: tuple[str, str]) -> Seen:
-    """What two runs say of the patch."""
+    """Return the result of a patch from two runs."""
     of_stock, of_shim = word(proof, stock), word(proof, shim)
     if of_stock == of_shim == "right" and boundaries.view(proof.observed, stock) != boundaries.view(
         proof.observed, shim
@@ -220,8 +219,10 @@ def judge(proof: Proof, stock: Result, shim: Result, verdict: tuple[str, str]) -
 
 
 def compare(seen: Seen, proof: Proof, stock: Result, shim: Result, reference: Result) -> Seen:
-    """The same after a look at what is right: stock may end well and be wrong, or fail otherwise than was reported,
-    and what is right may fail as well."""
+    """Refine a result with the reference.
+
+    stock may succeed and be wrong, or fail differently, or the reference may fail.
+    """
     part = proof.observed
     if _diffs.record(proof.patch).fixed_in is None:
         part = proof.recommended_observed or part
@@ -247,7 +248,7 @@ def word(proof: Proof, result: Result) -> str:
 
 
 def short(result: Result) -> str:
-    """The end of what a program said, without paths."""
+    """Return the end of a program's output, without paths."""
     lines = [line.strip() for line in result.output.strip().splitlines() if line.strip()]
     return f"status {result.status}: {' | '.join(lines[-2:])[-240:]}"
 

@@ -1,11 +1,11 @@
-"""Upstream's own tests that run on a CPU, on stock and with the patches: what the patches change.
+"""Run upstream's CPU tests on stock and with the patches, and compare the outcomes.
 
-The tests are those of a tag; what they test is the release's wheel. Both variants run in the same environment, file by
-file. Those that differ run once more in both, without the others: only one that passes on stock and fails with the
-patches both times is a regression. It is explained where the test encodes the bug: upstream changed that very test with
-the fix (``upstream/upstream_tests.explained``, and the repository's history must bear it out).
+The tests are those of a tag, and they test the release's wheel. Both variants run in the same environment, file by
+file. Tests with different outcomes run again in both variants, without the others. A test that passes on stock and
+fails with the patches both times is a regression. It is explained if the test encodes the bug: upstream changed that
+test with the fix (``upstream/upstream_tests.explained``; the repository's history must confirm it).
 
-What they need besides torch, in an environment of their own or in this one, is :data:`NEEDS`.
+:data:`NEEDS` lists the requirements besides torch.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ NEEDS = (
     *("lightning-utilities", "torchmetrics<1.10", "fsspec[http]", "PyYAML", "rich", "tqdm", "requests", "numpy"),
     *("setuptools<81", "typing-extensions", "packaging", "wrapt"),
 )
-# What a newer torch or setuptools warns of is no matter of the release; some of upstream's tests count warnings.
+# Ignore warnings of a newer torch or setuptools, since some of upstream's tests count warnings.
 FILTERS = ("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore:pkg_resources")
 EXPLAINED = ROOT / "upstream" / "upstream_tests.explained"
 
@@ -49,14 +49,14 @@ class RefusedError(Exception):
 
 @dataclass
 class Compared:
-    """What came of a tag.
+    """The comparison for a tag.
 
     Args:
         tag: the release.
-        counts: of the outcomes that are the same in both.
+        counts: numbers of outcomes that are equal in both variants.
         regressions: tests that the patches break, each with the pull request that explains it, or 0.
-        mended: tests that pass with the patches only.
-        flaky: tests that did not do the same twice.
+        mended: tests that pass only with the patches.
+        flaky: tests with different outcomes in two runs.
     """
 
     tag: str
@@ -74,7 +74,7 @@ class Upstream:
     """A clone of upstream's repository with its tags, bare or not.
 
     Raises:
-        RefusedError: it is no git repository.
+        RefusedError: it is not a git repository.
     """
 
     def __init__(self, path: Path) -> None:
@@ -83,7 +83,7 @@ class Upstream:
             raise RefusedError(f"{path} is no git repository")
 
     def read(self, *command: str) -> str:
-        """What a git command prints; "" if it fails, as it does where there is no such file."""
+        """Return the output of a git command; "" if it fails, for example for a missing file."""
         return subprocess.run([*self._git, *command], capture_output=True, text=True, errors="replace").stdout
 
     def unpack(self, commit: str, paths: tuple[str, ...], directory: Path) -> None:
@@ -232,7 +232,7 @@ def _explained(upstream: Upstream, test: str, tag: str, explained: Path) -> int:
 
 
 def changed_by(upstream: Upstream, test: str, pull_request: int, tag: str) -> bool:
-    """Whether a commit of a pull request that is not in a tag changed this very test, or took it away."""
+    """True if a commit of the pull request that is not in the tag changed or removed this test."""
     path, _, name = test.partition("::")
     grep = ("--fixed-strings", f"--grep=(#{pull_request})")
     for commit in upstream.read("log", "--all", "--format=%H", *grep, f"^{tag}", "--", path).split():
