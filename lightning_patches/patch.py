@@ -104,14 +104,14 @@ class Upstream(NamedTuple):
 
 
 class Consequence(NamedTuple):
-    """Errors that come of a bug some lines later.
+    """Errors that a bug causes some lines later.
 
     Args:
-        says: the errors, as symptoms, with the frames before the message where these matter.
-        shows: what else a line of the log has to show, a pattern. What its groups catch has to be in the error.
-        why: that, in words.
-        is_sure: nothing else brings the two together.
-        unless: what the error does not say then, a pattern.
+        says: the errors, as symptoms, with the preceding frames if they matter.
+        shows: pattern that another line of the log must match. The texts of its groups must occur in the error.
+        why: the relation between the two, in words.
+        is_sure: True if the two occur together only because of the bug.
+        unless: pattern that the error must not match.
     """
 
     says: Tuple[str, ...]
@@ -122,18 +122,17 @@ class Consequence(NamedTuple):
 
 
 class Impact(NamedTuple):
-    """What the user suffers.
+    """The effect of a bug on the user.
 
     Args:
         summary: one sentence, in the user's words.
-        symptoms: the error messages or visible effects, as people would search for them.
-        error: first line of the error in which it ends, as it is printed, with ``...`` for what varies; "" if there is
-            none.
-        frames: parts of frames (path and function), through one of which a traceback of the bug runs, where these are
+        symptoms: error messages or visible effects, as people would search for them.
+        error: first line of the error as printed, with ``...`` for varying parts; "" if there is no error.
+        frames: parts of frames (path and function), one of which is in a traceback of the bug. Needed only if they are
             not in the files of the targets.
-        would_tell: what would tell whether it is this bug, where a symptom alone does not, or there is no error; a
-            sentence's end.
-        consequences: other errors that come of it later.
+        would_tell: evidence that it is this bug, if the symptom alone is not enough or there is no error. Completes a
+            sentence.
+        consequences: later errors that the bug causes.
     """
 
     summary: str
@@ -145,11 +144,11 @@ class Impact(NamedTuple):
 
 
 class Effect(NamedTuple):
-    """What a patch changes of the results of a program that ran to its end on stock.
+    """The change that a patch makes to the results of a program that finishes on stock.
 
     Args:
-        kind: which results.
-        what: which of them, and when.
+        kind: kind of the results.
+        what: the changed results, and the condition.
     """
 
     kind: Literal["numbers", "order of data", "files", "how it ends"]
@@ -162,38 +161,36 @@ class Effect(NamedTuple):
 class Patch(NamedTuple):
     """The backport of one fix.
 
-    What its name tells is not stated again: a ``warn-...`` patch mends nothing, and says when a bug without a patch
-    strikes.
+    A ``warn-...`` patch fixes nothing. It warns when a bug that has no patch occurs.
 
     Args:
-        name: kebab-case, says the subject.
-        title: what the patch does, one line.
-        group: the kind of harm that it ends.
-        affected: version ranges of Lightning whose code has the bug, as specifiers (``">=2.1.0,<2.4.0"``), any of
-            which may match. One of 1.5 to 1.9 stands apart (``">=1.5.0,<2.0.0"``): these run with the patch on current
-            packages, and have no diffs.
-        targets: what is swapped, all or nothing.
+        name: kebab-case name of the subject.
+        title: one line that says what the patch does.
+        group: the kind of bug.
+        affected: version ranges of Lightning with the bug, as specifiers (``">=2.1.0,<2.4.0"``); one of them must
+            match. A range of 1.5 to 1.9 is separate (``">=1.5.0,<2.0.0"``): the patch makes these run with current
+            packages, and has no diffs for them.
+        targets: the replaced attributes: all are replaced or none.
         upstream: issue, official fix, first fixed release.
-        impact: what the user sees.
-        changes_results: what differs of the results of a program that ran to its end on stock; ``None`` for nothing.
-        note: what to know before relying on it: limits, what the patch is equivalent to where upstream never fixed the
-            bug, where it goes further than the official fix, who could rely on what the release does without it.
-        opt_in: who should switch the patch on, "whoever trains in salloc", without a full stop; "" for one of the
-            default set.
-        signs: of an opt-in patch, what calls for it. Each is some names, all of which have to be there: environment
-            variables that are set (in capitals), and names that a script uses; with ``-`` in front, one that must not
-            be there.
-        added: the version of this package that has brought the patch.
-        only_with: other packages, or Python, with which alone the bug shows: ``"torch>=2.6"``. A project that asks for
-            another version does not have it.
-        witnesses: further locations that tell a fixed source from an affected one, where the official fix changed
-            other functions than our targets.
-        needs: what other packages have to provide. Without it the patch is ``not-supported`` and changes nothing.
-        probe: for a bug whose cause is not in Lightning: tells whether it is there, by trying it out, and remembers.
-            The replacement asks at its first use, and steps aside where it is not; the verdict on a patch that is in
-            place asks as well. It may import torch. For tests see ``tests/support/old_torch``.
-        after: names of the patches around which this one is put. The order of patches that share a target is declared,
-            directly or by way of others.
+        impact: effect of the bug on the user.
+        changes_results: change in the results of a program that finishes on stock; ``None`` for no change.
+        note: facts to know before relying on the patch: limits, the reference if upstream never fixed the bug,
+            differences from the official fix, and programs that could rely on the behavior without the patch.
+        opt_in: the users who should enable the patch, "users who train in salloc", without a full stop; "" for a
+            default patch.
+        signs: signs that an opt-in patch is needed. Each sign is a group of names that must all be present: set
+            environment variables (in capitals) and names that a script uses. A name with ``-`` must be absent.
+        added: the first version of this package with the patch.
+        only_with: other packages, or Python, with which the bug occurs: ``"torch>=2.6"``. A project that requires other
+            versions does not have the bug.
+        witnesses: further locations that distinguish fixed from affected source, if the official fix changed other
+            functions than our targets.
+        needs: features of other packages. Without them the patch is ``not-supported`` and changes nothing.
+        probe: for a bug whose cause is not in Lightning: returns True if the bug is present, and caches the result. The
+            replacement calls it at its first use, and does nothing if the bug is absent. The verdict on an applied
+            patch also calls it. It may import torch. For tests see ``tests/support/old_torch``.
+        after: names of patches that this one wraps. Patches with a shared target must declare their order, directly or
+            indirectly.
         around: patches that are put around this one, and around whose code in a fork this one works as well: there
             it comes last.
         fixed_by: of a ``warn-...`` patch, the patches that fix the bug. Where a fork carries one, nothing is left to
@@ -263,13 +260,12 @@ class Patch(NamedTuple):
 
     @property
     def for_import(self) -> bool:
-        """Whether Lightning cannot be imported without the patch, wherever its bug shows: a toggle that selects other
-        patches by name keeps it."""
+        """True if Lightning cannot be imported without the patch. A toggle that selects other patches keeps it."""
         return any(target.early for target in self.targets) or self.module.startswith("imports.")
 
     @property
     def warns(self) -> bool:
-        """Whether the patch mends nothing: it says when a bug without a patch strikes, or what was removed from 1.x."""
+        """True if the patch fixes nothing, and only warns of a bug without a patch, or of a name that 2.0 removed."""
         return self.name.startswith("warn-")
 
     @property
@@ -278,9 +274,9 @@ class Patch(NamedTuple):
 
     @property
     def is_counted(self) -> bool:
-        """Whether the patch counts as a fix, in every figure that we give: it mends a bug, and with any torch.
+        """True if the patch counts as a fix in our totals.
 
-        Those that only warn are not counted, nor are those for a bug that a newer torch does not have.
+        Patches that only warn, and patches for bugs that a newer torch does not have, are not counted.
         """
         return not self.warns and self.probe is None
 

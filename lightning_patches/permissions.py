@@ -1,9 +1,10 @@
-"""Who else can change a file or a directory: told by owner, mode, group and access list, as ssh's StrictModes does.
+"""Find out if other users can change a file or directory, by owner, mode, group and access list (like ssh's
+StrictModes).
 
-What is trusted is a file that is open: nobody can put another one in its place then.
+Checks are made on an open file, which other users can't exchange.
 
-Access lists are read on Linux only (POSIX ones; those of NFSv4 show in the mode as far as they do). On a system without
-owners and modes, nothing can be told: a checkpoint counts as open to others then, and a module does not.
+POSIX access lists are read on Linux only; NFSv4 access lists are visible only in the mode. On a system without owners
+and modes, a checkpoint counts as writable by others, and a module does not.
 """
 
 from __future__ import annotations
@@ -19,21 +20,21 @@ from typing import BinaryIO, Iterator, Mapping, Optional, Union
 
 SHARED = "If all who can write there may run their code as you, call trust_checkpoints(directory, shared=True)."
 _FORCED = ("1", "y", "yes", "true")
-"""How torch spells a variable that is on."""
+"""Values of torch's variables that mean "on"."""
 _WRITE = 2
 _NAMED_USER, _OWNING_GROUP, _NAMED_GROUP, _MASK = 2, 4, 8, 16
 """Tags of an access list's entries that are not in the mode."""
 
 
 def open_trusted(path: object, directories: Mapping[str, Optional[tuple[int, int]]]) -> tuple[Optional[BinaryIO], str]:
-    """A file in one of these directories or below, if nobody else can change it.
+    """Open a file in or below one of the directories if no other user can change it.
 
     Args:
-        path: what the program loads. Links are followed.
-        directories: by path, links followed, device and inode; ``None`` where others may write as well.
+        path: the path that the program loads. Links are followed.
+        directories: device and inode by resolved path; ``None`` for a directory to which others may write.
 
     Returns:
-        The file, to be closed by the caller, or ``None``; and why it is not opened, if it lies in one of them.
+        The open file, which the caller must close, or ``None``; and the reason if a file in a directory is refused.
     """
     if os.environ.get("TORCH_FORCE_WEIGHTS_ONLY_LOAD", "").lower() in _FORCED:
         return None, ""
@@ -74,17 +75,17 @@ def _open_regular(file: str, any_writer: bool) -> tuple[Optional[BinaryIO], str]
 
 
 def why_others_can_change(path: str, sticky_from: str = "") -> str:
-    """What lets another user than root change a file, or put another one in its place; with the command that mends it.
+    """Return why another user than root can change or exchange a file, with the command that fixes it.
 
-    Looks at the file and at every directory above it, from the root on: what nobody else can rename stays what it is
-    while the next one is looked at.
+    Checks every directory from the root to the file in this order, so that a checked directory can't be renamed before
+    the next check.
 
     Args:
-        path: absolute, links followed.
-        sticky_from: a directory above the file; those above it may be open to all if they are sticky, as /tmp is.
+        path: absolute resolved path.
+        sticky_from: a parent directory; its parents may be world-writable if they are sticky, such as /tmp.
 
     Returns:
-        "others can write to '/data/runs': `chmod o-w /data/runs` ends that"; "" if nothing does.
+        "others can write to '/data/runs': `chmod o-w /data/runs` ends that"; "" if no other user can change it.
     """
     if not hasattr(os, "geteuid"):
         return "who else can write there cannot be told on this system"
@@ -103,9 +104,9 @@ def why_others_can_change(path: str, sticky_from: str = "") -> str:
 
 
 def why_others_can_change_code(file: str) -> str:
-    """What lets those change a module who could not change this Python environment anyway; "" if nothing does.
+    """Return why users who can't change this Python environment can change a module; "" if they can't.
 
-    Who owns it is not asked: somebody has installed it for this user.
+    The owner is ignored, since an administrator may have installed the module.
 
     Args:
         file: the module's file.
@@ -135,14 +136,14 @@ def why_others_can_write(
     groups: frozenset[int] = frozenset(),
     any_owner: bool = False,
 ) -> str:
-    """The same as :func:`why_others_can_change` for one file or directory, without what is above it.
+    """Like :func:`why_others_can_change` for one file or directory, without its parents.
 
     Args:
-        place: its path, or a descriptor.
-        status: of it.
-        name: what to call it, where ``place`` is a descriptor.
-        groups: may write.
-        any_owner: whoever owns it may write.
+        place: its path or descriptor.
+        status: its status.
+        name: name for messages if ``place`` is a descriptor.
+        groups: groups that may write.
+        any_owner: accept any owner.
     """
     name = name or str(place)
     quoted, mode, group = shlex.quote(name), status.st_mode, status.st_gid
@@ -166,10 +167,9 @@ def why_others_can_write(
 
 
 def is_own_group(group: int) -> bool:
-    """Whether the members of a group are only this user and root.
+    """True if only this user and root are members of a group.
 
-    A network's directory service may list no members: only a group that is named after the user is taken for the user's
-    own.
+    A directory service may not list members, so a group without members must have the user's name.
     """
     import grp
     import pwd
@@ -191,12 +191,12 @@ def _from_the_root(path: str) -> list[str]:
 
 
 def _is_safe_by_sticky_bit(status: os.stat_result) -> bool:
-    """Whether others can add files to a directory at most, and not rename or remove what belongs to somebody else."""
+    """True if the sticky bit prevents others from renaming or removing files of other users."""
     return bool(status.st_mode & stat.S_ISVTX) and status.st_uid in (0, os.geteuid())
 
 
 def _access_list(place: Union[str, int]) -> Iterator[tuple[int, int, int]]:
-    """Tag, rights and user or group of each entry of a POSIX access list; nothing where there is none."""
+    """Yield tag, rights and user or group of each entry of a POSIX access list."""
     if not sys.platform.startswith("linux"):
         return
     import errno

@@ -1,4 +1,4 @@
-"""What scripts for Lightning 1.x use, and 2.x does not have: the rows of ``removed.txt``."""
+"""Names of Lightning 1.x that 2.x has removed: the rows of ``removed.txt``."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ class Removed(NamedTuple):
     """One row.
 
     Args:
-        name: as the row has it, ``"Trainer(gpus=)"``; modules without ``pytorch_lightning.``.
-        kind: what it is.
+        name: name in the row, ``"Trainer(gpus=)"``; modules without ``pytorch_lightning.``.
+        kind: kind of the name.
         owner: the module of a name, the class of an attribute, the function of an argument.
         member: the module, name, argument, value, attribute or hook itself, ``"gpus"``.
         gone: first release without it.
-        instead: what 2.x has in its place.
-        is_silent: 2.x says nothing of it: a hook that is never called.
+        instead: replacement in 2.x.
+        is_silent: True if 2.x raises no error, for a hook that is never called.
     """
 
     name: str
@@ -44,7 +44,7 @@ class Removed(NamedTuple):
     instead: str
     is_silent: bool
 
-    # What `diagnose` asks of patches and of bugs without a patch, too.
+    # Attributes that `diagnose` also reads from patches and from bugs without a patch.
     group: Group = "compat"
     upstream: Upstream = Upstream()
     fixed_in: Optional[str] = None

@@ -25,9 +25,9 @@ WATCH = (
     "signal.SIGKILL",
     "socket.AF_UNIX",
 )
-"""What the watch for hangs needs."""
+"""Features that the hang watch needs."""
 TURNS = ("fcntl.flock", "os.O_NOFOLLOW", "os.getuid", "os.pread")
-"""What ranks need to take turns."""
+"""Features that ``rank_by_rank`` needs."""
 
 
 def lacks(names: tuple[str, ...]) -> str:
@@ -119,7 +119,7 @@ def python_command(option: str, program: str, *arguments: str) -> list[str]:
     Args:
         option: ``"-m"`` or ``"-c"``.
         program: name of the module, or the code.
-        arguments: what the program finds in ``sys.argv[1:]``.
+        arguments: its arguments, ``sys.argv[1:]``.
     """
     if sys.version_info >= (3, 11):
         return [sys.executable, "-P", option, program, *arguments]

@@ -1,4 +1,4 @@
-"""What the program trusts: functions that checkpoints may name, and directories whose checkpoints may hold objects."""
+"""Trust settings of the program: functions that checkpoints may name, and directories of trusted checkpoints."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ _trusted_directories: dict[str, Optional[tuple[int, int]]] = {}
 
 
 def trust_instantiator(path: str) -> None:
-    """Let checkpoints name this function as the one that makes the model or datamodule, in this process.
+    """Allow checkpoints to name this function as the creator of the model or datamodule, in this process.
 
-    Without it only ``LightningCLI``'s own is allowed (patch ``checkpoint-instantiator``). Call it in the script, before
-    ``load_from_checkpoint``. There is no environment variable for it: what a file may call is for the program to say.
+    By default only that of ``LightningCLI`` is allowed (patch ``checkpoint-instantiator``). Call it in the script
+    before ``load_from_checkpoint``. There is no environment variable for it, since only the program may decide this.
 
     Args:
-        path: dotted path of the function, exactly as the checkpoint has it (``"my_package.factories.build"``).
+        path: dotted path of the function, exactly as written in the checkpoint (``"my_package.factories.build"``).
 
     Raises:
-        TypeError: ``path`` is not a string; the function itself is not accepted, because the file holds a name.
+        TypeError: ``path`` is not a string. The function itself is not accepted, since the file contains a name.
         ValueError: ``path`` has no module part.
     """
     if not isinstance(path, str):
@@ -37,7 +37,7 @@ def trust_instantiator(path: str) -> None:
 
 
 def is_trusted_instantiator(path: object) -> bool:
-    """Whether a checkpoint may name ``path``. Looks at the text only."""
+    """True if a checkpoint may name ``path``. Compares only the text."""
     return isinstance(path, str) and (path in _LIGHTNINGS_OWN or path in _trusted)
 
 
@@ -64,15 +64,15 @@ def trust_module(name: str) -> None:
 
 
 def is_trusted_module(name: str) -> bool:
-    """Whether checkpoints may have ``name`` imported: a trusted module, or a package that one is in."""
+    """True if checkpoints may import ``name``: a trusted module, or a package that contains one."""
     return any(trusted == name or trusted.startswith(f"{name}.") for trusted in _trusted_modules)
 
 
 def why_module_is_open(origin: Optional[str]) -> str:
-    """What lets others change a module that a checkpoint names; "" if nothing does.
+    """Return why others can change a module that a checkpoint names; "" if they can't.
 
     Args:
-        origin: its file; ``None`` for a package without one.
+        origin: its file; ``None`` for a package without a file.
     """
     if not origin or not os.path.isfile(origin):
         return ""
@@ -86,25 +86,25 @@ def why_module_is_open(origin: Optional[str]) -> str:
 
 
 def trust_checkpoints(directory: str | os.PathLike[str], shared: bool = False) -> None:
-    """Let Lightning load any object from the checkpoints of this directory, in this process.
+    """Allow Lightning to load any object from the checkpoints of this directory, in this process.
 
-    With torch 2.6 and later, Lightning below 2.4.0 and from 2.6.0 on loads tensors and plain values only, and refuses a
-    checkpoint with hyperparameters of classes of your own. Loading such objects runs code that the file names (patch
-    ``trusted-checkpoint-load``). So each file is looked at when it is loaded: it is loaded with its objects only if
-    nobody but this user and root can write to it, and to each directory from there to the root, as ssh asks of its
-    keys. If somebody can, it is loaded as without this call, and a warning says what is open and which command closes
-    it. The same where the directory is no longer the one that was named, but was made anew.
+    With torch 2.6 and later, Lightning below 2.4.0 and from 2.6.0 on loads only tensors and plain values, and refuses a
+    checkpoint with hyperparameters of your classes. Loading such objects runs code that the file names (patch
+    ``trusted-checkpoint-load``). So each file is checked when it is loaded. Its objects are loaded only if no user
+    except this one and root can write to the file and to each parent directory, as ssh requires for its keys. Otherwise
+    it is loaded as without this call, and a warning names the problem and the command that fixes it. The same holds if
+    the directory was recreated after this call.
 
-    It counts for the files in the directory and below it, after symbolic links are followed; a link that leads out of
-    it does not. ``weights_only=True`` and ``TORCH_FORCE_WEIGHTS_ONLY_LOAD`` are obeyed. No environment variable
-    calls this.
+    This applies to files in and below the directory, after symbolic links are followed, but not to links that lead out
+    of it. ``weights_only=True`` and ``TORCH_FORCE_WEIGHTS_ONLY_LOAD`` take precedence. There is no environment variable
+    for it.
 
     Args:
         directory: an existing local directory. Links in its path are followed now.
-        shared: load the files whoever can write to them. All who can may run their code as this user.
+        shared: load the files even if others can write to them. These users can then run code as this user.
 
     Raises:
-        TypeError: ``directory`` is not a path, or one in bytes.
+        TypeError: ``directory`` is not a path, or is a path in bytes.
         ValueError: it is not an existing directory, or it is the root of a file system.
     """
     named = os.fspath(directory)
@@ -127,11 +127,11 @@ def trust_checkpoints(directory: str | os.PathLike[str], shared: bool = False) -
 
 
 def open_trusted(path: object) -> tuple[Optional[BinaryIO], str]:
-    """The checkpoint, open for reading, if the program trusts it: what is loaded from it is what was looked at.
+    """Open a checkpoint for reading if the program trusts it. The checked file is the loaded file.
 
     Returns:
-        The file, to be closed by the caller, or ``None``; and the reason, if it lies in a trusted directory and is not
-        trusted all the same.
+        The open file, which the caller must close, or ``None``; and the reason if a file in a trusted directory is
+        refused.
     """
     if not _trusted_directories:
         return None, ""

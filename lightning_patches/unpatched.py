@@ -1,8 +1,8 @@
-"""What no patch mends at run time: records only, as in ``patches/``.
+"""Records of problems without a patch.
 
-Of known bugs ``lightning-patches audit`` names the release to move to. Of what is no bug, and what people replace in
-Lightning by hand all the same, ``lightning-patches diagnose`` tells how to do it without; and of frequent errors that
-have their cause outside of Lightning, what to do.
+For known bugs ``lightning-patches audit`` names the release to upgrade to. For features that people add to Lightning by
+hand, ``lightning-patches diagnose`` describes the supported way. For common errors with a cause outside of Lightning,
+it says what to do.
 """
 
 from __future__ import annotations
@@ -13,23 +13,22 @@ from lightning_patches.patch import Group, Impact, Upstream
 
 
 class Unpatched(NamedTuple):
-    """One bug without a patch, or what is no bug.
+    """A bug without a patch, a missing feature, or an environment error.
 
     Args:
-        name: kebab-case, says the subject; no patch has the same name.
-        title: the bug, the error or what is asked for, in one line.
-        group: of a bug the kind of harm; ``"feature"`` for what no release does, or does in another way than many
-            expect; ``"environment"`` for an error that many people meet and that has its cause outside of Lightning.
+        name: kebab-case name of the subject, different from all patch names.
+        title: the bug, error or feature in one line.
+        group: kind of the bug; ``"feature"`` for a feature that no release has, or that works differently than many
+            expect; ``"environment"`` for a common error with a cause outside of Lightning.
         upstream: issue, official fix, first fixed release.
-        impact: what the user sees.
-        do: what to do about it, a sentence without its full stop.
-        affected: version ranges that have it, as specifiers, any of which may match; empty for all.
-        move_to: of a bug, the release to move to, which may be another one where ``upstream.fixed_in`` has a fault of
-            its own.
-        why_not: of a bug, why it is not patched.
+        impact: effect on the user.
+        do: what to do, a sentence without its full stop.
+        affected: affected version ranges, as specifiers; one of them must match; empty for all.
+        move_to: release to upgrade to for a bug, if ``upstream.fixed_in`` has another problem.
+        why_not: why a bug is not patched.
         advisories: identifiers of security advisories.
-        distributions: those that have it; empty for all that ship Lightning's Trainer and Fabric.
-        is_shared: of what is no bug, that others say the same: the line alone is not enough.
+        distributions: affected distributions; empty for all that ship Lightning's Trainer and Fabric.
+        is_shared: True if other software prints the same message, so that the line alone is not enough.
     """
 
     name: str
@@ -64,7 +63,7 @@ ADVICE = (
     "do not import it: uninstall it, take 2.6.1 or 2.6.4, and treat every secret that the machine could read as known "
     "to others"
 )
-"""What to do about the two releases that were compromised on PyPI."""
+"""Advice about the two releases that were compromised on PyPI."""
 
 WITH_PKG_RESOURCES = "setuptools<82"
 """The releases of setuptools that have ``pkg_resources``: 81.0.0 is the last one."""

@@ -1,8 +1,8 @@
-"""What runs when a Python starts or this package is imported. Nothing is imported here before it must be.
+"""Activation when Python starts or when this package is imported. Imports are as late as possible.
 
-The three ways in (the import, the launcher's ``sitecustomize``, the ``autostart`` line) all import the package, and
-that calls :func:`on_import`. As long as no Lightning is imported, all that stands in ``sys.meta_path`` is one small
-finder; wrapt, packaging and the catalogue are loaded by the loader of Lightning's first module.
+The three ways in (the import, the launcher's ``sitecustomize``, the ``autostart`` line) import the package, which calls
+:func:`on_import`. Until Lightning is imported, only one small finder is in ``sys.meta_path``. The loader of Lightning's
+first module imports wrapt, packaging and the catalogue.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ _told_to_stop = False
 
 
 def during_site() -> bool:
-    """Whether Python itself is still starting: we were imported by a ``.pth`` line or a ``sitecustomize``."""
+    """True while Python is still starting: a ``.pth`` line or a ``sitecustomize`` imported this package."""
     spec = getattr(sys.modules.get("site"), "__spec__", None)
     return bool(getattr(spec, "_initializing", False))
 
 
 def on_import() -> None:
-    """What ``import lightning_patches`` does: activate, without endangering a Python that is still starting."""
+    """Activate on ``import lightning_patches``. Errors never end a Python that is still starting."""
     if LOOKS_ONLY in os.environ or OWN_COMMAND:
         return
     if not during_site():
@@ -55,7 +55,7 @@ def on_import() -> None:
 
 
 def is_settled() -> bool:
-    """Whether this process is as it was told to be: patched, or to be when it imports Lightning, or told not to be."""
+    """True if patches are active, will be applied when Lightning is imported, or are switched off on purpose."""
     patched = _patcher is not None and _patcher.active
     return patched or _told_to_stop or hooks.in_force()
 
@@ -90,7 +90,7 @@ def _selects_any(text: Optional[str]) -> bool:
 
 
 def _say_what_is_lost(spec: str, selection: Selection) -> None:
-    """``activate("19813")`` after the import is meant to add a patch by many, and leaves it alone."""
+    """Print a line if a selection drops patches: many users expect ``activate("19813")`` to add one."""
     before = _patcher.selection if _patcher is not None and _patcher.active else outlook()
     added = _selection(f"default,{spec}").names
     lost = (before.names if before is not None else frozenset()) & (added - selection.names)
@@ -105,7 +105,7 @@ def _say_what_is_lost(spec: str, selection: Selection) -> None:
 
 
 def _toggle(spec: Optional[str]) -> Optional[str]:
-    """What was given, or what the environment says now."""
+    """Return the given toggle, or that of the environment."""
     return os.environ.get(VARIABLE) if spec is None else spec
 
 
@@ -135,7 +135,7 @@ def patcher() -> Patcher:
 
 
 def outlook() -> Optional[Selection]:
-    """What will be activated when Lightning is imported: nothing, if nothing waits for that."""
+    """Return the selection that will be activated when Lightning is imported; ``None`` if there is none."""
     from lightning_patches.engine.toggle import Selection
     from lightning_patches.errors import ToggleError
 
@@ -177,7 +177,7 @@ def _fire(spec: Optional[str], armed: Optional[_Armed] = None) -> None:
 
 
 def _go_without(error: ImportError, text: Optional[str]) -> None:
-    """A package that we need is missing or broken: that is said, and the program runs unpatched.
+    """Warn that a required package is missing or broken, and let the program run unpatched.
 
     Raises:
         PatchError: under ``strict``.
@@ -194,20 +194,20 @@ def _go_without(error: ImportError, text: Optional[str]) -> None:
 
 
 def mends(error: ImportError) -> str:
-    """What to do about a package that is missing or broken."""
+    """Return the remedy for a missing or broken package."""
     name = (error.name or "wrapt").partition(".")[0].replace("_", "-")
     return f"`{sys.executable} -m pip install --force-reinstall {name}` mends it"
 
 
 class _Armed:
-    """Called by the loader of Lightning's first module: activates.
+    """Activate when the loader of Lightning's first module calls this.
 
-    Until that is done it is called again for each module, by other threads too, which is harmless; a failure is not
-    followed by an import that goes through unpatched.
+    Until activation succeeds, it is called again for each module, also by other threads, which is harmless. So after a
+    failure no later import passes unpatched.
 
     Args:
-        spec: a toggle, ``None`` for what the environment says then.
-        tolerant: Python has loaded us, not the program: what is wrong with us is reported, and must not end it.
+        spec: a toggle; ``None`` to read the environment at that time.
+        tolerant: Python loaded this package, not the program. Report problems without ending the program.
     """
 
     def __init__(self, spec: Optional[str], tolerant: bool) -> None:
@@ -220,7 +220,7 @@ class _Armed:
         if _selects_any(text):
             return True
         if "." in name:
-            self.spec = text  # Lightning is being imported: what the variable says later is meant for other processes
+            self.spec = text  # Lightning is being imported now; later values of the variable are for other processes
         return False
 
     def __call__(self) -> Optional[Patcher]:

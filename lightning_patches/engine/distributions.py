@@ -1,8 +1,8 @@
-"""Which Lightnings are installed, and in which version: found on disk, without importing them.
+"""Find the installed distributions of Lightning and their versions on disk, without importing them.
 
-The same source is published under two namespaces: ``lightning`` (``lightning.pytorch``, ``lightning.fabric``) and
-``pytorch_lightning`` with ``lightning_fabric``. One environment often holds both, in different versions, so there is
-no such thing as "the Lightning version": every question here is about one part of one namespace.
+The same source is published in two namespaces: ``lightning`` (``lightning.pytorch``, ``lightning.fabric``) and
+``pytorch_lightning`` with ``lightning_fabric``. An environment often has both, in different versions, so there is no
+single Lightning version. Every function here is about one part of one namespace.
 """
 
 from __future__ import annotations
@@ -21,11 +21,13 @@ PARTS: dict[str, dict[str, str]] = {
     "lightning": {"pytorch": "lightning.pytorch", "fabric": "lightning.fabric"},
     "pytorch_lightning": {"pytorch": "pytorch_lightning", "lite": "lightning_lite", "fabric": "lightning_fabric"},
 }
-"""Namespace -> part of upstream's source tree -> the package that holds it. What became Fabric in 1.9 is Lite in 1.8,
-and before that there is nothing beside ``pytorch_lightning``."""
+"""Namespace -> part of upstream's source tree -> its package.
+
+Fabric (1.9 and later) is Lite in 1.8. Earlier releases have only ``pytorch_lightning``.
+"""
 
 FORBIDDEN = {"2.6.2", "2.6.3"}
-"""Compromised on PyPI and withdrawn (``unpatched.ADVISORY``). Nobody should run them, patched or not."""
+"""Compromised on PyPI and withdrawn (``unpatched.ADVISORY``). They must not be used, patched or not."""
 
 MAX_VERSION_INFO = 1 << 10
 """Bytes of a ``version.info``, which holds one version."""
@@ -37,12 +39,12 @@ class Part(NamedTuple):
     Args:
         namespace: ``"lightning"`` or ``"pytorch_lightning"``.
         name: ``"pytorch"``, ``"fabric"`` or ``"lite"``.
-        package: what it is imported as.
-        version: of the code that an import finds.
-        directory: where that code is; perhaps inside an archive.
+        package: name of the package.
+        version: version of the code that an import finds.
+        directory: directory of that code, which may be inside an archive.
         distribution: the installed distribution that ships it.
-        loaded: version of the package that this process has imported, "" if it has imported none or it does not say.
-        has_source: the code is there as Python source. An archive, or bare bytecode, is not looked into.
+        loaded: version of the imported package; "" if it is not imported or has no version.
+        has_source: True if the code is Python source. Archives and bare bytecode are not examined.
     """
 
     namespace: str
@@ -131,8 +133,8 @@ def _locate(package: str, importing: Optional[ModuleSpec]) -> Optional[tuple[str
     """The directory that ``"lightning_fabric"`` or ``"lightning.pytorch"`` is imported from, or has been, and the
     loader that reads from there. A directory without code does not count."""
     root, _, rest = package.partition(".")
-    # Python's own finder comes first: other tools' finders are asked only for what it does not know, such as an
-    # editable installation or a program in one file.
+    # Python's finder comes first. Finders of other tools are only called for packages that it does not find, such as
+    # editable installations or single-file programs.
     others = [finder for finder in sys.meta_path if finder is not PathFinder and not _asks_others(finder)]
     finders: list[Any] = [PathFinder, *others]
     path: Optional[list[str]] = None
@@ -162,7 +164,7 @@ def _first_of(finders: list[Any], name: str, path: Optional[list[str]]) -> tuple
         try:
             spec = finder.find_spec(name, path)
         except Exception:
-            continue  # raised by somebody else's finder: Python's own import will tell
+            continue  # raised by another tool's finder; the import will raise it
         if spec is not None and spec.origin is not None and spec.submodule_search_locations:
             return spec, finder
     return None, None

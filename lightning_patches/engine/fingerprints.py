@@ -1,9 +1,8 @@
-"""Known source of each target in each release: tells affected code from fixed code from code nobody has seen.
+"""Known source of each target in each release, to distinguish affected, fixed and unknown code.
 
-The data (``_fingerprints.py``) is written by ``scripts/renew`` from the wheels of all releases of 2.x and, for the
-patches that concern them, of 1.5 to 1.9.
-A file's sha256 is looked up first, because hashing a file is ten times cheaper than parsing it; only in a file that
-no release shipped is the function itself compared.
+``scripts/renew`` writes the data (``_fingerprints.py``) from the wheels of all releases of 2.x and, for some patches,
+of 1.5 to 1.9. The sha256 of a file is looked up first, since hashing a file is ten times cheaper than parsing it. The
+function itself is compared only if no release ships the file.
 """
 
 from __future__ import annotations
@@ -29,12 +28,12 @@ _FunctionNode = Union[ast.FunctionDef, ast.AsyncFunctionDef]
 
 
 class Source(NamedTuple):
-    """What is known of one location in one installed package.
+    """The known facts about one location in one installed package.
 
     Args:
-        releases: releases that ship exactly this code; empty when no release does.
-        exists: the file is there, and if no release ships it, the location too.
-        diffs: the patches whose diffs the file carries, because a fork was built with them.
+        releases: releases that ship exactly this code; empty if none does.
+        exists: True if the file exists and, in a file that no release ships, also the location.
+        diffs: the patches whose diffs are applied to the file, in a fork.
         changed_by: those of them that changed this location.
     """
 
@@ -116,7 +115,7 @@ def older_releases() -> tuple[str, ...]:
 
 @lru_cache(maxsize=None)
 def _digest_of(path: str, modified: int, size: int) -> str:
-    """Of a file in the state that its time and size stand for. Cached: several patches have targets in one file."""
+    """Return the digest of a file. Cached by modification time and size, since patches share files."""
     return file_digest(system.read_regular(path, MAX_SOURCE))
 
 

@@ -1,4 +1,4 @@
-"""Decides, from version and source on disk, what a patch has to do in an installed namespace. Touches nothing."""
+"""Decide from version and source on disk if a patch applies to an installed namespace. Changes nothing."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ REFUSED = ("not-supported", "drifted", "failed")
 
 
 class Decision(NamedTuple):
-    """What is to be done with a patch in a namespace, and why. ``pending`` is the go-ahead.
+    """The decision on a patch in a namespace. ``pending`` means that it can be applied.
 
     Args:
-        verdict: what.
-        reason: why, whole.
-        condition: of a pending one, what it depends on besides the import.
+        verdict: the verdict.
+        reason: the complete reason.
+        condition: for ``pending``, a further condition besides the import.
     """
 
     verdict: Verdict
@@ -67,11 +67,11 @@ def decide(patch: Patch, namespace: Namespace) -> Decision:
 
 
 def what_lacks(patch: Patch, imports: bool = False) -> str:
-    """What other packages lack that the patch needs; "" if nothing, or if nobody can know yet.
+    """Return the feature that the patch needs and that another package lacks; "" if none, or not known yet.
 
     Args:
-        patch: of which a module that it changes has been imported, if ``imports`` is true.
-        imports: import what is not imported yet. Until then that is for Lightning to do.
+        patch: the patch. A module that it changes must be imported if ``imports`` is true.
+        imports: import the packages that are not imported yet. Before Lightning does, that would be too early.
     """
     for need in patch.needs:
         module_name, _, attribute = need.location.partition(":")
@@ -101,8 +101,10 @@ def targets_in(patch: Patch, namespace: Namespace) -> tuple[Target, ...]:
 
 @lru_cache(maxsize=None)
 def in_ranges(version: str, ranges: tuple[str, ...]) -> bool:
-    """Whether a version lies in one of the ranges. A local label (``2.2.5+cu118``) is looked through; a development
-    version or release candidate counts as the release that it leads to."""
+    """True if a version is in one of the ranges.
+
+    Local labels (``2.2.5+cu118``) are ignored. Development versions and release candidates count as their release.
+    """
     public = _public(version)
     return any(all(compare(public, bound) for compare, bound in _bounds(text)) for text in ranges)
 
@@ -121,8 +123,10 @@ def _public(version: str) -> Version:
 
 @lru_cache(maxsize=None)
 def _bounds(text: str) -> tuple[tuple[Callable[[Any, Any], bool], Version], ...]:
-    """The comparisons that a specifier stands for. ``packaging`` takes three times as long; the rules for candidates
-    and labels that it also has are settled by :func:`_public`."""
+    """Return the comparisons of a specifier.
+
+    ``packaging`` takes three times as long. :func:`_public` replaces its rules for candidates and labels.
+    """
     found = []
     for clause in filter(None, map(str.strip, text.split(","))):
         sign = clause[:2].rstrip("0123456789")
@@ -182,7 +186,7 @@ def _decide_version(patch: Patch, distribution: str, version: str) -> Optional[D
 
 
 def is_unknown(version: str, ranges: tuple[str, ...]) -> bool:
-    """Whether a version is of 1.x or before, with which a patch or a bug of these ranges was not compared."""
+    """True if a version is older than 2.0 and was not checked for the bug of these ranges."""
     try:
         return _public(version) < _parsed("2") and not any(re.match(r">=1\.", text) for text in ranges)
     except InvalidVersion:
@@ -190,8 +194,7 @@ def is_unknown(version: str, ranges: tuple[str, ...]) -> bool:
 
 
 def decide_source(patch: Patch, parts: Mapping[str, Part]) -> Decision:
-    """What the source at these locations, each of a part, as it is on disk now, says of a patch whose release is
-    affected."""
+    """Decide on a patch for an affected release from the current source of its locations on disk."""
     sources: dict[str, fingerprints.Source] = {}
     for location, part in parts.items():
         targets = [target for target in patch.targets if target.location == location]

@@ -1,4 +1,4 @@
-"""Who else holds what stands in a slot: those who imported it, classes, and containers."""
+"""Other references to a patched function: in modules that imported it, classes, and containers."""
 
 from __future__ import annotations
 
@@ -39,8 +39,10 @@ def follow(slots: Iterable[Slot], modules: Callable[[], Iterable[ModuleType]]) -
 
 
 def modules_behind(module: ModuleType) -> list[ModuleType]:
-    """While a module is being imported, those that it imports in turn can have got hold of what is in it: Lightning's,
-    and they stand behind it in ``sys.modules``."""
+    """Return the modules that may have copies from a module that is being imported.
+
+    These are modules of Lightning that it imports in turn, so they come after it in ``sys.modules``.
+    """
     behind = []
     for name in reversed(list(sys.modules)):
         other: Any = sys.modules.get(name)
@@ -52,9 +54,10 @@ def modules_behind(module: ModuleType) -> list[ModuleType]:
 
 
 def all_modules() -> list[ModuleType]:
-    """The modules that are imported, each once. None of them is asked for anything: what stands in ``sys.modules``
-    until somebody uses it, as lazily loaded modules do, imports what it stands for when it is asked for an attribute,
-    were it ``__class__``."""
+    """Return the imported modules, each once.
+
+    Don't read attributes of these modules: on a lazy module, even ``__class__`` triggers the import.
+    """
     every: dict[int, Any] = {id(module): module for module in list(sys.modules.values())}
     return [module for module in every.values() if issubclass(type(module), ModuleType)]
 
@@ -68,13 +71,13 @@ _contents_of_class = type.__dict__["__dict__"].__get__
 
 
 def holders(wanted: dict[int, Any]) -> dict[int, list[str]]:
-    """Who holds a function where :func:`follow` does not reach: classes, and the containers of modules.
+    """Find references to functions that :func:`follow` does not update: in classes, and in containers of modules.
 
     Args:
-        wanted: functions, by their ``id``.
+        wanted: functions by ``id``.
 
     Returns:
-        For each of them the names of the places, such as ``"helpers.Loader.load"`` or ``"helpers.TABLE['load']"``.
+        The names of the places for each function, such as ``"helpers.Loader.load"`` or ``"helpers.TABLE['load']"``.
     """
     found: dict[int, list[str]] = {}
 
@@ -94,7 +97,7 @@ def holders(wanted: dict[int, Any]) -> dict[int, list[str]]:
             place = f"{home}.{name}"
             look(value, place)
             if issubclass(type(value), type):
-                attributes = _contents_of_class(value) or {}  # of a type of C code that nobody has used yet
+                attributes = _contents_of_class(value) or {}  # a C type that has not been used yet
                 for key, item in list(attributes.items()) if attributes.get("__module__") == home else ():
                     look(item, f"{place}.{key}")
             elif type(value) is dict and not name.startswith("__"):

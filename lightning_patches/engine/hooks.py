@@ -1,21 +1,19 @@
-"""Import hooks: one finder that finds Lightning's modules, and a loader for those for which something is to be done.
+"""Import hooks: one finder for Lightning's modules, and a loader for modules with a target.
 
-A stack that is deeper than without us makes imports dearer by chance: where calls cross the end of a piece of it,
-Python asks the system for memory, and gives it back, at each of them. So where nothing is to be done the finder does
-not answer; the loader of the package whose import activates us puts the real one in its place; and the others take the
-place of importlib's own frames.
+Additional stack frames can make imports slower: when calls cross the end of a chunk of Python's stack, Python allocates
+and frees memory at each call. So the finder does not answer for modules without a target. The loader of the package
+whose import activates the patches restores the real loader. The other loaders replace frames of importlib.
 
-What has to be done for a module is done by its loader, which holds no lock but that module's own: if two threads wait
-for each other's modules, Python notices and lets one of them go on. A finder runs while Python holds the lock that
-every import of every thread needs. Whatever it waits for, another thread may hold, and neither would ever go on: so the
-finder finds, and that is all.
+A module's loader does the work. It holds only the module's lock: if two threads wait for each other's modules, Python
+detects that and lets one continue. A finder runs while Python holds the lock that every import of every thread needs.
+If it waited for another thread, both could block forever. So the finder only finds.
 
-Why not wrapt's finder: it forgets a hook that it has called (a module that is reloaded, or whose first import failed,
-would come back unpatched), it has no word before a module runs, and below wrapt 1.15 it waits for a lock of its own. So
-we watch, and wrapt's post-import hooks do the swapping as soon as the module is there
-(:mod:`lightning_patches.engine.patcher`). To import wrapt takes 5 ms.
+wrapt's finder is not sufficient. It forgets a hook after the call, so a reloaded module, or one whose first import
+failed, would be unpatched. It has no hook before a module runs. And below wrapt 1.15 it waits for its own lock. So this
+finder watches the imports, and wrapt's post-import hooks patch a module after it has run
+(:mod:`lightning_patches.engine.patcher`). The import of wrapt takes 5 ms.
 
-This module is loaded while Python starts: wrapt, and all else, are imported when a module of Lightning is loaded.
+Python may load this module at start-up. wrapt and other modules are imported when a module of Lightning is loaded.
 """
 
 from __future__ import annotations
@@ -33,11 +31,14 @@ if TYPE_CHECKING:  # typing takes longer to import than this module
 
     class Concerns(Protocol):
         def __call__(self, name: str, spec: Optional[ModuleSpec] = None) -> bool:
-            """Whether something is to be done for a module. Asked with its spec, by the loader, it finds out; without,
-            by the finder, it waits for nothing, and what is not known yet counts."""
+            """True if the module needs work.
+
+            The loader passes the spec and gets an exact answer. The finder passes none: the answer must not wait, and
+            is True if it is not known yet.
+            """
 
     class Watcher(Protocol):
-        """Who is told of Lightning's modules. If one raises, the import fails; only ``strict`` should do that."""
+        """Called before and after each Lightning module is imported. An exception makes the import fail."""
 
         def before(self, module: ModuleType) -> None:
             """The module is about to be executed."""
@@ -53,7 +54,7 @@ class _Finder:
     """Finds what Python would have found, and puts our loader in front of the real one."""
 
     ready: Optional[Callable[[], Optional[Watcher]]] = None
-    """Called by the loader of a module: who is to be told of it. ``None`` while the finder is not in place."""
+    """Returns the watcher of a module; the loader calls it. ``None`` while the finder is not installed."""
     concerns: Concerns
 
     def find_spec(
@@ -91,11 +92,11 @@ def _call_with_frames_removed(function: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 _EXECUTES = ("<frozen importlib._bootstrap_external>", "exec_module")
-"""What executes a module in Python's own loaders, and is nobody's replacement of it."""
+"""File and name of the function that executes modules in Python's loaders."""
 
 
 class _Loader:
-    """Loads as the real loader does, which is what the module gets to see, and tells the watcher before and after."""
+    """Load a module with the real loader, which the module sees, and call the watcher before and after."""
 
     def __init__(self, finder: _Finder, loader: Any) -> None:
         self.lightning_patches_finder = finder
@@ -139,7 +140,7 @@ class _Loader:
         if code is not None and (code.co_filename, code.co_name) == _EXECUTES:
             code = self._loader.get_code(module.__name__)
             if code is not None:
-                return exec, code, module.__dict__  # this is what it does, from where we stand
+                return exec, code, module.__dict__  # the same as the real loader, without its frame
         return execute, module
 
     def _end(self, module: ModuleType) -> None:
@@ -182,9 +183,9 @@ def install(ready: Callable[[], Optional[Watcher]], concerns: Concerns = _all) -
     """Watch Lightning's modules from now on.
 
     Args:
-        ready: called each time a module is about to be executed for which something may be to be done; returns who is
-            to be told of it, if anybody. What it raises is raised by the import.
-        concerns: whether something is to be done for a module.
+        ready: called before each module that may need work is executed. Returns the watcher, or ``None``. The import
+            raises its exceptions.
+        concerns: returns True if a module needs work.
     """
     _finder.concerns = concerns
     _finder.ready = ready
@@ -200,12 +201,12 @@ def remove() -> None:
 
 
 def installed() -> Optional[Callable[[], Optional[Watcher]]]:
-    """What :func:`install` was given last, until :func:`remove`."""
+    """Return the ``ready`` of the last :func:`install`; ``None`` after :func:`remove`."""
     return _finder.ready
 
 
 def in_force() -> bool:
-    """Whether what is imported from now on is watched: other code may have set ``sys.meta_path`` back."""
+    """True if future imports are watched. Other code may have removed the finder from ``sys.meta_path``."""
     return _finder.ready is not None and _is_in_place()
 
 

@@ -27,7 +27,7 @@ if not ((_PACKAGE.parent / "setup.cfg").is_file() and DIFFS.is_dir()):
 
 
 class DiffError(Exception):
-    """A diff is malformed, or does not fit the source that it is to be applied to."""
+    """A diff is malformed, or does not match the source."""
 
 
 @dataclass(frozen=True)

@@ -16,11 +16,11 @@ class Installed:
 
     Args:
         distribution: ``"lightning"``, ``"pytorch-lightning"`` or ``"lightning-fabric"``.
-        version: what its code says, or its metadata where there is no code.
+        version: version of its code, or of its metadata if there is no code.
         namespace: ``"lightning"`` or ``"pytorch_lightning"``.
         packages: its packages and their directories.
-        forbidden: it is a release that was compromised on PyPI.
-        note: what the user must know about it, "" for nothing.
+        forbidden: True for a release that was compromised on PyPI.
+        note: a warning for the user, or "".
     """
 
     distribution: str

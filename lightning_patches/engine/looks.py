@@ -1,4 +1,4 @@
-"""How functions look: what is in a descriptor, and a replacement that looks like what it replaces."""
+"""Unwrap descriptors and copy a function's metadata to its replacement."""
 
 from __future__ import annotations
 
@@ -16,8 +16,11 @@ MISSING: Any = object()
 NAMES = "__lightning_patches__"
 """On a replacement: names of the patches in it, innermost first."""
 ORIGINAL = "__lightning_patches_original__"
-"""On a replacement: the function that stood there before. Not ``__wrapped__``: Lightning's ``is_overridden`` looks
-through that one on one side of its comparison only, and would take every patched base method for an override."""
+"""Attribute of a replacement: the original function.
+
+Not ``__wrapped__``: Lightning's ``is_overridden`` unwraps only one side of its comparison, and would take every patched
+base method for an override.
+"""
 
 DESCRIPTORS = (staticmethod, classmethod, property)
 _CACHE: Any = type(functools.lru_cache(maxsize=None)(len))
@@ -35,7 +38,7 @@ def function_of(raw: Any) -> Any:
 
 
 def unwrapped(raw: Any) -> Iterator[Any]:
-    """The function in a slot, what it wraps, and so on."""
+    """Yield the function in an attribute, the function that it wraps, and so on."""
     function = function_of(raw)
     for _ in range(32):
         if function is None:
@@ -55,8 +58,10 @@ def home_of(function: Any) -> str:
 
 
 def is_lightnings(value: Any, *path: str) -> bool:
-    """Whether what a path of attributes leads to is Lightning's own: a function of its code, our patches aside, or an
-    object of one of its classes. Of what is on the way only Lightning's properties are called."""
+    """True if a path of attributes leads to a function of Lightning's code, or to an object of its classes.
+
+    Our patches count as Lightning's code. Only properties of Lightning are called on the way.
+    """
     if path:
         found = inspect.getattr_static(value, path[0], None)
         if type(found) is not property:
@@ -74,7 +79,7 @@ def is_lightnings(value: Any, *path: str) -> bool:
 
 
 def if_stock(replacement: Any, original: Any, paths: tuple[str, ...]) -> Any:
-    """The replacement where all of the paths lead to what is Lightning's own, or else the original."""
+    """Return a function that calls the replacement if all paths lead to Lightning's code, else the original."""
     parameters = replacement.__code__.co_varnames
     parts = [path.split(".") for path in paths]
 
@@ -96,14 +101,15 @@ def names_in(raw: Any) -> tuple[str, ...]:
 
 
 def is_traced() -> Callable[[], bool]:
-    """What a builder takes to ask whether torch.compile is tracing the replacement. torch is loaded by then, and below
-    2.1 does not tell."""
+    """Return a function that is True while torch.compile traces the replacement. Always False below torch 2.1."""
     return getattr(getattr(sys.modules.get("torch"), "compiler", None), "is_compiling", bool)
 
 
 def skip_frames(function: Any) -> None:
-    """Have torch.compile pass over a replacement when Python calls it, and begin with what it calls. Where the original
-    interrupts compiled code, one frame more would be one interruption more. Within compiled code it is traced."""
+    """Make torch.compile skip the frame of a replacement that Python calls, and start with the functions that it calls.
+
+    If the original causes a graph break, an additional frame would cause another. Compiled code still traces it.
+    """
     torch = sys.modules.get("torch")
     if torch is None or not home_of(function).startswith("lightning_patches."):
         return  # what torch has put around ours shares its code with all that torch wraps

@@ -1,8 +1,8 @@
-"""What Python and Lightning call by themselves in an environment where this package is installed.
+"""The entry points that Python and Lightning call in an environment with this package.
 
-It stands outside of the package because importing the package activates it. That is for the user to do: neither a
-start of Python nor a ``Trainer()`` may do it unasked, and a package that was imported asleep would make the user's own
-``import lightning_patches`` a no-op.
+This is a separate package because an import of ``lightning_patches`` activates the patches. Only the user may do that:
+a start of Python or a ``Trainer()`` must not, and an import without activation would make the user's later ``import
+lightning_patches`` a no-op.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def callbacks() -> list[Any]:
 
 def _wanted() -> bool:
     """``lightning_patches.engine.words.asks_for_patches``, which cannot be imported without importing the package."""
-    if sys.flags.ignore_environment and LAUNCHED_FOR not in os.environ:  # python -E or -I; but `run` was asked for
+    if sys.flags.ignore_environment and LAUNCHED_FOR not in os.environ:  # python -E or -I, except under `run`
         return False
     items = _items()
     return bool(items) and not (len(items) == 1 and items[0] in _NOTHING)
@@ -129,4 +129,4 @@ def _say(loaded: bool) -> None:
         else:
             stream.write(line)
     except Exception:
-        pass  # nobody reads stderr: no reason to end a training
+        pass  # a closed stderr must not end the training
