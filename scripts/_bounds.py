@@ -27,17 +27,20 @@ def text(afresh: bool = False) -> str:
     """The table of every known release, oldest first.
 
     Args:
-        afresh: read all releases again. Otherwise only those that the table lacks: releases do not change.
+        afresh: read the locked releases again. Otherwise only those that the table lacks: releases do not change.
     """
-    known = {} if afresh else _resolve.parse_table(DATA.read_text(encoding="utf-8") if DATA.exists() else "")
+    known = _resolve.parse_table(DATA.read_text(encoding="utf-8") if DATA.exists() else "")
+    locked = {(release.distribution, release.version) for release in _releases.locked()}
+    releases = [*fingerprints.older_releases(), *fingerprints.known_releases()]
     lines = []
     for distribution, first in FIRST.items():
-        releases = [*fingerprints.older_releases(), *fingerprints.known_releases()]
         before: dict[str, str] = {}
         for version in releases[releases.index(first) :]:
             bounds = known.get(distribution, {}).get(version)
-            if bounds is None:
-                bounds = fetch(distribution, version)
+            if (distribution, version) in locked and (afresh or bounds is None):
+                bounds = read(_releases.wheel(distribution, version))
+            elif bounds is None:
+                bounds = download(distribution, version)
             changes = [f"{name}{spec}" for name, spec in sorted(bounds.items()) if before.get(name) != spec]
             changes += [f"-{name}" for name in sorted(before) if name not in bounds]
             lines.append(" ".join([f"{distribution}=={version}", *changes]))
@@ -45,9 +48,8 @@ def text(afresh: bool = False) -> str:
     return HEAD + "\n".join(lines) + "\n"
 
 
-def fetch(distribution: str, version: str) -> dict[str, str]:
-    """The bounds of a release on PyPI, by package. ``yanked`` is among them if the release is yanked."""
-    print(f"reading the metadata of {distribution} {version}", flush=True)
+def download(distribution: str, version: str) -> dict[str, str]:
+    """The bounds of a release that is not locked. ``yanked`` is among them if it is yanked."""
     with tempfile.TemporaryDirectory() as directory:
         _releases.download(distribution, version, Path(directory))
         (wheel,) = Path(directory).glob("*.whl")

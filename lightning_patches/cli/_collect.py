@@ -222,7 +222,7 @@ class _Collector:
             return
         path = item.place.locate(item.path)
         if path is None:
-            text = f"{item.path[:200]} is not in the project, or not copied from it, and was not read"
+            text = f"{item.path[:200]} {item.place.outside}, and was not read"
             if not named_in:
                 text = f"{item.path} is a link that leads out of the project, and was not read"
             where = f"{named_in}{f', line {item.line}' if item.line else ''}: " if named_in else ""

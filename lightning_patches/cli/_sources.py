@@ -26,6 +26,11 @@ class Place:
     def __init__(self, root: str) -> None:
         self.root = root
 
+    @property
+    def outside(self) -> str:
+        """What is wrong with a path that is not in the place, the rest of a sentence."""
+        return f"is not in the project, {self.root}"
+
     def locate(self, path: str) -> Optional[str]:
         """The file of this machine that a path stands for; ``None`` if it is not in the place."""
         return path if _files.inside(self.root, path) else None
@@ -50,6 +55,10 @@ class Checkout(Place):
         """Characters of commands that may still be read."""
         self.commands = 0
         """The number of commands that were read. What different commands install is in different groups."""
+
+    @property
+    def outside(self) -> str:
+        return "is not in the project, or not copied from it"
 
     def path(self, path: str) -> str:
         """The absolute path of what a command names."""

@@ -1,26 +1,24 @@
-"""Tell which known bugs a Lightning has, installed or about to be, and which of them the patches mend.
+"""List the known bugs of a Lightning that is installed or required, and which of them the patches fix.
 
   lightning-patches audit                      the Lightnings of this environment: their version and their code
   lightning-patches audit lightning==2.2.5     a release, by its number; it need not be installed
-  lightning-patches audit uv.lock              what a project asks for: requirements files of pip, pyproject.toml,
+  lightning-patches audit uv.lock              what a project requires: requirements files of pip, pyproject.toml,
                                                uv.lock, poetry.lock, pdm.lock, pylock.toml, Pipfile, Pipfile.lock,
                                                environment.yml, conda-lock.yml, pixi.toml, pixi.lock, Dockerfiles,
                                                workflows of GitHub, notebooks
-  lightning-patches audit .                    all of these files that a directory has
+  lightning-patches audit .                    all of these files in a directory
 
-Nothing is imported to find out. A range stands for the newest known release in it, which is what pip takes. Of a
-release that is not known here nothing can be said, and the exit status says so. Bugs that the torch, the Python or
-another package of the same file excludes are not counted. The files of a Dockerfile are those that COPY and ADD bring
-from the build context, and no others.
+Nothing is imported. A range counts as the release that an installer takes: the newest known one that the range and the
+other requirements of the file allow. With torch==1.13.1, lightning>=2 is 2.2.5. If the other requirements leave several
+releases open, the release is unknown. Nothing is said about the bugs of an unknown release, and the exit status is 3.
+Bugs that torch, Python or another package of the same file excludes are not counted. The files of a Dockerfile are
+those that COPY and ADD bring from the build context.
 
-A range takes the other requirements of the file into account: with torch==1.13.1, lightning>=2 is 2.2.5. If they leave
-more than one release open, the release is not known.
-
-Files outside of the project are never read: outside of the directory that you give, or for a file outside of its
-checkout (the nearest directory with .git) or, without one, of its own directory. No message quotes a line of a file.
-A directory is looked through without hidden directories (except .github), virtual environments, node_modules,
-site-packages, __pycache__, build and dist. Links are followed if they stay inside. What was not looked at for another
-reason is listed, and the exit status says so.
+Files outside of the project are not read. The project is the directory that you give. For a file it is the checkout
+(the nearest directory above with .git) or, without one, the directory of the file. No message quotes a line of a file,
+except for a requirement of Lightning. A directory is searched without hidden directories (except for .github), virtual
+environments, node_modules, site-packages, __pycache__, build and dist. Links are followed if they stay inside.
+Everything else that was not looked at is listed, and the exit status is 3.
 
 With --json, one object; keys are only ever added:
   schema     1
@@ -48,15 +46,13 @@ exit status:
   0  no bug that --fail-on asks about
   1  there are such bugs
   2  the command line is wrong, or a file cannot be read or understood
-  3  a release is not known here, or the requirement does not tell it, or something was not looked at, and there is no
-     reason for status 1 or 2
+  3  a release is unknown, or something was not looked at, and there is no reason for status 1 or 2
 """
 
 from __future__ import annotations
 
 import argparse
 import difflib
-import importlib.metadata
 import os
 import platform
 import re
@@ -66,6 +62,7 @@ from functools import lru_cache
 from typing import Any, Optional
 
 from lightning_patches import patches as catalogue
+from lightning_patches import system
 from lightning_patches.cli import (
     NOT_APPLIED,
     OK,
@@ -421,11 +418,11 @@ def _installed_pins() -> _resolve.Pins:
     from packaging.version import InvalidVersion, Version
 
     pins = _resolve.Pins()
-    pins.add("python", f"=={platform.python_version().rstrip('+')}")
-    for name in {_resolve.split(text)[0] for patch in _mending() for text in patch.only_with} - {"python"}:
+    for name in {_resolve.split(text)[0] for patch in _mending() for text in patch.only_with}:
+        version = platform.python_version().rstrip("+") if name == "python" else system.installed_version(name)
         try:
-            pins.add(name, f"=={Version(importlib.metadata.version(name))}")
-        except (importlib.metadata.PackageNotFoundError, InvalidVersion, UnicodeDecodeError, OSError, TypeError):
+            pins.add(name, f"=={Version(version)}")
+        except InvalidVersion:  # not installed, or its metadata cannot be read
             continue
     return pins
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -208,6 +210,131 @@ def test_requirements_of_a_project_are_found(capsys: pytest.CaptureFixture[str],
         status, (one,) = audit(capsys, *arguments)
         assert (status, one["distribution"], one["version"]) == (1, "lightning", "2.2.5")
         assert "lightning" in PROJECTS[name].splitlines()[one["line"] - 1]
+
+
+ENTRIES = {
+    "uv.lock": """\
+        version = 1
+        [[package]]
+        name = "lightning"
+        version = "2.2.5"
+        dependencies = [
+            { name = "pytorch-lightning" },
+        ]
+        [[package]]
+        name = "lightning"
+        version = "2.6.6"
+        [[package]]
+        name = "pytorch-lightning"
+        version = "2.3.3"
+    """,
+    "poetry.lock": """\
+        [[package]]
+        name = "lightning"
+        version = "2.2.5"
+        [package.dependencies]
+        pytorch-lightning = "*"
+        [[package]]
+        name = "lightning"
+        version = "2.6.6"
+        [[package]]
+        name = "pytorch-lightning"
+        version = "2.3.3"
+    """,
+    "pylock.toml": """\
+        [[packages]]
+        name = "lightning"
+        version = "2.2.5"
+        [[packages.wheels]]
+        name = "lightning-2.2.5-py3-none-any.whl"
+        [[packages]]
+        name = "lightning"
+        version = "2.6.6"
+        [[packages]]
+        name = "pytorch-lightning"
+        version = "2.3.3"
+    """,
+    "Pipfile.lock": """\
+        {"_meta": {},
+        "default": {
+            "lightning": {
+                "version": "==2.2.5"}},
+        "develop": {
+            "pytorch-lightning": {
+                "version": "==2.3.3"},
+            "lightning": {
+                "version": "==2.6.6"}}}
+    """,
+    "conda-lock.yml": """\
+        package:
+        - name: lightning
+          version: 2.2.5
+          dependencies: {pytorch-lightning: '*'}
+        - name: lightning
+          version: 2.6.6
+        - name: pytorch-lightning
+          version: 2.3.3
+    """,
+    "pixi.lock": """\
+        packages:
+        - conda: https://x.org/noarch/lightning-2.2.5-py_0.conda
+          depends: [pytorch-lightning]
+        - conda: https://x.org/noarch/lightning-2.6.6-py_0.conda
+        - pypi: https://x.org/pytorch_lightning-2.3.3-py3-none-any.whl
+    """,
+    "environment.yml": """\
+        name: lightning
+        dependencies:
+        - pip
+        - pip:
+          # lightning==2.2.4
+          - lightning==2.2.5
+          - lightning==2.6.6
+          - pytorch-lightning==2.3.3
+    """,
+    "requirements.txt": """\
+        # pytorch-lightning
+        lightning==2.2.5
+        lightning==2.6.6
+        pytorch-lightning==2.3.3
+    """,
+    "pyproject.toml": """\
+        [project]
+        name = "pytorch-lightning-lightning"
+        dependencies = ["pytorch-lightning==2.3.3"]
+        optional-dependencies.a = ["lightning==2.2.5"]
+        optional-dependencies.b = [
+            "lightning==2.6.6"]
+    """,
+    ".github/workflows/ci.yml": """\
+        name: pytorch-lightning and lightning
+        jobs:
+          a:
+            steps:
+            - run: |
+                echo lightning
+                pip install lightning==2.2.5
+            - run: pip install lightning==2.6.6
+            - run: pip install \\
+                  pytorch-lightning==2.3.3
+    """,
+}
+"""The same three requirements."""
+
+
+@pytest.mark.parametrize("name", ENTRIES)
+def test_line_is_that_of_the_entry(capsys: pytest.CaptureFixture[str], tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(textwrap.dedent(ENTRIES[name]))
+    lines = path.read_text().splitlines()
+    found = {(one["distribution"], one["version"]): one["line"] for one in audit(capsys, str(path))[1]}
+    assert sorted(found) == [("lightning", "2.2.5"), ("lightning", "2.6.6"), ("pytorch-lightning", "2.3.3")]
+    for (distribution, version), line in found.items():
+        here = "".join(lines[line - 1 : line + 1])
+        assert re.search(rf"(?<!-){distribution.replace('-', '[-_]')}\b", lines[line - 1]) and version in here, lines[
+            line - 1
+        ]
 
 
 DOCKERFILES = {
@@ -708,6 +835,54 @@ def test_environment_is_audited() -> None:
     assert any(line.startswith(DEVICE) and " yes " in line for line in lines)
     assert any(line.startswith("mid-epoch-resume: no patch") and "Move to 2.5.1." in line for line in lines)
     assert lines[-1] == "1 []"
+
+
+def installed(variant: Variant, path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run ``audit`` in an environment that has a release, and before it what is in ``path``."""
+    variables = environment_of(variant)
+    variables["PYTHONPATH"] = os.pathsep.join([str(path), variables["PYTHONPATH"]])
+    command = [sys.executable, "-m", "lightning_patches", "audit", *arguments]
+    variables["_LIGHTNING_PATCHES_IMPORT_ONLY"] = "1"
+    return subprocess.run(command, env=variables, cwd=ROOT, capture_output=True, text=True, timeout=120)
+
+
+def test_environment_has_no_bug_that_its_packages_exclude(tmp_path: Path) -> None:
+    for name, version in (("torch", "2.2.0+cu118"), ("rich", "14.1")):
+        metadata = tmp_path / f"{name}-{version}.dist-info" / "METADATA"
+        metadata.parent.mkdir()
+        metadata.write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+    done = installed(Variant("lightning", "2.2.5"), tmp_path, "--json")
+    (one,) = json.loads(done.stdout)["audited"]
+    assert {"own-checkpoint-load", "tf32-advice"} <= set(one["excluded"]) and "rich-progress-bar" in names(one)
+    assert ("profiler-nested-actions" in one["excluded"]) is (sys.version_info < (3, 12))
+    assert not names(one) & set(one["excluded"])
+    assert any("not there with the packages of this environment" in note for note in one["notes"])
+
+
+def test_metadata_that_are_not_utf_8_exclude_nothing(tmp_path: Path) -> None:
+    for name in ("torch", "rich", "setuptools"):
+        metadata = tmp_path / f"{name}-1.0.dist-info" / "METADATA"
+        metadata.parent.mkdir()
+        metadata.write_bytes(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\nAuthor: ".encode() + b"\xff\n")
+    done = installed(Variant("lightning", "2.2.5"), tmp_path, "--json")
+    assert "This is a bug" not in done.stderr
+    (one,) = json.loads(done.stdout)["audited"]
+    assert {"own-checkpoint-load", "rich-progress-bar"} <= names(one)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows does not delete a directory that is in use")
+def test_deleted_working_directory_is_named(tmp_path: Path) -> None:
+    program = (
+        "import os, sys; from lightning_patches import cli; os.rmdir(os.getcwd()); sys.exit(cli.main(sys.argv[1:]))"
+    )
+    for what in (".", "requirements.txt", "../requirements.txt"):
+        (tmp_path / "gone").mkdir()
+        done = subprocess.run(
+            [sys.executable, "-c", program, "audit", what],
+            cwd=tmp_path / "gone", env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True,
+        )  # fmt: skip
+        assert done.returncode == 2 and "This is a bug" not in done.stderr, done
+        assert "the working directory no longer exists" in done.stderr
 
 
 @pytest.mark.parametrize(
