@@ -63,11 +63,10 @@ def activate(spec: Optional[str] = None) -> None:
 
 
 def deactivate() -> list[str]:
-    """Put the originals back, the very same objects.
+    """Restore the original objects.
 
-    Returns:
-        What is not as it was: attributes where other code has replaced or wrapped ours in the meantime, and places that
-        still hold a function of ours.
+    Returns: The attributes that could not be restored, since other code has replaced or wrapped our function, and
+    places that still reference our functions.
     """
     return startup.deactivate()
 
@@ -98,7 +97,7 @@ _LAZY = {
     "rank_by_rank": "ranks.rank_by_rank",
     "watch_hangs": "ranks.hang",
 }
-"""Loaded when somebody asks for them."""
+"""Names that are loaded on first use."""
 
 
 def __getattr__(name: str) -> object:

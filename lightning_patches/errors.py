@@ -7,11 +7,11 @@ class LightningPatchesError(Exception):
 
 
 class ToggleError(LightningPatchesError, ValueError):
-    """``LIGHTNING_PATCHES`` (or the ``spec`` of :func:`lightning_patches.activate`) holds an item nobody knows."""
+    """``LIGHTNING_PATCHES``, or the ``spec`` of :func:`lightning_patches.activate`, has an unknown item."""
 
 
 class PatchError(LightningPatchesError, RuntimeError):
-    """A wanted patch was not applied, and ``strict`` was asked for."""
+    """A selected patch was not applied under ``strict``."""
 
 
 class TargetError(LightningPatchesError, AttributeError):

@@ -1,4 +1,4 @@
-"""How the package speaks at run time: one line, on rank zero, once; see also `errors`."""
+"""Messages at run time: one line each, on rank zero, once. See also `errors`."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _starts_ranks() -> bool:
 
 
 def is_child() -> bool:
-    """Whether :mod:`multiprocessing` started this process, or ``multiprocess``, which is the same with dill."""
+    """True if :mod:`multiprocessing`, or its dill variant ``multiprocess``, started this process."""
     for name in ("multiprocessing.process", "multiprocess.process"):
         module = sys.modules.get(name)
         try:
@@ -63,8 +63,10 @@ def _is_first() -> bool:
 
 
 def printable(text: str) -> str:
-    """``text`` in one line, without what a terminal obeys: control characters, and marks that turn the direction of
-    writing. Each is replaced and none taken out, so that what stands around it does not become another."""
+    """Return the text in one line, with control characters and direction marks replaced.
+
+    They are not removed, since the characters around them could otherwise form a new sequence.
+    """
     return text if text.isprintable() else "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)
 
 
@@ -94,9 +96,9 @@ def notice_once(key: str, message: str) -> None:
 
 
 def say(message: str, details: str = "") -> None:
-    """One line on stderr, if there is one to write to, and below it the lines of ``details``.
+    """Write one line to stderr, if it is open, followed by the lines of ``details``.
 
-    Past the stream's buffer: what cannot be written would stay in it and turn the program's exit status into 120.
+    Bypasses the stream's buffer: unwritten text in it would change the program's exit status to 120.
     """
     lines = [f"lightning_patches: {printable(message)}", *(f"  {printable(line)}" for line in details.splitlines())]
     stream, line = sys.stderr, "\n".join(lines) + "\n"
@@ -127,12 +129,12 @@ def warn_once(key: str, message: str, all_ranks: bool = False, stacklevel: int =
 
 
 def was_said(key: str) -> bool:
-    """Whether this process has said what belongs to a key: for a message that takes time to make."""
+    """True if this process has printed the message of a key. Use it before you build an expensive message."""
     return key in _said
 
 
 def report_misuse(key: str, message: str) -> None:
-    """Something is wrong in the user's program that no patch can mend: a warning once, an error under ``strict``.
+    """Warn once of a problem in the user's program that no patch can fix; raise under ``strict``.
 
     Raises:
         PatchError: under ``strict``, in every rank that sees it.

@@ -1,7 +1,7 @@
-"""What a patch is: records only. Nothing here knows how a patch is applied, toggled or shown.
+"""Records of patches. Applying, selecting and showing patches is elsewhere.
 
 The records that start-up needs are named tuples: a dataclass takes a millisecond to define, ten times as long. Their
-annotations are not put off: ``typing`` would compile each of them as a text.
+annotations are not postponed, since ``typing`` would compile each of them from a string.
 """
 
 import importlib
@@ -13,14 +13,14 @@ GROUPS: Tuple[Group, ...] = ("correctness", "crash", "hang", "security", "compat
 Builder = Callable[[Any, str], Callable[..., Any]]
 """``build(original, namespace)`` returns the replacement, a plain function.
 
-``original`` is the function that stands in the slot (or the layer below, where two patches share a target), and
-``None`` for a target that the patch adds. ``namespace`` is the root package, ``"lightning"`` or
-``"pytorch_lightning"``; :func:`lightning_patches.engine.distributions.upstream_module` finds a module of it.
+``original`` is the function in the attribute (or the replacement of an earlier patch for the same target), and ``None``
+for a target that the patch adds. ``namespace`` is the root package, ``"lightning"`` or ``"pytorch_lightning"``;
+:func:`lightning_patches.engine.distributions.upstream_module` finds its modules.
 """
 
 
 def no_code(*_: Any) -> Any:
-    """Stands for code in a record of the index; see :attr:`Patch.whole`."""
+    """Placeholder for code in a record of the index; see :attr:`Patch.whole`."""
     raise NotImplementedError
 
 
@@ -29,14 +29,14 @@ class Target(NamedTuple):
 
     Args:
         location: ``"pytorch.tuner.lr_finder:_lr_find"`` or ``"fabric.wrappers:_FabricModule.__init__"``.
-        build: makes the replacement from the original.
-        adds: the affected releases do not have this attribute; the patch brings it.
-        since: first release that has this target, where the patch's range begins earlier ("" for all).
-        before: first release that no longer has this target ("" for none).
-        early: put in place before the module's own code runs, for what happens while it is imported. Only for a target
-            that the patch ``adds``: nothing else is there yet. The module may be a package, as ``"pytorch"``.
-        stock: what has to be Lightning's own at a call for the patch to act: paths from a parameter of the replacement,
-            ``"trainer.strategy.broadcast"`` for a method or function, ``"self"`` for the class of an object. Where the
+        build: returns the replacement for the original.
+        adds: True if the affected releases do not have this attribute, and the patch adds it.
+        since: first release with this target, if the patch's range starts earlier ("" for all).
+        before: first release without this target ("" for none).
+        early: set before the module's code runs, for bugs during its import. Only for a target that the patch ``adds``,
+            since nothing else exists yet. The module may be a package, such as ``"pytorch"``.
+        stock: code that must be Lightning's for the patch to act, as paths from a parameter of the replacement:
+            ``"trainer.strategy.broadcast"`` for a method or function, ``"self"`` for the class of an object. If the
             program has overridden, wrapped, replaced or registered one of them, the original runs.
         optional: Lightning defines the class only if an optional package is installed. Without it there is nothing to
             replace, and the patch counts as applied.
@@ -63,13 +63,13 @@ class Target(NamedTuple):
 
 
 class Need(NamedTuple):
-    """Something in a package that Lightning imports, without which a patch cannot do what it says.
+    """A feature of a package that Lightning imports and that a patch needs.
 
-    It is looked up itself: no version tells what a vendor's build has.
+    The feature itself is checked, since the version of a vendor's build may be misleading.
 
     Args:
         location: ``"torch.distributed:init_process_group"``.
-        parameter: one that this function has to take ("" for none).
+        parameter: required parameter of this function ("" for none).
     """
 
     location: str
@@ -81,17 +81,17 @@ class Need(NamedTuple):
 
 
 class Upstream(NamedTuple):
-    """Where the bug and its fix stand in Lightning's own history.
+    """The bug and its fix in Lightning's history.
 
     Args:
         issues: issue numbers of the report.
-        pull_requests: numbers of the official fix; empty where there is none.
+        pull_requests: numbers of the official fix; empty if there is none.
         commit: commit of the official fix on master.
-        fixed_in: first release whose code carries the fix, ``None`` for never fixed.
-        tests: the official tests that came with the fix, as ``path::name``.
-        merged: the fix is on master, and in no release yet.
-        others: pull requests that came with another release than ``fixed_in``, or are on master only, where the patch
-            carries several official fixes, or a part of one: the number, and the release or ``"unreleased"``.
+        fixed_in: first release with the fix, ``None`` for never fixed.
+        tests: the official tests of the fix, as ``path::name``.
+        merged: True if the fix is on master, but in no release yet.
+        others: for a patch with several official fixes, or a part of one: further pull requests that were released with
+            another release than ``fixed_in``, or not yet: the number, and the release or ``"unreleased"``.
     """
 
     issues: Tuple[int, ...] = ()

@@ -1,7 +1,7 @@
-"""Find out if other users can change a file or directory, by owner, mode, group and access list (like ssh's
-StrictModes).
+"""Find out if other users can change a file or directory.
 
-Checks are made on an open file, which other users can't exchange.
+The checks of owner, mode, group and access list are those of ssh's StrictModes. They are made on an open file, which
+other users can't exchange.
 
 POSIX access lists are read on Linux only; NFSv4 access lists are visible only in the mode. On a system without owners
 and modes, a checkpoint counts as writable by others, and a module does not.

@@ -14,7 +14,7 @@ from lightning_patches import patches as catalogue
 from lightning_patches.engine import distributions, fingerprints
 
 DATA = Path(fingerprints.__file__).with_name("_fingerprints.py")
-HEAD = '''"""What every release has of the files and functions that patches touch. Written by ``scripts/renew``."""
+HEAD = '''"""Fingerprints of the files and functions that patches change. Written by ``scripts/renew``."""
 
 # fmt: off
 # ruff: noqa: E501

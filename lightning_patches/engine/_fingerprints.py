@@ -1,4 +1,4 @@
-"""What every release has of the files and functions that patches touch. Written by ``scripts/renew``."""
+"""Fingerprints of the files and functions that patches change. Written by ``scripts/renew``."""
 
 # fmt: off
 # ruff: noqa: E501

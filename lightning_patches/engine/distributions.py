@@ -150,7 +150,7 @@ def _locate(package: str, importing: Optional[ModuleSpec]) -> Optional[tuple[str
         if not rest:
             return path[0], getattr(spec, "loader", None)
     elif rest:
-        # Asked for "a.b", a finder may import "a": only the one that knows "a" is asked.
+        # A search for "a.b" may import "a", so use only the finder that knows "a".
         spec, finder = _first_of(finders, root, None)
         if spec is None:
             return None
@@ -176,8 +176,8 @@ def _asks_others(finder: Any) -> bool:
 
 
 def _version(root: str, directory: str, loader: Any) -> str:
-    # What the package says of itself comes before metadata: it describes the code that is imported, even from a
-    # source checkout or a directory on PYTHONPATH, and reading it costs nothing.
+    # The package's own version precedes its metadata: it describes the imported code, even from a source checkout or a
+    # directory on PYTHONPATH, and reading it is cheap.
     for candidate in (
         os.path.join(directory, "version.info"),
         os.path.join(os.path.dirname(directory), "version.info"),

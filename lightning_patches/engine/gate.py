@@ -109,7 +109,7 @@ def in_ranges(version: str, ranges: tuple[str, ...]) -> bool:
     return any(all(compare(public, bound) for compare, bound in _bounds(text)) for text in ranges)
 
 
-# Parsing is most of what a decision costs, and the same few dozen texts come up for every patch.
+# Cached, since parsing dominates the cost of a decision, and all patches use the same few dozen texts.
 @lru_cache(maxsize=None)
 def _parsed(version: str) -> Version:
     return Version(version)

@@ -81,8 +81,8 @@ def holders(wanted: dict[int, Any]) -> dict[int, list[str]]:
     """
     found: dict[int, list[str]] = {}
 
-    # type() and not isinstance(): asked for its __class__, an object that stands in for another one may import that,
-    # warn (torch.distributed.reduce_op) or raise.
+    # type() and not isinstance(): reading __class__ of a proxy may import its target, warn
+    # (torch.distributed.reduce_op) or raise.
     def look(value: Any, place: str, key: Any = MISSING) -> None:
         function = function_of(value) if issubclass(type(value), DESCRIPTORS) else value
         if wanted.get(id(function)) is function and function is not None:

@@ -112,7 +112,7 @@ def skip_frames(function: Any) -> None:
     """
     torch = sys.modules.get("torch")
     if torch is None or not home_of(function).startswith("lightning_patches."):
-        return  # what torch has put around ours shares its code with all that torch wraps
+        return  # torch's wrapper shares its code with all other functions that torch wraps
     with contextlib.suppress(Exception):  # a torch without compiler, or with other ways
         frames = torch._C._dynamo.eval_frame
         if hasattr(frames, "set_code_exec_strategy"):
@@ -123,7 +123,7 @@ def skip_frames(function: Any) -> None:
 
 
 class _Signature(inspect.Signature):
-    """The signature of a function, read when somebody asks for it."""
+    """The signature of a function, computed on first use."""
 
     def __init__(self, function: Any) -> None:
         self._function = function
@@ -150,8 +150,11 @@ class _Signature(inspect.Signature):
 
 
 class _Annotations(Dict[str, Any]):
-    """The annotations of a function, equal to them, and resolved by whoever reads one: the names in them are those of
-    the function's own module, and ``typing.get_type_hints`` would look for them in the replacement's."""
+    """The annotations of a function, resolved on access.
+
+    Their names belong to the function's module, while ``typing.get_type_hints`` would look them up in the
+    replacement's.
+    """
 
     def __init__(self, function: Any) -> None:
         super().__init__(getattr(function, "__annotations__", {}))
@@ -184,14 +187,14 @@ class _Annotations(Dict[str, Any]):
 
 
 def dress(replacement: Any, raw: Any, owner: Any, name: str, names: tuple[str, ...]) -> Any:
-    """Make a replacement look like what it replaces, so that pickle, help() and signature() go on as before.
+    """Copy the metadata of the original to the replacement, so that pickle, help() and signature() still work.
 
     Args:
         replacement: the new function.
-        raw: what stood in the attribute; ``MISSING`` if nothing did.
+        raw: the original attribute; ``MISSING`` if there was none.
         owner: the module or class that has the attribute.
-        name: the attribute's.
-        names: of the patches in the replacement.
+        name: name of the attribute.
+        names: names of the patches in the replacement.
     """
     original = function_of(raw) if raw is not MISSING else None
     if original is not None:
@@ -218,9 +221,11 @@ def dress(replacement: Any, raw: Any, owner: Any, name: str, names: tuple[str, .
 
 
 def _passes_on_keywords(owner: type) -> bool:
-    """Whether a class is made with keywords that it does not name. jsonargparse, and so LightningCLI, finds them in the
-    source of its methods, which it reads by way of ``__wrapped__``. Not those that Lightning's ``is_overridden`` asks
-    about: see :data:`ORIGINAL`."""
+    """True if the constructor of a class accepts ``**kwargs``.
+
+    jsonargparse (LightningCLI) finds these keywords in the source of the methods, which it reads through
+    ``__wrapped__``. Methods that Lightning's ``is_overridden`` checks are excluded: see :data:`ORIGINAL`.
+    """
     code = getattr(stock_of(owner.__init__), "__code__", None)  # type: ignore[misc]
     return code is not None and bool(code.co_flags & inspect.CO_VARKEYWORDS) and owner.__name__ != "LightningModule"
 

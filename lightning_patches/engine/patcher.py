@@ -1,15 +1,15 @@
-"""Gate, swap, verify, restore.
+"""Apply, verify and undo patches.
 
-For each namespace there is one :class:`Plan`, made when its first module is about to be loaded, or at once if it is
-loaded: which of the wanted patches the gate lets through, and which targets each module has. A plan is made on the side
-and put in place when it is whole, so that an interruption leaves either all of it or nothing.
+Each namespace has one :class:`Plan`: the selected patches that the gate accepts, and the targets of each module. It is
+created before the first module of the namespace is loaded, or at once if one is loaded. A plan is built completely
+before it is set, so an interruption leaves either all of it or nothing.
 
-Targets are swapped by wrapt's post-import hooks. wrapt drops a hook once it has called it; so our loader registers it
-anew after each execution of a module: ``importlib.reload``, an import after the module was taken out of
-``sys.modules``, and the second try at an import that failed are executions like the first.
-:mod:`lightning_patches.engine.slots` has what stands in each target.
+wrapt's post-import hooks replace the targets. wrapt drops a hook after the call, so our loader registers it again after
+each execution of a module: also for ``importlib.reload``, for an import after the module was removed from
+``sys.modules``, and for the second attempt of a failed import. :mod:`lightning_patches.engine.slots` has the state of
+each target.
 
-Nothing is imported, and no other thread is waited for, while the lock is held.
+While the lock is held, nothing is imported, and no other thread is waited for.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ Stage = Literal["before", "after", "late"]
 
 
 class Plan:
-    """What is to be done in one namespace.
+    """The plan for one namespace.
 
     Args:
-        namespace: as it is installed.
-        selection: what was asked for.
+        namespace: the installed namespace.
+        selection: the selected patches.
     """
 
     def __init__(self, namespace: distributions.Namespace, selection: Selection) -> None:
@@ -96,16 +96,16 @@ class Patcher:
         return self.selection is not None
 
     def activate(self, selection: Selection, on_behalf_of: Optional[Callable[[], Any]] = None) -> None:
-        """Make ``selection`` the one that is applied: to modules imported later, and to those that are here already.
+        """Apply ``selection`` to modules that are imported later, and to those that are already imported.
 
         Args:
-            selection: what is wanted.
-            on_behalf_of: for the loader of a module: act only if this is what
-                :func:`lightning_patches.engine.hooks.install` was given last. A thread that imports Lightning must not
-                turn on what another one has turned off in the meantime.
+            selection: the selected patches.
+            on_behalf_of: for the loader of a module: act only if this is still the argument of the last
+                :func:`lightning_patches.engine.hooks.install`. A thread that imports Lightning must not activate
+                patches that another thread has deactivated since.
 
         Raises:
-            PatchError: under ``strict``, when a wanted patch cannot be applied to an imported module.
+            PatchError: under ``strict``, if a selected patch cannot be applied to an imported module.
         """
         with self._lock:
             if on_behalf_of is not None and hooks.installed() is not on_behalf_of:
@@ -115,8 +115,8 @@ class Patcher:
             hooks.install(self._itself, self.concerns)
             self._keep(selection.names)
         if on_behalf_of is None:
-            # Not within an import of Lightning's: the thread that is waited for may need what this one holds. Nor is
-            # there a need: whatever has been imported since the finder was installed came through our loader.
+            # Not during an import of Lightning: the other thread may need a lock that this one holds. It is not needed
+            # either, since all modules imported after the finder was installed used our loader.
             hooks.wait_for_imports()
         refused: Optional[PatchError] = None
         for name in distributions.PARTS:
@@ -138,11 +138,11 @@ class Patcher:
             raise refused
 
     def deactivate(self) -> list[str]:
-        """Put every original back into its slot. After an interruption, another call does what is left.
+        """Restore every original. After an interruption, another call does the rest.
 
         Returns:
-            What is not as it was: slots that could not be restored because something else has replaced or
-            wrapped our function since, and places that still hold a function of ours.
+            The attributes that could not be restored, since other code has replaced or wrapped our function, and places
+            that still reference our functions.
         """
         with self._lock:
             hooks.remove()
@@ -160,18 +160,18 @@ class Patcher:
     # ---------------------------------------------------------------- what verdicts are made of
 
     def decision(self, patch: Patch, namespace: distributions.Namespace) -> Decision:
-        """What was decided on a patch, or would be; ``pending`` is the go-ahead."""
+        """Return the decision on a patch; ``pending`` means that it can be applied."""
         plan = self._plans.get(namespace.name)
         made = plan.decisions.get(patch.name) if plan is not None else None
         return made if made is not None else gate.decide(patch, namespace)
 
     def was_here(self, patch: Patch, module: ModuleType, target: Target) -> bool:
-        """Whether a patch was put into a target, whatever stands there now."""
+        """True if a patch was applied to a target, whatever the attribute is now."""
         slot = self._slot_of(module, target)
         return slot is not None and slot.has(patch)
 
     def wrapper_around(self, module: ModuleType, target: Target) -> str:
-        """Where the code is that others have put around ours in a target since; "" if there is none."""
+        """Return the location of other code that wraps our function in a target; "" if there is none."""
         slot = self._slot_of(module, target)
         if slot is None or not slot.made or slot.standing is slot.current:
             return ""
@@ -187,7 +187,7 @@ class Patcher:
         return self._slots.get((id(owner), attribute))
 
     def originals(self) -> dict[int, tuple[Any, Slot]]:
-        """What was replaced after others could get hold of it: the function and its slot, by the function's ``id``."""
+        """Return originals that other code may have copied before they were replaced, with their slots, by ``id``."""
         with self._lock:
             late = [slot for slot in self._slots.values() if slot.late and slot.layers]
         found = ((looks.function_of(slot.original), slot) for slot in late if slot.original is not MISSING)
@@ -199,7 +199,7 @@ class Patcher:
         return self
 
     def concerns(self, name: str, spec: Optional[ModuleSpec] = None) -> bool:
-        """Whether something is to be done for a module of Lightning; see :class:`hooks.Concerns`."""
+        """True if a module of Lightning needs work; see :class:`hooks.Concerns`."""
         selection = self.selection
         if selection is None or not selection.names:
             return False
@@ -248,7 +248,7 @@ class Patcher:
             self._report(module.__name__, error)
 
     def _report(self, module: str, error: Exception) -> None:
-        """An error of ours does not reach the user's import."""
+        """Report an internal error without raising it in the user's import."""
         if isinstance(error, PatchError):
             raise error  # only under strict: the user asked for it
         if notices.strict:
@@ -260,11 +260,11 @@ class Patcher:
             notices.notice(told, urgent=True, details=trace)
 
     def _plan(self, name: str, importing: Optional[ModuleSpec] = None) -> Optional[Plan]:
-        """The plan for a namespace, made if there is none yet; ``None`` if nothing is wanted or installed.
+        """Return the plan for a namespace, and create it if needed; ``None`` if nothing is selected or installed.
 
         Args:
-            name: of the namespace.
-            importing: the module of it that is about to be imported.
+            name: name of the namespace.
+            importing: its module that is about to be imported.
         """
         while True:
             selection, old = self.selection, self._plans.get(name)
@@ -287,7 +287,7 @@ class Patcher:
                 self._announce(made, old)
 
     def _look_up_needs(self, plan: Plan, module: str) -> None:
-        """What a patch needs of torch is there to be looked at when Lightning has imported it."""
+        """Check the needs of patches after Lightning has imported torch."""
         for patch in {patch.name: patch for patch, _ in plan.targets[module] if patch.needs}.values():
             lacking = gate.what_lacks(patch, imports=True)
             if lacking and plan.decisions[patch.name].verdict == "pending":
@@ -295,14 +295,14 @@ class Patcher:
                 self._tell({patch.name: lacking})
 
     def _patch(self, module: ModuleType, stage: Stage) -> None:
-        """Swap the targets of a module.
+        """Replace the targets of a module.
 
         Args:
-            module: one of Lightning's.
-            stage: it is about to be executed, it has just been, or it was some time ago.
+            module: a module of Lightning.
+            stage: before its execution, right after it, or later.
 
         Raises:
-            PatchError: under ``strict``, if a wanted patch is not applied.
+            PatchError: under ``strict``, if a selected patch is not applied.
         """
         failures: dict[str, str] = {}
         with self._lock:
@@ -350,7 +350,7 @@ class Patcher:
         if slot.has(patch):
             return  # twice is once
         if (slot.standing is not slot.current or not slot.made) and patch.name in looks.names_in(slot.standing):
-            return  # another copy of this package was here first, or somebody's wrapper holds ours in place
+            return  # another copy of this package was first, or other code wraps our function
         if not slot.made:
             wrong = slots.what_is_wrong_with(slot, target)
             if wrong is not None:
@@ -395,7 +395,7 @@ class Patcher:
     # ---------------------------------------------------------------- tell
 
     def _announce(self, plan: Plan, old: Optional[Plan]) -> None:
-        """How many bugs are mended, where the plan before this one had another number."""
+        """Print the number of fixes, unless the previous plan had the same number."""
         count, before = (self._count(each) if each is not None else 0 for each in (plan, old))
         if count != before:
             part = next(iter(plan.namespace.parts.values()))
@@ -420,7 +420,7 @@ class Patcher:
                 notices.notice(line)
 
     def _refusal(self, plan: Plan) -> Optional[PatchError]:
-        """The error of ``strict``; also for what was refused before: a second try must not go through."""
+        """Return the error of ``strict``, also for earlier refusals, so that a second import fails, too."""
         for name, reason in plan.refusals().items() if notices.strict else ():
             return PatchError(
                 f"{name} is not applied: {reason}. (Without 'strict' the program goes on without this patch.)"
@@ -432,15 +432,15 @@ def _load(plan: Plan, module: str) -> None:
     """Import the patches of a module, which is done before the lock is taken."""
     targets = plan.targets[module]
     for place, (patch, target) in enumerate(targets):
-        with contextlib.suppress(Exception):  # is raised again, and told, when the patch is to be put in
+        with contextlib.suppress(Exception):  # raised again and reported when the patch is applied
             targets[place] = patch.with_code(target)
 
 
 def _call_after_import(module_name: str, hook: Callable[[ModuleType], None]) -> None:
-    """Have wrapt call ``hook(module)`` for a module that is imported, which it does at once.
+    """Make wrapt call ``hook(module)`` at once for an imported module.
 
-    wrapt below 1.15 does so under a lock of its own, for which its finder waits while it holds Python's: the hook must
-    not import what is not loaded yet, nor may the caller hold what the hook waits for.
+    wrapt below 1.15 holds its own lock during the call, and its finder waits for this lock while it holds Python's. So
+    the hook must not import modules that are not loaded yet, and the caller must not hold a lock that the hook needs.
     """
     wrapt.register_post_import_hook(hook, module_name)
 

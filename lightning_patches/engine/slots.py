@@ -1,7 +1,7 @@
-"""What stands in a slot: one attribute of one upstream module or class.
+"""The state of a patched attribute (a slot) of an upstream module or class.
 
-A slot knows the object that stood there and the stack of patches on top of it. What stands there is always composed
-anew from the original, so that patches which share a target can come and go in any order.
+A slot has the original object and the patches on top of it. The replacement is always composed from the original, so
+that patches with a shared target can be added and removed in any order.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ SINCE = "since Lightning was imported: restart Python (in a notebook, restart th
 
 
 class ReplacedError(TargetError):
-    """What stands in a slot is not what Lightning's source puts there."""
+    """The attribute is not the object that Lightning's source defines."""
 
 
 class Slot:
@@ -42,11 +42,11 @@ class Slot:
         self.namespace = namespace
         self.late = late
         self.original = self._current = self._written = self.standing
-        """What stood there before, ``MISSING`` if nothing did."""
+        """The original object, ``MISSING`` if there was none."""
         self.outdated: list[Any] = []
         """Earlier contents that importers of the attribute may still hold."""
         self.made: list[FunctionType] = []
-        """All functions of ours that have stood there."""
+        """All functions that this slot has created."""
         self.layers: list[tuple[Patch, Target]] = []
 
     @property
@@ -62,31 +62,34 @@ class Slot:
 
     @property
     def current(self) -> Any:
-        """What we have put there last."""
+        """The object that this package set last."""
         if self.standing is self._written:
             self._current = self._written  # an interruption came right after it was written
         return self._current
 
     @property
     def is_stale(self) -> bool:
-        """Whether the layers are not those of the current content."""
+        """True if the layers have changed since the current object was composed."""
         return tuple(patch.name for patch, _ in self.layers) != names_in(self.current)
 
     @property
     def is_ours(self) -> bool:
-        """Whether a replacement of ours is there, seen through whatever others wrapped around it."""
+        """True if the attribute is our replacement, possibly wrapped by other code."""
         return bool(names_in(self.standing))
 
     @property
     def is_taken(self) -> bool:
-        """Whether others have put an object of theirs there, and no patch is to come back if they take it away."""
+        """True if other code has replaced the attribute.
+
+        Then no patch is applied, even if that code undoes its change.
+        """
         return not self.layers and self.standing is not self.current and self.standing is not self.original
 
     def has(self, patch: Patch) -> bool:
         return any(layer.name == patch.name for layer, _ in self.layers)
 
     def compose(self) -> bool:
-        """Put there what the layers make of the original. False if somebody else's object stands there."""
+        """Set the attribute to the composed replacement. Return False if the attribute is another object."""
         standing = self.standing
         if standing is not self.current:
             if standing is not self.original or self.layers:
@@ -154,7 +157,7 @@ def is_left_out(module: ModuleType, target: Target) -> bool:
 
 
 def stands_in(patch: Patch, module: ModuleType, target: Target) -> bool:
-    """Whether a patch is in place, seen through whatever others wrapped around it."""
+    """True if a patch is applied to a target, possibly wrapped by other code."""
     try:
         owner, attribute = resolve(module, target)
     except TargetError:
@@ -163,16 +166,16 @@ def stands_in(patch: Patch, module: ModuleType, target: Target) -> bool:
 
 
 def check_shipped(module: ModuleType, target: Target, raw: Any, compare: bool) -> None:
-    """See that what stands in a target is the function which the module's source defines there, below its decorators.
+    """Check that the attribute is the function that the module's source defines, below its decorators.
 
     Args:
         module: the upstream module.
         target: the target in it.
-        raw: what stands there.
-        compare: compare its bytecode with that of the source on disk: for a module that was executed before we came in.
+        raw: the current attribute.
+        compare: compare its bytecode with the source on disk, for a module that was executed before activation.
 
     Raises:
-        ReplacedError: it is not.
+        ReplacedError: it is another object.
     """
     name = target.attribute.rpartition(".")[2]
     function: Any = None
@@ -196,7 +199,7 @@ def check_shipped(module: ModuleType, target: Target, raw: Any, compare: bool) -
 
 
 def _compiled(module: ModuleType, attribute: str) -> list[CodeType]:
-    """What the source on disk makes of a function: several, where it is defined more than once."""
+    """Compile the source on disk and return the function's code objects, one per definition."""
     loader: Any = getattr(module.__spec__, "loader", None)
     try:
         found = [loader.get_code(module.__name__)]
@@ -209,7 +212,7 @@ def _compiled(module: ModuleType, attribute: str) -> list[CodeType]:
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Whether two constants, or two functions' code, are equal. ``==`` of code also compares what tracing adds."""
+    """True if two constants or code objects are equal. ``==`` of code also compares additions of tracing."""
     if not isinstance(one, CodeType) or not isinstance(other, CodeType):
         return type(one) is type(other) and repr(one) == repr(other)
     return (
@@ -221,7 +224,7 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def what_is_wrong_with(slot: Slot, target: Target) -> Optional[str]:
-    """Why a target cannot be patched, whatever stands there."""
+    """Return the reason why a target cannot be patched, or ``None``."""
     if (slot.original is MISSING) != target.adds:
         return f"{target.location} is {'missing' if slot.original is MISSING else 'there already'}"
     function = function_of(slot.original)

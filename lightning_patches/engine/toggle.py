@@ -42,13 +42,13 @@ __all__ = ["VARIABLE", "Selection", "parse"]
 
 
 class Selection(NamedTuple):
-    """Which patches are wanted, and how to behave.
+    """The selected patches and options.
 
     Args:
-        names: names of the wanted patches.
-        strict: a wanted patch that does not get applied is an error.
-        quiet: say nothing but errors.
-        spec: the text that this was read from, ``None`` when nothing was set.
+        names: names of the selected patches.
+        strict: raise an error if a selected patch is not applied.
+        quiet: print only errors.
+        spec: the parsed text, ``None`` if nothing was set.
     """
 
     names: frozenset[str]

@@ -25,12 +25,12 @@ class Entry:
         namespace: ``"lightning"`` or ``"pytorch_lightning"``.
         distribution: the installed distribution that ships it.
         version: that distribution's version.
-        verdict: what the live objects say, or what will happen on import.
-        reason: why.
-        drop_at: first official release that makes the patch superfluous, ``None`` if there is none.
-        counted: it counts as a fix where it is applied, see :attr:`lightning_patches.patch.Patch.is_counted`.
-        modules: what the patch changes, without the namespace: ``"pytorch.loops.fit_loop"``.
-        condition: of a pending patch, what it depends on besides the import.
+        verdict: the verdict, from the live objects or for a future import.
+        reason: the reason.
+        drop_at: first official release with the fix, ``None`` if there is none.
+        counted: True if it counts as a fix, see :attr:`lightning_patches.patch.Patch.is_counted`.
+        modules: the modules that the patch changes, without the namespace: ``"pytorch.loops.fit_loop"``.
+        condition: a further condition of a pending patch besides the import.
     """
 
     patch: str
@@ -46,7 +46,7 @@ class Entry:
 
     @property
     def in_short(self) -> str:
-        """The reason, without the import that applies a patch, which nobody asks about."""
+        """The reason, without the remark that the import applies the patch."""
         return self.condition if self.verdict == "pending" else self.reason
 
     def as_dict(self) -> dict[str, Any]:
@@ -126,7 +126,7 @@ def by_release(found: Iterable[Entry]) -> dict[str, list[Entry]]:
 
 
 def count_fixes(found: Iterable[Entry]) -> int:
-    """How many bugs are mended, or will be: the one figure that the line at start, ``status`` and ``audit`` give."""
+    """Return the number of applied or pending fixes, which the line at start, ``status`` and ``audit`` print."""
     return sum(entry.counted and entry.verdict in ("pending", "applied") for entry in found)
 
 
@@ -137,11 +137,11 @@ def fixes_in_words(found: Iterable[Entry]) -> str:
 
 
 def entries(patcher: Patcher, outlook: Optional[Selection] = None) -> Report:
-    """The verdict on each patch of the catalogue in each installed namespace; empty if there is no Lightning.
+    """Return the verdict on each patch in each installed namespace; empty without Lightning.
 
     Args:
-        patcher: the one whose work is looked at.
-        outlook: what will be activated when Lightning is imported, where ``patcher`` is not active yet.
+        patcher: the patcher.
+        outlook: the selection that will be activated when Lightning is imported, if ``patcher`` is not active yet.
     """
     found = Report()
     missed = _missed(patcher)
@@ -175,13 +175,13 @@ def entries(patcher: Patcher, outlook: Optional[Selection] = None) -> Report:
 def verdict(
     patcher: Patcher, patch: Patch, namespace: distributions.Namespace, outlook: Optional[Selection] = None
 ) -> Decision:
-    """The present state of a patch in a namespace. The live objects are asked first.
+    """Return the current state of a patch in a namespace. The live objects take precedence.
 
     Args:
-        patcher: the one whose work is looked at.
-        patch: one of its catalogue.
-        namespace: as it is installed.
-        outlook: what will be activated when Lightning is imported, where ``patcher`` is not active yet.
+        patcher: the patcher.
+        patch: a patch of its catalogue.
+        namespace: the installed namespace.
+        outlook: the selection that will be activated when Lightning is imported, if ``patcher`` is not active yet.
     """
     here, missing, waiting = _look(patch, namespace)
     selection = patcher.selection or outlook
@@ -254,7 +254,7 @@ def _why_missing(patcher: Patcher, patch: Patch, target: Target, module: ModuleT
 
 
 def _missed(patcher: Patcher) -> dict[tuple[str, str], list[str]]:
-    """Who still holds an original: places, by namespace and patch."""
+    """Return the places that still reference an original, by namespace and patch."""
     originals = patcher.originals()
     found: dict[tuple[str, str], list[str]] = {}
     for key, places in holders.holders({key: function for key, (function, _) in originals.items()}).items():

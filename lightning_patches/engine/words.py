@@ -17,7 +17,7 @@ def split(text: str) -> "list[str]":
 
 
 def asks_for_patches(text: "str | None") -> bool:
-    """Whether a value of the variable asks for patches: neither unset, nor blank, nor a word for nothing.
+    """True if a value of the variable requests patches: not unset, not blank, and not a word for "nothing".
 
     An explicit import without a word applies the default set; see :func:`lightning_patches.engine.toggle.parse`.
     """
@@ -26,5 +26,5 @@ def asks_for_patches(text: "str | None") -> bool:
 
 
 def are_plain(text: str) -> bool:
-    """Whether no item needs the catalogue to be understood."""
+    """True if all items can be parsed without the catalogue."""
     return DEFAULT_WORDS | NOTHING_WORDS | FLAG_WORDS | {ALL_WORD, SAME_RESULTS_WORD} >= set(split(text))

@@ -1,10 +1,9 @@
-"""Helpers that a diff carries into the fork: modules of this package, made independent of it.
+"""Modules of this package that a diff adds to the fork, made independent of the package.
 
-Where the bug was never fixed upstream, or only in part, mending it takes more than a few lines, and those lines are
-already written and tested in ``lightning_patches``. The diff then adds them as a file of their own (header field
-``Carries: patches/devices/align_devices.py as fabric/utilities/align_devices.py``) and puts the decorator
-``corrected`` from that file on what it corrects. The added file is generated, so the two cannot drift apart: a test
-compares them.
+If upstream never fixed a bug, or only in part, the fix may need many lines, which ``lightning_patches`` already has and
+tests. The diff adds them as a file (header field ``Carries: patches/devices/align_devices.py as
+fabric/utilities/align_devices.py``), and puts that file's decorator ``corrected`` on the fixed function or class. The
+file is generated, so the two can't differ; a test compares them.
 """
 
 from __future__ import annotations
@@ -107,17 +106,17 @@ def files(name: str, fields: list[str]) -> dict[str, list[str]]:
 
 @dataclass
 class _Module:
-    """A module of ``lightning_patches``, taken apart for a diff that carries it.
+    """The parts of a ``lightning_patches`` module that a diff carries.
 
     Args:
         text: its source.
         tree: its statements.
         doc: lines of its docstring.
-        imports: lines of what it imports from elsewhere, ``import x`` and ``from x import y``.
-        carried: lines that import what the diff carries beside it.
-        needs_prelude: it uses modules of the package that the prelude stands in for.
-        record: where it defines ``PATCH``, if it does.
-        body: the lines of all else.
+        imports: lines with imports from other packages, ``import x`` and ``from x import y``.
+        carried: lines with imports of other carried files.
+        needs_prelude: True if it uses modules of the package that the prelude replaces.
+        record: position of ``PATCH``, if it is defined.
+        body: all other lines.
     """
 
     text: str
@@ -164,7 +163,7 @@ def _take_apart(source: str, modules: dict[str, str]) -> _Module:
 
 
 def _import_of_ours(module: _Module, source: str, node: ast.ImportFrom, modules: dict[str, str]) -> None:
-    """What becomes of an import from the package: another carried file, the prelude, or nothing."""
+    """Translate an import from the package to another carried file, the prelude, or nothing."""
     home = (node.module or "").partition(".")[2]
     for alias in node.names:
         inner = f"{home}.{alias.name}".strip(".")

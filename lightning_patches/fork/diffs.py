@@ -47,10 +47,10 @@ class Diff:
     Args:
         path: the file.
         header: DEP-3 fields; a field may occur more than once.
-        typed: the fields that stand in the file.
-        changes: path in the source tree (``pytorch/loops/fetchers.py``) and the hunks there.
-        whole: the text that other tools can apply: that of the file, and behind it the files that it carries.
-        digest: sha256 of that.
+        typed: the fields in the file.
+        changes: path in the source tree (``pytorch/loops/fetchers.py``) and its hunks.
+        whole: the text for other tools: that of the file, followed by the carried files.
+        digest: sha256 of ``whole``.
     """
 
     path: Path
@@ -75,11 +75,10 @@ class Diff:
 
 
 def series(directory: Path = DIFFS) -> list[Diff]:
-    """All diffs, in the order in which they are applied: patches as the catalogue layers them, and what is for several
-    ranges of releases by release.
+    """Return all diffs in the order of application: in the catalogue's order, and by release within a patch.
 
     Raises:
-        DiffError: a file is malformed, there is no patch of its name, or no directory of diffs.
+        DiffError: a file is malformed, no patch has its name, or the directory of diffs is missing.
     """
     if not directory.is_dir():
         raise DiffError(f"use the lightning-patches that is installed: this copy has no diffs ({directory})")
@@ -142,18 +141,18 @@ def _parsed(path: Path, text: str) -> Diff:
 
 
 def apply(diff: Diff, namespace: str, reader: Reader) -> dict[str, str]:
-    """What the diff makes of a release's files.
+    """Apply a diff to a release's files.
 
     Args:
         diff: the diff.
         namespace: ``"lightning"`` or ``"pytorch_lightning"``.
-        reader: gives the files as they are, with what earlier diffs did.
+        reader: returns the current files, with the changes of earlier diffs.
 
     Returns:
         New text of each changed file, by its path in the wheel.
 
     Raises:
-        DiffError: a hunk's context is not there, or there more than once; or the change was made already.
+        DiffError: a hunk's context does not occur exactly once, or the change is already made.
     """
     if is_applied(diff, namespace, reader):
         raise DiffError(f"{diff.path.name}: is applied already")
@@ -177,7 +176,7 @@ def _new_file(namespace: str, hunks: tuple[Hunk, ...]) -> str:
 
 
 def state(diff: Diff, namespace: str, reader: Reader) -> tuple[State, str]:
-    """Whether a release's files have the change already, can take it, or neither; and why not."""
+    """Return if a release's files have the change, can take it, or neither, and the reason."""
     if is_applied(diff, namespace, reader):
         return "applied", ""
     try:
@@ -188,7 +187,7 @@ def state(diff: Diff, namespace: str, reader: Reader) -> tuple[State, str]:
 
 
 def is_applied(diff: Diff, namespace: str, reader: Reader) -> bool:
-    """Whether what the diff would put in its places stands there, in each of them."""
+    """True if all changes of the diff are present."""
     for path, hunks in diff.changes:
         where = path_in(namespace, path)
         text = reader(where)
@@ -274,10 +273,10 @@ def apply_all(diffs: Iterable[Diff], namespace: str, reader: Reader) -> dict[str
 
 
 def header_of(typed: dict[str, list[str]], patch: Patch) -> dict[str, list[str]]:
-    """The header of a diff: what the patch's record says, and what is typed in the file, because only the file says it.
+    """Return the header of a diff, from the patch's record and the fields in the file.
 
-    That is what is done, in which way an official fix was followed if not as a backport, which releases the file is for
-    where a patch has several files, and in what it differs from the official fix.
+    The file has the description, the relation to the official fix if it is not a backport, the releases of the file if
+    the patch has several files, and the difference from the official fix.
     """
     upstream = patch.upstream
     pulls = [f"{REPOSITORY}/pull/{number}" for number in upstream.pull_requests]
@@ -298,13 +297,13 @@ def header_of(typed: dict[str, list[str]], patch: Patch) -> dict[str, list[str]]
 
 
 def header_text(header: dict[str, list[str]]) -> str:
-    """A header as it stands in a file, up to the line that ends it."""
+    """Format a header, including its last line."""
     fields = [f"{name}: {value}" for name, values in header.items() for value in values]
     return "".join(field.replace("\n", "\n ") + "\n" for field in fields) + "---\n"
 
 
 def disagreements(diff: Diff, patch: Patch) -> list[str]:
-    """Where a diff and the patch's record do not fit."""
+    """Return the contradictions between a diff and the patch's record."""
     wrong = [f"no {name}" for name in ("Bug", "Affected") if not diff.header.get(name)]
     marker = MARKER + diff.name
     for path, hunks in diff.changes:
@@ -318,10 +317,10 @@ def disagreements(diff: Diff, patch: Patch) -> list[str]:
 
 
 def record(name: str) -> Patch:
-    """The patch of that name.
+    """Return the patch with this name.
 
     Raises:
-        LookupError: there is none.
+        LookupError: there is no such patch.
     """
     for patch in catalogue.all_patches():
         if patch.name == name:

@@ -1,4 +1,4 @@
-"""An official wheel with our diffs in it, as a wheel of its own: the same bytes wherever it is made."""
+"""Build a wheel from an official wheel and our diffs. The bytes are reproducible."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from lightning_patches.fork import diffs as _diffs
 
 DISTRIBUTIONS = ("lightning", "pytorch-lightning")
 PROVENANCE = "lightning_patches.json"
-"""In the fork's dist-info: what it was made from and which diffs are in it."""
+"""File in the fork's dist-info that names the official wheel and the applied diffs."""
 MAX_WHEEL = 16 << 20
 """Bytes of an official wheel. The largest one has 2 MB."""
 MAX_UNPACKED = 64 << 20
@@ -31,15 +31,15 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 @dataclass(frozen=True)
 class Fork:
-    """What a fork consists of, before it is written anywhere.
+    """The content of a fork, before it is written.
 
     Args:
-        official: name of the wheel that it is made from.
-        source: the content of that wheel.
+        official: name of the official wheel.
+        source: content of that wheel.
         distribution: ``"lightning"`` or ``"pytorch-lightning"``.
-        base: its release, ``"2.2.5"``.
-        version: its own, ``"2.2.5+patches.N"``.
-        diffs: what was applied, in order.
+        base: the official release, ``"2.2.5"``.
+        version: version of the fork, ``"2.2.5+patches.N"``.
+        diffs: the applied diffs, in order.
         renamed: directory of its metadata in the official wheel, and in the fork.
         changed: new content of the files that differ from the official wheel or are new, by path in the fork.
     """
@@ -76,7 +76,7 @@ class Fork:
         return written.getvalue()
 
     def path_of(self, path: str) -> str:
-        """Where a file of the official wheel is in the fork."""
+        """Return the path in the fork of a file of the official wheel."""
         old, new = self.renamed
         return new + path[len(old) :] if path.startswith(f"{old}/") else path
 
@@ -180,7 +180,7 @@ def local_version(base: str, names: Optional[Iterable[str]] = None) -> str:
 
 
 def default_set() -> list[str]:
-    """The patches that are in a fork unless others are asked for."""
+    """Return the patches of a fork by default."""
     return [diff.name for diff in _diffs.series() if _diffs.record(diff.name).default]
 
 
