@@ -1,8 +1,7 @@
-"""Records of problems without a patch.
+"""Bugs without a patch, features that Lightning doesn't have, and errors with a cause outside of Lightning.
 
-For known bugs ``lightning-patches audit`` names the release to upgrade to. For features that people add to Lightning by
-hand, ``lightning-patches diagnose`` describes the supported way. For common errors with a cause outside of Lightning,
-it says what to do.
+Records only, as in ``patches/``. ``audit`` counts the bugs in :data:`UNPATCHED`. ``diagnose`` and ``show`` know these
+and the records in :data:`UNCOUNTED`, and say what to do.
 """
 
 from __future__ import annotations
@@ -13,22 +12,24 @@ from lightning_patches.patch import Group, Impact, Upstream
 
 
 class Unpatched(NamedTuple):
-    """A bug without a patch, a missing feature, or an environment error.
+    """A bug without a patch, a missing feature, or an error with a cause outside of Lightning.
 
     Args:
-        name: kebab-case name of the subject, different from all patch names.
-        title: the bug, error or feature in one line.
-        group: kind of the bug; ``"feature"`` for a feature that no release has, or that works differently than many
-            expect; ``"environment"`` for a common error with a cause outside of Lightning.
+        name: kebab-case, unique among all records and patches.
+        title: the bug, the error or the feature, in one line.
+        group: for a bug, the kind of harm. ``"feature"`` for a feature that no release has. ``"environment"`` for a
+            frequent error that is caused by other packages, the machine or the program.
         upstream: issue, official fix, first fixed release.
-        impact: effect on the user.
-        do: what to do, a sentence without its full stop.
-        affected: affected version ranges, as specifiers; one of them must match; empty for all.
-        move_to: release to upgrade to for a bug, if ``upstream.fixed_in`` has another problem.
-        why_not: why a bug is not patched.
+        impact: what the user sees.
+        do: what to do, a sentence without its full stop; "" for ``Move to Lightning {move_to}``.
+        affected: version ranges that have it, as specifiers, any of which may match; empty for all.
+        move_to: for a bug, the first release that is safe to move to. Not always ``upstream.fixed_in``, which may have
+            another fault. "" if no release has a fix.
+        why_not: for a bug, why there is no patch.
         advisories: identifiers of security advisories.
-        distributions: affected distributions; empty for all that ship Lightning's Trainer and Fabric.
-        is_shared: True if other software prints the same message, so that the line alone is not enough.
+        distributions: the affected ones; empty for all that ship Lightning's Trainer and Fabric.
+        is_shared: other errors have the same message: it is certain only in a traceback through ``impact.frames``.
+        only_with: other packages with which alone the bug shows, as in :class:`~lightning_patches.patch.Patch`.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Unpatched(NamedTuple):
     advisories: tuple[str, ...] = ()
     distributions: tuple[str, ...] = ()
     is_shared: bool = False
+    only_with: tuple[str, ...] = ()
 
     @property
     def fixed_in(self) -> Optional[str]:
@@ -55,7 +57,11 @@ class Unpatched(NamedTuple):
 
     @property
     def is_bug(self) -> bool:
-        return bool(self.move_to)
+        return self.group not in ("feature", "environment")
+
+    @property
+    def advice(self) -> str:
+        return self.do or f"Move to Lightning {self.move_to}"
 
 
 ADVISORY = "GHSA-w37p-236h-pfx3"
@@ -127,6 +133,26 @@ UNPATCHED = (
         distributions=("lightning",),
     ),
     Unpatched(
+        name="app-beside-lightning-cloud",
+        title="The package lightning below 2.0.8 cannot be imported with lightning-cloud 0.6",
+        group="crash",
+        affected=(">=1.8.4,<2.0.8",),
+        upstream=Upstream(fixed_in="2.0.8"),
+        impact=Impact(
+            "`import lightning` imports the App framework, which asks lightning-cloud for a name that 0.6.0 no longer "
+            "has. pip installs the newest lightning-cloud, as these releases set no upper bound.",
+            ("cannot import name 'AppinstancesIdBody' from 'lightning_cloud.openapi'",),
+            error="ImportError: cannot import name 'AppinstancesIdBody' from 'lightning_cloud.openapi' (...)",
+            frames=("/lightning/app/",),
+        ),
+        do='Run `pip install "lightning-cloud<0.6"`, or install pytorch-lightning in the same version and import '
+        "pytorch_lightning, which has no App framework, or move to Lightning 2.0.8",
+        why_not="it is in the App framework, which the patches leave alone, and an older lightning-cloud solves it",
+        move_to="2.0.8",
+        distributions=("lightning",),
+        only_with=("lightning-cloud>=0.6",),
+    ),
+    Unpatched(
         name="command-line-of-1-5",
         title="LightningCLI of 1.5 cannot be imported with the jsonargparse of today",
         group="compat",
@@ -164,7 +190,7 @@ UNPATCHED = (
     ),
 )
 
-NO_BUGS = (
+UNCOUNTED = (
     Unpatched(
         name="validation-by-optimizer-steps",
         title="Validation every so many optimizer steps",
@@ -343,5 +369,175 @@ NO_BUGS = (
         ),
         do="If the file is your own: put `lightning_patches.trust_checkpoints('DIRECTORY OF THE CHECKPOINT')` below "
         "`import lightning_patches` at the top of the script; in a torch.load of your own, `weights_only=False`",
+    ),
+    Unpatched(
+        name="app-requirements",
+        title="The package lightning below 2.1 imports the App framework, whose requirements are missing or do not fit",
+        group="environment",
+        affected=("<2.1.0",),
+        upstream=Upstream(fixed_in="2.1.0"),
+        impact=Impact(
+            "`import lightning` imports lightning.app, and with it fastapi, pydantic, starlette, lightning-cloud and "
+            "about 15 more packages. One of them is not installed, or two of them do not fit together: newer releases "
+            "of fastapi need pydantic 2, Lightning 2.0.0 to 2.0.6 needs pydantic 1.",
+            (
+                "No module named 'fastapi'",
+                "No module named 'lightning_cloud'",
+                "/lightning/app/ ... No module named '",
+                "cannot import name 'TypeAdapter' from 'pydantic'",
+                "cannot import name 'IncEx' from 'pydantic.main'",
+                "cannot import name 'ModelMetaclass' from 'pydantic.main'",
+                "/lightning/app/ ... /fastapi/ ... cannot import name '... from 'pydantic",
+            ),
+            error="ImportError: cannot import name 'TypeAdapter' from 'pydantic' (...)",
+            frames=("/lightning/app/",),
+        ),
+        distributions=("lightning",),
+        do="Run `pip install lightning==VERSION` with your version and without `--no-deps`: pip installs what is "
+        "missing and replaces what does not fit. Or install pytorch-lightning in the same version and import "
+        "pytorch_lightning: it has no App framework",
+        is_shared=True,
+    ),
+    Unpatched(
+        name="mlflow-file-store",
+        title="MLflow 3.13 and later refuses to log into a directory, which is the default of MLFlowLogger",
+        group="environment",
+        upstream=Upstream(),
+        impact=Impact(
+            "MLFlowLogger() without a tracking_uri logs into ./mlruns. From 3.13 on MLflow refuses such a file store "
+            "unless it is allowed explicitly.",
+            (
+                "The filesystem tracking backend ... is in maintenance mode",
+                "set `MLFLOW_ALLOW_FILE_STORE=true` to opt out",
+            ),
+            error="mlflow.exceptions.MlflowException: The filesystem tracking backend (e.g., './mlruns') is in "
+            "maintenance mode and will not receive further updates.",
+        ),
+        do='Use a database: `MLFlowLogger(tracking_uri="sqlite:///mlflow.db")`, and open it with `mlflow ui '
+        "--backend-store-uri sqlite:///mlflow.db`. To keep the directory, set MLFLOW_ALLOW_FILE_STORE=true before the "
+        'start, or `pip install "mlflow<3.13"`',
+    ),
+    Unpatched(
+        name="devices-unlike-launcher",
+        title="torchrun started more or fewer processes than devices * num_nodes",
+        group="environment",
+        upstream=Upstream(),
+        impact=Impact(
+            'Under torchrun, devices has to be the number of processes of a node. devices="auto", the default, is the '
+            "number of GPUs, and on the CPU it is 1.",
+            ("in Lightning, but the product ... does not match the world size",),
+            error="ValueError: You set `devices=...` and `num_nodes=...` in Lightning, but the product (... * ...) "
+            "does not match the world size (...).",
+            frames=("plugins/environments/torchelastic.py",),
+        ),
+        do="Give Trainer or Fabric `devices=` the number of `--nproc_per_node`, and `num_nodes=` that of `--nnodes`. "
+        "On the CPU always give `devices=N`",
+    ),
+    Unpatched(
+        name="store-kept-at-restart",
+        title="After a restart by torchrun, Gloo finds the addresses of the processes that have ended",
+        group="environment",
+        upstream=Upstream(),
+        impact=Impact(
+            "torchrun (--max-restarts) starts the processes anew, and keeps the store in which they find each other. "
+            "Gloo reads an address of the previous attempt from it, and nothing listens there.",
+            ("Gloo connectFullMesh failed with ... Connection refused",),
+            error="RuntimeError: Gloo connectFullMesh failed with ... timed out connecting: SO_ERROR: Connection "
+            "refused, remote=...",
+        ),
+        do="If torchrun has restarted the processes: set TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1 and start torchrun with "
+        "`--rdzv-backend=c10d --rdzv-endpoint=HOST:PORT`, not with --master-port. If it has not: the process at that "
+        "address has ended, and its own log says why",
+    ),
+    Unpatched(
+        name="config-of-a-previous-run",
+        title="LightningCLI refuses to overwrite the config.yaml of a previous run in the same directory",
+        group="environment",
+        upstream=Upstream(),
+        impact=Impact(
+            "LightningCLI saves its configuration once in each log directory. A job that is requeued or resumed in the "
+            "same directory finds the file of its first start. So does any run with logger=False in the same "
+            "default_root_dir.",
+            ("SaveConfigCallback expected ... to NOT exist. Aborting to avoid overwriting",),
+            error="RuntimeError: SaveConfigCallback expected .../config.yaml to NOT exist. Aborting to avoid "
+            "overwriting results of a previous run.",
+            frames=("/pytorch/cli.py",),
+        ),
+        do='For jobs that are requeued: `LightningCLI(..., save_config_kwargs={"overwrite": True})`. If it is another '
+        "run: give it a directory of its own (`--trainer.default_root_dir`, or the logger's version)",
+    ),
+    Unpatched(
+        name="ranks-of-a-zipapp",
+        title="DDP cannot start further ranks of a program that is a directory or an archive with a __main__.py",
+        group="crash",
+        affected=(">=1.5.0",),
+        upstream=Upstream(),
+        impact=Impact(
+            "For `python app.pyz` or `python directory`, Lightning starts the other ranks with `python -m __main__`, "
+            "which Python refuses. Rank 0 is then killed.",
+            ("Error while finding module specification for '__main__'", "__main__.__spec__ is None"),
+            error="Error while finding module specification for '__main__' (ValueError: __main__.__spec__ is None)",
+        ),
+        do="Start the ranks with torchrun: `torchrun --nproc_per_node=N app.pyz`. Or run the file, `python "
+        'directory/__main__.py`, or use strategy="ddp_spawn"',
+        why_not="torchrun does it",
+    ),
+    Unpatched(
+        name="rich-markup-in-names",
+        title="A metric with square brackets in its name breaks the table that rich prints",
+        group="crash",
+        affected=(">=1.6.0",),
+        upstream=Upstream(),
+        impact=Impact(
+            "Where rich is installed, test() and validate() print their results as a table of rich, and rich takes "
+            "`[/m]` in the name of a metric for markup.",
+            ("MarkupError: closing tag '...' at position ... doesn't match any open tag",),
+            error="rich.errors.MarkupError: closing tag '...' at position ... doesn't match any open tag",
+            frames=("/loops/evaluation_loop.py", "/loops/dataloader/evaluation_loop.py", "/callbacks/"),
+        ),
+        do="Log it under a name without `[/`, such as `iou_per_m`. Or `pip uninstall rich`, or call "
+        "`trainer.test(..., verbose=False)`",
+        why_not="another name avoids it",
+    ),
+    Unpatched(
+        name="script-without-main-guard",
+        title="Workers import the script (from Python 3.14 on, by default), and it has no `__main__` guard",
+        group="environment",
+        upstream=Upstream(),
+        impact=Impact(
+            "Workers that start with spawn or forkserver import the script. From Python 3.14 on, forkserver is the "
+            "default on Linux (before, it was fork). On macOS and Windows, spawn is the default.",
+            (
+                "An attempt has been made to start a new process before the current process has finished its "
+                "bootstrapping phase",
+                "An attempt has been made to start a new process before the",
+            ),
+            error="RuntimeError: An attempt has been made to start a new process before the current process has "
+            "finished its bootstrapping phase.",
+        ),
+        do='Put all that starts the training under `if __name__ == "__main__":`. On Linux, `DataLoader(..., '
+        'multiprocessing_context="fork")` works without it',
+    ),
+    Unpatched(
+        name="object-not-picklable-for-workers",
+        title="Workers get the dataset by pickle (from Python 3.14 on, by default), and pickle refuses a part of it",
+        group="environment",
+        upstream=Upstream(),
+        impact=Impact(
+            "With spawn and forkserver, pickle sends the objects to the worker, and it takes only functions and "
+            "classes that are defined at the top of a module: no lambda, and nothing that is defined inside a "
+            "function. From Python 3.14 on, forkserver is the default on Linux (before, it was fork, without pickle). "
+            "On macOS and Windows, spawn is the default.",
+            (
+                "Can't pickle local object",
+                "Can't pickle <function",
+                "Can't get local object",
+            ),
+            error="AttributeError: Can't pickle local object '...'",
+            frames=("multiprocessing/popen_spawn", "multiprocessing/popen_forkserver"),
+        ),
+        do="Move the lambda, function or class that the error names to the top of a module. On Linux, `DataLoader(..., "
+        'multiprocessing_context="fork")` works without that. If ddp_spawn started the process: take strategy="ddp"',
+        is_shared=True,
     ),
 )

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from lightning_patches import patches as catalogue
 from lightning_patches.cli import _coverage, _records
-from lightning_patches.unpatched import NO_BUGS, UNPATCHED
+from lightning_patches.unpatched import UNCOUNTED, UNPATCHED
 
 NUMBERS = Path(__file__).resolve().parents[1] / "upstream" / "changelog_fixes.txt"
 BY_HAND = {
@@ -153,7 +153,7 @@ def page() -> str:
 def by_hand() -> list[str]:
     """Return the section about parts of Lightning that people replace by hand, with alternatives."""
     patches = {patch.name: patch for patch in catalogue.all_patches()}
-    others = {other.name: other for other in NO_BUGS}
+    others = {other.name: other for other in UNCOUNTED}
     mended = sum(name in patches for name in BY_HAND.values())
     lines = [
         "## What people replace in Lightning by hand",

@@ -6,13 +6,15 @@ import os
 import re
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Set, Tuple
+from typing import TYPE_CHECKING, Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Set, Tuple, Union
 
 from lightning_patches import patches as catalogue
 from lightning_patches.cli import UsageError, _files, _projects, _requirements, _resolve
 from lightning_patches.cli._installs import is_path, read_dockerfile
 from lightning_patches.cli._resolve import Group
 from lightning_patches.cli._sources import Include, Item, Locks, Place, Skipped, Source, Spec
+from lightning_patches.patch import Patch
+from lightning_patches.unpatched import UNPATCHED, Unpatched
 
 if TYPE_CHECKING:
     from packaging.requirements import Requirement
@@ -337,6 +339,7 @@ def _pins(name: str, requirement: Requirement) -> Iterator[Tuple[str, str]]:
 @lru_cache(maxsize=None)
 def _that_matter() -> FrozenSet[str]:
     """All packages whose versions decide about Lightning's release, or about a bug."""
-    needed = {re.split(r"[<>=!~]", text)[0] for patch in catalogue.all_patches() for text in patch.only_with}
+    records: List[Union[Patch, Unpatched]] = [*catalogue.all_patches(), *UNPATCHED]
+    needed = {re.split(r"[<>=!~]", text)[0] for record in records for text in record.only_with}
     others = {"lightning-patches", "python", "torchaudio", "torchvision"}
     return frozenset({*_requirements.NAMES, *_ALIASES, *_resolve.bounded(), *needed, *others})

@@ -15,7 +15,7 @@ from lightning_patches.cli import _coverage, _output, _records
 from lightning_patches.cli._coverage import UNRELEASED, Fix
 from lightning_patches.patch import Patch
 from lightning_patches.removed import Removed
-from lightning_patches.unpatched import NO_BUGS, UNPATCHED, Unpatched
+from lightning_patches.unpatched import UNCOUNTED, UNPATCHED, Unpatched
 
 
 class OpenReport(NamedTuple):
@@ -53,7 +53,7 @@ def find(key: str) -> tuple[Entry, ...]:
     """What has this name or number; empty if nothing does."""
     number, name = number_in(key), key.strip().lower()
     found: list[Entry] = list(catalogue.find(str(number) if number else name))
-    others = (*UNPATCHED, *NO_BUGS)
+    others = (*UNPATCHED, *UNCOUNTED)
     if not number:
         every: list[Union[Patch, Unpatched]] = [*catalogue.all_patches(), *UNPATCHED]
         advised = [one for one in every if is_advised(one, name)]
@@ -103,7 +103,7 @@ def in_words(one: Entry) -> dict[str, Any]:
         verdict, do = f"{what}. {one.impact.summary}", f"{one.do}."
     else:
         verdict = f"{one.impact.summary} Affected: {' or '.join(one.affected)}. No patch: {one.why_not}."
-        do = f"Move to Lightning {one.move_to}."
+        do = f"{one.advice}."
     return {"name": one.name, "numbers": numbers, "title": one.title, "verdict": verdict, "do": do}
 
 
@@ -145,4 +145,4 @@ def known() -> list[str]:
 
 
 def _all() -> list[Union[Patch, Unpatched]]:
-    return [*catalogue.all_patches(), *UNPATCHED, *NO_BUGS]
+    return [*catalogue.all_patches(), *UNPATCHED, *UNCOUNTED]

@@ -56,10 +56,10 @@ import difflib
 import os
 import platform
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Optional
+from typing import Any, Optional, Union
 
 from lightning_patches import patches as catalogue
 from lightning_patches import system
@@ -401,14 +401,16 @@ def audit_installed(selection: toggle.Selection) -> list[Audited]:
     for one in find_installed():
         found = Audited(one.distribution, one.version, notes=[one.note] if one.note else [], has_patches=is_on)
         found.known = _resolve.is_known(one.distribution, one.version)
+        bugs: list[Bug] = []
         for bug in UNPATCHED:
             hit = one.forbidden if bug.name == "compromised-release" else has(bug, one.distribution, one.version)
             if hit:
-                found.bugs.append(Bug(bug, "none", False, bug.why_not))
+                bugs.append(Bug(bug, "none", False, bug.why_not))
         namespace = distributions.find(one.namespace)
         if namespace is not None and not one.forbidden:
             own = {name: part for name, part in namespace.parts.items() if part.distribution == one.distribution}
-            _add_bugs(found, _bugs_in(distributions.Namespace(namespace.name, own), selection), pins)
+            bugs += _bugs_in(distributions.Namespace(namespace.name, own), selection)
+        _add_bugs(found, bugs, pins)
         audited.append(found)
     return audited
 
@@ -418,7 +420,8 @@ def _installed_pins() -> _resolve.Pins:
     from packaging.version import InvalidVersion, Version
 
     pins = _resolve.Pins()
-    for name in {_resolve.split(text)[0] for patch in _mending() for text in patch.only_with}:
+    records: list[Union[Patch, Unpatched]] = [*_mending(), *UNPATCHED]
+    for name in {_resolve.split(text)[0] for record in records for text in record.only_with}:
         version = platform.python_version().rstrip("+") if name == "python" else system.installed_version(name)
         try:
             pins.add(name, f"=={Version(version)}")
@@ -431,8 +434,7 @@ def _add_bugs(one: Audited, bugs: Iterable[Bug], pins: _resolve.Pins, group: _re
     """Add the bugs of a release, except for those that another package excludes."""
     bounds = _resolve.bounds(one.distribution, one.version or "")
     for bug in bugs:
-        needed = bug.record.only_with if isinstance(bug.record, Patch) else ()
-        if pins.exclude(needed, group, bounds):
+        if pins.exclude(bug.record.only_with, group, bounds):
             one.excluded.append(bug.record.name)
         else:
             one.bugs.append(bug)
@@ -648,9 +650,7 @@ def _write(audited: list[Audited], setting: _toggle.Toggle, args: argparse.Names
         for bug in one.bugs:
             if bug.cover == "none":
                 _output.write()
-                _output.write(
-                    _output.paragraph(f"{bug.record.name}: no patch, {bug.reason}. Move to {bug.record.move_to}.")
-                )
+                _output.write(_output.paragraph(f"{bug.record.name}: no patch, {bug.reason}. {bug.record.advice}."))
             elif bug.refused:
                 _output.write()
                 _output.write(_output.paragraph(f"{bug.record.name}: the patch is not applied here: {bug.reason}."))
@@ -682,12 +682,10 @@ def advice(one: Audited) -> str:
         return f"pin a release, or install it and run `lightning-patches audit` there. {_KNOWN}"
     if not one.known and not one.bugs:
         return f"look at the number, or take a release that is known here. {_KNOWN}"
-    steps = []
+    steps: list[str] = []
     unmended = [bug for bug in one.bugs if bug.cover == "none"]
     if unmended:
-        move_to = max((bug.record.move_to for bug in unmended), key=_coverage.order)
-        names = ", ".join(bug.record.name for bug in unmended)
-        steps.append(f"move to {one.distribution}=={move_to} or newer, for {names}")
+        steps += _without_patch(one.distribution, unmended)
     covered = sum(bug.covered for bug in one.counted)
     if covered and not one.has_patches:
         which = f"the other {covered}" if unmended else f"{covered} of them"
@@ -697,6 +695,18 @@ def advice(one: Audited) -> str:
         steps.append(f"change {toggle.VARIABLE}, which leaves out {left_out} patches that are on by default")
     opt_in = f" {_OPT_IN}" if any(bug.cover == "opt-in" and not bug.refused for bug in one.bugs) else ""
     return f"{'; '.join(steps) or 'nothing'}.{opt_in}"
+
+
+def _without_patch(distribution: str, bugs: Sequence[Bug]) -> Iterator[str]:
+    """What to do about bugs that have no patch: their own advice, or the release to move to."""
+    for bug in bugs:
+        if bug.record.do:
+            yield f"{bug.record.do[0].lower()}{bug.record.do[1:]}, for {bug.record.name}"
+    others = [bug for bug in bugs if not bug.record.do]
+    if others:
+        move_to = max((bug.record.move_to for bug in others), key=_coverage.order)
+        names = ", ".join(bug.record.name for bug in others)
+        yield f"move to {distribution}=={move_to} or newer, for {names}"
 
 
 _STYLES = {"yes": "green", "opt-in": "yellow", "no": "bold red"}

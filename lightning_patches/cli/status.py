@@ -218,6 +218,8 @@ def _write(
     for one in installed:
         if one.note:
             _output.write(_output.paragraph(f"{'WARNING' if one.forbidden else 'note'}: {one.note}."))
+        if one.broken is not None:
+            _output.write(_output.paragraph(f"WARNING: {one.broken.why}. {one.broken.do}."))
     for finding in _about(looked):
         _output.write(_output.paragraph(f"{finding.severity}: {finding.what}. {finding.why} {finding.do}"))
     if not installed:
@@ -259,6 +261,9 @@ def _what_to_do(installed: list[Installed], setting: Toggle, found: list[Entry],
     forbidden = next((one for one in installed if one.forbidden), None)
     if forbidden is not None:
         return f"uninstall {forbidden.distribution} {forbidden.version}, which was compromised; read the warning below."
+    broken = next((one for one in installed if one.broken is not None), None)
+    if broken is not None:
+        return f"repair {broken.distribution} {broken.version}, which cannot be imported; read the warning below."
     if setting.selection is None:
         return f"correct {toggle.VARIABLE}, which asks for something that does not exist."
     if not installed:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple, Optional
 
+from lightning_patches.engine.installed import BrokenImport
+
 PACKAGES = (
     "torch",
     "accelerate",
@@ -72,12 +74,20 @@ class Torch:
 
 @dataclass(frozen=True)
 class Lightning:
-    """An installed Lightning: distribution, version, whether it is a compromised release, what is to be said of it."""
+    """An installed Lightning.
+
+    Args:
+        distribution, version: the release.
+        forbidden: it is a compromised release.
+        note: what the user must know about it, "" for nothing.
+        broken: why its import fails here, and what to do; ``None`` if it is not known to fail.
+    """
 
     distribution: str
     version: str
     forbidden: bool = False
     note: str = ""
+    broken: Optional[BrokenImport] = None
 
 
 class Missing(NamedTuple):

@@ -93,7 +93,9 @@ def _version(distribution: str) -> str:
 def _lightnings() -> tuple[Lightning, ...]:
     from lightning_patches.engine.installed import find_installed
 
-    return tuple(Lightning(one.distribution, one.version, one.forbidden, one.note) for one in find_installed())
+    return tuple(
+        Lightning(one.distribution, one.version, one.forbidden, one.note, one.broken) for one in find_installed()
+    )
 
 
 _MODULES = {"pyyaml": "yaml"}

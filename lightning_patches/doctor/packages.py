@@ -33,6 +33,14 @@ def compromised_release(facts: Facts) -> Iterator[Finding]:
             )
 
 
+def broken_import(facts: Facts) -> Iterator[Finding]:
+    """A Lightning whose import is known to fail beside the installed packages."""
+    for one in facts.lightnings:
+        if one.broken is not None:
+            what = f"{one.distribution} {one.version} cannot be imported"
+            yield Finding("broken-import", "error", what, f"{one.broken.why}.", f"{one.broken.do}.")
+
+
 def missing_packages(facts: Facts) -> Iterator[Finding]:
     """A package that Lightning requires is not installed."""
     for by in dict.fromkeys(one.by for one in facts.missing):
@@ -200,6 +208,7 @@ def _older(version: str, than: str) -> bool:
 CHECKS = (
     compromised_release,
     missing_packages,
+    broken_import,
     torch_unusable,
     pkg_resources,
     two_lightnings,

@@ -4,10 +4,19 @@ from __future__ import annotations
 
 import importlib.metadata
 from dataclasses import dataclass, field
+from typing import Optional
 
 from lightning_patches import system
-from lightning_patches.engine import distributions
-from lightning_patches.unpatched import ADVICE, ADVISORY
+from lightning_patches.engine import distributions, gate
+from lightning_patches.unpatched import ADVICE, ADVISORY, UNPATCHED
+
+
+@dataclass(frozen=True)
+class BrokenImport:
+    """Why the import of an installed Lightning fails, and what to do."""
+
+    why: str
+    do: str
 
 
 @dataclass
@@ -21,6 +30,7 @@ class Installed:
         packages: its packages and their directories.
         forbidden: True for a release that was compromised on PyPI.
         note: a warning for the user, or "".
+        broken: why its import fails here, or None if no reason is known.
     """
 
     distribution: str
@@ -29,6 +39,7 @@ class Installed:
     packages: dict[str, str] = field(default_factory=dict)
     forbidden: bool = False
     note: str = ""
+    broken: Optional[BrokenImport] = None
 
 
 def find_installed() -> list[Installed]:
@@ -45,6 +56,7 @@ def find_installed() -> list[Installed]:
             found[distribution] = Installed(distribution, version, namespace_name)
         if distribution in found:
             _judge(found[distribution], version)
+            found[distribution].broken = _broken(found[distribution])
     return list(found.values())
 
 
@@ -64,6 +76,29 @@ def _judge(installed: Installed, metadata_version: str) -> None:
         f"{installed.distribution} {hit[0]} from PyPI was compromised and runs hostile code when it is imported "
         f"({ADVISORY}). {ADVICE[0].upper()}{ADVICE[1:]}"
     )
+
+
+def _broken(installed: Installed) -> Optional[BrokenImport]:
+    """Why the import fails: a bug that shows only beside certain packages, which are installed."""
+    from packaging.requirements import Requirement
+    from packaging.version import InvalidVersion
+
+    for bug in UNPATCHED:
+        if not bug.only_with or installed.distribution not in bug.distributions:
+            continue
+        needed = [Requirement(text) for text in bug.only_with]
+        versions = {one.name: system.installed_version(one.name) for one in needed}
+        try:
+            applies = gate.in_ranges(installed.version, bug.affected) and all(
+                versions[one.name] and one.specifier.contains(versions[one.name], prereleases=True) for one in needed
+            )
+        except InvalidVersion:
+            continue
+        if applies:
+            beside = ", ".join(f"{name} {version}" for name, version in versions.items())
+            error = bug.impact.error
+            return BrokenImport(f"`import {installed.namespace}` fails beside {beside}: {error}", bug.advice)
+    return None
 
 
 def _from_source(distribution: str) -> bool:

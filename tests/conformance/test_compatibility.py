@@ -206,7 +206,7 @@ LISTED = {
         "Five patches are off by default now",
     ),
     "a patch by name also selects import-without-pkg-resources": "the patches without which `import lightning` fails",
-    "audit lightning==1.9.5 ends with 0": "`audit` knows 1.5 to 1.9",
+    "audit lightning==1.9.5 ends with 1": "`audit` knows 1.5 to 1.9",
     "audit . ends with 1": "takes a directory",
     'diagnose "IndexError: pop from empty list" ends with 1': "a single line that any program could have written",
     "list --json: patches": "print an object; the array of before is its `patches`",

@@ -146,7 +146,7 @@ class TestStatus:
         assert set(document["python"]) == {"version", "executable"}
         assert set(document["toggle"]) == {"variable", "value", "error", "strict", "quiet", "selected"}
         assert set(document["distributions"][0]) == {
-            "distribution", "version", "namespace", "packages", "forbidden", "note",
+            "distribution", "version", "namespace", "packages", "forbidden", "note", "broken",
         }  # fmt: skip
         assert set(document["patches"][0]) == {
             "patch", "namespace", "distribution", "version", "verdict", "reason", "drop_at", "title", "group",

@@ -24,7 +24,7 @@ from lightning_patches.cli.diagnose import frames as frames_index
 from lightning_patches.engine import fingerprints
 from lightning_patches.patch import Impact
 from lightning_patches.patches import all_patches
-from lightning_patches.unpatched import NO_BUGS, UNPATCHED
+from lightning_patches.unpatched import UNCOUNTED, UNPATCHED
 from tests.support.variants import ROOT
 
 DEVICE, UNMASKED = "logged-metrics-device", "dataloader-error-unmasked"
@@ -177,7 +177,7 @@ def test_intended_behavior_gets_a_workaround(capsys: pytest.CaptureFixture[str],
     assert cli.main(["diagnose", words, "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     match = document["matches"][0]
-    (feature,) = [feature for feature in NO_BUGS if feature.name == name]
+    (feature,) = [feature for feature in UNCOUNTED if feature.name == name]
     assert (match["name"], match["patched"], match["verdicts"], match["would_tell"]) == (name, False, [], "")
     assert feature.do in match["advice"] and feature.do in document["closing"]
 
@@ -1396,9 +1396,9 @@ def test_show_knows_each_number_of_the_readme(capsys: pytest.CaptureFixture[str]
 def test_every_number_of_coverage_and_every_name_is_known(capsys: pytest.CaptureFixture[str]) -> None:
     for key in _lookup.known():
         assert _lookup.find(key), key
-    names_of = {one.name for one in (*all_patches(), *UNPATCHED, *NO_BUGS)}
+    names_of = {one.name for one in (*all_patches(), *UNPATCHED, *UNCOUNTED)}
     assert {name for _, name in _lookup.duplicates()} <= names_of
-    assert len(names_of) == len([*all_patches(), *UNPATCHED, *NO_BUGS])
+    assert len(names_of) == len([*all_patches(), *UNPATCHED, *UNCOUNTED])
 
 
 SENTENCES = (

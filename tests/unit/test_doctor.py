@@ -22,9 +22,10 @@ from lightning_patches.cli.diagnose.answer import WORKAROUNDS
 from lightning_patches.doctor import devices, machine, script
 from lightning_patches.doctor.facts import Facts, Gpu, Lightning, Missing, Torch, Unknown
 from lightning_patches.doctor.machine import gather
+from lightning_patches.engine.installed import BrokenImport
 from lightning_patches.ranks.hang import _files as hang_files
 from lightning_patches.ranks.hang._identity import Identity
-from lightning_patches.unpatched import NO_BUGS, WITH_PKG_RESOURCES
+from lightning_patches.unpatched import UNCOUNTED, WITH_PKG_RESOURCES
 from tests.support.variants import ROOT
 
 H100, A100 = Gpu(0, "NVIDIA H100", 81559, capability=(9, 0)), Gpu(1, "NVIDIA A100", 40960, capability=(8, 0))
@@ -68,6 +69,12 @@ FOUND: list[tuple[str, str, dict[str, Any], str]] = [
     ),
     ("worker-start", "error", {"script": (UNGUARDED,)}, "without a `__main__` guard, and its DataLoader in line 7"),
     ("worker-start", "error", {"script": (UNPICKLABLE,)}, "line 8 cannot start its workers: collate_fn is a lambda"),
+    (
+        "broken-import",
+        "error",
+        {"lightnings": (Lightning("lightning", "2.0.7", broken=BrokenImport("it fails", "repair it")),)},
+        "lightning 2.0.7 cannot be imported",
+    ),
     ("torch-unusable", "error", {"unknown": (Unknown("torch", "did not answer within 1 s"),)}, "did not answer"),
     (
         "pinned-packages",
@@ -426,7 +433,7 @@ def test_programs_fail_when_doctor_finds_workers_that_cannot_start(line: str, is
 def test_doctor_and_diagnose_name_the_same_releases_of_setuptools() -> None:
     """81.0.0 is the last one whose wheel has pkg_resources."""
     (finding,) = checks.all_checks()["pkg-resources"](Facts(**OLD))
-    advised = [finding.do, WORKAROUNDS["import-without-pkg-resources"], *(one.do for one in NO_BUGS)]
+    advised = [finding.do, WORKAROUNDS["import-without-pkg-resources"], *(one.do for one in UNCOUNTED)]
     assert set(re.findall(r"setuptools[<=>]+\d+", " ".join(advised))) == {WITH_PKG_RESOURCES} == {"setuptools<82"}
 
 

@@ -428,7 +428,7 @@ def advice(match: Match) -> str:
     if isinstance(record, Unpatched):
         if match.needed:
             return f"If the file is your own: put {match.needed}; in a torch.load of your own, `weights_only=False`"
-        return record.do or f"Move to Lightning {record.move_to}: there is no patch ({record.why_not})"
+        return record.do or f"{record.advice}: there is no patch ({record.why_not})"
     older = [one for one in match.verdicts if one.verdict == "not-known"]
     if older and len(older) == len(match.verdicts):
         return f"Move to Lightning 2.x: {older[0].release} is older than the releases that are known here"

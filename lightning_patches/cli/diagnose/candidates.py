@@ -35,9 +35,10 @@ MASKS = ("dataloader-error-unmasked", "worker-shutdown-error", "error-kept-in-dd
 FOLLOWERS = re.compile(
     r"(?:[\w.]*\.)?(?:ChildFailedError|ProcessRaisedException|ProcessExitedException|SignalException|CalledProcessError|"
     r"BrokenPipeError|ConnectionResetError|ConnectionError|EOFError|RayTaskError|KeyboardInterrupt|SystemExit|"
-    r"DistBackendError|CancelledError|(?:Base)?ExceptionGroup)\b|.{0,200}(?:closed by peer|reset by peer|Broken pipe)",
+    r"DistBackendError|CancelledError|(?:Base)?ExceptionGroup)\b|.{0,200}(?:closed by peer|reset by peer|Broken pipe)|"
+    r"_?queue\.Empty\b|RuntimeError: DataLoader worker \(pid\S{0,3} [\d, ]+\) exited unexpectedly",
 )
-"""Errors of launchers and of ranks whose peer is gone: another one has ended the program."""
+"""Errors that follow from the end of another process: of launchers, of ranks whose peer is gone, of a DataLoader."""
 
 
 @dataclass
@@ -175,7 +176,11 @@ def ending(raised: list[Raised]) -> Optional[Raised]:
 
 
 def is_lightning(frame: Frame) -> bool:
-    return bool(frames.upstream_path(frame.path)) or _is_ours(frame)
+    return bool(frames.upstream_path(frame.path)) or _is_ours(frame) or _APP.search(frame.path) is not None
+
+
+_APP = re.compile(r"[/\\]lightning[/\\]app[/\\]")
+"""The App framework of Lightning below 2.3, for which there are no patches."""
 
 
 def _is_ours(frame: Frame) -> bool:

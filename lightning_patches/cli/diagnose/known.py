@@ -17,7 +17,7 @@ from lightning_patches import patches as catalogue
 from lightning_patches import removed
 from lightning_patches.patch import Consequence, Patch
 from lightning_patches.removed import Removed
-from lightning_patches.unpatched import NO_BUGS, UNPATCHED, Unpatched
+from lightning_patches.unpatched import UNCOUNTED, UNPATCHED, Unpatched
 
 Record = Union[Patch, Unpatched, Removed]
 
@@ -59,6 +59,7 @@ WEAK = (
     "no backend type associated", "no module named 'pkg_resources'", "weights only load failed", "unsupported global",
     "watchdog caught", "learning rate set to", "barrier(): using", "currently unknown", "attempting graceful shutdown",
     "'srun' command is available", "killed by signal", "ambiguous collection", "parameters that were not used",
+    "markuperror",
 )  # fmt: skip
 """What a line alone makes possible, and no more."""
 
@@ -130,7 +131,7 @@ def _is_whole(text: str, begin: int, end: int, is_open: bool) -> bool:
 
 @lru_cache(maxsize=None)
 def records() -> tuple[Record, ...]:
-    return (*catalogue.all_patches(), *UNPATCHED, *NO_BUGS)
+    return (*catalogue.all_patches(), *UNPATCHED, *UNCOUNTED)
 
 
 @lru_cache(maxsize=None)
@@ -159,7 +160,7 @@ def all_known() -> tuple[Known, ...]:
 
 def is_no_bug(record: Record) -> bool:
     """Whether it is what 2.x took away, what no release does, or an error from outside of Lightning."""
-    return isinstance(record, Removed) or record.group in ("feature", "environment")
+    return isinstance(record, Removed) or (isinstance(record, Unpatched) and not record.is_bug)
 
 
 def _is_distinct(record: Record, text: str, is_of_others: bool) -> bool:
