@@ -220,7 +220,8 @@ class _Collector:
     def _include(self, item: Include, named_in: str) -> None:
         self._named += 1
         if self._named > MAX_NAMED:
-            self._add(self.collected.skipped, f"{named_in} names more than {MAX_NAMED} files: the others were not read")
+            first = self._stack[0].source.path
+            self._add(self.collected.skipped, f"{first} names more than {MAX_NAMED} files: the others were not read")
             return
         path = item.place.locate(item.path)
         if path is None:
@@ -237,7 +238,11 @@ class _Collector:
         if real in self._read:
             return
         if len(self._read) > MAX_INCLUDED:
-            raise UsageError(f"{path} is the last of {MAX_INCLUDED} files that are included: more are not read.")
+            first = self._stack[0].source.path
+            self._add(
+                self.collected.skipped, f"{first} includes more than {MAX_INCLUDED} files: the others were not read"
+            )
+            return
         if self._budget.left < 0:
             self._add(self.collected.skipped, f"{path} was not read: the files before it are too large")
             return
@@ -329,10 +334,12 @@ def _pins(name: str, requirement: Requirement) -> Iterator[Tuple[str, str]]:
     yield name, str(requirement.specifier)
     pinned = _resolve.pinned_version(requirement)
     numbers = re.match(r"(\d+)\.(\d+)", pinned or "")
-    if numbers and name == "torchaudio":
-        yield "torch", f"=={numbers[0]}.*"
-    if numbers and name == "torchvision":  # 0.15 is for torch 2.0, and 0.14 for 1.13
-        minor = int(numbers[2])
+    if numbers is None:
+        return
+    major, minor = int(numbers[1]), int(numbers[2])
+    if name == "torchaudio":  # 2.0 is for torch 2.0, and 0.13 for 1.13
+        yield "torch", f"=={major or 1}.{minor}.*"
+    if name == "torchvision" and major == 0:  # 0.15 is for torch 2.0, and 0.14 for 1.13
         yield "torch", f"==2.{minor - 15}.*" if minor >= 15 else f"==1.{minor - 1}.*"
 
 

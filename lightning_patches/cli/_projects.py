@@ -268,10 +268,11 @@ def checkout_of(path: str) -> Optional[str]:
 
     Returns ``None`` for a file that is not below ``.github/workflows`` or ``.github/actions``.
     """
-    parts = os.path.abspath(path).split(os.sep)
-    for index in reversed(range(len(parts) - 2)):
-        if parts[index] == ".github" and parts[index + 1] in ("workflows", "actions"):
-            return os.sep.join(parts[:index]) or os.sep
+    for whole in (os.path.normpath(path), os.path.abspath(path)):
+        parts = whole.split(os.sep)
+        for index in reversed(range(len(parts) - 2)):
+            if parts[index] == ".github" and parts[index + 1] in ("workflows", "actions"):
+                return os.sep.join(parts[:index]) or (os.sep if os.path.isabs(whole) else ".")
     return None
 
 

@@ -9,7 +9,7 @@ import pkgutil
 import re
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, Dict, FrozenSet, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Dict, FrozenSet, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
 from lightning_patches.engine import distributions
 
@@ -265,9 +265,15 @@ def resolve(requirement: Requirement, pins: Optional[Pins] = None, group: Group 
 def _newest(name: str, allowed: List[str], pins: Pins, group: Group) -> Resolved:
     found: Dict[str, str] = {}
     against = ""
-    for number, environment in enumerate(pins.environments(group)):
-        if number >= MAX_ENVIRONMENTS:
-            return Resolved(None, False, "the file has too many requirements that contradict each other")
+    tried: Set[FrozenSet[Tuple[str, str]]] = set()
+    bounded_here = bounds(name, allowed[-1]).keys() | bounds(name, allowed[0]).keys() | {name}
+    for environment in pins.environments(group):
+        deciding = frozenset(pin for pin in environment.items() if pin[0] in bounded_here)
+        if deciding in tried:
+            continue
+        tried.add(deciding)
+        if len(tried) > MAX_ENVIRONMENTS:
+            return Resolved(None, False, "the file has too many different requirements of the same packages")
         matching = set(_matching(environment.get(name, ""), tuple(allowed)))
         fitting = (one for one in reversed(allowed) if one in matching and not _conflicts(name, one, environment))
         newest = next(fitting, None)

@@ -264,6 +264,20 @@ class TestWhatWasNotLookedAt:
         assert status == 0 and "setup.py" in document["unclear"][0]
 
 
+def test_file_that_two_others_name_is_listed_once(
+    capsys: pytest.CaptureFixture[str], project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(project / "requirements.txt", "lightning==2.2.5\n")
+    write(project / "Dockerfile", "FROM a\nCOPY requirements.txt .\nRUN pip install -r requirements.txt\n")
+    write(
+        project / ".github" / "workflows" / "ci.yml",
+        "jobs:\n  a:\n    steps:\n    - run: pip install -r requirements.txt\n",
+    )
+    monkeypatch.chdir(project)
+    for what in (".", str(project)):
+        assert len(audit(capsys, what)[1]["audited"]) == 1
+
+
 def test_deep_file_is_found(capsys: pytest.CaptureFixture[str], project: Path) -> None:
     write(project.joinpath(*"abcdefghij", "requirements.txt"), "lightning==2.2.5\n")
     assert [one["version"] for one in audit(capsys, str(project))[1]["audited"]] == ["2.2.5"]

@@ -213,6 +213,13 @@ def test_range_that_other_requirements_leave_open_is_not_resolved(
         ("requirements.txt", "lightning>=2.0\nlightning<2.3\n", "2.2.5"),
         ("requirements.txt", "pytorch-lightning==1.6.*\ntorch==1.8\n", "1.6.5.post0"),
         ("requirements.txt", "lightning==2.6.6\ntorch==1.13.1\n", "2.6.6"),
+        ("requirements.txt", "lightning>=2\ntorchvision==0.15.2+cu118\n", "2.3.3"),
+        ("requirements.txt", "pytorch-lightning>=1.6\ntorchaudio==0.12.1\n", "2.1.4"),
+        (
+            "requirements.txt",
+            "lightning>=2\ntorch @ https://a.org/torch-1.13.1-cp310-cp310-linux_x86_64.whl\n",
+            "2.2.5",
+        ),
         ("requirements.txt", "lightning<=1.8.0\n", None),
         ("requirements.txt", "lightning==1.8.0\n", "1.8.0"),
     ],

@@ -261,7 +261,7 @@ class TestOnlyRegularFiles:
         for number in range(200):
             write(tmp_path, f"{number}.txt", f"-r {number}.txt\n-r {number + 1}.txt\n")
         assert cli.main(["audit", str(tmp_path / "0.txt")]) == 2
-        assert "is the last of 100 files that are included" in capsys.readouterr().err
+        assert "includes more than 100 files: the others were not read" in capsys.readouterr().err
 
 
 class TestErrorsThatNobodyThoughtOf:
