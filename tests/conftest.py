@@ -1,6 +1,8 @@
 """Put the repository on ``sys.path``, so that tests import ``tests.support`` and the package of this checkout. Choose
 tests for ``scripts/test``."""
 
+from __future__ import annotations
+
 import os
 import sys
 import time
