@@ -12,7 +12,7 @@ import sys
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # typing itself is not imported at start-up
     from types import FrameType
-    from typing import Optional
+    from typing import Any, Optional
 
 
 def _is_own_command() -> bool:
@@ -41,10 +41,10 @@ def set_interrupt(raises: bool) -> None:
     if OWN_COMMAND:
         import signal
 
-        handlers = (signal.default_int_handler, _end)
-        current, wanted = handlers[raises], handlers[not raises]
-        if signal.getsignal(signal.SIGINT) is current:
-            signal.signal(signal.SIGINT, wanted)
+        raising: Any = signal.default_int_handler
+        before, after = (_end, raising) if raises else (raising, _end)
+        if signal.getsignal(signal.SIGINT) is before:
+            signal.signal(signal.SIGINT, after)
 
 
 def _end(*_: object) -> None:

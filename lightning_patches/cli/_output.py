@@ -59,7 +59,7 @@ class Styled(str):
 
 
 def write(text: str = "") -> None:
-    """Write one or more lines. Control characters are escaped, since they may come from somebody else's file.
+    """Write one or more lines. Control characters are escaped, since text may come from a file of another user.
 
     A closed pipe is not an error: the command keeps its exit status.
 
