@@ -6,8 +6,8 @@ before it is set, so an interruption leaves either all of it or nothing.
 
 wrapt's post-import hooks replace the targets. wrapt drops a hook after the call, so our loader registers it again after
 each execution of a module: also for ``importlib.reload``, for an import after the module was removed from
-``sys.modules``, and for the second attempt of a failed import. :mod:`lightning_patches.engine.slots` has the state of
-each target.
+``sys.modules``, and for the second attempt of a failed import. :mod:`lightning_patches.engine.attributes` has the state
+of each target.
 
 While the lock is held, nothing is imported, and no other thread is waited for.
 """
@@ -26,10 +26,10 @@ from typing import Any, Callable, Iterable, Literal, Optional
 import wrapt
 
 from lightning_patches import notices, system
-from lightning_patches.engine import distributions, gate, holders, hooks, looks, slots
+from lightning_patches.engine import attributes, distributions, functions, gate, hooks, references
+from lightning_patches.engine.attributes import Slot
+from lightning_patches.engine.functions import MISSING
 from lightning_patches.engine.gate import Decision
-from lightning_patches.engine.looks import MISSING
-from lightning_patches.engine.slots import Slot
 from lightning_patches.engine.toggle import Selection
 from lightning_patches.errors import PatchError, TargetError
 from lightning_patches.patch import Patch, Target
@@ -133,7 +133,7 @@ class Patcher:
             if plan is not None and refused is None:
                 refused = self._refusal(plan)
         with self._lock:
-            holders.follow(self._slots.values(), holders.all_modules)
+            references.follow(self._slots.values(), references.all_modules)
         if refused is not None:
             raise refused
 
@@ -153,7 +153,7 @@ class Patcher:
             self._told.clear()
             self.selection = None
             notices.strict = notices.quiet = False
-        held = [place for places in holders.holders(self._to_take_back).values() for place in places]
+        held = [place for places in references.find(self._to_take_back).values() for place in places]
         self._to_take_back = {}
         return [*left, *(place for place in held if place not in left)]
 
@@ -175,13 +175,13 @@ class Patcher:
         slot = self._slot_of(module, target)
         if slot is None or not slot.made or slot.standing is slot.current:
             return ""
-        function = looks.function_of(slot.standing)
+        function = functions.function_of(slot.standing)
         code = getattr(function, "__code__", None)
         return f"{code.co_filename}:{code.co_firstlineno}" if code is not None else f"a {type(function).__name__}"
 
     def _slot_of(self, module: ModuleType, target: Target) -> Optional[Slot]:
         try:
-            owner, attribute = slots.resolve(module, target)
+            owner, attribute = attributes.resolve(module, target)
         except TargetError:
             return None
         return self._slots.get((id(owner), attribute))
@@ -190,7 +190,7 @@ class Patcher:
         """Return originals that other code may have copied before they were replaced, with their slots, by ``id``."""
         with self._lock:
             late = [slot for slot in self._slots.values() if slot.late and slot.layers]
-        found = ((looks.function_of(slot.original), slot) for slot in late if slot.original is not MISSING)
+        found = ((functions.function_of(slot.original), slot) for slot in late if slot.original is not MISSING)
         return {id(function): (function, slot) for function, slot in found}
 
     # ---------------------------------------------------------------- on import
@@ -320,7 +320,7 @@ class Patcher:
                     continue
                 if stage != "late" and target.early != (stage == "before"):
                     continue
-                if slots.is_left_out(module, target):
+                if attributes.is_left_out(module, target):
                     continue
                 try:
                     self._swap(plan, patch, target, module, stage)
@@ -328,13 +328,13 @@ class Patcher:
                     self._withdraw(patch, plan.namespace.name)
                     if not isinstance(error, Exception):
                         raise  # an interruption: nothing is decided
-                    verdict: gate.Verdict = "drifted" if isinstance(error, slots.ReplacedError) else "failed"
+                    verdict: gate.Verdict = "drifted" if isinstance(error, attributes.ReplacedError) else "failed"
                     reason = str(error) if verdict == "drifted" else f"{type(error).__name__}: {error}"
                     plan.decisions[patch.name] = Decision(verdict, reason)
                     failures[patch.name] = reason
             if stage == "after":
                 here = [slot for slot in self._slots.values() if slot.owner is module]
-                holders.follow(here, functools.partial(holders.modules_behind, module))
+                references.follow(here, functools.partial(references.modules_behind, module))
             refused = self._refusal(plan)
         self._tell(failures)
         if refused is not None:
@@ -343,25 +343,25 @@ class Patcher:
     # ---------------------------------------------------------------- swap
 
     def _swap(self, plan: Plan, patch: Patch, target: Target, module: ModuleType, stage: Stage) -> None:
-        owner, attribute = slots.resolve(module, target)
+        owner, attribute = attributes.resolve(module, target)
         slot = self._slots.get((id(owner), attribute))
         if slot is None or slot.is_taken:
             slot = Slot(owner, attribute, plan.namespace.name, stage == "late")
         if slot.has(patch):
             return  # twice is once
-        if (slot.standing is not slot.current or not slot.made) and patch.name in looks.names_in(slot.standing):
+        if (slot.standing is not slot.current or not slot.made) and patch.name in functions.names_in(slot.standing):
             return  # another copy of this package was first, or other code wraps our function
         if not slot.made:
-            wrong = slots.what_is_wrong_with(slot, target)
+            wrong = attributes.what_is_wrong_with(slot, target)
             if wrong is not None:
                 raise TargetError(wrong)
             part = plan.namespace.part_of(target.location)
             assert part is not None
             decision = gate.decide_source(patch, {target.location: part})
             if decision.verdict != "pending":
-                raise slots.ReplacedError(f"{decision.reason}; the file has changed {slots.SINCE}")
+                raise attributes.ReplacedError(f"{decision.reason}; the file has changed {attributes.SINCE}")
             if slot.original is not MISSING and not slot.is_ours:
-                slots.check_shipped(module, target, slot.original, compare=stage == "late")
+                attributes.check_shipped(module, target, slot.original, compare=stage == "late")
         slot.layers.append(patch.with_code(target))
         slot.layers.sort(key=lambda layer: self._place[layer[0].name])
         self._slots[id(owner), attribute] = slot
@@ -386,7 +386,7 @@ class Patcher:
         for slot in self._slots.values():
             if slot.is_stale and not slot.compose():
                 left.append(slot.name)
-        holders.follow(self._slots.values(), holders.all_modules)
+        references.follow(self._slots.values(), references.all_modules)
         for key, slot in list(self._slots.items()):
             if not slot.layers and slot.standing is slot.original:
                 del self._slots[key]  # where others stand, ours may come back when they leave: that is remembered

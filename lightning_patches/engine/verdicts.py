@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 from types import ModuleType
 from typing import Any, Iterable, List, Optional, get_args
 
-from lightning_patches.engine import distributions, gate, holders, hooks, slots
+from lightning_patches.engine import attributes, distributions, gate, hooks, references
 from lightning_patches.engine.gate import Decision, Verdict
 from lightning_patches.engine.patcher import Patcher
 from lightning_patches.engine.toggle import Selection
@@ -229,11 +229,11 @@ def _look(
     here, missing, waiting = [], [], []
     for target in gate.targets_in(patch, namespace):
         module = sys.modules.get(distributions.module_name(namespace.name, target.module))
-        if module is not None and slots.stands_in(patch, module, target):
+        if module is not None and attributes.stands_in(patch, module, target):
             here.append(target)
         elif module is None or hooks.is_being_imported(module):
             waiting.append(target)
-        elif not slots.is_left_out(module, target):
+        elif not attributes.is_left_out(module, target):
             missing.append((target, module))
     return here, missing, waiting
 
@@ -257,7 +257,7 @@ def _missed(patcher: Patcher) -> dict[tuple[str, str], list[str]]:
     """Return the places that still reference an original, by namespace and patch."""
     originals = patcher.originals()
     found: dict[tuple[str, str], list[str]] = {}
-    for key, places in holders.holders({key: function for key, (function, _) in originals.items()}).items():
+    for key, places in references.find({key: function for key, (function, _) in originals.items()}).items():
         _, slot = originals[key]
         for patch, _ in slot.layers:
             found.setdefault((slot.namespace, patch.name), []).extend(places)

@@ -175,7 +175,7 @@ def _import_of_ours(module: _Module, source: str, node: ast.ImportFrom, modules:
             package = modules[home][:-3].replace("/", ".")
             called = f" as {alias.asname}" if alias.asname else ""
             module.carried.append(f"from lightning.{package} import {alias.name}{called}")
-        elif inner == "notices" or home in ("engine.distributions", "engine.looks"):
+        elif inner == "notices" or home in ("engine.distributions", "engine.functions"):
             module.needs_prelude = True
         elif home != "patch":
             raise ValueError(f"{source} needs lightning_patches.{inner}, which the diff does not carry")

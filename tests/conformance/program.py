@@ -34,7 +34,7 @@ from tests.support import with_rich  # noqa: F401
 META_PATH = [finder for finder in sys.meta_path if not type(finder).__module__.startswith("lightning_patches")]
 
 import lightning_patches
-from lightning_patches.engine import distributions, gate, looks
+from lightning_patches.engine import distributions, functions, gate
 from lightning_patches.patch import Patch, Target
 from lightning_patches.patches import all_patches
 
@@ -309,7 +309,7 @@ def find_swapped() -> list[Swapped]:
 
 def check_aliases(when: str, swapped: list[Swapped]) -> None:
     """Nothing in Lightning may still hold an original: it would be called in place of the patch."""
-    originals = {id(getattr(one.function, looks.ORIGINAL, ABSENT)): one for one in swapped}
+    originals = {id(getattr(one.function, functions.ORIGINAL, ABSENT)): one for one in swapped}
     for name, value in snapshot().items():
         one = originals.get(id(function_of(value)))
         if one is not None and value is not ABSENT:
@@ -336,11 +336,11 @@ def main() -> None:
         one.original = vars(one.owner).get(one.name, ABSENT)
         if one.replaces == one.target.adds:
             fail("undo is exact", "left behind" if one.replaces else "gone", one.patch.name, one.target.location)
-        if one.replaces and getattr(one.function, looks.ORIGINAL, None) is not one.original_function:
+        if one.replaces and getattr(one.function, functions.ORIGINAL, None) is not one.original_function:
             fail("undo is exact", "not the object that stood there", one.patch.name, one.target.location)
     stock = snapshot()
     for name, value in stock.items():
-        if hasattr(function_of(value), looks.NAMES):
+        if hasattr(function_of(value), functions.NAMES):
             fail("undo is exact", f"{name} is still patched")
     for one, error in zip(swapped, pickles):
         for check in CHECKS:
@@ -359,7 +359,7 @@ def main() -> None:
     check_aliases("patched after import", again)
     for name in difference(stock, snapshot()):
         value = function_of(snapshot()[name])
-        if not hasattr(value, looks.NAMES):
+        if not hasattr(value, functions.NAMES):
             fail("only targets and their aliases are changed", name)
     undo("patched after import")
     for name in difference(stock, snapshot()):

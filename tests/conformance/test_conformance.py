@@ -91,7 +91,7 @@ SABOTAGE = """
 import os, runpy, sys, types
 os.environ["_LIGHTNING_PATCHES_IMPORT_ONLY"] = "1"
 from tests.unit.fakes import *
-from lightning_patches.engine import holders, hooks, looks, patcher, slots
+from lightning_patches.engine import attributes, functions, hooks, patcher, references
 
 def without_source(original, namespace):
     space = {{"original": original}}
@@ -101,7 +101,7 @@ def without_source(original, namespace):
 def copied(original):
     return types.FunctionType(original.__code__, original.__globals__, original.__name__)
 
-dress, compose = looks.dress, slots.Slot.compose
+dress, compose = functions.dress, attributes.Slot.compose
 build = times_ten
 {sabotage}
 use_catalogue(toy(
@@ -123,11 +123,11 @@ def is_overridden(name, instance, parent):
 '''
 
 
-DRESSED = "looks.dress = lambda r, raw, o, a, n: (dress(r, raw, o, a, n), {})[0]"
+DRESSED = "functions.dress = lambda r, raw, o, a, n: (dress(r, raw, o, a, n), {})[0]"
 FAULTS = {
     "none": ("", set()),
     "a trace to the original": (
-        DRESSED.format("raw is looks.MISSING or setattr(r, '__wrapped__', looks.function_of(raw))"),
+        DRESSED.format("raw is functions.MISSING or setattr(r, '__wrapped__', functions.function_of(raw))"),
         {"torch compile does not look through it", "Lightning does not take it for an override"},
     ),
     "another signature": (DRESSED.format("vars(r).pop('__signature__', None)"), {"signature is kept"}),
@@ -137,24 +137,24 @@ FAULTS = {
     ),
     "another docstring": (DRESSED.format("setattr(r, '__doc__', '?')"), {"names and docstring are kept"}),
     "another descriptor": (
-        "looks.like = lambda raw, function: function",
+        "functions.like = lambda raw, function: function",
         {"it is a plain function in the same descriptor"},
     ),
     "no source": ("build = without_source", {"source can be shown"}),
     "aliases left": (
-        "follow = holders.follow\n"
-        "holders.follow = lambda moved, modules: follow(moved, list if any(s.layers for s in moved) else modules)",
+        "follow = references.follow\n"
+        "references.follow = lambda moved, modules: follow(moved, list if any(s.layers for s in moved) else modules)",
         {"no alias of the original is left (patched after import)"},
     ),
     "an addition left": (
-        "slots.Slot.compose = lambda s: compose(s) if s.layers or s.original is not looks.MISSING else True",
+        "attributes.Slot.compose = lambda s: compose(s) if s.layers or s.original is not functions.MISSING else True",
         {"undo is exact"},
     ),
     "a copy put back": (
         "def undo(s):\n"
         "    if not s.layers and isinstance(s.original, types.FunctionType): s.original = copied(s.original)\n"
         "    return compose(s)\n"
-        "slots.Slot.compose = undo",
+        "attributes.Slot.compose = undo",
         {
             "undo is exact",
             "signature is kept",

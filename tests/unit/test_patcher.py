@@ -20,9 +20,9 @@ from unittest import mock
 
 import pytest
 
-from lightning_patches.engine import distributions, gate, holders, slots, toggle, verdicts
+from lightning_patches.engine import attributes, distributions, gate, references, toggle, verdicts
 from lightning_patches.engine import patcher as patcher_module
-from lightning_patches.engine.looks import NAMES, ORIGINAL
+from lightning_patches.engine.functions import NAMES, ORIGINAL
 from lightning_patches.engine.patcher import Patcher
 from lightning_patches.errors import PatchError
 from lightning_patches.patch import Target, no_code
@@ -1026,7 +1026,7 @@ PAIR = toy(FUNCTION, METHOD), toy("pytorch.subject:other", name="second")
 
 
 @pytest.mark.parametrize("spec", ["all", "all,strict"])
-@pytest.mark.parametrize(("owner", "name"), [(gate, "decide"), (slots, "resolve"), (slots.Slot, "compose")])
+@pytest.mark.parametrize(("owner", "name"), [(gate, "decide"), (attributes, "resolve"), (attributes.Slot, "compose")])
 @pytest.mark.parametrize("at", [0, 1])
 def test_interruption_leaves_no_partial_patch(
     world: World, monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, at: int, spec: str
@@ -1048,7 +1048,7 @@ def test_interrupted_late_activation_is_undone(world: World, monkeypatch: pytest
     world.install()
     module = world.load()
     before = contents(module)
-    failing_once(monkeypatch, slots.Slot, "compose", KeyboardInterrupt(), at)
+    failing_once(monkeypatch, attributes.Slot, "compose", KeyboardInterrupt(), at)
     patcher = world.patcher(*PAIR)
     with pytest.raises(KeyboardInterrupt):
         patcher.activate(toggle.parse("all", PAIR))
@@ -1060,7 +1060,7 @@ def test_interrupted_late_activation_is_undone(world: World, monkeypatch: pytest
 class InterruptedAt:
     """Raises KeyboardInterrupt once, before the given line that the code for swap and undo runs."""
 
-    FILES = {holders.__file__, slots.__file__, patcher_module.__file__}
+    FILES = {references.__file__, attributes.__file__, patcher_module.__file__}
 
     def __init__(self, step: int) -> None:
         self.steps_left = step
@@ -1100,7 +1100,7 @@ def everything(world: World, monkeypatch: pytest.MonkeyPatch) -> Callable[[], di
     """Import the stand-in. Returns a function that returns all objects in its modules, by identity."""
     world.install()
     modules = [world.load(), world.load("pytorch.importer")]
-    monkeypatch.setattr(holders, "all_modules", lambda: modules)  # otherwise most steps are in modules of others
+    monkeypatch.setattr(references, "all_modules", lambda: modules)  # otherwise most steps are in modules of others
 
     def found() -> dict[str, Any]:
         return {f"{module.__name__}.{name}": id(one) for module in modules for name, one in contents(module).items()}

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, Callable, Optional
 
 from lightning_patches import notices
-from lightning_patches.engine.looks import home_of, stock_of
+from lightning_patches.engine.functions import home_of, stock_of
 from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 _CONTAINERS = (dict, OrderedDict, list, tuple, set)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from typing import Any, Callable
 
-from lightning_patches.engine.looks import stock_of
+from lightning_patches.engine.functions import stock_of
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 _MODULE = "fabric.wrappers:_FabricModule"

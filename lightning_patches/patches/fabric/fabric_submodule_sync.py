@@ -6,7 +6,7 @@ import functools
 import inspect
 from typing import Any, Callable, Iterator
 
-from lightning_patches.engine.looks import stock_of
+from lightning_patches.engine.functions import stock_of
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 _MODULE = "fabric.wrappers:_FabricModule"

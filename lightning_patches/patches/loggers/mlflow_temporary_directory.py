@@ -6,7 +6,7 @@ import tempfile
 from types import FunctionType, SimpleNamespace
 from typing import Any, Callable
 
-from lightning_patches.engine.looks import stock_of
+from lightning_patches.engine.functions import stock_of
 from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any, Callable, Optional
 
-from lightning_patches.engine.looks import skip_frames
+from lightning_patches.engine.functions import skip_frames
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 

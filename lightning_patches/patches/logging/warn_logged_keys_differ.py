@@ -8,7 +8,7 @@ from collections import defaultdict
 from typing import Any, Callable, Iterator
 
 from lightning_patches import notices
-from lightning_patches.engine.looks import home_of
+from lightning_patches.engine.functions import home_of
 from lightning_patches.patch import Impact, Patch, Target, Upstream
 from lightning_patches.patches.distributed._ranks import are_several
 

@@ -7,7 +7,7 @@ import sys
 from typing import Any, Callable
 
 from lightning_patches.engine import distributions
-from lightning_patches.engine.looks import home_of, is_traced
+from lightning_patches.engine.functions import home_of, is_traced
 from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 _CALL = "pytorch.trainer.call"

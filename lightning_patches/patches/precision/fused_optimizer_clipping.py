@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.engine.looks import stock_of
+from lightning_patches.engine.functions import stock_of
 from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 _AMP = "pytorch.plugins.precision.amp"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from lightning_patches import notices
-from lightning_patches.engine.looks import names_in
+from lightning_patches.engine.functions import names_in
 from lightning_patches.patch import Impact, Patch, Target, Upstream
 from lightning_patches.patches.precision.clipping_of_scaled_gradients import are_scaled
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, Optional
 
-from lightning_patches.engine import looks
+from lightning_patches.engine import functions
+from lightning_patches.engine.functions import MISSING, function_of, names_in, unwrapped
 from lightning_patches.engine.hooks import ROOT_PACKAGES
-from lightning_patches.engine.looks import MISSING, function_of, names_in, unwrapped
 from lightning_patches.errors import TargetError
 from lightning_patches.patch import Patch, Target
 
@@ -105,12 +105,12 @@ class Slot:
                 if not isinstance(replacement, FunctionType) or replacement is function:
                     raise TypeError(f"{patch.name} built no function of its own for {target.location}")
                 if target.stock:
-                    looks.skip_frames(replacement)
-                    replacement = looks.if_stock(replacement, function, target.stock)
-                function = looks.dress(replacement, self.original, self.owner, self.attribute, names)
-                looks.skip_frames(function)
+                    functions.skip_frames(replacement)
+                    replacement = functions.if_stock(replacement, function, target.stock)
+                function = functions.dress(replacement, self.original, self.owner, self.attribute, names)
+                functions.skip_frames(function)
             self.made.append(function)
-            wanted = looks.like(self.original, function)
+            wanted = functions.like(self.original, function)
         self._write(wanted)
         return True
 

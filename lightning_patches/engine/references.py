@@ -6,11 +6,11 @@ import sys
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Callable, Iterable
 
+from lightning_patches.engine.functions import DESCRIPTORS, MISSING, function_of
 from lightning_patches.engine.hooks import ROOT_PACKAGES
-from lightning_patches.engine.looks import DESCRIPTORS, MISSING, function_of
 
 if TYPE_CHECKING:
-    from lightning_patches.engine.slots import Slot
+    from lightning_patches.engine.attributes import Slot
 
 
 def follow(slots: Iterable[Slot], modules: Callable[[], Iterable[ModuleType]]) -> None:
@@ -70,7 +70,7 @@ _contents_of_class = type.__dict__["__dict__"].__get__
 """``vars()``, which a metaclass cannot answer in its own way."""
 
 
-def holders(wanted: dict[int, Any]) -> dict[int, list[str]]:
+def find(wanted: dict[int, Any]) -> dict[int, list[str]]:
     """Find references to functions that :func:`follow` does not update: in classes, and in containers of modules.
 
     Args:
