@@ -1,8 +1,8 @@
 """The command line ``lightning-patches``, also ``python -m lightning_patches``.
 
-A command is a module of this package whose name has no leading underscore (a trailing one keeps a module from taking
-a builtin's name: ``list_``). It is found automatically and imported only when it is asked for, or when the help lists
-all of them. It defines:
+A command is a module of this package whose name has no leading underscore (a trailing one avoids the name of a builtin:
+``list_``). It is found automatically, and imported only when it is used, or when the help lists all commands. It
+defines:
 
 ``HELP``
     one line for the list of commands; the module's docstring is the text of ``lightning-patches COMMAND --help``.
@@ -11,8 +11,8 @@ all of them. It defines:
 ``add_arguments(parser)``
     adds its options to an :class:`argparse.ArgumentParser`.
 ``run(args)``
-    does it, writes through :mod:`lightning_patches.cli._output`, returns the exit status. Raises
-    :class:`UsageError` for what the user should have asked differently.
+    runs it, writes through :mod:`lightning_patches.cli._output`, returns the exit status. Raises
+    :class:`UsageError` for wrong usage.
 
 No command imports torch or Lightning into this process.
 """
@@ -44,7 +44,7 @@ UNKNOWN = 3
 
 PROGRAM = "lightning-patches"
 TRACEBACK = "LIGHTNING_PATCHES_TRACEBACK"
-"""Set, it shows where in us an error has come up that nobody thought of."""
+"""If set, internal errors are shown with their traceback."""
 _EPILOG = """\
 exit status:
   0  all is well
@@ -164,7 +164,7 @@ def _run(arguments: list[str]) -> int:
         _output.complain(f"{PROGRAM}: {error}; {startup.mends(error)}.")
         return USAGE
     except BrokenPipeError:
-        return OK  # whoever read our output has seen enough
+        return OK  # the reader of our output has closed the pipe
     except KeyboardInterrupt:
         return 130
     except Exception as error:
@@ -216,7 +216,7 @@ def _parser(arguments: list[str], completing: bool = False) -> argparse.Argument
 
 
 def _split(arguments: list[str]) -> tuple[list[str], list[str]]:
-    """What is ours, and the program after ``--`` for a command that takes one: argparse would look into it."""
+    """Split off the program after ``--`` for a command that takes one, since argparse would parse it."""
     if "--" not in arguments or not hasattr(_load(arguments[0]), "PROGRAM_METAVAR"):
         return arguments, []
     at = arguments.index("--")

@@ -1,4 +1,4 @@
-"""What ``audit`` found, in the forms that tools around a repository read. Each takes what ``--json`` writes."""
+"""Output formats of ``audit`` for other tools."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ Audited = Dict[str, Any]
 
 
 def github(audited: list[Audited], trouble: Sequence[str] = ()) -> str:
-    """Annotations for a workflow of GitHub Actions: an error for a bug that is not mended, a warning for one that an
-    opt-in patch would mend, a notice for the rest."""
+    """Format annotations for GitHub Actions.
+
+    errors for unfixed bugs, warnings for bugs with an opt-in patch, notices.
+    """
     lines = [f"::warning title=not read::{_message(text)}" for text in trouble]
     for one in audited:
         place = f"file={_property(one['file'])},line={one['line']}," if one["file"] else ""
@@ -40,8 +42,10 @@ def markdown(audited: list[Audited], trouble: Sequence[str] = ()) -> str:
 
 
 def sarif(audited: list[Audited], trouble: Sequence[str] = ()) -> str:
-    """A SARIF 2.1.0 document: a rule for each bug, a result for each bug of each release, and a notification where
-    nothing can be said: no result for a release that is not known does not mean that it has no bug."""
+    """Format a SARIF 2.1.0 document: a rule for each bug, and a result for each bug of each release.
+
+    An unknown release gets a notification, since no result does not mean that it has no bugs.
+    """
     rules: dict[str, Any] = {}
     results = []
     notifications = [_notification("error", f"{text}.") for text in trouble]

@@ -1,5 +1,8 @@
-"""What became of every fix that upstream has made since 2.0.0. The patches' records tell of theirs, and
-``coverage.txt`` of the others (and of those that a patch carries in part), one fix a line."""
+"""Verdicts on every upstream fix since 2.0.0.
+
+The patches' records have the patched ones. ``coverage.txt`` has the others, and fixes that a patch contains in part,
+one per line.
+"""
 
 from __future__ import annotations
 
@@ -18,16 +21,16 @@ UNRELEASED = "unreleased"
 
 
 class Fix(NamedTuple):
-    """One fix of upstream's.
+    """An upstream fix.
 
     Args:
-        release: first release with the fix, or ``"unreleased"`` for one that is on master only.
-        since: first release with the bug; for a patched one the patch's record tells it.
-        numbers: pull request and issue, the one that upstream's changelog names first.
+        release: first release with the fix, or ``"unreleased"`` if it is only on master.
+        since: first release with the bug; for a patched bug it is in the patch's record.
+        numbers: pull request and issue; the first is the one in upstream's changelog.
         verdict: one of :data:`VERDICTS`.
-        patches: names of the patches that carry it.
+        patches: names of the patches that contain it.
         reason: why there is no patch; "" for ``patched`` and ``open``.
-        bug: the bug in one line; "" where the record of the patch tells it.
+        bug: the bug in one line; "" if it is in the patch's record.
     """
 
     release: str
@@ -101,7 +104,7 @@ def fixed_after(version: str) -> tuple[Fix, ...]:
 
 
 def counts(version: Optional[str]) -> dict[str, int]:
-    """How many of the fixes that a release lacks got which verdict."""
+    """Return the number of fixes that a release lacks, by verdict."""
     found = fixed_after(version or "")
     return {verdict: sum(fix.verdict == verdict for fix in found) for verdict in VERDICTS}
 

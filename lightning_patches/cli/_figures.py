@@ -1,7 +1,4 @@
-"""How many bugs of a release are known, and how many of them the patches mend: the one place that counts.
-
-README, `status` and `audit` give these figures. They follow from the records, not from a run.
-"""
+"""Numbers of known and fixed bugs of a release, for README, `status` and `audit`. They come from the records."""
 
 from __future__ import annotations
 
@@ -14,13 +11,13 @@ from lightning_patches.patch import Patch
 
 
 class Figures(NamedTuple):
-    """Of one release.
+    """The numbers for one release.
 
     Args:
-        known: bugs, but for those that only an older torch has.
-        default: mended by the default set.
-        opt_in: mended only by patches that are off by default.
-        unmended: by no patch.
+        known: known bugs, without those that only an older torch has.
+        default: bugs that the default set fixes.
+        opt_in: bugs that only opt-in patches fix.
+        unmended: bugs without a patch.
     """
 
     known: int
@@ -30,15 +27,15 @@ class Figures(NamedTuple):
 
     @property
     def all(self) -> int:
-        """Mended with LIGHTNING_PATCHES=all."""
+        """Number of bugs that LIGHTNING_PATCHES=all fixes."""
         return self.default + self.opt_in
 
 
 def count(bugs: Iterable[Any], refused: Container[str] = ()) -> Figures:
-    """Count bugs, each a :class:`Patch` that mends it or, without one, an ``Unpatched``.
+    """Count bugs. Each is the :class:`Patch` that fixes it, or an ``Unpatched``.
 
     Args:
-        bugs: of one release.
+        bugs: the bugs of one release.
         refused: names of the patches that do not fit its code.
     """
     counted = [bug for bug in bugs if is_counted(bug)]
@@ -49,7 +46,7 @@ def count(bugs: Iterable[Any], refused: Container[str] = ()) -> Figures:
 
 
 def is_counted(bug: Any) -> bool:
-    """Whether a bug is there with any torch."""
+    """True if the bug is present with every torch version."""
     return not isinstance(bug, Patch) or bug.is_counted
 
 

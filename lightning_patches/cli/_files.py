@@ -35,10 +35,10 @@ MAX_DEPTH = 100
 
 
 def read(path: str, most: int = MAX_BYTES) -> bytes:
-    """What is in a file.
+    """Read a file.
 
     Raises:
-        UsageError: it cannot be read, or is larger than ``most`` bytes.
+        UsageError: the file can't be read, or is larger than ``most`` bytes.
     """
     try:
         return read_regular(path, most)
@@ -81,10 +81,10 @@ class MalformedError(ValueError):
 
 @contextmanager
 def parsing(path: str) -> Iterator[None]:
-    """Turn the errors of parsers, and of code that looks for what is not in the parsed data, into one of ours.
+    """Convert errors of parsers, and of code that reads missing parts of the parsed data, to a ``UsageError``.
 
     Raises:
-        UsageError: the file cannot be understood.
+        UsageError: the file can't be parsed.
     """
     try:
         yield

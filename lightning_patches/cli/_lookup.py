@@ -1,5 +1,8 @@
-"""All that has a name or a number here: patches, bugs without one, features, frequent errors, fixes of upstream's that
-no patch carries, open reports that were looked into, and reports that are about the same as another one."""
+"""Lookup by name or number.
+
+Covers patches, bugs without a patch, features, common errors, upstream fixes without a patch, examined reports, and
+duplicate reports.
+"""
 
 from __future__ import annotations
 
@@ -34,8 +37,10 @@ Entry = Union[Patch, Unpatched, Removed, Fix, OpenReport]
 
 
 def number_in(key: str) -> int:
-    """The number that somebody writes as ``"PR 21056"``, ``"#19813"``, ``"owner/name#19813"``, ``"issue 19813"`` or an
-    address; 0 for none."""
+    """Parse ``"PR 21056"``, ``"#19813"``, ``"owner/name#19813"``, ``"issue 19813"`` or a URL.
+
+    Return 0 for other texts.
+    """
     match = re.fullmatch(
         r"(?:\S{1,200}/(?:issues|pull)/|[\w./-]{1,100}#|(?:pr|pull|issue|gh)?[\s#-]{0,3})(\d{1,7})(?:[#/?].{0,200})?",
         key.strip().lower(),
@@ -44,13 +49,13 @@ def number_in(key: str) -> int:
 
 
 def is_advised(record: Union[Patch, Unpatched], name: str) -> bool:
-    """Whether a security advisory of this name is about it."""
+    """True if the record has a security advisory with this name."""
     listed = record.advisories if isinstance(record, Unpatched) else record.impact.symptoms
     return re.match("cve-|ghsa-|pysec-", name) is not None and name in map(str.lower, listed)
 
 
 def find(key: str) -> tuple[Entry, ...]:
-    """What has this name or number; empty if nothing does."""
+    """Return the entries with this name or number."""
     number, name = number_in(key), key.strip().lower()
     found: list[Entry] = list(catalogue.find(str(number) if number else name))
     others = (*UNPATCHED, *UNCOUNTED)
@@ -76,7 +81,7 @@ def find(key: str) -> tuple[Entry, ...]:
 
 
 def unknown(key: str) -> str:
-    """What is said of a name or number that nothing has."""
+    """Return the message for an unknown name or number."""
     key = _output.cut(_output.printable(key))
     close = difflib.get_close_matches(key.lower().lstrip("#"), known(), n=3, cutoff=0.6)
     hint = f"Did you mean {' or '.join(close)}?" if close else "`lightning-patches list` shows what there is."
@@ -84,7 +89,7 @@ def unknown(key: str) -> str:
 
 
 def in_words(one: Entry) -> dict[str, Any]:
-    """What is known of something that has no patch."""
+    """Return the description of an entry without a patch."""
     if isinstance(one, Fix):
         fixed = "fixed upstream, and in no release yet" if one.release == UNRELEASED else f"fixed in {one.release}"
         do = "Wait for the next release." if one.release == UNRELEASED else f"Move to Lightning {one.release} or later."

@@ -110,7 +110,7 @@ def complain(text: str) -> None:
 def wrapped(text: str, width: int, indent: str = "") -> str:
     """Break ``text`` into lines of at most ``width`` columns.
 
-    No word is broken, and no text between backticks, because users copy it. Longer ones get a line of their own.
+    Words and texts between backticks are never broken, because users copy them. Longer ones get a separate line.
     """
     return _filled(" ".join(text.split()), width, indent, indent)
 

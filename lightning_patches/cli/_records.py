@@ -17,7 +17,7 @@ from lightning_patches.patch import GROUPS, Patch
 from lightning_patches.unpatched import Unpatched
 
 _LONGEST = 300
-"""Characters of what is asked for; no name and no address of upstream's is longer."""
+"""Longest key shown in an error. No patch name or issue URL is longer."""
 UPSTREAM = "https://github.com/Lightning-AI/pytorch-lightning"
 
 
@@ -60,15 +60,15 @@ def changes(patch: Patch) -> Optional[dict[str, str]]:
 
 
 def title(patch: Patch) -> str:
-    """What the patch does, and which results it changes."""
+    """Return the title of a patch, with the kind of results that it changes."""
     return f"{patch.title} (changes {patch.changes_results.kind})" if patch.changes_results else patch.title
 
 
 def find(key: str) -> tuple[Patch, ...]:
-    """The patches that ``key`` names.
+    """Return the patches that ``key`` names.
 
     Raises:
-        UsageError: there is none; the message names the closest ones.
+        UsageError: there is none. The message lists the closest names.
     """
     key = key[: _LONGEST + 1]
     # As people write them and as our own tables do: "PR 21056", "#19813", "issue 19813", an address on GitHub.

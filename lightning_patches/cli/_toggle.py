@@ -1,4 +1,4 @@
-"""What ``LIGHTNING_PATCHES`` asks for here, what comes of it, and the words for that."""
+"""The selection of ``LIGHTNING_PATCHES``, the resulting verdicts, and their descriptions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ VERDICTS = (
     "not-affected",
     "not-known",
 )
-"""In the order in which they are counted; see the README for what each means."""
+"""Verdicts in the order of the summary; the manual explains them."""
 
 
 @dataclass(frozen=True)

@@ -1,36 +1,35 @@
-"""Turn the patches on in every program of this Python environment that runs with LIGHTNING_PATCHES set.
+"""Enable the patches in every program of this Python environment that runs with LIGHTNING_PATCHES set.
 
-  enable   write one line into this environment's site directory; Python runs it at each start. It looks at
-           LIGHTNING_PATCHES, and loads this package only if that is set.
-  disable  remove it again; --all also where another installation of the package has left it behind
-  status   the file, its exact bytes and their sha256
-  export   write nothing into the environment: DIR gets a copy of the package and of wrapt, for PYTHONPATH
+  enable   write one line to this environment's site directory. Python runs it at each start. It reads
+           LIGHTNING_PATCHES, and loads this package only if that is set
+  disable  remove the line; --all also removes lines of other installations of the package
+  status   show the file, its exact bytes and their sha256
+  export   copy the package and wrapt to DIR, for PYTHONPATH, without a change to the environment
 
-The file is listed among those of the installed package: uninstalling or upgrading the package removes it, and it has to
-be enabled again after an upgrade. A line that is left behind all the same says nothing and does nothing. `enable`
-writes nothing else, and installing the package does not write it. After `pip install --user` it goes into the site
-directory of that user alone.
+The file belongs to the installed package: uninstalling or upgrading the package removes it, so enable it again after an
+upgrade. A leftover line prints nothing and does nothing. `enable` writes nothing else, and installing the package does
+not write the line. After `pip install --user` the line is in the site directory of that user.
 
-In an image, a conda environment or a cluster's module, three lines do it for all users:
+In an image, a conda environment or a cluster module, three lines enable it for all users:
 
-  pip install FILE.whl                  # or a checkout; beside the Lightning that is there
+  pip install FILE.whl                  # or a checkout; beside the installed Lightning
   lightning-patches autostart enable    # refused in a system Python and in a read-only directory
   export LIGHTNING_PATCHES=1            # ENV in a Dockerfile, `conda env config vars set`, setenv in a module
 
-Users opt out with LIGHTNING_PATCHES=off. `python -I` and `python -E` ignore the environment, and LIGHTNING_PATCHES with
-it: nothing is patched at their start. For Ray: `runtime_env={"env_vars": {"LIGHTNING_PATCHES": "1"}}`, or the
-import inside the train function.
+Users opt out with LIGHTNING_PATCHES=off. `python -I` and `python -E` ignore the environment, and so LIGHTNING_PATCHES:
+nothing is patched at their start. For Ray: `runtime_env={"env_vars": {"LIGHTNING_PATCHES": "1"}}`, or the import inside
+the train function.
 
-If you may not write to the environment (a cluster's module, a conda environment of somebody else), install the package
-into an environment of your own that has the same version of Python, export it once, and put the two lines that this
-prints into the job script, below `module load` and `conda activate`:
+If you can't write to the environment (a cluster module, a shared conda environment), install the package into a new
+environment with the same version of Python, export it once, and add the two printed lines to the job script, below
+`module load` and `conda activate`:
 
   lightning-patches autostart export ~/lightning-patches
 
-Every Python of that version is patched in the job, in all ranks; other versions are left alone. The environment's own
-modules come first, wrapt among them, and its `sitecustomize` still runs. Nothing is downloaded. To take a newer
-lightning-patches, export into another directory. For a single job, `lightning-patches run -- srun python train.py`
-does the same without a copy, with the `lightning-patches` of the environment that the job uses.
+Every Python of that version is patched in the job, in all ranks. Other versions are not patched. The environment's
+modules take precedence, including wrapt, and its `sitecustomize` still runs. Nothing is downloaded. To use a newer
+lightning-patches, export it to another directory. For a single job, `lightning-patches run -- srun python train.py`
+does the same without a copy, with the `lightning-patches` of the job's environment.
 
 exit status of `status`:
   0  enabled, and the file is what `enable` writes
@@ -97,11 +96,12 @@ class Site:
 
     @property
     def files(self) -> dict[Path, bytes]:
-        """What belongs in which file.
+        """The content of each file.
 
-        Python 3.15 has ``.start`` files (PEP 829), and 3.18 runs no line of a ``.pth`` any more. Until then the line
-        is the better one: a ``.start`` has Python 3.15.2 import ``pkgutil`` and ``re`` at every start, even asleep,
-        which takes longer than half of a bare start, and without its package it is reported at every start.
+        Python 3.15 has ``.start`` files (PEP 829), and 3.18 no longer runs lines of ``.pth`` files. Until then a line
+        is better: a ``.start`` file makes Python 3.15.2 import ``pkgutil`` and ``re`` at every start, even if the
+        variable is unset, which takes more than half of a bare start. Without its package it is reported at every
+        start.
         """
         files = {self.directory / f"{STEM}.pth": PTH.encode()}
         if self.version >= (3, 18):
@@ -177,14 +177,14 @@ def _user_site() -> Optional[Path]:
 
 
 def is_enabled() -> bool:
-    """Whether programs of this environment look at LIGHTNING_PATCHES when they start."""
+    """True if programs of this environment read LIGHTNING_PATCHES when they start."""
     if _ROOT.name == EXPORTED and (_ROOT.parent / "sitecustomize.py").is_file():
         return True  # this is a Python of the job: its sitecustomize has put this package on the path
     site = this_site()
     try:
         return all(path.is_file() and path.read_bytes() == content for path, content in site.files.items())
     except OSError:
-        return False  # what this user cannot read, no program of theirs looks at
+        return False  # programs of this user can't read it either
 
 
 def why_refused(site: Site) -> str:

@@ -1,19 +1,18 @@
-"""Look, before training starts, for what would make it fail or hang: drivers, GPUs, launchers, ports, memory, packages.
+"""Find causes of failures and hangs before training starts: drivers, GPUs, launchers, ports, memory, packages.
 
-torch is asked in a process of its own, with a time limit; GPUs through the driver's library or nvidia-smi. Lightning
-is not imported. With SCRIPT, the training script is read as well (it is not run). Run it in the shell, job or
-container in which training starts: on a cluster, as a task of the job.
+torch is imported in another process, with a time limit. GPUs are queried through the driver's library or nvidia-smi.
+Lightning is not imported. With SCRIPT, the training script is read, too (it is not run). Run the command in the shell,
+job or container in which training starts; on a cluster, as a task of the job.
 
 With --json, one object; keys are only ever added:
   schema    1
-  findings  [{check, severity ("error", "warning", "note"), what, why, do}], the gravest first
-  checks    [names of all checks that were made]
-  unknown   [what could not be found out, and why]
-  facts     what the checks looked at; of the environment only variables of launchers, CUDA, NCCL, Gloo, OpenMP and
-            accelerate
+  findings  [{check, severity ("error", "warning", "note"), what, why, do}], the most serious first
+  checks    [names of all checks]
+  unknown   [facts that could not be found out, and why]
+  facts     the examined facts; of the environment only variables of launchers, CUDA, NCCL, Gloo, OpenMP and accelerate
   ok        the exit status is 0
 
-exit status: 0 nothing but notes, 1 an error or a warning; with --strict also for notes and for what is unknown.
+exit status: 0 only notes, 1 an error or a warning; with --strict 1 also for notes and unknown facts.
 """
 
 from __future__ import annotations

@@ -1,15 +1,16 @@
-"""Build the patched fork of a release: the official wheel of Lightning with our diffs in it, for images and frozen
-environments that want no hook. It holds what `lightning-patches` changes by default.
+"""Build the patched fork of a release, for images and frozen environments without an import hook.
+
+It is the official wheel of Lightning with the diffs of the default patches.
 
   lightning-patches fork 2.2.5
   lightning-patches fork pytorch-lightning==2.2.5
   lightning-patches fork 2.2.5 --only 19813,lr-finder-applies-lr
   lightning-patches fork lightning-2.2.5-py3-none-any.whl
 
-pip downloads the official wheel; without a network, name the file. It has to be the one that is on PyPI, and is not
-changed. What is built is the same bytes everywhere.
+pip downloads the official wheel. Without a network, give the file. It must be the file from PyPI, and is not changed.
+Builds are reproducible to the byte.
 
-exit status: 0 it is built, 2 it is not.
+exit status: 0 if the fork was built, else 2.
 """
 
 from __future__ import annotations

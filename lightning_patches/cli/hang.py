@@ -1,7 +1,7 @@
-"""Show what every rank of a running job is doing: where it waits, works or stands still, with its stack.
+"""Show the state of every rank of a running job: its position, its stack, and if it waits, works or does not move.
 
-It finds this user's watched jobs (started with LIGHTNING_PATCHES_HANG_TIMEOUT) whose rank zero runs on this node, and
-shows the ranks of all their nodes. Nothing is attached to a process, and no rank is stopped.
+Finds this user's watched jobs (started with LIGHTNING_PATCHES_HANG_TIMEOUT) whose rank zero runs on this node, and
+shows the ranks of all their nodes. It attaches to no process and stops no rank.
 
 With --json, one object; keys are only ever added:
   schema  1

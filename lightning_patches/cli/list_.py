@@ -1,12 +1,12 @@
-"""List all patches of the catalogue: what each does, which releases have the bug, which release fixed it.
+"""List all patches: title, releases with the bug, and release with the fix.
 
-"(changes ...)" says what may differ in the results of a program that ends well without the patch: numbers, the order
-of data, files, or how it ends. LIGHTNING_PATCHES=same-results selects the default patches that change none.
+"(changes ...)" names the results that may change in a program that finishes without the patch: numbers, the order of
+data, files, or how it ends. LIGHTNING_PATCHES=same-results selects the default patches that change none.
 
-With --source, only those that change a file of Lightning's, or that tell by it whether the bug is there. A part of its
-path will do, such as pytorch/tuner/lr_finder.py.
+With --source, list only patches that change a file of Lightning, or that find the bug by it. A part of its path is
+enough, such as pytorch/tuner/lr_finder.py.
 
-With --since, only those that came after that version of lightning-patches.
+With --since, list only patches that are newer than that version of lightning-patches.
 
 With --json, one object: schema (1) and patches, an array of records (see `lightning-patches show --help`).
 """
@@ -67,7 +67,7 @@ def _version(text: str) -> Version:
 
 
 def _concerns(patch: Patch, source: str) -> bool:
-    """Whether a patch changes or looks at a file, told by the end of its path, with or without the namespace."""
+    """True if a patch changes or checks a file, given by the end of its path, with or without the namespace."""
     wanted = "/" + re.sub(r"^(.*/)?(lightning|pytorch_lightning|lightning_fabric)/(?=.)", "", source.strip("/"))
     wanted = re.sub(r"(/__init__)?\.py$", "", wanted)
     modules = {location.partition(":")[0].replace(".", "/") for location in patch.locations}

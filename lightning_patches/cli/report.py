@@ -1,9 +1,9 @@
-"""Write a block for a bug report: what is installed, and what the patches do with it.
+"""Print a block for a bug report: installed packages, and the verdicts of the patches.
 
-`lightning_patches.report()` in Python is something else: the verdicts, as `lightning-patches status` shows them.
+`lightning_patches.report()` in Python is different: it returns the verdicts of `lightning-patches status`.
 
-It holds no path and no name of a host, user or script, and of the environment only LIGHTNING_PATCHES. Read it before
-you paste it all the same.
+The block has no path, host name, user name or script name, and of the environment only LIGHTNING_PATCHES. Still read it
+before you paste it.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def gather() -> dict[str, Any]:
-    """What a maintainer asks first, in the order in which it is shown."""
+    """Return the facts that a maintainer needs, in the order of the output."""
     setting = _toggle.read_toggle()
     entries = _toggle.verdicts(setting)
     packages = {name: _plain(version) for name in PACKAGES if (version := system.installed_version(name))}

@@ -115,11 +115,11 @@ def child_environment(base: Mapping[str, str], directory: Path, patches: Optiona
 
     Args:
         base: the environment of this process.
-        directory: holds our ``sitecustomize``.
-        patches: what ``--patches`` says.
+        directory: directory of our ``sitecustomize``.
+        patches: value of ``--patches``.
 
     Raises:
-        ToggleError: the patches that are asked for do not exist.
+        ToggleError: a requested patch does not exist.
     """
     environment = dict(base)
     environment.pop(startup.LOOKS_ONLY, None)
@@ -127,8 +127,8 @@ def child_environment(base: Mapping[str, str], directory: Path, patches: Optiona
     environment[VARIABLE] = (parse(wanted, all_patches()).spec or "1").strip()
     major, minor = sys.version_info[:2]
     environment[startup.LAUNCHED_FOR] = f"{major}.{minor} {os.path.realpath(sys.prefix)}"
-    # What the user has stays as it is. An empty PYTHONPATH counts as none, and must not become an empty item, which is
-    # the current directory.
+    # Keep the user's entries. An empty PYTHONPATH counts as unset: it must not become an empty entry, which means the
+    # current directory.
     others = environment.get("PYTHONPATH", "")
     if others:
         others = os.pathsep.join(item for item in others.split(os.pathsep) if item != str(directory))
