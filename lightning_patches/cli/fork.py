@@ -98,8 +98,9 @@ def _official(release: str, directory: Path) -> Path:
     done = subprocess.run(pip, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     found = list(directory.glob("*.whl"))
     if done.returncode or not found:
-        said = [line for line in done.stderr.splitlines() if line.startswith("ERROR: ")] or done.stderr.splitlines()
-        raise LookupError(f"pip cannot download {pinned}: {' '.join(said[:1])}. {otherwise}")
+        lines = done.stderr.splitlines()
+        errors = [line for line in lines if line.startswith("ERROR: ") and line != "ERROR: Exception:"]
+        raise LookupError(f"pip cannot download {pinned}: {' '.join(errors[:1] or lines[-1:])}. {otherwise}")
     return found[0]
 
 

@@ -13,6 +13,7 @@ import sys
 import tempfile
 from typing import Iterator, Optional
 
+from lightning_patches import system
 from lightning_patches.doctor import devices
 from lightning_patches.doctor.facts import (
     IMPORTED_AT_ONCE,
@@ -84,10 +85,16 @@ def gather(
 
 
 def _version(distribution: str) -> str:
+    version = system.installed_version(distribution)
+    return version if version != "unknown" else ""
+
+
+def _requires(distribution: str) -> Optional[list[str]]:
+    """The requirements in a distribution's metadata; ``None`` without metadata that can be read."""
     try:
-        return importlib.metadata.version(distribution) or ""
-    except importlib.metadata.PackageNotFoundError:
-        return ""
+        return importlib.metadata.requires(distribution) or []
+    except Exception:  # of several kinds for metadata that are not UTF-8, or not complete
+        return None
 
 
 def _lightnings() -> tuple[Lightning, ...]:
@@ -119,9 +126,8 @@ def _required(distribution: str) -> Iterator[tuple[str, str]]:
     release imports."""
     from packaging.markers import InvalidMarker, Marker
 
-    try:
-        lines = importlib.metadata.requires(distribution) or []
-    except importlib.metadata.PackageNotFoundError:
+    lines = _requires(distribution)
+    if lines is None:
         lines = list(IMPORTED_AT_ONCE)
     for line in lines:
         requirement, _, marker = line.partition(";")
@@ -137,10 +143,7 @@ def _required(distribution: str) -> Iterator[tuple[str, str]]:
 
 def _pinned() -> dict[str, str]:
     """The NVIDIA packages that torch's wheel asks for in one version."""
-    try:
-        required = importlib.metadata.requires("torch") or []
-    except importlib.metadata.PackageNotFoundError:
-        return {}
+    required = _requires("torch") or []
     found = (re.match(r"(nvidia-[\w-]+)(?:\[[^\]]*\])?\s*\(?==\s*([\w.]+)", line) for line in required)
     return {match[1]: match[2] for match in found if match is not None}
 

@@ -635,6 +635,15 @@ def test_json_is_an_object_with_a_schema(command):
     assert document["schema"] == 1 and len(document) > 1
 
 
+@pytest.mark.parametrize("command", ["status", "report", "audit --fail-on never", "doctor --no-torch"])
+def test_command_succeeds_with_metadata_that_are_not_utf8(tmp_path, command):
+    for name, version in (("lightning", "2.2.5"), ("torch", "2.13.0"), ("torchmetrics", "1.9.0")):
+        information = metadata(tmp_path, name, version) / f"{name}-{version}.dist-info" / "METADATA"
+        information.write_bytes(information.read_bytes() + b"Author: \xe9\n")
+    done = call(*command.split(), env=environment(tmp_path, release("lightning", "2.2.5")))
+    assert (done.returncode, done.stderr) == (0, "") and done.stdout, done
+
+
 class TestReport:
     def test_holds_what_is_needed_and_nothing_private(self, tmp_path):
         where = strange_lightning(tmp_path / "secret-project", "2.3.3")

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from lightning_patches.cli import fork
 from tests.support import pythons
 from tests.support.variants import ROOT
 
@@ -84,3 +86,23 @@ def test_helper_python_ignores_modules_of_the_working_directory(checkout: Path, 
     assert zen[0].startswith("The Zen of Python")
     assert json.loads(arguments[-1]) == ["one", "-m"]
     assert not (checkout / "marker").exists()
+
+
+@pytest.mark.parametrize(
+    ("printed", "shown"),
+    [
+        (
+            "ERROR: Exception:\nTraceback (most recent call last):\nUnicodeDecodeError: byte 0xe9\n",
+            "UnicodeDecodeError",
+        ),
+        ("WARNING: a\nERROR: No matching distribution\nERROR: b\n", "ERROR: No matching distribution. Where"),
+        ("", ". Where"),
+    ],
+)
+def test_fork_shows_the_line_of_pip_that_says_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, printed: str, shown: str
+) -> None:
+    failed = subprocess.CompletedProcess([], 1, "", printed)
+    monkeypatch.setattr(fork.subprocess, "run", lambda *_, **__: failed)
+    with pytest.raises(LookupError, match=re.escape(f"pip cannot download lightning==2.2.5: {shown}")):
+        fork._official("lightning==2.2.5", tmp_path)
