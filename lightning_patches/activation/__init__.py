@@ -39,7 +39,7 @@ def set_interrupt(raises: bool) -> None:
         raises: raise ``KeyboardInterrupt``, so that a command can clean up; otherwise end at once, with status 130.
     """
     if OWN_COMMAND:
-        import signal
+        import _signal as signal  # type: ignore[import-not-found]  # loaded already; `signal` takes milliseconds
 
         raising: Any = signal.default_int_handler
         before, after = (_end, raising) if raises else (raising, _end)
