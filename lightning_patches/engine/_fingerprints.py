@@ -335,6 +335,8 @@ DATA: Dict[str, Any] = {
         'pytorch.loops.evaluation_loop:_EvaluationLoop.on_run_start': 'c92394ecf07944e7 0-11, b6cadbf18ebda20e 12-42',
         'pytorch.loops.fetchers:_DataFetcher.__next__': 'cdaab012e283dce3 0-3, 7b677dfac264f165 4-8, 97addf8107369502 9-9, a343aba7cc974917 10-11, 2d3a47cdf602afb8 12-16, cc02c8894e53ca49 17-42',
         'pytorch.loops.fetchers:_DataFetcher.reset': '70578e937cd04e0a 0-11, 87b3359e10cd9eaf 12-42',
+        'pytorch.loops.fit_loop:_FitLoop.advance': '1c8df45d7c32614d 0-11, 57013b50b1a50780 12-42',
+        'pytorch.loops.fit_loop:_FitLoop.on_advance_end': 'c42a61b977caf525 0-28, 261910f9deb10929 29-42',
         'pytorch.loops.fit_loop:_FitLoop.reset': '7a9612559103909f 0-16, 4f2fb343cf939898 17-28, a71b54f82c19ef3e 29-42',
         'pytorch.loops.fit_loop:_FitLoop.setup_data': 'f12310693af98bf3 0-9, 0ce3c465a0852013 10-11, 6d489946e60a3571 12-16, b62b917d5ec97b2c 17-37, d2fe4d846ad5755b 38-39, d0ede0a88d691f53 40-42',
         'pytorch.loops.loop:_Loop.load_state_dict': '31d2948a5a7a0260 0-28, 5a8d4c6c3bca94be 29-33, 35636037cd377629 34-42',

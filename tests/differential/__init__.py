@@ -3,6 +3,7 @@
     python -m tests.differential --release 2.6.6 --seeds 0 200
     python -m tests.differential --release 2.6.6 --only gan              # one program, without extensions
     python -m tests.differential --release 2.6.6 --only trainer@17 --show  # also print its trace
+    python -m tests.differential --release 2.2.5 --only workarounds      # the programs of one file
 
 A program is a function in a file below ``programs/``, found by its name. To add one, write it:
 

@@ -17,13 +17,13 @@ from tests.differential import trial
 
 
 def chosen(version: str, seeds: list[int], only: str) -> list[trial.Program]:
-    """``only`` is a name (``gan``), a name with a seed (``trainer@17``), or a seed (``@17``)."""
+    """``only`` is a name (``gan``), one with a seed (``trainer@17``), a seed (``@17``) or a file (``workarounds``)."""
     if not only:
         return list(trial.programs(version, *seeds))
     name, _, seed = only.partition("@")
     if seed:
         return [trial.drawn(version, int(seed.split()[0]), name)]
-    found = [program for program in trial.functions() if program.function == name]
+    found = [program for program in trial.functions() if name in (program.function, program.file.rpartition(".")[2])]
     if found and "seed" in found[0].parameters:
         return [trial.drawn(version, seed, name) for seed in range(*seeds)]
     return found or sys.exit(f"there is no program {name!r}: write it into tests/differential/programs/")
@@ -53,7 +53,7 @@ def main() -> int:
     parser = argparse.ArgumentParser("tests.differential", description=differential.__doc__, formatter_class=raw)
     parser.add_argument("--release", required=True, help="of Lightning")
     parser.add_argument("--seeds", nargs=2, type=int, default=[0, 200], metavar=("FIRST", "END"))
-    parser.add_argument("--only", default="", metavar="NAME", help="one program")
+    parser.add_argument("--only", default="", metavar="NAME", help="one program, or those of one file")
     parser.add_argument("--output", type=Path, metavar="FILE", help="where the summary is written, too")
     parser.add_argument("--show", action="store_true", help="print what each program did on stock")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="programs at a time")

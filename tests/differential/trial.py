@@ -200,9 +200,9 @@ class Release:
                         trace.lines[f"{process}.{path.name}"] = sorted(lines) if path.name == "unordered" else lines
         return trace
 
-    def patches_called(self, program: Program) -> list[str]:
-        """The default patches into whose code the program calls."""
-        files = [file[:-3].replace(os.sep, ".") for file in self.run(program, True, note_called=True).called]
+    def patches_called(self, trace: Trace) -> list[str]:
+        """The default patches into whose code a program called that was run with ``note_called``."""
+        files = [file[:-3].replace(os.sep, ".") for file in trace.called]
 
         def is_called(name: str) -> bool:
             builders = {target.build.__module__ for target in catalogue.find(name)[0].targets}
@@ -236,8 +236,9 @@ def judge(release: Release, program: Program) -> Outcome:
     if any(release.run(program, False) != stock for _ in range(2)):
         return Outcome(program, "flaky")
     outcome = Outcome(program, "finding", differs=first_differences(stock, patched))
+    called = release.patches_called(release.run(program, True, note_called=True))
     rest = patched
-    for name in sorted(release.patches_called(program), key=lambda name: name not in by_design.DECLARED):
+    for name in sorted(called, key=lambda name: name not in by_design.DECLARED):
         alone = release.run(program, True, name)
         if alone != stock:
             outcome.patches[name] = why(name, stock, alone, patched)

@@ -1,7 +1,8 @@
 """Issue 21296: on_train_batch_start returns -1, and the schedulers are not stepped at the end of that epoch.
 
 Cases: ``epoch``, ``step`` (the scheduler's interval), ``plateau`` (a scheduler that follows a metric), ``whole`` (no
-epoch is skipped), ``error`` (training_step itself raises StopIteration).
+epoch is skipped), ``error`` (training_step itself raises StopIteration), ``by hand`` (the program steps the
+scheduler at the end of each epoch).
 """
 
 import _scenario as scenario
@@ -22,6 +23,10 @@ class Model(pl.LightningModule):
 
     def on_train_batch_start(self, batch, batch_idx):
         return -1 if batch_idx == 2 and scenario.CASE not in ("whole", "error") else None
+
+    def on_train_epoch_end(self):
+        if scenario.CASE == "by hand":
+            self.lr_schedulers().step()
 
     def training_step(self, batch, batch_idx):
         if scenario.CASE == "error" and batch_idx == 2:
@@ -44,5 +49,6 @@ if __name__ == "__main__":
     pl.seed_everything(3)
     model = Model()
     trainer = scenario.trainer(max_epochs=4, accelerator="cpu")
-    trainer.fit(model, DataLoader(torch.arange(6.0).reshape(6, 1), batch_size=1))
+    with scenario.observing_warnings():
+        trainer.fit(model, DataLoader(torch.arange(6.0).reshape(6, 1), batch_size=1))
     scenario.observe(rates=model.rates, trained=model.trained, weight=model.layer.weight, epochs=trainer.current_epoch)

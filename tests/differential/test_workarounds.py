@@ -1,0 +1,83 @@
+"""Programs that work around a bug do the same with the patch that fixes the bug, or warns of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.differential import by_design, trial
+
+WORKAROUNDS: dict[str, dict[str, str]] = {
+    "2.0.6": {
+        "param_groups_refreshed": "manual-optimizer-state",
+        "steps_counted_once": "manual-optimizer-state",
+        "fabric_optimizer_loaded": "fabric-optimizer-load-state",
+    },
+    "2.2.5": {
+        "validation_marked": "warn-validation-on-resume",
+        "validation_skipped": "warn-validation-on-resume",
+        "validations_of_resumed_epoch_marked": "warn-validation-on-resume",
+        "short_validation_ignored": "warn-validation-on-resume",
+        "validation_begun_anew": "warn-validation-on-resume",
+        "epoch_loop_replaced": "warn-validation-on-resume",
+        "progress_corrected": "warn-mid-epoch-resume",
+        "steps_moved_to_cpu": "resumed-optimizer-step-device",
+        "torch_load_replaced": "trusted-checkpoint-load",
+        "logged_on_the_models_device": "logged-metrics-device",
+        "fitted_again": "fit-resets-should-stop",
+        "bar_torn_down_with_care": "rich-progress-bar",
+    },
+    "2.5.3": {
+        "autocast_cache_cleared": "autocast-after-no-grad",
+        "workers_seeded": "worker-seed-sequence",
+        "schedulers_of_skipped_epoch_stepped": "warn-skipped-epoch-schedulers",
+        "found_rate_applied": "lr-finder-applies-lr",
+    },
+    "2.5.5": {
+        "cli_leaves_the_checkpoint_alone": "cli-checkpoint-of-subclass",
+    },
+    "2.6.6": {
+        "temporary_checkpoint_trusted": "own-checkpoint-load",
+        "compiled_names_renamed": "compiled-names",
+        "plateau_in_time_with_validation": "plateau-waits-for-validation",
+        "short_epoch_validated_in_time": "validation-after-short-epoch",
+        "short_epoch_validated_by_hand": "validation-after-short-epoch",
+        "early_stopping_after_warmup": "early-stopping-before-minimum",
+        "batch_norm_kept_frozen": "frozen-batch-norm",
+    },
+}
+"""By release, the programs that work there on stock, and the patch whose bug each works around."""
+STILL_FAILS = "bar_torn_down_with_care"
+"""Works around a part of the errors only: with the patch, nothing is left to catch."""
+
+
+CASES = [
+    pytest.param(version, name, patch, id=f"{version}-{name}", marks=pytest.mark.xdist_group(f"workarounds-{version}"))
+    for version, programs in WORKAROUNDS.items()
+    for name, patch in programs.items()
+]
+
+
+@pytest.fixture(scope="module")
+def release(request: pytest.FixtureRequest) -> Iterator[trial.Release]:
+    with trial.Release(request.param) as found:
+        yield found
+
+
+@pytest.mark.parametrize(("release", "name", "patch"), CASES, indirect=["release"])
+def test_workaround_does_the_same_as_on_stock(release: trial.Release, name: str, patch: str) -> None:
+    program = trial.named(name)
+    patched = release.run(program, True, note_called=True)
+    assert patch in release.patches_called(patched)
+    if patched == release.run(program, False):
+        return
+    outcome = trial.judge(release, program)
+    allowed = {patch: "no longer dies of an error"} if name == STILL_FAILS else {}
+    others = {other: why for other, why in outcome.patches.items() if other not in by_design.ONLY}
+    assert others == allowed and outcome.verdict in ("same", "by design"), outcome
+
+
+def test_every_workaround_is_tested() -> None:
+    written = {program.function for program in trial.functions() if program.file.endswith(".workarounds")}
+    assert sorted(written) == sorted(name for programs in WORKAROUNDS.values() for name in programs)
