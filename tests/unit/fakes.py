@@ -1,7 +1,7 @@
-"""Stand-ins for Lightning: a few files under its names, small enough that a test can say all that is in them.
+"""Fake Lightning packages: a few small files under Lightning's names.
 
-``World`` puts them on ``sys.path`` of this process and takes every trace of them away afterwards; ``python`` runs a
-program in a process of its own, for what depends on the state of the interpreter.
+``World`` puts them on ``sys.path`` of this process and removes them completely afterwards. ``python`` runs a program in
+a separate process, for tests that depend on the state of the interpreter.
 """
 
 from __future__ import annotations
@@ -209,7 +209,7 @@ class World:
 
 
 def forget_data() -> None:
-    """What was read from other fingerprints."""
+    """Clear the caches of data read from other fingerprints."""
     for read in (gate.affected_releases, fingerprints._with_file, fingerprints._with_function):
         read.cache_clear()
 

@@ -19,7 +19,7 @@ from lightning_patches.doctor import machine, script
 from lightning_patches.doctor.facts import Facts
 
 CONTROL = re.compile(r"[^\S\n\t ]|[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069]")
-"""What a terminal obeys."""
+"""Characters that a terminal interprets as commands."""
 
 PIP, DOCKER, TOML, YAML, JSON = "requirements.txt", "Dockerfile", "pyproject.toml", "environment.yml", "Pipfile.lock"
 NOTEBOOK, WORKFLOW = "train.ipynb", ".github/workflows/ci.yml"
@@ -38,7 +38,7 @@ def step(text: str) -> str:
 
 
 def doubled(number: int) -> str:
-    """An alias that stands for twice the one before."""
+    """A YAML alias that expands to twice the previous one."""
     return f"b{number}: &a{number} [*a{number - 1},*a{number - 1}]\n"
 
 
@@ -113,7 +113,7 @@ def processor_time(act: Callable[[], Any]) -> float:
 
 
 def grows(act: Callable[[int], Callable[[], Any]], size: int) -> list[float]:
-    """How much more twice the input takes, for two doublings; of each the fastest of three."""
+    """The growth in time when the input doubles, for two doublings; each time is the fastest of three."""
     took = [min(processor_time(act(size * factor)) for _ in range(3)) for factor in (1, 2, 4)]
     return [after / max(before, 0.02) for before, after in zip(took, took[1:])]
 
@@ -226,7 +226,7 @@ def test_malformed_file_is_refused_or_empty(name: str, tmp_path: Path, capsys: p
 
 
 class TestOnlyRegularFiles:
-    """Nothing waits for what does not come, or reads what does not end."""
+    """No command waits for a pipe without a writer, or reads a file without an end."""
 
     @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names")
     def test_pipe_is_not_read(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,4 +1,4 @@
-"""The command line: each test runs it as a user does, in a process of its own, unless it is about one function."""
+"""The command line. Each test runs it in a separate process, as a user does, unless it tests a single function."""
 
 from __future__ import annotations
 
@@ -545,7 +545,7 @@ class TestOutput:
         "arguments", [["status"], ["audit", "lightning==2.3.3", "--fail-on", "never", "--all"]], ids=["status", "audit"]
     )
     def test_table_fits_80_columns(self, arguments):
-        """Long words in a title change nothing: where prose has no room beside the columns, it stands below them."""
+        """Also with long words in a title: prose that does not fit beside the columns is printed below them."""
         env = environment(release("lightning", "2.3.3"), TERM="dumb", COLUMNS="80")
         shown = [line.rstrip() for line in on_terminal([*MODULE, *arguments], env).splitlines()]
         table = shown[next(number for number, line in enumerate(shown) if line.startswith(("PATCH ", "BUG "))) :]
@@ -576,7 +576,7 @@ class TestOutput:
 
     @pytest.mark.parametrize("columns", ["40", "60", "80", "100", "140"])
     def test_wrapping_breaks_no_word_or_command(self, columns):
-        """What is on the terminal are the words of the plain output, whole, and 80 columns are enough for tables."""
+        """The terminal shows the same whole words as the plain output, and tables fit into 80 columns."""
         env = environment(release("lightning", "2.2.5"), TERM="dumb", COLUMNS=columns)
         for arguments in (["list"], ["status", "--all"], ["audit"], ["show", "plain-batch-sampler", "--no-diff"]):
             words = {word.strip(",.:") for word in call(*arguments, env=env).stdout.split()}
@@ -903,7 +903,7 @@ class TestStreams:
 
 
 def without_reader(*arguments: str, env: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    """Run a command whose output goes into a pipe that nobody reads any more."""
+    """Run a command whose output goes into a pipe that is closed at the other end."""
     reading, writing = os.pipe()
     os.close(reading)
     with os.fdopen(writing, "w") as gone:
@@ -913,7 +913,7 @@ def without_reader(*arguments: str, env: dict[str, str]) -> subprocess.Completed
 
 
 def on_terminal(command: list[str], env: dict[str, str], statuses: tuple[int, ...] = (0,)) -> str:
-    """What a command shows on a terminal."""
+    """Run a command on a terminal and return the text that it shows."""
     ours, its = pty.openpty()
     process = subprocess.Popen(command, env=env, cwd="/", stdin=subprocess.DEVNULL, stdout=its, stderr=its)
     os.close(its)

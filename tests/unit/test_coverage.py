@@ -1,4 +1,4 @@
-"""Every fix of upstream's has a verdict, and the verdicts are true of the catalogue (``scripts/renew``)."""
+"""Every upstream fix has a verdict, and the verdicts agree with the catalogue (``scripts/renew``)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which Lightnings are installed: both namespaces, told apart, and none of them imported."""
+"""Finding the installed Lightnings: both namespaces are told apart, and neither is imported."""
 
 from __future__ import annotations
 

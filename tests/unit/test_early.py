@@ -1,4 +1,4 @@
-"""Targets that are in place before their module runs: what a package does while it is imported."""
+"""Targets that must be patched before their module runs, because a package uses them while it is imported."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from lightning_patches.patch import Patch, Target
 from tests.unit.fakes import AFFECTED, FUNCTION, World, broken, check, forget_lightning, times_ten, toy, write_lightning
 
 ASKS = "ASKED = globals().get('helper', lambda: 'nobody answers')()\n"
-"""A package that calls, while it is imported, what the patch brings."""
+"""A package that calls the patched function while it is imported."""
 
 
 def answering(original: Any, namespace: str) -> Any:
@@ -170,7 +170,7 @@ print(pytorch_lightning.ASKED)
 @pytest.mark.parametrize("before", ["", "import wrapt; wrapt.register_post_import_hook(print, 'no.such.module')"])
 @pytest.mark.parametrize("after", ["", "sys.meta_path.insert(0, Other())", "sys.meta_path.append(Other())"])
 def test_activation_during_the_import_works(tmp_path: Path, before: str, after: str) -> None:
-    """``import pytorch_lightning`` is both what activation waits for and what it has to be in time for."""
+    """Activation waits for ``import pytorch_lightning``, and must be done before that import runs its modules."""
     write_lightning(tmp_path, namespace="pytorch_lightning")
     (tmp_path / "pytorch_lightning" / "__init__.py").write_text(ASKS)
     program = ROOT_OF_A_NAMESPACE.format(before=before, after=after)

@@ -1,4 +1,4 @@
-"""Functions as source: what counts as the same code, and what the table says of it."""
+"""Fingerprints of functions: which source counts as the same code, and which releases the table names for it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``scripts/demo`` and ``scripts/test``: what a newcomer starts first."""
+"""``scripts/demo`` and ``scripts/test``: the two commands that a newcomer runs first."""
 
 from __future__ import annotations
 
@@ -318,7 +318,7 @@ class TestTest:
         )
 
     def test_ctrl_c_ends_what_it_started(self, tmp_path: Path) -> None:
-        """Also a grandchild that takes its time; and no traceback of ours."""
+        """Also a grandchild that ends slowly. The script prints no traceback."""
         child = "import os, sys, time; print(os.getpid(), flush=True); time.sleep(600)"
         program = (
             f"import sys; sys.path.insert(0, {str(ROOT / 'scripts')!r}); import _environment\n"

@@ -41,7 +41,7 @@ def test_below_the_range(world: World) -> None:
 
 @pytest.mark.parametrize("version", ["1.9.5", "1.5.0", "0.8.1"])
 def test_older_than_the_oldest_known_release(world: World, version: str) -> None:
-    """Of which nobody can say that it does not have the bug."""
+    """Nothing is known about such a release, so the patch is not applied."""
     made = decision(world, version)
     assert made.verdict == "not-known"
     assert "is older than the releases that were compared, and may have this bug" in made.reason

@@ -82,7 +82,7 @@ def test_files_of_other_users_are_not_touched(kind: str, place: Path, capfd: pyt
 def test_directory_that_never_answers_is_skipped(
     place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """As a dead network filesystem: whoever writes there does not come back."""
+    """Like a dead network filesystem: a write to it never returns."""
     stuck = tmp_path / "python"
     stuck.write_text("#!/bin/sh\nexec sleep 60\n")
     stuck.chmod(0o755)

@@ -1,4 +1,4 @@
-"""Import hooks: every execution of a module is seen once, and nothing of ours ever reaches the user's import."""
+"""Import hooks: each execution of a module is seen once, and no error of the shim reaches the user's import."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ startup.on_import()
 
 
 class Watcher:
-    """Notes what it is told of ``lightning.pytorch.subject``, and whether the module is whole."""
+    """Records the calls for ``lightning.pytorch.subject``, and if the module was complete at each call."""
 
     def __init__(self) -> None:
         self.told: list[tuple[str, bool]] = []
@@ -138,8 +138,8 @@ def test_removing_makes_no_other_thread_leave_out_a_finder(world: World, monkeyp
 
 
 def test_loader_is_wrapped_once(watcher: Watcher, world: World) -> None:
-    """wrapt's finder asks all finders again; when a hook of another tool is registered for the same module, it may
-    stand before or behind ours."""
+    """wrapt's finder asks all finders again. If another tool registers a hook for the same module, its finder may come
+    before or after the shim's."""
     theirs: list[str] = []
     wrapt.register_post_import_hook(lambda module: theirs.append(module.__name__), NAME)
     for _ in range(2):
@@ -187,7 +187,7 @@ def test_finder_that_equals_everything_is_kept(world: World, monkeypatch: pytest
 
 
 def test_removed_finder_is_reported(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As by a tool that sets ``sys.meta_path`` back to what it was before."""
+    """For example by a tool that restores an earlier ``sys.meta_path``."""
     namespace, before = world.install(), list(sys.meta_path)
     patcher = world.activate(toy())
     sys.meta_path[:] = before
@@ -222,7 +222,7 @@ def nested(world: World, code: str) -> None:
 
 
 def watched(name: str) -> bool:
-    """Whether our loader stands around a module that is imported now."""
+    """True if the shim's loader wraps the loader of a module that is imported now."""
     __import__(name.rpartition(".")[0])
     spec = importlib.util.find_spec(name)
     assert spec is not None
@@ -302,7 +302,7 @@ def test_traceback_of_a_module_has_no_frame_of_the_package(world: World, spec: s
     assert shown[1] == shown[0] and len(shown[1]) == 2
 
 
-# ---------------------------------------------------------------- errors of ours
+# ---------------------------------------------------------------- errors in the shim
 
 
 def test_internal_error_does_not_reach_the_import(

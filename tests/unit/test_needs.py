@@ -1,4 +1,4 @@
-"""What a patch needs of other packages is looked for when it is applied, by looking for the thing itself."""
+"""A patch that needs another package looks for the needed attribute itself, when the patch is applied."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How patches speak: once, on rank zero, and never in the way of the program."""
+"""Notices of patches: printed once, on rank zero, and without any effect on the program."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ EVIL = "last\x1b\x1b[1m]0;title\x07\x9b31m\u202e.ckpt\r\nlightning_patches: all 
 def test_name_cannot_forge_a_line_or_control_a_terminal(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
-    """What a checkpoint is called, for instance."""
+    """For example, the name of a checkpoint."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("error" if kind == "an error" else "always")
         if kind == "strict":

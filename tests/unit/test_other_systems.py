@@ -178,7 +178,7 @@ def test_hang_show_names_the_missing_feature(system: str, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_unsupported_watch_never_ends_a_program(system: str) -> None:
-    """A rank of several, once by the variable and once by its own call; where it can't be watched that is said once."""
+    """One of several ranks, watched by the variable and by its own call. If it can't be watched, one message says so."""
     program = f"""
 import os, time
 from tests.support import other_systems

@@ -1,4 +1,4 @@
-"""What is published: a source archive from which everything can be checked, and metadata that says where to turn."""
+"""The published files: a source archive from which everything can be checked, and metadata with the project's links."""
 
 import configparser
 import hashlib
@@ -91,12 +91,12 @@ MINORS = (
 )
 """One release of each minor version. `lightning` 2.0 needs packages that are not in the test environment."""
 NEEDED = ("torch", "torchmetrics", "jsonargparse[signatures]", "lightning-utilities", "fsspec[http]", "PyYAML", "tqdm")
-"""What a program with Lightning has; each brings what it requires."""
+"""Packages that a program with Lightning has; each installs its own requirements."""
 
 
 @pytest.fixture(scope="module")
 def sites(copy: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """Two directories: what an environment has before this package is installed, and what installing it adds."""
+    """Two directories: the packages of an environment without this package, and the packages that installing it adds."""
     before, added = tmp_path_factory.mktemp("before"), tmp_path_factory.mktemp("added")
     availability.link_installed([*NEEDED, "setuptools"], before)
     setup(copy, "bdist_wheel", f"--dist-dir={added.parent / 'built'}")
@@ -123,7 +123,7 @@ def changes(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
 
 @pytest.mark.slow
 def test_installing_the_package_changes_no_decision_of_lightning(sites: tuple[Path, Path], tmp_path: Path) -> None:
-    """What Lightning, torch, torchmetrics, lightning-utilities and jsonargparse find is the same before and after."""
+    """Lightning, torch, torchmetrics, lightning-utilities and jsonargparse find the same packages before and after."""
     before, added = sites
     modules = {path.name for path in added.iterdir() if path.suffix != ".dist-info"} - {"bin", "wrapt-stubs"}
     assert modules == {"lightning_patches", "_lightning_patches", "wrapt", "packaging"}

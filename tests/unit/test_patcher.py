@@ -1,4 +1,4 @@
-"""Swap and undo: what stands in a slot, and whose objects they are."""
+"""Applying and undoing patches: the values of the patched attributes, and the identity of these objects."""
 
 from __future__ import annotations
 
@@ -203,7 +203,7 @@ def test_overriding_subclass_takes_precedence(world: World) -> None:
     assert module.Child().method(1) == "base 1!"
 
 
-# ---------------------------------------------------------------- what has to be Lightning's own
+# ---------------------------------------------------------------- attributes must belong to Lightning
 
 
 def patched_method(world: World, *stock: str) -> tuple[ModuleType, Any]:
@@ -405,7 +405,7 @@ def test_looking_for_holders_asks_no_object_what_it_is(world: World, monkeypatch
 
 @pytest.fixture
 def lazy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
-    """An optional dependency that is imported when somebody uses it, which nobody does."""
+    """An optional dependency that would be imported on first use, and is never used."""
     (tmp_path / "optional.py").write_text("raise ImportError('there is no libfoo here')")
     spec = importlib.util.spec_from_file_location("optional", tmp_path / "optional.py")
     assert spec is not None and spec.loader is not None
@@ -821,7 +821,7 @@ def test_twice_is_once(world: World) -> None:
     before = contents(module)
     for _ in range(2):
         patcher.activate(toggle.parse("1", patcher.catalogue))
-    assert contents(module) == before  # the same functions: whoever imported one can still pickle it
+    assert contents(module) == before  # the same functions: a program that imported one can still pickle it
     assert module.compute(3) == 60
 
 
@@ -861,7 +861,7 @@ def test_unreadable_version_is_not_patched(world: World, version: str, capsys: p
     assert len(said) == 1  # for both
 
 
-# ---------------------------------------------------------------- what is said
+# ---------------------------------------------------------------- messages
 
 
 def test_one_line_is_printed_per_namespace(world: World, capsys: pytest.CaptureFixture[str]) -> None:
@@ -959,7 +959,7 @@ def test_strict_ends_the_activation_but_applies_the_rest(world: World) -> None:
     assert (module.compute(3), fabric.compute(3)) == (60, 6)
 
 
-# ---------------------------------------------------------------- what is live, and what is on disk
+# ---------------------------------------------------------------- the code in memory and the code on disk
 
 
 def test_changed_release_on_disk_is_drifted(world: World, capsys: pytest.CaptureFixture[str]) -> None:
@@ -1031,7 +1031,7 @@ PAIR = toy(FUNCTION, METHOD), toy("pytorch.subject:other", name="second")
 def test_interruption_leaves_no_partial_patch(
     world: World, monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, at: int, spec: str
 ) -> None:
-    """Ctrl-C in a notebook, and the cell is run again."""
+    """For example Ctrl-C in a notebook, after which the user runs the cell again."""
     world.install()
     failing_once(monkeypatch, owner, name, KeyboardInterrupt(), at)
     patcher = world.activate(*PAIR, spec=spec)

@@ -1,4 +1,4 @@
-"""What is said outside of the code, for those who release, contribute, or use a hook, agrees with the code."""
+"""Files outside of the code, for people who release, contribute or use a hook, agree with the code."""
 
 from __future__ import annotations
 

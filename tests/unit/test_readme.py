@@ -1,4 +1,4 @@
-"""What the README promises a newcomer: its example is followed, its names exist."""
+"""The README is true: its example runs as shown, and the names in it exist."""
 
 import re
 import subprocess

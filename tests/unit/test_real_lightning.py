@@ -62,7 +62,7 @@ print(json.dumps([lightning_patches.__file__, sorted({{v for k, v in found.items
 
 @pytest.mark.slow
 def test_two_lightnings_of_different_versions_in_one_process() -> None:
-    """What ``pip install lightning==2.3.3`` makes of an environment: it brings the newest ``pytorch-lightning``."""
+    """As after ``pip install lightning==2.3.3``, which also installs the newest ``pytorch-lightning``."""
     program = """
 import json, lightning_patches
 before = verdicts()
@@ -101,7 +101,7 @@ print(json.dumps([Finder.found, patches()]))
 @pytest.mark.parametrize("release", ["2.2.5", "2.6.6"])
 def test_patch_is_imported_after_torch(release: str) -> None:
     before, after = run(BEFORE_TORCH, ("lightning", release))
-    assert {name.split(".")[2] for name in before} <= {"imports"}  # what Lightning's first lines need
+    assert {name.split(".")[2] for name in before} <= {"imports"}  # needed by Lightning's first lines
     assert len(after) > 50
 
 

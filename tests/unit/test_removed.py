@@ -1,4 +1,4 @@
-"""What 2.0 took away: small scripts for 1.x really run on 2.x, and `diagnose` is asked about how they end."""
+"""Features that 2.0 removed: small scripts for 1.x run on 2.x, and `diagnose` explains their errors."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ for path in sys.argv[1:]:
 
 @pytest.fixture(scope="module", params=["2.2.5", "2.6.6"])
 def logs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, list[Path]]:
-    """What each script says on a release, in a file of its own."""
+    """The output of each script on a release, each in its own file."""
     directory = tmp_path_factory.mktemp("scripts")
     paths = [directory / f"train_{number}.py" for number in range(len(SCRIPTS))]
     for path, script in zip(paths, SCRIPTS):
@@ -146,7 +146,7 @@ def test_script_itself_is_answered(
     path.write_text(script)
     found = diagnosed(capsys, str(path), "--requirement", "pytorch-lightning==2.6.6")["matches"]
     names = [match["name"] for match in found]
-    # What an object of the program's own lacks is known when it is asked for.
+    # A missing attribute of the user's own object is found from the error at run time, not from the script.
     assert names == ([] if wanted.startswith(("LightningDataModule.", "LightningModule.")) else [wanted])
 
 

@@ -1,4 +1,4 @@
-"""Each report of upstream's that was tried has a verdict, and the patches that it names carry its number."""
+"""Each upstream report that was tried has a verdict, and the patches that it names list its number."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What ``import lightning_patches`` does to a Python, before and after Lightning is wanted."""
+"""The effects of ``import lightning_patches`` on a Python process, before and after Lightning is imported."""
 
 from __future__ import annotations
 
@@ -254,7 +254,7 @@ print(lightning_patches.report(), lightning_patches.report(), lightning_patches.
 
 @pytest.mark.parametrize("way", ["import", "site"])
 def test_broken_dependency_is_reported(way: str, tmp_path: Path) -> None:
-    """The program runs unpatched, which is said once."""
+    """The program runs unpatched, with one message about it."""
     if way == "site":
         start_with_us(tmp_path)
     write_lightning(tmp_path)
@@ -333,8 +333,8 @@ print(startup.is_settled(), compute(3))
 
 
 def test_import_of_lightning_leaves_garbage_collection_unchanged(tmp_path: Path) -> None:
-    """A process that is forked meanwhile would have none for good; and what is put off is dearer later, when torch is
-    there to be gone through."""
+    """If collection were off during the import, a process forked at that time would never collect garbage. A collection
+    that is postponed is also slower, because it goes through torch's objects."""
     write_lightning(tmp_path)
     program = (
         TOY
@@ -435,7 +435,7 @@ os._exit(0 if sys.stdout.flush() is None else 1)
 @pytest.mark.parametrize("module", ["wrapt", "packaging.version", "importlib.metadata"])
 @pytest.mark.parametrize("way", ["import", "site"])
 def test_concurrent_import_of_a_dependency_works(tmp_path: Path, way: str, module: str) -> None:
-    """What it holds is waited for by us, so we must hold nothing that it waits for: Python's import lock."""
+    """The shim waits for the lock of that import, so it must not hold Python's import lock, for which the other waits."""
     write_lightning(tmp_path)
     setup = "import os\n" + TOY_SITE if way == "site" else ""
     (tmp_path / "sitecustomize.py").write_text(setup)
@@ -447,7 +447,8 @@ def test_concurrent_import_of_a_dependency_works(tmp_path: Path, way: str, modul
     "options", [["-m", "lightning_patches"], ["-mlightning_patches"], ["-Bm", "lightning_patches"]]
 )
 def test_own_command_is_recognized_in_every_form(options: list[str]) -> None:
-    """A toggle in error is what it must tell of, not what ends it. tests/pythons asks the other Pythons."""
+    """The command must report an invalid LIGHTNING_PATCHES, not end because of it. tests/pythons runs this on the other
+    Pythons."""
     done = subprocess.run(
         [sys.executable, *options, "list"],
         env={**os.environ, "LIGHTNING_PATCHES": "nonsense", "PYTHONPATH": str(ROOT)},

@@ -27,7 +27,7 @@ def runs(tmp_path, monkeypatch):
 
 
 def content_of(path):
-    """What is loaded, or why it is not."""
+    """Return the loaded value, or the reason why loading was refused."""
     file, why = trust.open_trusted(path)
     if file is None:
         return why

@@ -103,7 +103,7 @@ def test_unselected_patch_is_disabled(world: World, spec: str) -> None:
 def test_report_without_activation(world: World) -> None:
     world.install()
     patcher = world.patcher(toy(), toy(METHOD, name="second"))
-    assert [e.verdict for e in entries(patcher)] == ["pending"] * 2  # what an activation would do
+    assert [e.verdict for e in entries(patcher)] == ["pending"] * 2  # as an activation would apply them
     outlook = toggle.parse("second", patcher.catalogue)
     assert [e.verdict for e in entries(patcher, outlook)] == ["disabled", "pending"]
     world.load()
