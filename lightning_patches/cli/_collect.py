@@ -57,7 +57,7 @@ class Found(NamedTuple):
 
 @dataclass
 class Budget:
-    """How many bytes may still be read."""
+    """The number of bytes that may still be read."""
 
     left: int = BUDGET
 
@@ -69,10 +69,10 @@ class Collected:
     Args:
         found: the requirements of Lightning.
         pins: the requirements of other packages that matter, and of Python.
-        unclear: what was read and does not tell what is installed, each a sentence without its full stop.
-        skipped: what was not looked at.
-        trouble: what cannot be read or understood.
-        has_patches: it requires lightning-patches, or starts a program with them.
+        unclear: files that do not say which release is installed, each a sentence without its full stop.
+        skipped: files and directories that were not read.
+        trouble: files that cannot be read or parsed.
+        has_patches: the file requires lightning-patches, or starts a program with them.
     """
 
     found: List[Found] = field(default_factory=list)
@@ -87,11 +87,11 @@ def read(path: str, context: str = "") -> Collected:
     """Collect what a file that the user names requires.
 
     Args:
-        path: of the file.
-        context: the directory that ``docker build`` is given, for a Dockerfile; "" for that of the file.
+        path: the file.
+        context: for a Dockerfile, the build context of ``docker build``; "" for the directory of the file.
 
     Raises:
-        UsageError: it cannot be read or understood, or it does not tell whether it requires Lightning.
+        UsageError: the file cannot be read or parsed, or does not say if it requires Lightning.
     """
     collected = collect(path, Place(project_of(path)), context)
     if collected.trouble:
@@ -103,7 +103,7 @@ def read(path: str, context: str = "") -> Collected:
 
 
 def project_of(path: str) -> str:
-    """The directory of the project that a file belongs to. What the file names outside of it is not read.
+    """The directory of the project that a file belongs to. Files outside of it are never read.
 
     For a workflow it is the checkout. For other files it is the nearest directory with a ``.git``, unless that is the
     user's home, or else the directory of the file.
@@ -125,10 +125,10 @@ def collect(path: str, place: Place, context: str = "", budget: Optional[Budget]
     """Collect what a file requires. Never raises for what is in a file.
 
     Args:
-        path: of the file.
-        place: the project. What the file names outside of it is not read.
-        context: the directory that ``docker build`` is given, for a Dockerfile; "" for that of the file.
-        budget: what may be read, shared by several files.
+        path: the file.
+        place: the project. Files outside of it are not read, even if the file names them.
+        context: for a Dockerfile, the build context of ``docker build``; "" for the directory of the file.
+        budget: the bytes that may be read, shared by several files.
     """
     collector = _Collector(context, budget or Budget())
     collector.run(path, place)
@@ -151,11 +151,11 @@ class _Open:
 
     Args:
         source: the file.
-        items: what its reader still yields.
-        group: of all that it requires.
-        before: how many requirements of Lightning were found before it.
-        left: how many items it may still yield. No file has more than characters, unless an alias stands for many.
-        lines: of the file, as soon as one is looked for.
+        items: the remaining items of its reader.
+        group: the group of all its requirements.
+        before: the number of requirements of Lightning found before this file.
+        left: the number of items that it may still yield: its number of characters. Only YAML aliases yield more.
+        lines: the lines of the file, filled on first use.
     """
 
     source: Source
@@ -234,7 +234,7 @@ class _Collector:
         try:
             real = os.path.realpath(path)
         except (OSError, ValueError):
-            real = path  # to read it tells what is wrong
+            real = path  # reading it raises the error to report
         if real in self._read:
             return
         if len(self._read) > MAX_INCLUDED:
@@ -330,7 +330,7 @@ def _python(specs: List[str]) -> str:
 
 
 def _pins(name: str, requirement: Requirement) -> Iterator[Tuple[str, str]]:
-    """What a requirement stands for: package and specifier."""
+    """Packages with their specifiers, for one requirement."""
     yield name, str(requirement.specifier)
     pinned = _resolve.pinned_version(requirement)
     numbers = re.match(r"(\d+)\.(\d+)", pinned or "")

@@ -27,18 +27,18 @@ MAX_FILES = 2_000
 """Files that are read."""
 MAX_SCRIPTS = 200
 SCRIPTS_DEPTH = 2
-"""How far below a directory Python scripts are looked at."""
+"""Python scripts deeper than this below the directory are not read."""
 
 
 @dataclass
 class Listing:
-    """What a directory has.
+    """The files of a directory.
 
     Args:
-        files: that may require Lightning, those of the top first.
+        files: files that may require Lightning, those at the top first.
         setups: ``setup.py`` and ``setup.cfg``, which are not read.
-        scripts: of Python, near the top.
-        skipped: what was not looked at, each a sentence without its full stop.
+        scripts: Python scripts near the top.
+        skipped: files and directories that were not read, each a sentence without its full stop.
         outside: links to directories elsewhere, which do not belong to the project.
     """
 

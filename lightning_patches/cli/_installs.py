@@ -23,7 +23,7 @@ from lightning_patches.cli._sources import MAX_COMMANDS, Checkout, Include, Item
 _MOST = 100
 """Stages and copies of a Dockerfile."""
 _MOST_EXPANDED = 1 << 20
-"""Characters that variables may stand for, in all of a Dockerfile."""
+"""The most characters that the variables of one Dockerfile may expand to."""
 _HAS_PATCHES = re.compile(r"lightning[-_]patches|LIGHTNING_PATCHES[\s=:]{1,2}[\"']?(?!0|off|false|none)")
 
 
@@ -34,7 +34,7 @@ def uses_patches(text: str) -> Iterator[Spec]:
 
 
 def logical_lines(lines: list[str], begin: int = 0) -> Iterator[tuple[int, str]]:
-    """Lines with the number of their first one; one that ends in a backslash goes on in the next."""
+    """Join lines that end in a backslash with the next one; yield each with the number of its first line."""
     begun: list[str] = []
     first = begin + 1
     for number, line in enumerate(lines, begin + 1):
@@ -65,9 +65,9 @@ def pip_line(line: str, number: int, source: Source, group: Group = ()) -> Itera
 
     Args:
         line: the line.
-        number: of the line, from 1.
+        number: the line number, from 1.
         source: the file.
-        group: of what the line requires.
+        group: the group of the line's requirements.
     """
     line = _without_comment(line)
     option, value = option_of(line) if line.startswith("-") else ("", "")
@@ -219,7 +219,7 @@ class Copy:
 
 @dataclass
 class Stage:
-    """What is known of one image of a Dockerfile."""
+    """The known facts about one stage of a Dockerfile."""
 
     before: Optional[Stage] = None
     workdir: str = "/"
@@ -231,7 +231,7 @@ class Image(Checkout):
 
     Args:
         root: the build context.
-        within: the project that it must be in.
+        within: the project; the build context must be inside it.
         file: the Dockerfile.
     """
 
@@ -242,7 +242,7 @@ class Image(Checkout):
         self.variables: dict[str, str] = {}
         self.mounts: list[Copy] = []
         self.expansions_left = _MOST_EXPANDED
-        """Characters that the variables may still stand for."""
+        """The number of characters that variables may still expand to."""
         self.looks = 10_000
         """Copies that may still be looked through."""
 
@@ -250,10 +250,10 @@ class Image(Checkout):
         return self.expand(word).split() if "$" in word else [word]
 
     def expand(self, text: str) -> str:
-        """``$NAME``, ``${NAME}`` and ``${NAME:-default}``; what is not set stays as it is.
+        """Expand ``$NAME``, ``${NAME}`` and ``${NAME:-default}``; unset variables stay unexpanded.
 
         Raises:
-            UsageError: it comes to too much.
+            UsageError: the expansions of this Dockerfile are too long.
         """
         if "$" not in text:
             return text
@@ -292,7 +292,7 @@ class Image(Checkout):
 
 
 def _sources(copy: Copy, path: str) -> Iterator[str]:
-    """What a path of the image may have been before it was copied."""
+    """The possible source paths of a path in the image, before it was copied."""
     base = posixpath.basename(path)
     below = path[len(copy.to) :].lstrip("/") if path.startswith(copy.to.rstrip("/") + "/") else ""
     for source in copy.sources:
@@ -403,7 +403,7 @@ def _set(image: Image, rest: str) -> None:
 
 
 _TELLING = ((re.compile(r"python:(\d+\.\d+)"), "python=={}.*"), (re.compile(r"pytorch:(\d+\.\d+\.\d+)"), "torch=={}"))
-"""Images by the last part of their names, and what they bring."""
+"""Patterns for the last part of an image's name, and the package version that such an image has."""
 
 
 def _begin(image: Image, rest: str, stages: dict[str, Stage]) -> Iterator[Spec]:

@@ -236,7 +236,7 @@ def _column_widths(lines: Sequence[Sequence[str]], room: int, least_prose: int =
     Args:
         lines: the cells of all lines.
         room: columns of the terminal.
-        least_prose: if not 0, the last column is prose, which gives way first, down to this width.
+        least_prose: if not 0, the last column is prose; it is narrowed first, down to this width.
 
     Returns:
         Widths in which no word is broken; ``None`` if the columns do not fit into ``room``.

@@ -31,14 +31,14 @@ _UNKNOWN = "https://unknown.invalid"
 
 
 def reader_of(path: str, reader: Optional[Reader] = None) -> Tuple[Reader, int, int]:
-    """The reader of a file, the most bytes that it takes, and what a byte costs.
+    """The reader of a file, its limit in bytes, and its cost per byte.
 
     Args:
-        path: of the file.
+        path: the file.
         reader: the reader, if the name of the file does not decide.
 
     Raises:
-        UsageError: the file cannot be read, or no reader is for it.
+        UsageError: the file cannot be read, or has no reader.
     """
     rows = (rest for pattern, *rest in _FORMATS if (rest[0] is reader if reader else _matches(pattern, path)))
     found, most, cost = next(rows)
@@ -140,7 +140,7 @@ def _pipfile(data: Any) -> Iterator[Spec]:
 
 
 def _named(table: Any) -> Iterator[Spec]:
-    """``{name: version}`` of Poetry, Pipenv and pixi. ``version`` may be in a table of its own."""
+    """``{name: version}`` of Poetry, Pipenv and pixi. ``version`` may be in a separate table."""
     for name, value in table.items():
         for one in value if isinstance(value, list) else [value]:
             version = one.get("version") if isinstance(one, dict) else one
@@ -163,7 +163,7 @@ def _pipfile_lock(source: Source) -> Iterator[Item]:
 
 
 def _notebook(source: Source) -> Iterator[Item]:
-    """What the cells install, with ``!pip install`` and ``%pip install``."""
+    """The packages that the cells install with ``!pip install`` and ``%pip install``."""
     data = _files.parse_json(source.text)
     cells = data.get("cells") or [cell for sheet in data.get("worksheets", ()) for cell in sheet["cells"]]
     here = Checkout(os.path.dirname(source.path) or ".", source.place)
@@ -242,7 +242,7 @@ def _workflow(data: Any, source: Source) -> Iterator[Item]:
     """The `run` lines of a workflow of GitHub's, or of an action."""
     yield from uses_patches(source.text)
     here = Checkout(checkout_of(source.path) or os.path.dirname(source.path) or ".", source.place)
-    for run, directory in dict.fromkeys(_runs(data)):  # an alias may stand for many
+    for run, directory in dict.fromkeys(_runs(data)):  # an alias may repeat one many times
         here.directory = "/"
         here.directory = here.path(directory)
         for number, line in logical_lines(_files.lines(run), run.line - 1):
@@ -290,5 +290,5 @@ _FORMATS: List[Tuple[Any, ...]] = [
     (r".*\.(?:toml|lock|json|cfg|py|whl|gz|zip|md|rst|log|ini)", None, *_PARSED),
     (r".*", read_pip, *_PARSED),
 ]
-"""File name patterns with their readers, the most bytes that they take, and what a byte costs. The first match wins;
+"""File name patterns with their readers, limits in bytes, and costs per byte. The first match wins;
 ``None`` means unsupported. Files with other names are read as requirements files."""

@@ -68,7 +68,7 @@ def find(key: str) -> tuple[Patch, ...]:
     """Return the patches that ``key`` names.
 
     Raises:
-        UsageError: there is none. The message lists the closest names.
+        UsageError: no patch has this name or number. The message lists the closest names.
     """
     key = key[: _LONGEST + 1]
     # As people write them and as our own tables do: "PR 21056", "#19813", "issue 19813", an address on GitHub.

@@ -49,8 +49,8 @@ def parse(text: str) -> Optional[Requirement]:
 
 
 def _from_address(text: str) -> str:
-    """What is at an address or path as a requirement, ``name @ address`` where its release is not told; "" if neither
-    its name is."""
+    """The requirement for an address or path: ``name==release``, ``name @ address`` if the release is unknown, or "" if
+    the name is unknown."""
     from packaging.utils import InvalidSdistFilename, InvalidWheelFilename, parse_sdist_filename, parse_wheel_filename
     from packaging.version import InvalidVersion, Version
 

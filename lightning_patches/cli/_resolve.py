@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 DATA = "release_bounds.txt"
 Group = Tuple[str, ...]
-"""What is installed together: by one command of a Dockerfile, or with one extra of a project."""
+"""Packages that are installed together: by one command of a Dockerfile, or with one extra of a project."""
 MAX_SPECS = 20
 """Different requirements of one package in one group. More than three come from no tool that we know."""
 MAX_LENGTH = 500
@@ -57,7 +57,7 @@ def _table() -> Dict[str, Dict[str, Dict[str, str]]]:
 
 
 def bounds(distribution: str, version: str) -> Bounds:
-    """What a release requires, without extras; nothing for an unknown release."""
+    """The requirements of a release, without extras; empty for an unknown release."""
     return _table().get(distribution, {}).get(version, {})
 
 
@@ -107,9 +107,9 @@ class Pins:
     """The versions of other packages, and of Python, that a file asks for.
 
     Args:
-        groups: the specifiers of each package, by group. What is in a group is also in the groups whose names begin
-            with its name, so ``()`` is in all of them.
-        locks: a tool locks the project for all Pythons that it allows, as Poetry does: the oldest one decides.
+        groups: the specifiers of each package, by group. A group's packages also belong to all groups whose names begin
+            with its name, so those of ``()`` belong to all groups.
+        locks: a tool locks the project for all Pythons that it allows, as Poetry does; then the oldest one decides.
     """
 
     groups: Dict[Group, Dict[str, List[str]]] = field(default_factory=dict)
@@ -125,7 +125,7 @@ class Pins:
         return len(specs) <= MAX_SPECS
 
     def environments(self, group: Group) -> Iterator[Dict[str, str]]:
-        """What may be installed together: first the group's own requirements, then the same with other groups."""
+        """Environments that may be installed: the group's own requirements first, then the same with other groups."""
         own = list(_alternatives(self._of(group), self.locks))
         yield from own
         for other in self.groups:
@@ -226,7 +226,7 @@ class Resolved(NamedTuple):
     Args:
         version: ``None`` if the requirement does not determine it.
         known: True if the release is known here.
-        note: what the reader has to know, "" for nothing.
+        note: a note for the reader, or "".
     """
 
     version: Optional[str]

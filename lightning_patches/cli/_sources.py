@@ -1,4 +1,4 @@
-"""What the readers of project files yield, and the places in which the files that they name are looked up."""
+"""The items that readers of project files yield, and the places where included files are looked up."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ class Place:
 
     @property
     def outside(self) -> str:
-        """What is wrong with a path that is not in the place, the rest of a sentence."""
+        """The end of a sentence about a path that is not in this place."""
         return f"is not in the project, {self.root}"
 
     def locate(self, path: str) -> Optional[str]:
-        """The file of this machine that a path stands for; ``None`` if it is not in the place."""
+        """The local file for a path of this place; ``None`` if it is outside."""
         return path if _files.inside(self.root, path) else None
 
 
@@ -41,7 +41,7 @@ class Checkout(Place):
 
     Args:
         root: the directory.
-        within: the project that the directory must be in.
+        within: the project; the directory must be inside it.
         directory: where the commands run, as a path of their file system.
     """
 
@@ -61,7 +61,7 @@ class Checkout(Place):
         return "is not in the project, or not copied from it"
 
     def path(self, path: str) -> str:
-        """The absolute path of what a command names."""
+        """The absolute path of a path in a command."""
         return posixpath.normpath(posixpath.join(self.directory, path))
 
     def locate(self, path: str) -> Optional[str]:
@@ -121,13 +121,12 @@ class Include(NamedTuple):
     """Another file that is read, too.
 
     Args:
-        path: where it is in ``place``.
-        place: of the command or file that names it.
-        line: on which it is named, 0 if the reader does not know.
-        reader: what reads it; ``None`` if its name decides.
-        group: of all that it requires.
-        is_needed: without this file, nothing can be said about what is installed. False if it is one of several that a
-            tool would look for.
+        path: its path in ``place``.
+        place: the place of the command or file that names it.
+        line: the line that names it, 0 if unknown.
+        reader: its reader; ``None`` to choose it by file name.
+        group: the group of all its requirements.
+        is_needed: without this file, the installed packages are unknown. False if a tool would look for one of several.
     """
 
     path: str
@@ -139,11 +138,11 @@ class Include(NamedTuple):
 
 
 class Unclear(NamedTuple):
-    """Something that was read and does not tell what is installed.
+    """A line or file that does not say which packages are installed.
 
     Args:
         text: a sentence without its full stop.
-        if_none: it matters only if the file, with all that it includes, requires no Lightning.
+        if_none: it matters only if the file and its includes require no Lightning.
     """
 
     text: str

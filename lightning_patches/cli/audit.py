@@ -18,35 +18,35 @@ Files outside of the project are not read. The project is the directory that you
 (the nearest directory above with .git) or, without one, the directory of the file. No message quotes a line of a file,
 except for a requirement of Lightning. A directory is searched without hidden directories (except for .github), virtual
 environments, node_modules, site-packages, __pycache__, build and dist. Links are followed if they stay inside.
-Everything else that was not looked at is listed, and the exit status is 3.
+Everything else that was not read is listed, and the exit status is 3.
 
 With --json, one object; keys are only ever added:
   schema     1
   toggle     {value (null: not set), selected: [patch names]}
   audited    [{requirement (null: installed), file, line, distribution, version (null: cannot be told), known (the
-              release is known here), headline, do (what to do), has_patches (the project is seen to use the patches),
+              release is known here), headline, do (advice), has_patches (the project uses the patches),
               excluded: [bugs that another package excludes], notes: [text], bugs, figures: {known, default, opt_in,
               unmended}, upstream: {patched, open, not patchable, nothing to patch, left out}}]
-  unclear    [what of a directory was not understood]
-  skipped    [what was not looked at, and why]
+  unclear    [files that could not be parsed]
+  skipped    [files that were not read, and why]
   ignore     [the bugs that end with status 1, for --ignore]
   fail_on    the option
   ok         the exit status is 0
 A bug is {name, title, group, harm, affected, fixed_in (null: never), drop_at, move_to, cover, covered, mended, reason,
 issues, pull_requests, advisories}. cover is "default" or "opt-in" (how the patch is enabled) or "none" (no patch);
-mended is "yes", "opt-in" (a patch that is off would mend it) or "no"; covered
-says if it will be applied with the LIGHTNING_PATCHES that is set now, and reason why not. upstream
-counts the fixes that upstream has made since that release, by what became of them here.
+mended (fixed) is "yes", "opt-in" (a patch that is off would fix it) or "no". covered is true if the patch will be
+applied with the current LIGHTNING_PATCHES; otherwise reason says why not. upstream counts the upstream fixes since that
+release, by their verdict here.
 
 --format github writes annotations for a workflow of GitHub Actions, sarif a document for code scanning (with a
 notification, and executionSuccessful false, where a release is not known), markdown a table for a summary or a comment.
-All but JSON leave out what the patches mend, unless --all asks for it.
+All but JSON leave out the bugs that the patches fix, unless --all is given.
 
 exit status:
-  0  no bug that --fail-on asks about
+  0  no bug of the kinds in --fail-on
   1  there are such bugs
-  2  the command line is wrong, or a file cannot be read or understood
-  3  a release is unknown, or something was not looked at, and there is no reason for status 1 or 2
+  2  the command line is wrong, or a file cannot be read or parsed
+  3  a release is unknown, or a file was not read, and there is no reason for status 1 or 2
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ class Bug:
 
     @property
     def mended(self) -> str:
-        """``"yes"``, ``"opt-in"`` if a patch that is off would mend it, or ``"no"``."""
+        """``"yes"``, ``"opt-in"`` if a patch that is off would fix it, or ``"no"``."""
         if self.covered:
             return "yes"
         return "opt-in" if self.cover == "opt-in" and not self.refused else "no"
@@ -153,16 +153,16 @@ class Audited:
 
     Args:
         distribution: ``"lightning"``, ``"pytorch-lightning"`` or ``"lightning-fabric"``.
-        version: ``None`` where the requirement does not tell it.
-        requirement: as it was asked for; ``None`` for what is installed.
-        file: where it was asked for, "" for the command line.
-        line: on which line of that file.
-        known: the release is one of those that the patches and the known bugs were compared with.
-        notes: what the reader has to know.
+        version: ``None`` if the requirement does not determine it.
+        requirement: the requirement; ``None`` for an installed release.
+        file: the file with the requirement, "" for the command line.
+        line: the line in that file.
+        known: the patches and the known bugs were compared with this release.
+        notes: notes for the reader.
         bugs: the known bugs of the release.
-        has_patches: the project, or the environment, is seen to use the patches.
+        has_patches: the project, or the environment, uses the patches.
         excluded: bugs of the release that another package of the same file excludes.
-        do: what to do.
+        do: advice.
     """
 
     distribution: str
@@ -183,7 +183,7 @@ class Audited:
 
     @property
     def counted(self) -> list[Bug]:
-        """Those that every figure of ours counts: that are there with any torch."""
+        """The bugs that every figure counts: those that do not depend on the torch release."""
         return [bug for bug in self.bugs if _figures.is_counted(bug.record)]
 
 
@@ -304,12 +304,12 @@ _LOCKED_BESIDE = ("pyproject.toml", "pipfile", "pixi.toml")
 
 @dataclass
 class Gaps:
-    """What an audit could not take into account. All are sentences without their full stops.
+    """The files that an audit could not take into account. All are sentences without their full stops.
 
     Args:
-        trouble: files that cannot be read or understood.
-        unclear: files that do not tell whether they ask for Lightning.
-        skipped: what was not looked at.
+        trouble: files that cannot be read or parsed.
+        unclear: files that do not say if they require Lightning.
+        skipped: files that were not read.
     """
 
     trouble: list[str] = field(default_factory=list)
@@ -339,7 +339,7 @@ def _audit_directory(directory: str, selection: toggle.Selection, gaps: Gaps) ->
     requirements: list[_Requirement] = []
     has_patches = _directories.imports_patches(listing)
     for path in listing.files:
-        # No file tells which directory `docker build` is given.
+        # No file names the build context of `docker build`.
         contexts = ("", directory) if _projects.is_dockerfile(path) else ("",)
         tried = [_collect.collect(path, place, context, budget) for context in contexts]
         collected = min(tried, key=lambda one: len(one.trouble) + len(one.unclear) + len(one.skipped))
@@ -387,7 +387,7 @@ def _as_dict(one: Audited, also_covered: bool = True) -> dict[str, Any]:
 
 
 def fails(bug: Bug, fail_on: str) -> bool:
-    """Whether a bug ends the command with status 1."""
+    """True if a bug ends the command with status 1."""
     if fail_on == "uncovered":
         return not bug.covered and (bug.cover != "opt-in" or bug.wanted)
     return fail_on == "any" or (fail_on == "opt-in" and not bug.covered)
@@ -538,7 +538,7 @@ def _not_lightning(spec: str) -> str:
 
 
 def _is_bare(spec: str) -> bool:
-    """Whether it may have been meant as the name of a file."""
+    """True if the argument may have been meant as a file name."""
     return re.fullmatch(r"[\w. -]+", spec) is not None
 
 
@@ -547,7 +547,7 @@ _SHIPS = {
     "pytorch-lightning": ("pytorch", "fabric"),
     "lightning-fabric": ("fabric",),
 }
-"""Distribution -> the parts of upstream's source tree that it brings."""
+"""Distribution -> the parts of upstream's source tree that it contains."""
 
 
 def _audit(asked: _Requirement, selection: toggle.Selection) -> Audited:
@@ -596,7 +596,7 @@ def _cover(patch: Patch) -> str:
 
 
 def has(bug: Unpatched, distribution: str, version: str) -> bool:
-    """Whether a release of a distribution has a bug, by its number."""
+    """True if a release of a distribution has a bug, by version number."""
     return (not bug.distributions or distribution in bug.distributions) and _in_ranges(version, bug.affected)
 
 
@@ -669,13 +669,13 @@ def _write(audited: list[Audited], setting: _toggle.Toggle, args: argparse.Names
 
 
 def _is_beside(one: Audited, audited: list[Audited]) -> bool:
-    """Whether it is only what `pip install lightning` installs beside lightning: few scripts import it."""
+    """True for the pytorch-lightning that `pip install lightning` installs beside lightning. Few scripts import it."""
     installed = [each.distribution for each in audited if each.requirement is None]
     return one.requirement is None and one.distribution == "pytorch-lightning" and "lightning" in installed
 
 
 def advice(one: Audited) -> str:
-    """What to do, in a sentence or two."""
+    """Advice in one or two sentences."""
     if _is_compromised(one):
         return f"{ADVICE}."
     if one.version is None:
@@ -698,7 +698,7 @@ def advice(one: Audited) -> str:
 
 
 def _without_patch(distribution: str, bugs: Sequence[Bug]) -> Iterator[str]:
-    """What to do about bugs that have no patch: their own advice, or the release to move to."""
+    """Advice for bugs that have no patch: their own advice, or the release to upgrade to."""
     for bug in bugs:
         if bug.record.do:
             yield f"{bug.record.do[0].lower()}{bug.record.do[1:]}, for {bug.record.name}"
@@ -720,7 +720,7 @@ def _is_compromised(one: Audited) -> bool:
 
 
 def headline(one: Audited) -> str:
-    """What was found, in one sentence."""
+    """The result in one sentence."""
     what = f"{one.distribution} {one.version}" if one.version else str(one.requirement)
     if one.version is None:
         return f"{what}: which release that is cannot be told, and so nothing can be said about its bugs."

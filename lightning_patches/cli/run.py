@@ -137,9 +137,9 @@ def child_environment(base: Mapping[str, str], directory: Path, patches: Optiona
 
 
 def why_unsafe(directory: Path) -> str:
-    """Why Python must not be told to import from a directory; empty if it may be told.
+    """The reason why Python must not import from a directory; "" if it may.
 
-    It may if nobody who could not change this Python environment anyway can change what is in it.
+    It may if only users who can change this Python environment anyway can change the files in the directory.
     """
     if not (directory / "sitecustomize.py").is_file():
         return "it has no sitecustomize.py (half-removed, or installed in an archive)"
@@ -207,7 +207,7 @@ def _replace_process(command: list[str], environment: dict[str, str]) -> int:
         try:
             stream.flush()
         except Exception:
-            pass  # nobody reads it
+            pass  # the output pipe is closed
     for name in ("SIGPIPE", "SIGXFSZ"):  # this Python ignores them, and that would be passed on
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), signal.SIG_DFL)

@@ -1,14 +1,14 @@
-"""Show everything about a patch: what it does and why, the official fix, the diff, and when to drop it. Of what has no
-patch, what is known of it and what to do: bugs, features, frequent errors, and fixes and reports of upstream's.
+"""Show everything about a patch: its effect and reason, the official fix, the diff, and when to drop it. For bugs,
+features, frequent errors, upstream fixes and reports without a patch, show the known facts and advice.
 
-With --json, one object: schema (1), others (what has no patch: name, numbers, title, verdict, do), and patches, a
-record for each that the name or number stands for: name, title, group, default, added (version of this package),
+With --json, one object: schema (1), others (entries without a patch: name, numbers, title, verdict, do), and patches, a
+record for each patch with this name or number: name, title, group, default, added (version of this package),
 affected (version specifiers), affected_releases, fixed_in (null for none), merged (fixed on upstream's master, in no
 release yet), issues, pull_requests, commit, tests, summary, symptoms, error, targets (location, adds, since, before),
 witnesses, note, warns_of, changes_results (kind, what; null for none), for_whom, signs, and diffs (path in the source
 archive, file here, and text). Always empty: further_than_upstream, equivalent_to, relied_on, relied_on_tests.
 
-exit status: 0 it is known, 2 it is not.
+exit status: 0 the name or number is known, 2 it is not.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def _selects(patch: Patch) -> str:
 
 
 def _here(patch: Patch) -> list[str]:
-    """What becomes of it in this environment, with the LIGHTNING_PATCHES that is set now."""
+    """The patch's verdict in this environment, with the current LIGHTNING_PATCHES."""
     setting = _toggle.read_toggle()
     if setting.error is not None:
         return [setting.error]

@@ -1,7 +1,7 @@
-"""Show this environment, and for each patch and each installed Lightning what will happen, and why.
+"""Show this environment, and for each patch and each installed Lightning if the patch will be applied, and why.
 
-Nothing is imported to find out: versions and code are read from the files that Python would import. What is shown is
-what a program started here gets, with the LIGHTNING_PATCHES that is set now.
+Nothing is imported: versions and code are read from the files that Python would import. The result is true for a
+program started here with the current LIGHTNING_PATCHES.
 
 With --json, one object; keys are only ever added:
   schema             1
@@ -10,21 +10,21 @@ With --json, one object; keys are only ever added:
   toggle             {variable, value (null: not set), error (null: none), strict, quiet, selected: [patch names]}
   distributions      [{distribution, version, namespace, packages: {package: path}, forbidden, note}]
   patches            [{patch, namespace, distribution, version, verdict, reason, drop_at, title, group, default,
-                     counted, modules, condition, changes_results (kind, what)}]; all that are asked
-                     for; empty if the toggle is in error
-  suggested          [{patch, for_whom, signs}], opt-in patches that are not selected, and that the environment or the
-                     script calls for
-  script             what `doctor` says of the import in the script of --script, [{check, severity, what, why, do}]
+                     counted, modules, condition, changes_results (kind, what)}] for the requested
+                     patches; empty if LIGHTNING_PATCHES is invalid
+  suggested          [{patch, for_whom, signs}], opt-in patches that are not selected and that suit the environment or
+                     the script
+  script             findings of `doctor` about the import in the script of --script, [{check, severity, what, why, do}]
   summary            {namespace: {verdict: count}}
-  fixes              {release: count}; what only warns does not count, nor what only some torch needs
+  fixes              {release: count}, without patches that only warn and patches that only some torch releases need
   figures            {release: {known, default, opt_in, unmended}}, of its known bugs, as in `audit`
   ok                 the exit status is 0
 A verdict is one of: pending (will be applied on import), disabled (not selected by the toggle), not-affected,
 not-known (the release is older than those in which the bug was looked for), fixed-upstream, not-supported (another
 package lacks what the patch needs), drifted (code that no known release ships; left alone), failed, applied.
 
-exit status: 0 all that is wanted will be applied; 1 a wanted patch has drifted or failed, or a compromised release is
-installed; 2 LIGHTNING_PATCHES or the command line asks for something that does not exist.
+exit status: 0 all selected patches will be applied; 1 a selected patch has drifted or failed, or a compromised release
+is installed; 2 LIGHTNING_PATCHES or the command line names something that does not exist.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def _all_there(sign: list[str], there: set[str]) -> bool:
 
 
 def _names_in(script: Optional[str]) -> set[str]:
-    """The names that a script uses, of what it imports, calls, passes and defines."""
+    """The names that a script imports, calls, passes and defines."""
     if script is None:
         return set()
     source = _files.read(script, _files.MAX_SCRIPT)
@@ -142,7 +142,7 @@ def _looked(script: Optional[str]) -> tuple[Place, ...]:
 
 
 def _about(looked: tuple[Place, ...]) -> list[Finding]:
-    """What there is to say of the import of ``lightning_patches`` in a script."""
+    """The findings about the import of ``lightning_patches`` in a script."""
     facts = Facts(environment=dict(os.environ), autostart=autostart.is_enabled(), script=looked)
     return list(packages.patches_import(facts))
 
@@ -281,7 +281,7 @@ def _what_to_do(installed: list[Installed], setting: Toggle, found: list[Entry],
 
 
 def _used(installed: list[Installed], script: Optional[str]) -> str:
-    """The namespace that the program uses, where two are installed: what the script imports, or else `lightning`."""
+    """The namespace that the program uses if two are installed: the one in the script, or else `lightning`."""
     names = [one.namespace for one in installed]
     if len(set(names)) < 2:
         return ""
@@ -294,7 +294,7 @@ def _is_selective(args: argparse.Namespace) -> bool:
 
 
 def _shown(found: list[Entry], args: argparse.Namespace) -> list[Entry]:
-    """The entries that are asked for; nothing asked for leaves out what does not concern the installed release."""
+    """The requested entries. Without a request, entries that do not concern the installed release are left out."""
     names = {patch.name for key in args.name for patch in _records.find(key)}
     groups = {patch.name: patch.group for patch in catalogue.all_patches()}
     return [
@@ -353,7 +353,7 @@ def _row(entry: Entry, several: bool) -> tuple[str, ...]:
 
 
 def _summary(found: list[Entry]) -> str:
-    """What is done in one release, counted as everywhere: fixes first, then what is not one, see ``is_counted``."""
+    """The counts for one release: fixes first, then patches that ``is_counted`` excludes."""
     done = [entry for entry in found if entry.verdict in ("pending", "applied")]
     patches = {patch.name: patch for patch in catalogue.all_patches()}
     probed = sum(patches[entry.patch].probe is not None for entry in done)
@@ -369,7 +369,7 @@ def _summary(found: list[Entry]) -> str:
 
 
 def _in_words(known: Optional[_figures.Figures]) -> str:
-    """How many bugs the installed code is known to have, as `audit` counts them."""
+    """The number of known bugs in the installed code, as `audit` counts them."""
     if known is None or not known.known:
         return ""
     return f"{known.known} bugs of it are known here: {known.default} mended by default, {known.all} with `all`."

@@ -178,7 +178,7 @@ def test_hang_show_names_the_missing_feature(system: str, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_unsupported_watch_never_ends_a_program(system: str) -> None:
-    """One of several ranks, watched by the variable and by its own call. If it can't be watched, one message says so."""
+    """One of several ranks, watched by the variable and by its own call. One message says that it can't be watched."""
     program = f"""
 import os, time
 from tests.support import other_systems

@@ -96,7 +96,7 @@ NEEDED = ("torch", "torchmetrics", "jsonargparse[signatures]", "lightning-utilit
 
 @pytest.fixture(scope="module")
 def sites(copy: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """Two directories: the packages of an environment without this package, and the packages that installing it adds."""
+    """Two directories: the packages of an environment without this package, and the packages that it adds."""
     before, added = tmp_path_factory.mktemp("before"), tmp_path_factory.mktemp("added")
     availability.link_installed([*NEEDED, "setuptools"], before)
     setup(copy, "bdist_wheel", f"--dist-dir={added.parent / 'built'}")

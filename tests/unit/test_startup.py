@@ -435,7 +435,7 @@ os._exit(0 if sys.stdout.flush() is None else 1)
 @pytest.mark.parametrize("module", ["wrapt", "packaging.version", "importlib.metadata"])
 @pytest.mark.parametrize("way", ["import", "site"])
 def test_concurrent_import_of_a_dependency_works(tmp_path: Path, way: str, module: str) -> None:
-    """The shim waits for the lock of that import, so it must not hold Python's import lock, for which the other waits."""
+    """The shim waits for that import, so it must not hold Python's import lock, for which the import waits."""
     write_lightning(tmp_path)
     setup = "import os\n" + TOY_SITE if way == "site" else ""
     (tmp_path / "sitecustomize.py").write_text(setup)
