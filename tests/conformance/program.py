@@ -183,12 +183,13 @@ def it_is_called_in_the_same_way(swapped: Swapped) -> Optional[str]:
 
 
 @LIVE_CHECKS.append
-def torch_compile_does_not_look_through_it(swapped: Swapped) -> Optional[str]:
-    return (
-        "has __wrapped__: a compiled call would go to the original"
-        if hasattr(swapped.function, "__wrapped__")
-        else None
-    )
+def only_jsonargparse_looks_through_it(swapped: Swapped) -> Optional[str]:
+    """Only methods of classes that accept keywords have ``__wrapped__``, through which jsonargparse reads them."""
+    if not hasattr(swapped.function, "__wrapped__"):
+        return None
+    owner = swapped.owner
+    parameters = inspect.signature(owner.__init__).parameters.values() if inspect.isclass(owner) else ()
+    return None if any(one.kind is one.VAR_KEYWORD for one in parameters) else "has __wrapped__"
 
 
 @LIVE_CHECKS.append

@@ -128,7 +128,7 @@ FAULTS = {
     "none": ("", set()),
     "a trace to the original": (
         DRESSED.format("raw is functions.MISSING or setattr(r, '__wrapped__', functions.function_of(raw))"),
-        {"torch compile does not look through it", "Lightning does not take it for an override"},
+        {"only jsonargparse looks through it", "Lightning does not take it for an override"},
     ),
     "another signature": (DRESSED.format("vars(r).pop('__signature__', None)"), {"signature is kept"}),
     "another name": (
@@ -195,16 +195,19 @@ import os
 os.environ["_LIGHTNING_PATCHES_IMPORT_ONLY"] = "1"
 import torch
 from tests.unit.fakes import *
-targets = [Target(f"pytorch.subject:{name}", times_ten) for name in ("f", "M.method", "M.static", "M.klass", "M.prop")]
+names = ("f", "M.method", "M.static", "M.klass", "M.prop", "Keywords.method")
+targets = [Target(f"pytorch.subject:{name}", times_ten) for name in names]
 use_catalogue(toy(*targets), releases={"2.3.3": open(SUBJECT).read()})
 del os.environ["_LIGHTNING_PATCHES_IMPORT_ONLY"]
 from lightning_patches.activation import startup
 startup.on_import()
-from lightning.pytorch.subject import M, f
+from lightning.pytorch.subject import Keywords, M, f
 
 def program(x):
     m = M()
-    return f(x), m.method(x), m.static(x), m.klass(x), x * m.prop
+    return f(x), m.method(x), m.static(x), m.klass(x), x * m.prop, Keywords().method(x)
+
+assert hasattr(Keywords.method, "__wrapped__")
 
 x = torch.ones(2)
 for fullgraph in (True, False):
@@ -234,6 +237,14 @@ class M:
     @property
     def prop(self):
         return 5
+
+
+class Keywords:
+    def __init__(self, **kwargs):
+        pass
+
+    def method(self, x):
+        return x + 6
 """
 
 
@@ -241,4 +252,4 @@ def test_compiled_call_reaches_the_replacement(tmp_path: Path) -> None:
     write_lightning(tmp_path, source=TENSORS)
     (tmp_path / "lightning" / "pytorch" / "importer.py").unlink()
     subject = str(tmp_path / "lightning" / "pytorch" / "subject.py")
-    assert check(COMPILED.replace("SUBJECT", repr(subject)), tmp_path) == "[20, 30, 40, 50, 50]"
+    assert check(COMPILED.replace("SUBJECT", repr(subject)), tmp_path) == "[20, 30, 40, 50, 50, 70]"
