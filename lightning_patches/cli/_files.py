@@ -133,7 +133,8 @@ def parse_toml(text: str) -> Any:
 class YamlText(str):
     """A scalar of a YAML file, with the number of the line on which its text begins."""
 
-    line = 1
+    __slots__ = ("line",)
+    line: int
 
 
 def parse_yaml(text: str) -> Any:
