@@ -205,6 +205,7 @@ LISTED = {
         ),
         "Five patches are off by default now",
     ),
+    "batch-size-finder-tried-size is opt-in": "`batch-size-finder-tried-size` is off by default",
     "skipped-epoch-schedulers is opt-in": "`skipped-epoch-schedulers` is off by default",
     "a patch by name also selects import-without-pkg-resources": "the patches without which `import lightning` fails",
     "audit lightning==1.9.5 ends with 1": "`audit` knows 1.5 to 1.9",

@@ -13,7 +13,6 @@ BYPASSES = "warning PossibleUserWarning You are calling the method"
 BEGINS: dict[str, str] = {
     "accumulation-across-validation": r"state gradients ",
     "accumulation-without-batch-idx": r"call \w+\.on_before_backward|state |saw ",
-    "batch-size-finder-tried-size": r"message INFO (Batch size \d+ succeeded|Finished batch size finder)",
     "batch-size-finder-val-loader": r"call |saw validation_step|message ",
     "checkpoint-kept-on-resume": r"file \S+\.ckpt|state \w+ files |call \w+\.remove_checkpoint",
     "checkpoint-permission-error": r"call .*on_exception|(end raises|saw raised =) (Permission|FileNotFound)Error",

@@ -33,6 +33,7 @@ WORKAROUNDS: dict[str, dict[str, str]] = {
         "workers_seeded": "worker-seed-sequence",
         "schedulers_of_skipped_epoch_stepped": "warn-skipped-epoch-schedulers",
         "found_rate_applied": "lr-finder-applies-lr",
+        "found_batch_size_halved": "warn-batch-size-untried",
     },
     "2.5.5": {
         "cli_leaves_the_checkpoint_alone": "cli-checkpoint-of-subclass",

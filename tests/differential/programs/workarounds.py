@@ -603,6 +603,26 @@ def found_rate_applied(observe: Any) -> None:
     fit(Groups(), callbacks=[Applies(num_training_steps=6, early_stop_threshold=None)], max_epochs=3)
 
 
+def found_batch_size_halved(observe: Any) -> None:
+    """Pull request 21187: the size that the batch size finder returns is halved."""
+
+    class Sized(Model):
+        batch_size = 1
+
+        def train_dataloader(self) -> Any:
+            return DataLoader(Numbers(64), self.batch_size)
+
+        def training_step(self, batch: Any, batch_idx: int) -> torch.Tensor:
+            observe("batch", len(batch))
+            return super().training_step(batch, batch_idx)
+
+    model = Sized()
+    tuner = pl.tuner.Tuner(pl.Trainer(**QUIET, max_epochs=1, logger=False, enable_checkpointing=False))
+    found = tuner.scale_batch_size(model, val_dataloaders=data(6), mode="power", steps_per_trial=1, max_trials=3)
+    model.batch_size = found // 2
+    pl.Trainer(**QUIET, max_epochs=1, logger=False, enable_checkpointing=False).fit(model)
+
+
 def batch_norm_kept_frozen(observe: Any) -> None:
     """Issue 20629: batch norm of a frozen backbone is put into evaluation mode before every epoch."""
 
