@@ -51,7 +51,7 @@ exit status:
   1  something is not as wanted: the help of each command says what
   2  the command line, or LIGHTNING_PATCHES, asks for something that does not exist; a file cannot be read, or output
      written; or an error that is ours
-  3  `audit` was asked about a release that it does not know"""
+  3  `audit` was asked about a release that it does not know, or did not look at everything"""
 _COMPLETION = """
 
 completion, with `pip install argcomplete` beside this package; in bash and zsh, and in fish:
