@@ -85,6 +85,7 @@ from lightning_patches.cli import (
 from lightning_patches.cli._sources import Place
 from lightning_patches.engine import distributions, gate, toggle
 from lightning_patches.engine.installed import find_installed
+from lightning_patches.fork import wheel
 from lightning_patches.patch import GROUPS, Patch
 from lightning_patches.unpatched import ADVICE, UNPATCHED, Unpatched
 
@@ -563,6 +564,10 @@ def _audit(asked: _Requirement, selection: toggle.Selection) -> Audited:
     one.notes += _few(asked.collected.unclear)
     if release.version is not None and release.known:
         _add_bugs(one, _bugs_of(distribution, release.version, selection), pins, found.group)
+        if "+patches." in release.version:
+            carried = wheel.carried_by(release.version)
+            which = "which patches the wheel carries is seen in an environment that has it: run `audit` there"
+            one.notes.append(which if carried is None else f"the wheel carries {len(carried)} patches in its code")
     return one
 
 
@@ -570,7 +575,10 @@ def _audit(asked: _Requirement, selection: toggle.Selection) -> Audited:
 def _bugs_of(distribution: str, version: str, selection: toggle.Selection) -> tuple[Bug, ...]:
     """The bugs of a release, by its number."""
     bugs = [Bug(bug, "none", False, bug.why_not) for bug in UNPATCHED if has(bug, distribution, version)]
+    carried = wheel.carried_by(version) or frozenset() if "+patches." in version else frozenset()
     for patch in _mending() if version not in distributions.FORBIDDEN else ():
+        if patch.name in carried:
+            continue
         parts = {re.split("[.:]", location)[0] for location in patch.locations}
         if parts & set(_SHIPS[distribution]) and _in_ranges(version, patch.affected):
             bugs.append(_selected(patch, selection))

@@ -33,7 +33,7 @@ from lightning_patches.fork import carried
 from lightning_patches.patch import Patch
 
 REPOSITORY = "https://github.com/Lightning-AI/pytorch-lightning"
-NUMBER = 2
+NUMBER = 3
 """N of a fork's version, ``2.2.5+patches.N``: each version of this package has its own, since its diffs differ."""
 State = Literal["applied", "applies", "does not apply"]
 Reader = Callable[[str], Optional[str]]

@@ -179,6 +179,19 @@ def local_version(base: str, names: Optional[Iterable[str]] = None) -> str:
     return f"{number}.only.{hashlib.sha256(','.join(sorted(names)).encode()).hexdigest()[:8]}"
 
 
+def carried_by(version: str) -> Optional[frozenset[str]]:
+    """Return the patches in the fork of a version, or ``None`` if the version does not say which these are.
+
+    Args:
+        version: ``"2.2.5+patches.N"``.
+    """
+    base = version.partition("+")[0]
+    for names in (default_set(), None):
+        if version == local_version(base, names):
+            return frozenset(diff.name for diff in _diffs.selected(base, names))
+    return None
+
+
 def default_set() -> list[str]:
     """Return the patches of a fork by default."""
     return [diff.name for diff in _diffs.series() if _diffs.record(diff.name).default]

@@ -220,7 +220,7 @@ LISTED = {
     "SARIF leaves out what the patches mend": "leave out what the patches mend; `--all`",
     "build_fork knows no --distribution": "instead of `--distribution`",
     "build_fork 2.2.5 holds the default set": "and holds the default set",
-    "the number of a fork is 2": "`2.2.5+patches.2`",
+    "the number of a fork is 3": "`2.2.5+patches.3`",
     "the diffs are in upstream/diffs": "`upstream/diffs/`",
 }
 

@@ -201,3 +201,23 @@ def test_bug_of_a_patch_that_does_not_fit_is_not_mended_in_audit(find):
     (bug,) = [bug for bug in audited.bugs if bug.record.name == "checkpoint-written-once"]
     assert (bug.mended, audit.fails(bug, "uncovered")) == ("no", False)
     assert "1 not mended" in audit.headline(audited)
+
+
+@pytest.mark.parametrize(
+    ("distribution", "version", "everything"), [("lightning", "2.2.5", False), ("pytorch-lightning", "2.6.6", True)]
+)
+def test_audit_of_the_version_of_a_fork_counts_as_audit_of_its_code(find, distribution, version, everything):
+    names = None if everything else _fork.default_set()
+    find(distribution, version, names)
+    selection = toggle.parse("default", catalogue.all_patches())
+    (installed,) = [one for one in audit.audit_installed(selection) if one.distribution == distribution]
+    (asked,) = audit.audit_requirements([f"{distribution}=={_fork.local_version(version, names)}"], selection)
+    absent = {name for name in NOT_AVAILABLE if not everything}
+    by_code = {bug.record.name for bug in installed.bugs} | set(installed.excluded)
+    assert {bug.record.name for bug in asked.bugs} - absent == by_code - absent
+    assert any(note.startswith("the wheel carries ") for note in asked.notes)
+
+
+def test_audit_of_a_fork_with_a_selection_says_where_to_look():
+    (asked,) = audit.audit_requirements(["lightning==2.2.5+patches.3.only.8ab3c07d"], ALL)
+    assert any("run `audit` there" in note for note in asked.notes)
