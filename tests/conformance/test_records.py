@@ -325,6 +325,26 @@ def test_patches_with_a_shared_target_declare_their_order() -> None:
     assert undeclared == []
 
 
+def test_around_names_patches_that_are_put_around_this_one() -> None:
+    order = [patch.name for patch in all_patches()]
+    for patch in all_patches():
+        for other in patch.around:
+            assert order.index(other) > order.index(patch.name), (patch.name, other)
+            assert other not in patch.below
+
+
+def test_fixed_by_names_the_patches_of_the_same_issue() -> None:
+    """In a fork with one of these, the warning is not wanted."""
+    left = {  # these warn of more than the patch with the same issue fixes
+        "warn-mid-epoch-resume": {"validation-on-resume"},
+        "warn-sampler-shuffled": {"sampler-order-kept"},
+        "warn-unfrozen-after-ddp": {"ddp-with-unfrozen"},
+    }
+    for patch in all_patches():
+        others = {other.name for other in all_patches() if not other.warns and set(other.numbers) & set(patch.numbers)}
+        assert set(patch.fixed_by) == (others - left.get(patch.name, set()) if patch.warns else set()), patch.name
+
+
 def test_layers_have_the_order_of_the_records() -> None:
     """Whatever the files are called, and in whatever order they are found."""
     ordered = [patch.name for patch in PATCHES]

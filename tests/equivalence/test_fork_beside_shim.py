@@ -168,29 +168,6 @@ def test_patch_and_carried_fix_both_work_when_it_is_put_around_the_fork(find, pa
     assert overlapping, "there is no release in which both change the same function"
 
 
-def test_around_names_patches_that_are_put_around_this_one():
-    order = [patch.name for patch in catalogue.all_patches()]
-    for patch in catalogue.all_patches():
-        own = {target.location for target in patch.targets}
-        for other in patch.around:
-            theirs = {target.location for target in _diffs.record(other).targets}
-            assert order.index(other) > order.index(patch.name), (patch.name, other)
-            assert other not in patch.after
-            assert not theirs or own or other
-
-
-def test_fixed_by_names_the_patches_that_share_an_issue_with_a_warning():
-    # Of these, something is left to warn of.
-    known = {"warn-mid-epoch-resume", "warn-sampler-shuffled", "warn-unfrozen-after-ddp"}
-    for patch in catalogue.all_patches():
-        sharing = {
-            other.name
-            for other in catalogue.all_patches()
-            if not other.warns and set(other.numbers) & set(patch.numbers)
-        }
-        assert set(patch.fixed_by) == (sharing if patch.warns and patch.name not in known else set()), patch.name
-
-
 def test_bug_of_a_patch_that_does_not_fit_is_not_mended_in_audit(find):
     find("lightning", "2.6.6", _fork.default_set())
     (audited,) = [one for one in audit.audit_installed(ALL) if one.distribution == "lightning"]
