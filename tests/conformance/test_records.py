@@ -119,7 +119,7 @@ def test_patch_has_a_valid_history(patch: Patch) -> None:
 @pytest.mark.parametrize("patch", all_patches(), ids=lambda patch: patch.name)
 def test_opt_in_patch_names_its_users(patch: Patch) -> None:
     """In a clause, which `status`, `show` and the page put into their own sentences; a default one has none."""
-    assert patch.default or re.fullmatch(r"whoever [^\n]*[^.\s]", patch.opt_in)
+    assert patch.default or re.fullmatch(r"users who [^\n]*[^.\s]", patch.opt_in)
     assert not (patch.default and patch.signs)
     for name in (name for sign in patch.signs for name in sign.split()):
         assert name.lstrip("-").isidentifier(), name

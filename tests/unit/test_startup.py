@@ -16,7 +16,7 @@ TOY = """
 import os, sys
 os.environ["_LIGHTNING_PATCHES_IMPORT_ONLY"] = "1"
 from tests.unit.fakes import *
-use_catalogue(toy(), toy(METHOD, name="second", opt_in="whoever tries"))
+use_catalogue(toy(), toy(METHOD, name="second", opt_in="users who try"))
 del os.environ["_LIGHTNING_PATCHES_IMPORT_ONLY"]
 import lightning_patches
 from lightning_patches.activation import startup

@@ -12,9 +12,9 @@ from tests.unit.fakes import FUNCTION, times_ten, toy
 CATALOGUE = (
     toy(name="alpha", group="crash", upstream=Upstream(issues=(100,), pull_requests=(101,))),
     toy(name="beta", group="security", upstream=Upstream(issues=(200,))),
-    toy(name="gamma", group="performance", opt_in="whoever tries", upstream=Upstream(issues=(100,))),
+    toy(name="gamma", group="performance", opt_in="users who try", upstream=Upstream(issues=(100,))),
     toy(name="no-delta", group="crash", upstream=Upstream(issues=(400,))),
-    toy(name="epsilon", group="security", opt_in="whoever tries"),
+    toy(name="epsilon", group="security", opt_in="users who try"),
 )
 DEFAULT = {"alpha", "beta", "no-delta"}
 ALL = {*DEFAULT, "gamma", "epsilon"}
@@ -35,7 +35,7 @@ def test_nothing(spec: str) -> None:
 
 
 def test_same_results_is_the_default_set_without_what_changes_results() -> None:
-    changing = (toy(name="zeta", changes_results=Effect("numbers", "all")), toy(name="eta", opt_in="whoever tries"))
+    changing = (toy(name="zeta", changes_results=Effect("numbers", "all")), toy(name="eta", opt_in="users who try"))
     assert set(parse("same-results", (*CATALOGUE, *changing)).names) == DEFAULT
     assert set(parse("same-results,zeta,-alpha", (*CATALOGUE, *changing)).names) == DEFAULT - {"alpha"} | {"zeta"}
 

@@ -49,7 +49,7 @@ PATCH = Patch(
         "one's own, is added instead: both run, and both write.",
         ("configure_callbacks does not replace ModelCheckpoint",),
     ),
-    opt_in="whoever returns from configure_callbacks a subclass of a callback that the Trainer has",
+    opt_in="users who return from configure_callbacks a subclass of a callback that the Trainer has",
     signs=("configure_callbacks",),
     note="Opt-in, as a program may rely on both.",
 )

@@ -38,7 +38,7 @@ PATCH = Patch(
         "is put back, and the experiment is another one than it says.",
         ("lottery ticket hypothesis does not reset the weights",),
     ),
-    opt_in="whoever does experiments on lottery tickets",
+    opt_in="users who do experiments on lottery tickets",
     signs=("use_lottery_ticket_hypothesis",),
     note="Opt-in, as runs of today end with other weights.",
 )

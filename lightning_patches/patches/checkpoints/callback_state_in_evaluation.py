@@ -34,7 +34,7 @@ PATCH = Patch(
         "callback with a state of its own evaluates with its initial one.",
         ("callback state is not loaded from checkpoint during trainer.test", "load_state_dict is not called"),
     ),
-    opt_in="whoever evaluates a checkpoint with callbacks that hold a state of their own",
+    opt_in="users who evaluate a checkpoint with callbacks that hold a state of their own",
     signs=("load_state_dict ckpt_path",),
     note="Opt-in: after a fit, trainer.test(ckpt_path='best') takes the callbacks back to the state of that "
     "checkpoint, too, and ModelCheckpoint warns where its dirpath has changed. Scripts that go on with the "

@@ -98,7 +98,7 @@ PATCH = Patch(
             ),
         ),
     ),
-    opt_in="whoever saves every so many steps, and chooses the best checkpoint by a metric of the validation",
+    opt_in="users who save every so many steps, and choose the best checkpoint by a metric of the validation",
     signs=("every_n_train_steps monitor",),
     note="Opt-in: for runs that choose checkpoints by val_loss every N steps, and whose weights are the same "
     "before, during and after a validation: as from 2.5.5 on, the file has the state of the end of the "

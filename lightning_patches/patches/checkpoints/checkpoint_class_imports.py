@@ -158,7 +158,7 @@ PATCH = Patch(
         "With LightningCLI and --ckpt_path, and with load_from_checkpoint of a file that LightningCLI wrote, the "
         "file decides which modules are imported: importing one runs its code, even with weights_only=True.",
     ),
-    opt_in="whoever loads checkpoints of others with LightningCLI, or checkpoints that it has written",
+    opt_in="users who load checkpoints of others with LightningCLI, or checkpoints that it has written",
     signs=("LightningCLI",),
     note="Opt-in: the group `security` switches it on (LIGHTNING_PATCHES=default,security). A class that the "
     "hyperparameters name must then be imported before the file is loaded, as 2.6.6 asks of the model's own "

@@ -43,7 +43,7 @@ PATCH = Patch(
         "and nothing but a model that is compiled in the same way can load them.",
         ("_orig_mod.",),
     ),
-    opt_in="whoever compiles parts of a model and loads its checkpoints where this package is not",
+    opt_in="users who compile parts of a model and load its checkpoints in environments without this package",
     signs=("compile Trainer",),
     note="For the Trainer's checkpoints. Opt-in, as on_save_checkpoint and on_load_checkpoint get other names, and "
     "as the compiled model itself loads what it has saved with the default patch compiled-names alone. What "

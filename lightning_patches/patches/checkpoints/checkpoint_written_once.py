@@ -50,8 +50,8 @@ PATCH = Patch(
             ),
         ),
     ),
-    opt_in="whoever runs out of memory, or of space in TMPDIR, while a large checkpoint is saved to a local disk",
-    note="For whoever runs out of memory, or out of space in TMPDIR, while a large checkpoint is saved. Opt-in, as "
+    opt_in="users who run out of memory, or of space in TMPDIR, while a large checkpoint is saved to a local disk",
+    note="For users who run out of memory, or of space in TMPDIR, while a large checkpoint is saved. Opt-in, as "
     "the file does not go through fsspec: a file system class that is registered for local files (encryption, "
     "say) is not asked, and who watches the directory sees a second file, which a killed process leaves there. "
     "Local files only. It also saves to a directory on another device than TMPDIR that refuses to change rights, which "

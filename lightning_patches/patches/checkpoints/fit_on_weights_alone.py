@@ -39,7 +39,7 @@ PATCH = Patch(
         error="KeyError: 'Trying to restore optimizer state but checkpoint contains only the model. This is "
         "probably due to `ModelCheckpoint.save_weights_only` being set to `True`.'",
     ),
-    opt_in="whoever goes on from a checkpoint without optimizer states where it stopped counting",
+    opt_in="users who continue from a checkpoint without optimizer states where it stopped counting",
     signs=("save_weights_only",),
     note="Opt-in, as the optimizer's momentum and the schedulers' place are lost, which the error prevents. To "
     "begin at epoch 0, load the weights with load_from_checkpoint instead. Equivalent to loading the weights "

@@ -46,7 +46,7 @@ PATCH = Patch(
             ),
         ),
     ),
-    opt_in="whoever relies on save_last=True in runs that may end before their first validation",
+    opt_in="users who rely on save_last=True in runs that may end before their first validation",
     signs=("save_last",),
     note="Opt-in: a checkpoint is saved, with all its hooks, where none was.",
 )

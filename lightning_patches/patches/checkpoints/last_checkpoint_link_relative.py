@@ -38,7 +38,7 @@ PATCH = Patch(
         "ends in FileNotFoundError, or takes another run's checkpoint.",
         ("last.ckpt is a broken link", "last.ckpt points to the old folder"),
     ),
-    opt_in="whoever moves the folder of a run, or mounts it under another path",
+    opt_in="users who move the folder of a run, or mount it under another path",
     signs=("save_last",),
     note="Opt-in, as a program that moves the link by itself would break a relative one.",
 )

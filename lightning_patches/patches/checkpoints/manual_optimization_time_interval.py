@@ -34,7 +34,7 @@ PATCH = Patch(
         "and says nothing of it. 2.5.6 saves. What is killed in the meantime has to begin again.",
         ("train_time_interval saves no checkpoint", "no checkpoint in the middle of a run with manual optimization"),
     ),
-    opt_in="whoever counts on train_time_interval with manual optimization",
+    opt_in="users who rely on train_time_interval with manual optimization",
     signs=("train_time_interval automatic_optimization",),
     after=("warn-time-interval-ignored",),
     note="Opt-in: checkpoints are saved, with all their hooks, where none were, and with several ranks each batch has "

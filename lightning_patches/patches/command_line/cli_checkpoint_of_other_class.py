@@ -91,7 +91,7 @@ PATCH = Patch(
             ),
         ),
     ),
-    opt_in="whoever passes LightningCLI checkpoints of a module class other than the command line's",
+    opt_in="users who pass LightningCLI checkpoints of a module class other than the command line's",
     note="Opt-in, since upstream's tests ask for the refusal: it also tells of a checkpoint that was named by mistake. "
     "Equivalent to taking these hyperparameters out of the checkpoint. A warning names what is left out; before 2.5.5 "
     "all were. In subclass mode nothing changes but a warning: there the checkpoint names its class, and LightningCLI "

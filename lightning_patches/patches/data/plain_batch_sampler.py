@@ -77,7 +77,7 @@ PATCH = Patch(
         would_tell="the length of a batch in `training_step`. It is this bug if that is one item, and the "
         "DataLoader was made with `batch_sampler=BatchSampler(...)` of torch",
     ),
-    opt_in="whoever gives a DataLoader torch's own BatchSampler, and trains on several devices",
+    opt_in="users who give a DataLoader torch's own BatchSampler, and train on several devices",
     signs=("BatchSampler",),
     note="Opt-in: upstream closed the report as won't fix, so no release does this, and it changes the batch size "
     "of a run that works. Concerns torch's own BatchSampler: Lightning knows what to do with a class derived "

@@ -117,7 +117,7 @@ PATCH = Patch(
         "LIGHTNING_PATCHES_HANG_TIMEOUT=300. It is this bug only if that rank was in prepare_data or in "
         "a rank_zero_first block",
     ),
-    opt_in="whoever downloads or prepares data for longer than the process group's timeout",
+    opt_in="users who download or prepare data for longer than the process group's timeout",
     signs=(
         "prepare_data",
         "rank_zero_first",

@@ -38,7 +38,7 @@ PATCH = Patch(
         "own, as one for a curriculum.",
         ("order of my sampler is lost under DDP", "curriculum sampler is shuffled with several GPUs"),
     ),
-    opt_in="whoever trains on several devices with a sampler of one's own, whose order matters",
+    opt_in="users who train on several devices with a sampler of their own, whose order matters",
     after=("distributed-sampler-without-seed",),
     note="Opt-in, as another order gives other results. Rank 0 of 2 gets the first sample, the third and so on: "
     "all ranks together go through the data in the order of the sampler. All ranks have to get the same order from it, "

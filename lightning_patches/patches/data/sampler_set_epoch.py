@@ -60,7 +60,7 @@ PATCH = Patch(
         "epoch 0 in every epoch, as soon as there is more than one rank. In 2.6.1 to 2.6.6, in predict only.",
         ("set_epoch is not called on a custom sampler", "same order of data in every epoch under DDP"),
     ),
-    opt_in="whoever trains on several devices with a sampler whose set_epoch(epoch) the script does not call",
+    opt_in="users who train on several devices with a sampler whose set_epoch(epoch) the script does not call",
     signs=("set_epoch",),
     note="A sampler without set_epoch, or with one that wants more than the epoch, is left alone. Goes further than "
     "the official fix: the official fix (2.6.1) leaves out the wrapper that predict uses. On one device the "

@@ -42,7 +42,7 @@ PATCH = Patch(
         "takes a few hundred MB of its memory per rank, and NCCL may take GPU 0 for the rank's own.",
         ("every rank has a process on GPU 0", "out of memory on GPU 0 only", "Duplicate GPU detected"),
     ),
-    opt_in="whoever trains on several GPUs of a node, and misses memory on the first of them",
+    opt_in="users who train on several GPUs of a node, and lack memory on the first of them",
     note="Opt-in: code of your own that counts on GPU 0 being the current device at start-up sees another one.",
     around=("process-group-device-id",),
 )

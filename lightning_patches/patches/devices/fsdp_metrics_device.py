@@ -49,7 +49,7 @@ PATCH = Patch(
         error="RuntimeError: Encountered different devices in metric calculation ...",
     ),
     after=("align-devices",),
-    opt_in="whoever has metrics of torchmetrics in a model under FSDP, on releases below 2.1.2",
+    opt_in="users who have metrics of torchmetrics in a model under FSDP, on releases below 2.1.2",
     note="Opt-in, since a program that gives its metrics tensors of the CPU, as update(x.cpu()), works as it is, and "
     "would end in the same error. Equivalent to metric.to(self.device) in on_fit_start.",
 )

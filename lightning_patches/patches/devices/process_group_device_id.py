@@ -63,7 +63,7 @@ PATCH = Patch(
         would_tell="which rank was missing, and what it was doing: run it again with "
         "LIGHTNING_PATCHES_HANG_TIMEOUT=300. Without a hang the warning means nothing",
     ),
-    opt_in="whoever trains with NCCL, and has GPUs in another order than ranks or sees torch's warning",
+    opt_in="users who train with NCCL, and have GPUs in another order than ranks or see torch's warning",
     needs=(Need("torch.distributed:init_process_group", "device_id"),),
     note="Opt-in: with a device id torch sets up the NCCL communicator at once rather than in the first collective, "
     "which takes GPU memory and time at another moment, and fails earlier where it fails. Needs torch 2.3. "

@@ -77,7 +77,7 @@ PATCH = Patch(
         "synchronized: each rank trains another backbone, without a word.",
         ("DDP ignores parameters that were frozen at the start", "unfrozen layers are not synchronized under DDP"),
     ),
-    opt_in="whoever unfreezes parameters during a training with several devices under DDP",
+    opt_in="users who unfreeze parameters during a training with several devices under DDP",
     signs=("BackboneFinetuning",),
     after=("warn-unfrozen-after-ddp",),
     note="Opt-in: before the first batch for which parameters are unfrozen that an optimizer steps, DDP wraps the "

@@ -107,7 +107,7 @@ PATCH = Patch(
             "zombie processes after a rank has crashed",
         ),
     ),
-    opt_in="whoever trains with strategy='ddp' on one node, without torchrun, SLURM or another launcher to end "
+    opt_in="users who train with strategy='ddp' on one node, without torchrun, SLURM or another launcher to end "
     "what is left of a job",
     note="Opt-in: rank zero is killed (SIGKILL, as in the fixed releases) whenever another rank ends with a status "
     "that is not 0, also after the training: a script whose rank zero has work left then, such as an upload, "

@@ -52,7 +52,7 @@ PATCH = Patch(
             ),
         ),
     ),
-    opt_in="whoever stops runs with several ranks by Ctrl+C",
+    opt_in="users who stop runs with several ranks by Ctrl+C",
     signs=("devices strategy",),
     note="Opt-in: a program that counts on going on after Ctrl+C, to save or to test, ends instead, as it does from "
     "2.4.0 on.",

@@ -28,7 +28,7 @@ PATCH = Patch(
         "not that of the fast network, or where the step does not run there, they wait for each other.",
         ("MASTER_ADDR is ignored under SLURM", "resolve_root_node_address is replaced by hand"),
     ),
-    opt_in="whoever sets MASTER_ADDR in a job script of SLURM",
+    opt_in="users who set MASTER_ADDR in a job script of SLURM",
     signs=("SLURM_JOB_ID MASTER_ADDR",),
     note="Opt-in, as a MASTER_ADDR that an earlier shell has left behind would be used as well.",
 )

@@ -81,7 +81,7 @@ PATCH = Patch(
         error="RuntimeError: You set `--ntasks=...` in your SLURM bash script, but this variable is not "
         "supported. HINT: Use `--ntasks-per-node=...` instead.",
     ),
-    opt_in="whoever trains in salloc, in srun --pty bash, in a notebook, or in a batch script of SLURM without srun",
+    opt_in="users who train in salloc, in srun --pty bash, in a notebook, or in a batch script of SLURM without srun",
     signs=("SLURM_JOB_ID -SLURM_STEP_ID",),
     note="Opt-in, as a batch script that forgets srun then trains with the devices of one node, a requeued job "
     "without srun is not resumed, and tasks of srun in salloc that train each by itself become ranks. What a "

@@ -38,7 +38,7 @@ PATCH = Patch(
         "while the wrapper shows the new one.",
         ("setting an attribute on a Fabric module has no effect",),
     ),
-    opt_in="whoever sets attributes on what fabric.setup() returned, on releases below 2.1.0",
+    opt_in="users who set attributes on what fabric.setup() returned, on releases below 2.1.0",
     note="Opt-in, as programs of today compute with what the model had. What the wrapper has itself, such as training "
     "or forward, is set on both, as from 2.2.2 on. model.module.name = ... is the way round.",
 )

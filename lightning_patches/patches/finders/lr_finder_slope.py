@@ -47,7 +47,7 @@ PATCH = Patch(
         "from one trial to the next, not where it falls most for the change of the learning rate.",
         ("lr_find suggests a learning rate that is too large",),
     ),
-    opt_in="whoever takes the suggestion of the learning rate finder as it is, and finds it too high",
+    opt_in="users who take the suggestion of the learning rate finder as it is, and find it too high",
     signs=(
         "lr_find",
         "LearningRateFinder",

@@ -65,7 +65,7 @@ PATCH = Patch(
         error="_pickle.UnpicklingError: Weights only load failed.",
         frames=("/tuner/lr_finder.py", "/tuner/batch_size_scaling.py"),
     ),
-    opt_in="whoever searches a learning rate or batch size with default_root_dir on a remote file system, or in "
+    opt_in="users who search a learning rate or batch size with default_root_dir on a remote file system, or in "
     "ranks that torchrun or SLURM has started",
     signs=(
         "SLURM_STEP_ID lr_find",
@@ -75,7 +75,7 @@ PATCH = Patch(
     ),
     note="For searches whose default_root_dir is a remote file system, or with ranks that torchrun or SLURM "
     "started: a local file is read by own-checkpoint-load, in the default set. Opt-in, as the file is not "
-    "compared with what was written: whoever can write to that directory while the search runs can have code "
+    "compared with what was written: a user who can write to that directory while the search runs can have code "
     "run. Every other checkpoint is loaded as before. Goes further than the official fix: the official change, "
     "in no release yet, adds an argument for the learning rate finder that the user has to pass. Here nothing "
     "has to be passed, and the batch size finder works as well. Equivalent to the same search with a model "

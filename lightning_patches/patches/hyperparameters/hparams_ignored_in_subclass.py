@@ -49,7 +49,7 @@ PATCH = Patch(
         "hyperparameters as well.",
         ("ignored hyperparameter is in the checkpoint", "ignore has no effect in subclass"),
     ),
-    opt_in="whoever leaves an argument out by save_hyperparameters(ignore=...), and has a base class that saves it",
+    opt_in="users who exclude an argument by save_hyperparameters(ignore=...), and have a base class that saves it",
     signs=("save_hyperparameters ignore",),
     note="Opt-in: self.hparams no longer has the ignored name, and load_from_checkpoint needs it as an argument. An "
     "OmegaConf object that was passed in is left as it is; the official fix takes the name out of it.",

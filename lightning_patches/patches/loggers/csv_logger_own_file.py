@@ -40,7 +40,7 @@ PATCH = Patch(
         ("dict contains fields not in fieldnames", "metrics.csv has rows of an earlier run"),
         error="ValueError: dict contains fields not in fieldnames: '...'",
     ),
-    opt_in="whoever runs a script again with the same version of CSVLogger, and wants the rows of the last run alone",
+    opt_in="users who run a script again with the same version of CSVLogger, and want the rows of the last run alone",
     signs=("CSVLogger version",),
     note="Opt-in: as in the fixed releases, metrics.csv of the earlier run is deleted, as Lightning's warning "
     "announces. A script that continues a run under the same version, and counts on one file with all rows, "

@@ -42,7 +42,7 @@ PATCH = Patch(
         "writes each run over version_0: the metrics of the run before are lost.",
         ("metrics.csv of the last run is gone", "CSVLogger always writes to version_0"),
     ),
-    opt_in="whoever uses Fabric's CSVLogger, or one with a relative directory",
+    opt_in="users who use Fabric's CSVLogger, or one with a relative directory",
     signs=("CSVLogger",),
     note="Opt-in, as a script may look for the newest run in version_0.",
     after=("logger-version-folder-names",),

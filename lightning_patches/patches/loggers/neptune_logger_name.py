@@ -31,7 +31,7 @@ PATCH = Patch(
         ("cannot import name 'NeptuneLogger' from 'lightning.pytorch.loggers'",),
         error="ImportError: cannot import name 'NeptuneLogger' from 'lightning.pytorch.loggers' (...)",
     ),
-    opt_in="whoever cannot import a package because it imports NeptuneLogger and does not use it",
+    opt_in="users who cannot import a package because it imports NeptuneLogger and does not use it",
     signs=("NeptuneLogger",),
     note="Opt-in, as a program that asks by ImportError whether there is one would find it. Equivalent to importing "
     "it from lightning.pytorch.loggers.neptune.",

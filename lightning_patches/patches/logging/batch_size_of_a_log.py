@@ -40,7 +40,7 @@ PATCH = Patch(
             "_extract_batch_size is replaced by hand",
         ),
     ),
-    opt_in="whoever logs without batch_size= in a model whose batches are made of many tensors, such as graphs",
+    opt_in="users who log without batch_size= in a model whose batches are made of many tensors, such as graphs",
     note="Opt-in, as the warning tells that the mean may be weighted wrong. self.log(name, value, "
     "batch_size=len(batch[0])) says the size: the batch is not looked at then, and the mean is weighted right. "
     "Equivalent to self.log(name, value, batch_size=...) with the size of the batch's first tensor.",

@@ -42,6 +42,6 @@ PATCH = Patch(
         ("step can be a float", "TypeError: 'float' object cannot be interpreted as an integer"),
         error="TypeError: 'float' object cannot be interpreted as an integer",
     ),
-    opt_in="whoever logs a value named step, and has a logger that refuses it",
+    opt_in="users who log a value named step, and have a logger that refuses it",
     note="Opt-in, as the files of others change.",
 )

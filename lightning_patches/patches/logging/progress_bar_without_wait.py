@@ -61,7 +61,7 @@ PATCH = Patch(
             "metrics of the progress bar are computed without a progress bar",
         ),
     ),
-    opt_in="whoever logs with prog_bar=True in fast steps on a GPU",
+    opt_in="users who log with prog_bar=True in fast steps on a GPU",
     signs=("prog_bar",),
     note="Opt-in: for fast steps on a GPU, with prog_bar=True and a bar that is refreshed seldom. On a CPU there is "
     "nothing to wait for, and reading takes longer. The same numbers are shown at the same time; a tensor that "

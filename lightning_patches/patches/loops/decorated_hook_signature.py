@@ -34,7 +34,7 @@ PATCH = Patch(
         error="TypeError: ....training_step() takes 2 positional arguments but 3 were given",
         frames=("/pytorch/strategies/strategy.py",),
     ),
-    opt_in="whoever puts a decorator on a training_step without batch_idx, on releases below 2.0.3",
+    opt_in="users who put a decorator on a training_step without batch_idx, on releases below 2.0.3",
     note="Opt-in, as a decorator that takes batch_idx and does not pass it on is then called without it, as from 2.0.3 "
     "on. training_step(self, batch, batch_idx) is the way round. Goes further than upstream: several decorators are "
     "looked below, while 2.0.3 to 2.6.6 look below one.",

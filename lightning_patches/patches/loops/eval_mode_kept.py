@@ -77,7 +77,7 @@ PATCH = Patch(
         "back into training mode when fit begins and after each validation.",
         ("frozen backbone is put back into train mode", "eval mode of a submodule is lost when fit begins"),
     ),
-    opt_in="whoever puts a part of the model into evaluation mode, on releases below 2.2.0",
+    opt_in="users who put a part of the model into evaluation mode, on releases below 2.2.0",
     note="Opt-in, since programs rely on Lightning to switch to training mode: with it, as from 2.2.0 on, a model that "
     "is in evaluation mode when fit begins stays there, as those of from_pretrained() are. Put the model into the mode "
     "that you want. on_validation_model_train and on_test_model_train are called where the module overrides them.",

@@ -64,7 +64,7 @@ PATCH = Patch(
         "step 0 in a new script, rather than at those of the checkpoint.",
         ("test is logged at step 0", "trainer.test with a checkpoint logs the last epoch"),
     ),
-    opt_in="whoever compares the test results of several checkpoints in one logger",
+    opt_in="users who compare the test results of several checkpoints in one logger",
     note="Opt-in: scripts that look up their test results at step 0, or at the last step, find them elsewhere. "
     "Afterwards the Trainer is where it was before, so that fit() goes on from there. Equivalent to epoch and "
     "global_step as they stand in the checkpoint.",

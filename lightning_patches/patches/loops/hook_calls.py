@@ -184,7 +184,7 @@ PATCH = Patch(
     ),
     note="Equivalent to the same training, with the hook's name put into the module's attributes directly, and "
     "without the profiler that does nothing. Who could rely on the old behaviour: a module, or a class of "
-    "modules, that sets attributes in its own way, whoever has wrapped torch.nn.Module.__setattr__, and every "
+    "modules, that sets attributes in its own way, code that has wrapped torch.nn.Module.__setattr__, and every "
     "profiler but the Trainer's own that does nothing, or that one with something put in its place, get each "
     "of these calls as before; debug messages of Lightning's come if they are switched on. What torch.compile "
     "traces is Lightning's own function.",

@@ -86,7 +86,7 @@ PATCH = Patch(
             "SkipResumeTrainingValidationLoop, NoValOnRestartTrainingLoop: an epoch loop of one's own",
         ),
     ),
-    opt_in="whoever resumes from checkpoints that are saved at the end of a validation",
+    opt_in="users who resume from checkpoints that are saved at the end of a validation",
     signs=("ckpt_path val_check_interval", "ckpt_path save_on_train_epoch_end"),
     after=("validation-own-randomness",),
     note="Opt-in, because programs that work without it can depend on that validation: those that read its metric in "

@@ -43,7 +43,7 @@ PATCH = Patch(
         "validation runs more or less often.",
         ("results change with val_check_interval", "validation affects shuffling of training data with a seed"),
     ),
-    opt_in="whoever compares runs with one seed that validate more or less often",
+    opt_in="users who compare runs with one seed that validate more or less often",
     signs=(
         "seed_everything val_check_interval",
         "seed_everything check_val_every_n_epoch",

@@ -65,7 +65,7 @@ PATCH = Patch(
         ),
         error="MisconfigurationException: Automatic gradient clipping is not supported for manual optimization. ...",
     ),
-    opt_in="whoever sets gradient_clip_val for a model with manual optimization that does not clip by itself",
+    opt_in="users who set gradient_clip_val for a model with manual optimization that does not clip by itself",
     signs=("automatic_optimization gradient_clip_val -clip_gradients",),
     note="Each step of each optimizer that self.optimizers() gives clips the gradients of that optimizer, by "
     "configure_gradient_clipping, as automatic optimization does. Opt-in, as upstream leaves it to the model "

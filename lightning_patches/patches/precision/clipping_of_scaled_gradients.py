@@ -56,7 +56,7 @@ PATCH = Patch(
         "by 65536 at first: the steps are that much too small, and the training stands still.",
         ("clip_gradients in manual optimization with 16-mixed", "loss does not decrease with self.clip_gradients"),
     ),
-    opt_in="whoever calls self.clip_gradients in manual optimization with precision='16-mixed'",
+    opt_in="users who call self.clip_gradients in manual optimization with precision='16-mixed'",
     signs=("automatic_optimization clip_gradients",),
     note="Opt-in, since scripts make up for the scale by hand: by a value that is multiplied with it or was tuned to "
     "it, or by gradients that are divided and multiplied again. They train well as it is, and would not be clipped any "
