@@ -64,7 +64,7 @@ def source_of(part: Part, location: str) -> Source:
     if releases:
         return Source(releases, True)
     text = system.read_regular(path, MAX_SOURCE).decode("utf-8", errors="replace")
-    diffs = frozenset(re.findall(re.escape(MARKER) + r"([a-z0-9-]+)", text))
+    diffs = _diffs_in(text)
     changed_by: frozenset[str] = frozenset()
     try:
         digest = function_digest(text, attribute)
@@ -78,6 +78,32 @@ def source_of(part: Part, location: str) -> Source:
     except (RecursionError, MemoryError):
         raise OSError(0, "it is nested too deeply") from None
     return Source(releases, digest is not None, diffs, changed_by)
+
+
+def carried_in(part: Part, location: str) -> frozenset[str]:
+    """Return the patches whose diffs a location's file carries. Takes no time for a file of a release.
+
+    Raises:
+        OSError: the file is there but cannot be read.
+    """
+    module = location.partition(":")[0]
+    path = part.file_of(module)
+    try:
+        state = os.stat(path)
+    except FileNotFoundError:
+        return frozenset()
+    if _with_file(part.namespace, module, _digest_of(path, state.st_mtime_ns, state.st_size)):
+        return frozenset()
+    return _carried_in(path, state.st_mtime_ns, state.st_size)
+
+
+@lru_cache(maxsize=None)
+def _carried_in(path: str, modified: int, size: int) -> frozenset[str]:
+    return _diffs_in(system.read_regular(path, MAX_SOURCE).decode("utf-8", errors="replace"))
+
+
+def _diffs_in(text: str) -> frozenset[str]:
+    return frozenset(re.findall(re.escape(MARKER) + r"([a-z0-9-]+)", text))
 
 
 @lru_cache(maxsize=8)

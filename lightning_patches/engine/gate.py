@@ -195,22 +195,23 @@ def is_unknown(version: str, ranges: tuple[str, ...]) -> bool:
 
 def decide_source(patch: Patch, parts: Mapping[str, Part]) -> Decision:
     """Decide on a patch for an affected release from the current source of its locations on disk."""
-    sources: dict[str, fingerprints.Source] = {}
-    for location, part in parts.items():
-        targets = [target for target in patch.targets if target.location == location]
-        if targets and not any(_has_target(target, part.version) for target in targets):
-            continue
-        try:
-            sources[location] = fingerprints.source_of(part, location)
-        except OSError as error:
-            return Decision("drifted", f"the source of {location} cannot be read: {error.strerror or error}")
     version = _named(parts.values())
-    carried = frozenset().union(*(source.diffs for source in sources.values()))
-    if patch.name in carried:
-        return Decision("fixed-upstream", f"{version} carries this patch in its source")
-    fixes = sorted(carried.intersection(patch.whole.fixed_by)) if carried else []
-    if fixes:
-        return Decision("fixed-upstream", f"{version} carries {', '.join(fixes)} in its source")
+    carried: set[str] = set()
+    sources: dict[str, fingerprints.Source] = {}
+    location = ""
+    try:
+        parts = {location: part for location, part in parts.items() if _has_location(patch, location, part.version)}
+        for location, part in parts.items():
+            carried |= fingerprints.carried_in(part, location)
+        if patch.name in carried:
+            return Decision("fixed-upstream", f"{version} carries this patch in its source")
+        fixes = sorted(carried.intersection(patch.whole.fixed_by)) if carried else []
+        if fixes:
+            return Decision("fixed-upstream", f"{version} carries {', '.join(fixes)} in its source")
+        for location, part in parts.items():
+            sources[location] = fingerprints.source_of(part, location)
+    except OSError as error:
+        return Decision("drifted", f"the source of {location} cannot be read: {error.strerror or error}")
     for location, source in sources.items():
         if not source.releases:
             what = "is not the code of any known release" if source.exists else "is missing"
@@ -224,6 +225,11 @@ def decide_source(patch: Patch, parts: Mapping[str, Part]) -> Decision:
     if fixed:
         return Decision("fixed-upstream", f"the code of {', '.join(fixed)} in {version} has the fix already")
     return _decide_layers(patch, version, sources) or Decision("pending", "applies when Lightning is imported")
+
+
+def _has_location(patch: Patch, location: str, version: str) -> bool:
+    targets = [target for target in patch.targets if target.location == location]
+    return not targets or any(_has_target(target, version) for target in targets)
 
 
 def _named(parts: Iterable[Part]) -> str:
