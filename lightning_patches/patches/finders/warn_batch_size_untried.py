@@ -36,6 +36,7 @@ PATCH = Patch(
         "its last trial; the training may then run out of memory.",
     ),
     after=("batch-size-finder-tried-size",),
+    fixed_by=("batch-size-finder-tried-size",),
     note="This patch fixes nothing: it warns once, when the search has ended. The opt-in batch-size-finder-tried-size "
     "fixes it. Nothing but the warning is new.",
 )
