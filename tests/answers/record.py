@@ -2,6 +2,8 @@
 
 python tests/answers/record.py          # needs IPython, loguru and rich in ANSWERS_SITE; takes about ten minutes
 python tests/answers/record.py whole    # writes LATER and PLAIN to whole.json.gz; PYTHON312 names a Python 3.12
+python tests/answers/record.py exports  # writes what tools export of one error to exports.json.gz; ANSWERS_SITE also
+                                        # needs nbconvert, ipykernel, pytest-html, pytest-json-report, asciinema<3
 
 Each program runs once on each of its releases, below a typical installation path. Real tools format its error in all
 formats. Each log uses one of these, with typical additions of launchers, schedulers and terminals.
@@ -9,9 +11,14 @@ formats. Each log uses one of these, with typical additions of launchers, schedu
 
 from __future__ import annotations
 
+import bz2
+import csv
 import gzip
+import io
 import json
+import lzma
 import os
+import pprint
 import re
 import shutil
 import subprocess
@@ -249,6 +256,144 @@ WAYS: tuple[tuple[str, str, Callable[[str], str]], ...] = (
 """Name, the form that it begins with, and what becomes of that."""
 
 
+def github(text: str) -> str:
+    """As ``gh run view --log`` prints it."""
+    return "".join(f"test (3.11)\tRun pytest\t2026-01-02T03:04:05.1234567Z {line}\n" for line in text.splitlines())
+
+
+def table(
+    delimiter: str, quoting: int = csv.QUOTE_MINIMAL, is_whole: bool = True, more: tuple[str, ...] = ("node1",)
+) -> Callable[[str], str]:
+    """As a table with the whole text in one cell, or with a row for each line."""
+
+    def write(text: str) -> str:
+        file = io.StringIO()
+        writer = csv.writer(file, delimiter=delimiter, quoting=quoting, lineterminator="\n")
+        writer.writerow(["time", "message", "host"][: 2 + len(more)])
+        writer.writerows([number, line, *more] for number, line in enumerate([text] if is_whole else text.splitlines()))
+        return file.getvalue()
+
+    return write
+
+
+def escaped_column(text: str) -> str:
+    """As databases write a column."""
+    cell = text.replace("\\", "\\\\").replace("\n", "\\n").replace("\t", "\\t")
+    return f"1\tINFO\tstarted\tnode1\n2\tERROR\t{cell}\tnode1\n"
+
+
+def recording(version: int) -> Callable[[str], str]:
+    """As asciinema describes its formats 1 and 3."""
+
+    def write(text: str) -> str:
+        shown = text.replace("\n", "\r\n")
+        parts = [shown[at : at + 37] for at in range(0, len(shown), 37)]
+        if version == 1:
+            return json.dumps({"version": 1, "width": 80, "height": 24, "stdout": [[0.25, part] for part in parts]})
+        head = json.dumps({"version": 3, "term": {"cols": 80, "rows": 24}})
+        return "\n".join([head, *(json.dumps([0.25, "o", part]) for part in parts), '[0.1, "x", "1"]\n'])
+
+    return write
+
+
+WRAPPED: dict[str, Callable[[str], bytes]] = {
+    name: (lambda text, wrap=wrap: made if isinstance(made := wrap(text), bytes) else made.encode())
+    for name, wrap in {
+        "gzip": lambda text: gzip.compress(text.encode()),
+        "bzip2": lambda text: bz2.compress(text.encode()),
+        "xz": lambda text: lzma.compress(text.encode()),
+        "lzma": lambda text: lzma.compress(text.encode(), lzma.FORMAT_ALONE),
+        "gzip of xz": lambda text: gzip.compress(lzma.compress(text.encode())),
+        "gzip in two parts": lambda text: gzip.compress(text[:200].encode()) + gzip.compress(text[200:].encode()),
+        "gzip of UTF-16": lambda text: gzip.compress(text.encode("utf-16")),
+        "gzip of Docker": lambda text: gzip.compress(docker(text).encode()),
+        "gh run view --log": github,
+        "a string of JSON": json.dumps,
+        "a string of JSON in another": lambda text: json.dumps(json.dumps(text)),
+        "JSON in JSON": lambda text: json.dumps({"log": json.dumps({"level": "error", "msg": f"failed: {text}"})}),
+        "logfmt": lambda text: f'time="2026-01-02" level=error msg={json.dumps(text)} caller=main.go\n',
+        "repr": repr,
+        "repr of bytes": lambda text: repr(text.encode()),
+        "repr of lines": lambda text: repr(text.splitlines(keepends=True)),
+        "repr of lines without ends": lambda text: repr(text.splitlines()),
+        "pprint": pprint.pformat,
+        "pprint of lines": lambda text: pprint.pformat(text.splitlines(keepends=True)),
+        "CSV, a cell": table(","),
+        "CSV, lines": table(",", is_whole=False),
+        "CSV, all quoted": table(",", csv.QUOTE_ALL, is_whole=False),
+        "CSV, the last column": table(",", csv.QUOTE_ALL, is_whole=False, more=()),
+        "TSV, the last column": table("\t", is_whole=False, more=()),
+        "CSV with semicolons": table(";"),
+        "TSV, a cell": table("\t"),
+        "TSV, lines": table("\t", is_whole=False),
+        "TSV, escaped": escaped_column,
+        "asciinema 1": recording(1),
+        "asciinema 3": recording(3),
+        "JUnit with CDATA": lambda text: (
+            f"<testsuite><testcase name='a'><system-err><![CDATA[{text}]]></system-err></testcase></testsuite>"
+        ),
+    }.items()
+}
+"""What else is done to a traceback before `diagnose` gets it."""
+
+NOTEBOOK_FORMATS = ("html", "slides", "markdown", "rst", "asciidoc")
+PYTEST_STYLES = ("auto", "long", "short", "native", "line", "no")
+EXPORTED = "plain-state-dict"
+
+
+def exports(kept: Path) -> None:
+    """Run one program in a notebook, below pytest and in a recorded terminal, and keep what these tools write."""
+    environment("lightning==2.2.5", kept)
+    program = next(one for one in PROGRAMS if one.expected == EXPORTED)
+    HOME.mkdir(parents=True, exist_ok=True)
+    head = HEAD.replace("{P}", "lightning.pytorch")
+    (HOME / "train.py").write_text(head + RUN.replace("{BODY}", f"    {program.body}"))
+    (HOME / "test_train.py").write_text(f"{head}\ndef test_fit():\n    {program.body}\n")
+    cells = [head, program.body.replace("\n    ", "\n")]
+    cells_ = [{"cell_type": "code", "execution_count": None, "id": f"cell{number}", "metadata": {}, "outputs": [],
+               "source": cell} for number, cell in enumerate(cells)]  # fmt: skip
+    notebook = {"cells": cells_, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+    (HOME / "train.ipynb").write_text(json.dumps(notebook))
+    shared = Path(os.environ["ANSWERS_SITE"]).parents[2] / "share" / "jupyter"
+    environ = {**os.environ, "PYTHONPATH": str(SITE), "LIGHTNING_PATCHES": "0",
+               "JUPYTER_PATH": f"{kept}/share/jupyter{os.pathsep}{shared}"}  # fmt: skip
+
+    def call(*arguments: str) -> str:
+        command = [sys.executable, "-W", "ignore", "-m", *arguments]
+        return subprocess.run(command, cwd=HOME, env=environ, stdout=subprocess.PIPE, text=True, timeout=900).stdout
+
+    forms = {}
+    for style in PYTEST_STYLES:
+        options = ["-q", "-p", "no:cacheprovider", f"--tb={style}", "--junitxml=report.xml", "test_train.py"]
+        forms[f"pytest --tb={style}"] = call("pytest", *options)
+        forms[f"JUnit --tb={style}"] = (HOME / "report.xml").read_text()
+    call("pytest", "-q", "--html=report.html", "--self-contained-html", "test_train.py")
+    forms["pytest-html"] = (HOME / "report.html").read_text()
+    call("pytest", "-q", "--json-report", "--json-report-file=report.json", "test_train.py")
+    forms["pytest-json-report"] = (HOME / "report.json").read_text()
+    call("ipykernel", "install", "--name", "answers", "--prefix", str(kept))
+    run_ = [
+        "--execute",
+        "--allow-errors",
+        "--ExecutePreprocessor.kernel_name=answers",
+        "--output",
+        "ran",
+        "train.ipynb",
+    ]
+    call("nbconvert", "--to", "notebook", *run_)
+    forms["notebook"] = (HOME / "ran.ipynb").read_text()
+    for name in NOTEBOOK_FORMATS:
+        forms[f"nbconvert --to {name}"] = call("nbconvert", "--to", name, "--stdout", "ran.ipynb")
+    call("asciinema", "rec", "-q", "--overwrite", "-c", f"{sys.executable} train.py", "terminal.cast")
+    forms["asciinema 2"] = (HOME / "terminal.cast").read_text()
+    # without the scripts and styles of the tools
+    inserted = re.compile(r"(<(script|style)\b[^>]*>).*?(?=</\2)", re.DOTALL)
+    forms = {name: inserted.sub(r"\1", plain(text)) + "\n" for name, text in forms.items()}
+    data = json.dumps({"expected": EXPORTED, "release": "2.2.5", "forms": forms}, indent=1).encode()
+    (HERE / "exports.json.gz").write_bytes(gzip.compress(data, 9, mtime=0))
+    print(f"{len(forms)} exports, {len(data)} bytes")
+
+
 def compose(kept: Path) -> None:
     """Take the logs: each program on each release in one way, and some in a second one."""
     rows = [json.loads(path.read_text()) for path in kept.glob("*.json")]
@@ -303,6 +448,9 @@ def compose_whole(kept: Path, programs: tuple[Program, ...]) -> None:
 
 def main() -> None:
     kept = Path(os.environ.get("ANSWERS_KEPT", "/tmp/answers"))
+    if sys.argv[1:] == ["exports"]:
+        exports(kept)
+        return
     is_whole = sys.argv[1:] == ["whole"]
     programs = (*LATER, *PLAIN) if is_whole else PROGRAMS
     kept = kept / "whole" if is_whole else kept

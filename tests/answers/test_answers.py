@@ -15,10 +15,12 @@ from typing import Any
 import pytest
 
 from lightning_patches import cli
+from tests.answers.record import WRAPPED
 
 HERE = Path(__file__).parent
 LOGS = json.loads(gzip.decompress((HERE / "logs.json.gz").read_bytes()))
 WHOLE = json.loads(gzip.decompress((HERE / "whole.json.gz").read_bytes()))
+EXPORTS = json.loads(gzip.decompress((HERE / "exports.json.gz").read_bytes()))
 SEEN_LINES, HELD_BACK_LINES, DRAWN_LINES, SEEN_WORDS, HELD_BACK_WORDS, OTHER_LINES = (
     [line.split(" | ", 1) for line in part.splitlines()[1:] if line and not line.startswith("#")]
     for part in re.split(
@@ -74,6 +76,30 @@ def test_whole_logs(capsys: pytest.CaptureFixture[str], tmp_path: Path, log: dic
         # the frames of 2.5.2's profiler are those of fixed releases as well
         is_sure = (log["expected"], log["release"]) != ("profiler-nested-actions", "lightning==2.5.2")
         assert document["matches"][0]["certain"] is is_sure
+
+
+@pytest.mark.parametrize("form", EXPORTS["forms"])
+def test_exports_of_tools_are_read(capsys: pytest.CaptureFixture[str], tmp_path: Path, form: str) -> None:
+    (tmp_path / "log").write_text(EXPORTS["forms"][form])
+    document = answer(capsys, str(tmp_path / "log"))
+    assert named(document) == EXPORTS["expected"], document["verdict"]
+    match = next(match for match in document["matches"] if match["name"] == EXPORTS["expected"])
+    assert match["text"].removeprefix("E   ") == "KeyError: 'pytorch-lightning_version'"
+    has_frames = not form.endswith(("=line", "=no"))
+    assert (EXPORTS["release"] in document["written_by"]["releases"]) is has_frames
+
+
+@pytest.mark.parametrize("kind", WRAPPED)
+def test_wrapped_tracebacks_are_read(capsys: pytest.CaptureFixture[str], tmp_path: Path, kind: str) -> None:
+    """With the message, the line and all frames of the traceback itself."""
+    text = EXPORTS["forms"]["pytest --tb=native"]
+    text = text[text.index("Traceback") : text.rindex("=" * 20)]
+    (tmp_path / "log").write_bytes(WRAPPED[kind](text))
+    document = answer(capsys, str(tmp_path / "log"))
+    assert named(document) == EXPORTS["expected"], document["verdict"]
+    match = next(match for match in document["matches"] if match["name"] == EXPORTS["expected"])
+    assert (match["text"], match["cause"]) == ("KeyError: 'pytorch-lightning_version'", True)
+    assert EXPORTS["release"] in document["written_by"]["releases"]
 
 
 @pytest.mark.parametrize(

@@ -142,9 +142,7 @@ def answer(
     if not one.hangs:
         _written(one, required)
     _others(one)
-    for log in logs:
-        where = f"{_output.printable(log.name)}: " if len(logs) > 1 else ""
-        one.more += [f"{where}{sentence}" for sentence in log.left_out]
+    one.more += _left_out(logs)
     if any(log.is_words and candidates.is_of_a_hang(log.text) for log in logs):
         one.verdict = (
             f"{one.verdict} If several ranks stand still, the hang watch tells."
@@ -154,6 +152,16 @@ def answer(
         one.do = f"If several ranks stand still: {_finds_out(logs)}"
     _alert(one, required)
     return one
+
+
+def _left_out(logs: list[Log]) -> list[str]:
+    found: dict[str, list[str]] = {}
+    for log in logs:
+        for sentence in log.left_out:
+            found.setdefault(sentence, []).append(_output.printable(log.name))
+    if len(logs) == 1:
+        return list(found)
+    return [f"{names[0] if len(names) == 1 else f'{len(names)} logs'}: {said}" for said, names in found.items()]
 
 
 def of_numbers(one: Answer, named: Iterable[object]) -> None:

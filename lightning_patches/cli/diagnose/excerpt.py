@@ -37,6 +37,11 @@ _ERROR = re.compile(rb"Traceback \(most|[A-Za-z](?:Error|Exception)\b")
 _COMPROMISED = re.compile(rb"(?i:lightning)[^\n]{0,80}2\.6\.[23]\b")
 
 
+def limits(share: int) -> tuple[int, int]:
+    """Bytes and lines of one of several logs that share :data:`MAX_BYTES` and :data:`MAX_LINES`."""
+    return max(MAX_BYTES // share, min(MAX_BYTES, 1 << 16)), max(MAX_LINES // share, 500)
+
+
 class _Piece(NamedTuple):
     """A line, or a part of a long one.
 
@@ -55,9 +60,14 @@ class Excerpt:
     """The lines of a large log that are worth reading.
 
     Feed it the log block by block, then call :meth:`finish`.
+
+    Args:
+        share: how many logs have to share the limits.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, share: int = 1) -> None:
+        self._max_bytes, self._max_lines = limits(share)
+        self._max_end = max(END // share, min(END, 1 << 14)), max(MAX_END_LINES // share, 100)
         self._first: list[_Piece] = []
         self._recent: deque[_Piece] = deque()
         self._first_size = self._recent_size = 0
@@ -126,20 +136,21 @@ class Excerpt:
                 self._keep(piece(index), None if index in chosen else LONGEST_AROUND)
             self._until = max(self._until, end)
         self._before = [piece(index) for index in range(max(first, size - BEFORE), size)]
-        self._end = _last([*self._end, *map(piece, range(max(self._index, size - MAX_END_LINES), size))])
+        last = map(piece, range(max(self._index, size - self._max_end[1]), size))
+        self._end = _last([*self._end, *last], *self._max_end)
         self._index = size
 
     def _keep(self, piece: _Piece, longest: Optional[int]) -> None:
         """Keep what comes first in one half, and what comes last in the other."""
         self._done = piece.position + 1
         piece = piece._replace(text=piece.text[:longest])
-        if self._first_size < MAX_BYTES // 2 and len(self._first) < MAX_LINES // 2:
+        if self._first_size < self._max_bytes // 2 and len(self._first) < self._max_lines // 2:
             self._first.append(piece)
             self._first_size += len(piece.text)
             return
         self._recent.append(piece)
         self._recent_size += len(piece.text)
-        while self._recent_size > MAX_BYTES // 2 or len(self._recent) > MAX_LINES // 2:
+        while self._recent_size > self._max_bytes // 2 or len(self._recent) > self._max_lines // 2:
             self._recent_size -= len(self._recent.popleft().text)
 
     def _places(self, found: list[bytes]) -> list[int]:
@@ -182,12 +193,11 @@ def _pieces(line: bytes) -> Iterator[bytes]:
     yield line[at:]
 
 
-def _last(pieces: list[_Piece]) -> list[_Piece]:
-    """The last pieces, :data:`END` bytes of them."""
+def _last(pieces: list[_Piece], max_bytes: int, max_pieces: int) -> list[_Piece]:
     size = 0
     for count, piece in enumerate(reversed(pieces)):
         size += len(piece.text) + 1
-        if size > END or count == MAX_END_LINES:
+        if size > max_bytes or count == max_pieces:
             return pieces[len(pieces) - max(count, 1) :]
     return pieces
 

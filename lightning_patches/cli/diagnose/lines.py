@@ -148,7 +148,7 @@ def _unwrapped(found: list[Line]) -> list[Line]:
     joined: list[Line] = []
     is_open = False
     for one in found:
-        if is_open and joined:
+        if is_open and joined and len(joined[-1].text) < LONGEST:
             joined[-1] = joined[-1]._replace(text=joined[-1].text + one.text)
         else:
             joined.append(one)

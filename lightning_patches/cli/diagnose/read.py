@@ -15,9 +15,12 @@ from lightning_patches.cli import UsageError, _files, _output
 from lightning_patches.cli.diagnose import describe, excerpt, facts, hangs, known, lines, streams, tracebacks
 from lightning_patches.cli.diagnose.candidates import Log
 
+FULL = 8
+"""Logs that are read up to the limits. More of them share what these take."""
 MAX_PROSE = 600
 """Characters up to which a text without an error may be somebody's description of what happened."""
 
+_FILE = re.compile(r"\S+\.(?:log|txt|out|err|gz|bz2|xz|zst|py|ipynb|ya?ml|json|xml|html|md|rst|cast|csv|tsv)")
 _LOGGED = re.compile(r"\w(?:error|exception):|\w: \d|^\w+: (?:error|fatal|warning):")
 """What a log has, and a description has not."""
 
@@ -30,7 +33,8 @@ def logs(names: list[str]) -> list[Log]:
         return [taken_apart("", words)]
     if not are_files and _is_said(words):
         return [taken_apart("", words, is_words=True)]
-    return [_log(name) for name in names]
+    share = max(len(names) // FULL, 1)
+    return [_log(name, share) for name in names]
 
 
 def _is_said(words: str) -> bool:
@@ -38,14 +42,14 @@ def _is_said(words: str) -> bool:
     if describe.CHINESE.search(words):
         return True
     if " " in words.strip():
-        return not re.fullmatch(r"\S+\.(?:log|txt|out|err|gz)(?: \S+\.(?:log|txt|out|err|gz))*", words.strip())
+        return not all(_FILE.fullmatch(word) for word in words.split())
     return bool(known_word(words))
 
 
 def known_word(word: str) -> bool:
     """Whether a single word is one that records are about, and no name of a file."""
     word = word.strip("#`'\"().,:").lower()
-    if not re.fullmatch(r"[\w.=-]{3,60}", word) or re.search(r"\.(?:log|txt|out|err|gz|py|ipynb|ya?ml|json)$", word):
+    if not re.fullmatch(r"[\w.=-]{3,60}", word) or _FILE.fullmatch(word):
         return False
     return word in _known_words()
 
@@ -76,18 +80,19 @@ def is_prose(said: str) -> bool:
     return sum(map(str.isalpha, signs)) >= 0.8 * len(signs) and not _LOGGED.search(said)
 
 
-def _log(name: str) -> Log:
+def _log(name: str, share: int) -> Log:
     try:
         if os.path.isdir(name):
             found = hangs.in_directory(name)
             if found:
                 return Log(name, hangs=found)
         with streams.opened(name) as stream:
-            one = from_stream(name, stream, _Progress(name, stream.size))
+            one = from_stream(name, stream, _Progress(name, stream.size), share)
     except OSError as error:
         meant = '. Say it in several words: `lightning-patches diagnose "it is stuck"`'
         hint = meant if isinstance(error, FileNotFoundError) and re.fullmatch(r"[^\W\d_]+", name) else ""
-        raise UsageError(f"{_output.printable(name)} cannot be read: {error.strerror or error}{hint}") from None
+        shown = "standard input" if name == "-" else _output.printable(name) or "''"
+        raise UsageError(f"{shown} cannot be read: {error.strerror or error}{hint}") from None
     one.is_script = name.endswith(".py") and os.path.isfile(name)
     if one.is_script:
         source = _files.read_text(name, _files.MAX_SCRIPT)
@@ -95,16 +100,26 @@ def _log(name: str) -> Log:
     return one
 
 
-def from_stream(name: str, stream: streams.Stream, progress: Callable[[int], None] = lambda done: None) -> Log:
-    """Read a log: all of it, or an excerpt if it is large."""
+def from_stream(
+    name: str, stream: streams.Stream, progress: Callable[[int], None] = lambda done: None, share: int = 1
+) -> Log:
+    """Read a log: all of it, or an excerpt if it is large.
+
+    Args:
+        name: of the log.
+        stream: its contents.
+        progress: is called with the number of bytes that were searched, after each block of a large log.
+        share: how many logs have to share the limits.
+    """
     reports = hangs.Reports(name)
-    block = stream.read(excerpt.MAX_BYTES + 1)
+    max_bytes, max_lines = excerpt.limits(share)
+    block = stream.read(max_bytes + 1)
     reports.feed(block)
-    if len(block) <= excerpt.MAX_BYTES and block.count(b"\n") + block.count(b"\r") <= excerpt.MAX_LINES:
+    if len(block) <= max_bytes and block.count(b"\n") + block.count(b"\r") <= max_lines:
         one = taken_apart(name, block.decode("utf-8", "replace").replace("\r\n", "\n"))
         one.left_out = stream.left_out
     else:
-        part, done = excerpt.Excerpt(), 0
+        part, done = excerpt.Excerpt(share), 0
         while block:
             for at in range(0, len(block), excerpt.BLOCK):
                 part.feed(block[at : at + excerpt.BLOCK])

@@ -37,7 +37,7 @@ def unwrapped(text: str, numbers: Optional[Sequence[int]] = None) -> Numbered:
     lines: Numbered = list(zip(numbers or range(1, len(pieces) + 1), pieces))
     for _ in range(MAX_ROUNDS):
         before = lines
-        for step in (_json_document, _recording, _markup, _json_lines, _escaped, _table):
+        for step in (_json_document, _recording, _markup, _json_lines, _table, _escaped):
             lines = step(lines)
         if lines is before:
             break
@@ -238,13 +238,15 @@ def _table(lines: Numbered) -> Numbered:
     if at < 0:
         return lines
     before, _, after = lines[at][1].partition(BEGIN)
+    if after.startswith((":\\", "\\")):  # the cell is an escaped string
+        return lines
     quoted = _QUOTED.search(before)
     delimiter = quoted[1] if quoted is not None else before[-1:]
     if quoted is not None and not delimiter:
         delimiter = next((one for one in "\t;," if f'"{one}' in _joined(lines[at : at + 200])), ",")
     if quoted is not None or delimiter in (",", ";"):
         rows = _read_csv(lines, delimiter)
-    elif "\t" in before.strip("\t") or "\t" in after:
+    elif "\t" in before.lstrip("\t") or "\t" in after:
         rows = _split_at_tabs(lines, before.count("\t"), before.count("\t") + after.count("\t"))
     else:
         return lines
@@ -291,7 +293,7 @@ def _read_csv(lines: Numbered, delimiter: str) -> Numbered:
 
 
 _ESCAPED = (
-    re.compile(r"Traceback \(most recent call last\):?(?:\\+[rn]|[\"'],?\s*$)", re.MULTILINE),
+    re.compile(r"Traceback \(most recent call last\):?(?:\\+[rn]|[\"'](?:,|\s*$))", re.MULTILINE),
     re.compile(r"File \\*[\"'][^\"'\n]{1,1000}[\"'], line \d{1,7}(?:, in [^\\\n\"']{1,200})?\\+[rn]"),
 )
 _BETWEEN = re.compile(r"[\s,(\[]{0,200}[bruBRU]{0,2}(?=[\"'])")
@@ -310,17 +312,18 @@ def _escaped(lines: Numbered) -> Numbered:
     for place in places:
         if place < found.at:
             continue
-        begin = max(text.rfind("\n", 0, place) + 1, found.at)
-        opening = _opening(text, begin, place)
+        begin = max(text.rfind("\n", found.at, place) + 1, found.at)
+        line = _end_of_line(text, place)
+        opening = _opening(text, begin, place, line)
         if opening < 0:  # no quotes around it, as in a column of a table
-            end = text.find("\n", place)
             found.copy(begin)
-            found.put(_unescape(text[begin : end if end >= 0 else len(text)].replace("\t", "\n")), end)
+            found.put(_unescape(text[begin:line].replace("\t", "\n")), line)
             continue
         found.copy(opening)
         found.end_line()
         while text[found.at : found.at + 1] in ('"', "'"):
-            end = _closing(text, found.at)
+            line = line if found.at < line else _end_of_line(text, found.at)
+            end = _closing(text, found.at, line)
             found.put(_unescape(text[found.at + 1 : end]), end + (text[end : end + 1] != "\n"))
             following = _BETWEEN.match(text, found.at)
             if following is None:
@@ -360,7 +363,7 @@ class _Spliced:
         first, *others = replacement.split("\n")[-MAX_LINES:]
         self._rows[-1][1].append(first)
         self._rows += [(row, [one]) for one in others]
-        self.at = end if end >= 0 else len(self._text)
+        self.at = end
 
     def end_line(self) -> None:
         if any(self._rows[-1][1]):
@@ -371,7 +374,12 @@ class _Spliced:
         return [(numbers[min(row, len(numbers) - 1)], "".join(parts)) for row, parts in self._rows]
 
 
-def _opening(text: str, begin: int, place: int) -> int:
+def _end_of_line(text: str, at: int) -> int:
+    end = text.find("\n", at)
+    return end if end >= 0 else len(text)
+
+
+def _opening(text: str, begin: int, place: int, line: int) -> int:
     """Index of the quote that begins the string around a place; negative if there is none."""
     at = place
     for _ in range(_MAX_QUOTES):
@@ -379,15 +387,17 @@ def _opening(text: str, begin: int, place: int) -> int:
         if at < 0:
             break
         before = text[max(at - 3, begin) : at]
-        if not before.endswith("\\") and re.search(r"(?:^|\W)[bruBRU]{0,2}$", before) and _closing(text, at) > place:
+        if (
+            not before.endswith("\\")
+            and re.search(r"(?:^|\W)[bruBRU]{0,2}$", before)
+            and _closing(text, at, line) > place
+        ):
             return at
     return -1
 
 
-def _closing(text: str, opening: int) -> int:
+def _closing(text: str, opening: int, line: int) -> int:
     """Index of the quote that ends a string, or of the end of the line if there is none."""
-    line = text.find("\n", opening)
-    line = line if line >= 0 else len(text)
     at = opening
     while True:
         at = text.find(text[opening], at + 1, line)
