@@ -89,6 +89,25 @@ def test_exports_of_tools_are_read(capsys: pytest.CaptureFixture[str], tmp_path:
     assert (EXPORTS["release"] in document["written_by"]["releases"]) is has_frames
 
 
+@pytest.mark.parametrize(
+    ("form", "before", "image"),
+    [
+        ("notebook", '   "outputs": [', '{{"data": {{"image/png": "{}"}}}},'),
+        ("nbconvert --to html", "<body", '<img src="data:image/png;base64,{}">'),
+    ],
+)
+def test_a_notebook_with_images_above_the_limit_is_read(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, form: str, before: str, image: str
+) -> None:
+    text = EXPORTS["forms"][form]
+    at = text.rindex(before) if form == "notebook" else text.index(before)
+    at += len(before) if form == "notebook" else 0
+    (tmp_path / "log").write_text(f"{text[:at]}\n{image.format('A' * 9_000_000)}\n{text[at:]}")
+    document = answer(capsys, str(tmp_path / "log"))
+    assert named(document) == EXPORTS["expected"], document["verdict"]
+    assert document["left_out"] and EXPORTS["release"] in document["written_by"]["releases"]
+
+
 @pytest.mark.parametrize("kind", WRAPPED)
 def test_wrapped_tracebacks_are_read(capsys: pytest.CaptureFixture[str], tmp_path: Path, kind: str) -> None:
     """With the message, the line and all frames of the traceback itself."""

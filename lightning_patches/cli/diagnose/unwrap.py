@@ -293,7 +293,7 @@ def _read_csv(lines: Numbered, delimiter: str) -> Numbered:
 
 
 _ESCAPED = (
-    re.compile(r"Traceback \(most recent call last\):?(?:\\+[rn]|[\"'](?:,|\s*$))", re.MULTILINE),
+    re.compile(r"Traceback \(most recent call last\):?(?:\\+[rn]|[\"'],?\s+[bru]?[\"'](?:\\[ux]|\s*File |Cell|-{3}))"),
     re.compile(r"File \\*[\"'][^\"'\n]{1,1000}[\"'], line \d{1,7}(?:, in [^\\\n\"']{1,200})?\\+[rn]"),
 )
 _BETWEEN = re.compile(r"[\s,(\[]{0,200}[bruBRU]{0,2}(?=[\"'])")

@@ -1,0 +1,582 @@
+"""``diagnose`` reads logs of any size and compression, from files, pipes and programs, within limits."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import json
+import lzma
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from lightning_patches import cli
+from lightning_patches.cli.diagnose import candidates, excerpt, facts, read, streams, tracebacks
+from lightning_patches.cli.diagnose.frames import Frame
+
+DEVICE = "logged-metrics-device"
+MESSAGE = "RuntimeError: No backend type associated with device type cpu"
+HEAD = "Traceback (most recent call last):\n"
+LIGHTNING = "/env/site-packages/lightning/"
+TRACEBACK = f"""{HEAD}  File "{LIGHTNING}pytorch/trainer/connectors/logger_connector/result.py", line 241, in compute
+    value = self.meta.sync(self.value)
+{MESSAGE}
+"""
+COMMAND = [sys.executable, "-m", "lightning_patches", "diagnose", "--json", "--requirement", "lightning==2.2.5"]
+
+
+def diagnosed(capsys: pytest.CaptureFixture[str], *names: Any) -> dict[str, Any]:
+    cli.main(["diagnose", *map(str, names), "--json", "--requirement", "lightning==2.2.5"])
+    document: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return document
+
+
+def names_in(document: dict[str, Any]) -> list[str]:
+    return [match["name"] for match in document["matches"]]
+
+
+def left_out(document: dict[str, Any]) -> str:
+    return " ".join(part["text"] for part in document["left_out"])
+
+
+def usage(*command: str) -> tuple[int, str, int]:
+    """Run `diagnose`, and return its exit status, its output and its memory in megabytes."""
+    read_end, write_end = os.pipe()
+    process = os.fork()
+    if process == 0:
+        os.dup2(write_end, 1)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+        os.execv(sys.executable, [*COMMAND, *command])
+    os.close(write_end)
+    with open(read_end) as file:
+        output = file.read()
+    _, status, used = os.wait4(process, 0)
+    megabytes = used.ru_maxrss >> (20 if sys.platform == "darwin" else 10)
+    return os.WEXITSTATUS(status), output, megabytes
+
+
+# Size
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "block", [b"\n" * (1 << 22), b"\0" * (1 << 22), b"\r" * (1 << 22), b"ValueError: x\n" * 300_000]
+)
+def test_memory_is_bounded_when_a_small_file_unpacks_to_a_large_one(tmp_path: Path, block: bytes) -> None:
+    with gzip.open(tmp_path / "log.gz", "wb", 6) as file:
+        for _ in range(40):
+            file.write(block)
+        file.write(b"\n" + TRACEBACK.encode())
+    status, output, megabytes = usage(str(tmp_path / "log.gz"))
+    assert status == 0 and DEVICE in output
+    assert megabytes < 300
+
+
+def test_four_million_empty_lines_take_seconds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "log.gz").write_bytes(gzip.compress(b"\n" * 4_000_000 + TRACEBACK.encode()))
+    begun = time.process_time()
+    document = diagnosed(capsys, tmp_path / "log.gz")
+    assert time.process_time() - begun < 5
+    assert document["matches"][0]["line"] == 4_000_004
+
+
+@pytest.mark.parametrize("form", ["[{}]", '"{}"', '{{"msg": "{}"}}', '[0.1, "o", "{}"]'])
+def test_escaped_empty_lines_are_bounded(form: str) -> None:
+    assert len(read.taken_apart("", form.format("\\n" * 1_000_000)).lines) <= 200_000
+
+
+def test_the_end_of_a_pipe_is_left_out_when_it_does_not_end(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Endless(io.RawIOBase):
+        def read(self, size: int = -1) -> bytes:
+            return (TRACEBACK * (size // len(TRACEBACK) + 1)).encode()[:size]
+
+    monkeypatch.setattr(streams, "MAX_BYTES", 20_000_000)
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=Endless()))
+    document = diagnosed(capsys, "-")
+    assert DEVICE in names_in(document) and "Only the first" in left_out(document)
+
+
+def test_both_ends_of_a_very_large_file_are_read(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(streams, "MAX_BYTES", 1_000_000)
+    monkeypatch.setattr(excerpt, "MAX_BYTES", 100_000)
+    masked = TRACEBACK.replace(MESSAGE, "ValueError: in the middle")
+    noise = "Epoch 0: 1%\n" * 200_000
+    (tmp_path / "log.txt").write_text(f"{noise}{masked}{noise}{TRACEBACK}")
+    document = diagnosed(capsys, tmp_path / "log.txt")
+    assert document["matches"][0]["name"] == DEVICE and document["matches"][0]["cause"]
+    assert "GB in its middle were not read" in left_out(document)
+    (tmp_path / "log.txt").write_text(f"{TRACEBACK}{noise}{noise}")
+    assert DEVICE in names_in(diagnosed(capsys, tmp_path / "log.txt"))
+
+
+def test_the_last_errors_are_kept_when_a_log_has_many(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(excerpt, "MAX_BYTES", 50_000)
+    monkeypatch.setattr(excerpt, "END", 1_000)
+    words = ("".join(chr(97 + number // 26**place % 26) for place in range(3)) for number in range(5_000))
+    retries = "".join(f"OSError: {word} {'x' * 80}\n" for word in words)
+    (tmp_path / "log.txt").write_text(f"{retries}{TRACEBACK}{'bye' * 1_000}\n{'shutting down' * 5}\n" * 1)
+    document = diagnosed(capsys, tmp_path / "log.txt")
+    assert document["matches"][0]["name"] == DEVICE
+    assert document["matches"][0]["line"] == retries.count("\n") + 4
+
+
+def test_long_lines_around_an_error_do_not_replace_it(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    images = "".join(f'"{"A" * 700_000}{number}",\n' for number in range(40))
+    (tmp_path / "log.txt").write_text(images + TRACEBACK + images)
+    document = diagnosed(capsys, tmp_path / "log.txt")
+    assert document["matches"][0]["name"] == DEVICE and document["matches"][0]["line"] == 44
+
+
+@pytest.mark.parametrize("bars", [10_000, 400_000])
+def test_an_error_behind_progress_bars_in_one_line_is_found(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, bars: int
+) -> None:
+    shown = "".join(f"Epoch 0: {number}%|### | {number}/100\r" for number in range(bars))
+    (tmp_path / "log.txt").write_text(shown + TRACEBACK)
+    document = diagnosed(capsys, tmp_path / "log.txt")
+    assert document["matches"][0]["name"] == DEVICE and document["matches"][0]["line"] == 4
+
+
+def test_lines_after_the_searched_ones_are_counted_and_the_end_is_read(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(excerpt, "MAX_BYTES", 50_000)
+    monkeypatch.setattr(excerpt, "BLOCK", 50_000)
+    monkeypatch.setattr(excerpt, "END", 10_000)
+    monkeypatch.setattr(excerpt, "MAX_SEARCHED", 20_000)
+    (tmp_path / "log.txt").write_text("\n" * 400_000 + "ValueError: x\n" + "\n" * 100_000 + TRACEBACK)
+    document = diagnosed(capsys, tmp_path / "log.txt")
+    assert document["matches"][0]["line"] == 500_005 and "only its end was read" in left_out(document)
+
+
+def test_many_logs_share_the_limits(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    noise = "".join(f"step {number} loss=0.5\n" for number in range(10_000))
+    for rank in range(40):
+        (tmp_path / f"rank{rank}.log").write_text(noise + (TRACEBACK if rank == 7 else "") + noise)
+    monkeypatch.setattr(excerpt, "MAX_BYTES", 1_000_000)
+    found = read.logs([str(path) for path in tmp_path.iterdir()])
+    assert all(one.left_out for one in found) and sum(len(one.lines) for one in found) < 300_000
+    assert DEVICE in [match.record.name for one in found for match in candidates.find(one)]
+    document = diagnosed(capsys, *tmp_path.iterdir())
+    assert [line for line in document["more"] if line.startswith("40 logs: The log is large")]
+
+
+# Compression
+
+
+@pytest.mark.parametrize("compress", [gzip.compress, bz2.compress, lzma.compress])
+def test_what_can_be_unpacked_of_a_file_that_is_cut_off_is_read(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, compress: Any
+) -> None:
+    text = (TRACEBACK + "".join(f"{number**3:x}" for number in range(400_000))).encode()
+    packed = compress(text)
+    (tmp_path / "log").write_bytes(packed[: -len(packed) // 8])
+    document = diagnosed(capsys, tmp_path / "log")
+    assert DEVICE in names_in(document) and "was cut off" in left_out(document)
+    (tmp_path / "log").write_bytes(packed + compress(b"\n" + TRACEBACK.encode()) + b"\0" * 5_000)
+    assert left_out(diagnosed(capsys, tmp_path / "log")).count("cut off") == 0
+
+
+def test_a_damaged_file_is_read_up_to_there(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    packed = gzip.compress((TRACEBACK + "".join(f"{number**3:x}" for number in range(40_000))).encode())
+    assert len(packed) > 2 * streams.CHUNK
+    (tmp_path / "log").write_bytes(packed[:-8] + b"\1\2\3\4" + packed[-4:])
+    document = diagnosed(capsys, tmp_path / "log")
+    assert DEVICE in names_in(document) and "is damaged" in left_out(document)
+
+
+def nested(times: int) -> bytes:
+    data = TRACEBACK.encode()
+    for _ in range(times):
+        data = gzip.compress(data)
+    return data
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (b"\x1f\x8b\x08\0\0", "ends too early"),
+        (b"\x1f\x8b\x08" + b"\xff" * 600, "cannot be unpacked"),
+        (nested(streams.MAX_LAYERS + 1), "compressed more than 3 times"),
+        (b"PK\x03\x04" + b"\0" * 600, "is an archive: unpack it"),
+        (gzip.compress(b"log.txt".ljust(257, b"\0") + b"ustar" + b"\0" * 400), "is an archive: unpack it"),
+        (
+            lzma.compress(b"a", filters=[{"id": lzma.FILTER_LZMA2, "dict_size": 2 * streams.MAX_MEMORY}]),
+            "Memory usage limit",
+        ),
+    ],
+    ids=["empty", "damaged", "layers", "zip", "tar", "memory"],
+)
+def test_a_file_that_cannot_be_unpacked_is_named(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, data: bytes, said: str
+) -> None:
+    (tmp_path / "job.log").write_bytes(data)
+    assert cli.main(["diagnose", str(tmp_path / "job.log")]) == 2
+    error = capsys.readouterr().err
+    assert said in error and "job.log" in error
+
+
+def test_as_many_layers_as_allowed_are_unpacked(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "log").write_bytes(nested(streams.MAX_LAYERS))
+    assert names_in(diagnosed(capsys, tmp_path / "log")) == [DEVICE]
+
+
+def test_a_missing_module_names_the_tool_that_unpacks(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "bz2", None)
+    (tmp_path / "log").write_bytes(bz2.compress(TRACEBACK.encode()))
+    assert cli.main(["diagnose", str(tmp_path / "log")]) == 2
+    assert "this Python has no bz2. Run `bzip2 -dc FILE | lightning-patches diagnose -`" in capsys.readouterr().err
+
+
+# Pipes and devices
+
+
+@pytest.mark.parametrize("where", ["-", "/dev/stdin", "<(cat job.gz)"])
+def test_pipes_are_read(tmp_path: Path, where: str) -> None:
+    (tmp_path / "job.gz").write_bytes(gzip.compress(TRACEBACK.encode()))
+    command = f"cat job.gz | {' '.join(COMMAND)} {where}"
+    environ = {**os.environ, "PYTHONPATH": str(Path(cli.__file__).parents[2])}
+    done = subprocess.run(["bash", "-c", command], cwd=tmp_path, env=environ, capture_output=True, timeout=120)
+    assert names_in(json.loads(done.stdout)) == [DEVICE], done.stderr
+
+
+@pytest.mark.parametrize(("redirected", "said"), [("<&-", "is closed"), ("</dev/zero", "is a device")])
+def test_standard_input_that_cannot_be_read_is_named(redirected: str, said: str) -> None:
+    done = subprocess.run(
+        ["bash", "-c", f"{' '.join(COMMAND)} - {redirected}"], capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 2
+    assert "standard input cannot be read" in done.stderr and said in done.stderr
+
+
+# Programs
+
+
+def run_program(code: str, **options: Any) -> subprocess.CompletedProcess[str]:
+    command = [*COMMAND, "--", sys.executable, "-c", code]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, **options)
+
+
+@pytest.mark.parametrize("noise", ["", "while True: sys.stderr.write('x\\n'); sys.stderr.flush(); time.sleep(0.02)"])
+def test_a_process_that_a_program_leaves_behind_does_not_hold_diagnose(noise: str) -> None:
+    """It keeps the program's standard error open, and may write to it."""
+    child = f"import sys, time\n{noise or 'time.sleep(60)'}"
+    begun = time.monotonic()
+    done = run_program(
+        f"import subprocess, sys\nsubprocess.Popen([sys.executable, '-c', {child!r}], stdout=subprocess.DEVNULL)\n"
+        f"sys.stderr.write({TRACEBACK!r})\nsys.exit(3)"
+    )
+    assert done.returncode == 3 and names_in(json.loads(done.stdout)) == [DEVICE]
+    assert time.monotonic() - begun < 30
+
+
+@pytest.mark.slow
+def test_memory_is_bounded_when_a_program_writes_much(tmp_path: Path) -> None:
+    code = "import os\nfor _ in range(400): os.write(2, b'\\0' * 1_000_000)\nos._exit(5)"
+    status, output, megabytes = usage("--", sys.executable, "-c", code)
+    assert status == 5 and left_out(json.loads(output)) and megabytes < 300
+
+
+@pytest.mark.parametrize(
+    ("code", "status"),
+    [
+        ("time.sleep(60)", 130),
+        ("try: time.sleep(60)\nexcept KeyboardInterrupt: time.sleep(1); sys.exit(7)", 7),
+        ("signal.signal(signal.SIGINT, signal.SIG_IGN); print('on', flush=True); time.sleep(3); sys.exit(4)", 4),
+    ],
+    ids=["ends", "cleans up", "ignores it"],
+)
+def test_ctrl_c_is_left_to_the_program(code: str, status: int) -> None:
+    """Its end is explained, and its exit status is kept."""
+    said = "import sys, time, signal\nsys.stdout.write('on\\n'); sys.stdout.flush()\n"
+    command = [item for item in COMMAND if item != "--json"]
+    process = subprocess.Popen(
+        [*command, "--", sys.executable, "-c", said + code],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "on\n"
+    time.sleep(0.3)
+    os.killpg(process.pid, signal.SIGINT)
+    output, error = process.communicate(timeout=60)
+    assert process.returncode == status
+    assert f"ended with status {status}" in output
+    assert ("It was interrupted (KeyboardInterrupt)" in output) is (status == 130)
+
+
+def test_a_program_that_ignores_ctrl_c_from_its_parent_still_does() -> None:
+    done = run_program(
+        "import signal, sys\nsys.exit(signal.getsignal(signal.SIGINT) is not signal.SIG_IGN)",
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),
+    )
+    assert done.returncode == 0
+
+
+def test_a_missing_program_is_an_error_of_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["diagnose", "--", "no-such-program"]) == 2
+    assert "no-such-program cannot be started: No such file or directory" in capsys.readouterr().err
+
+
+def test_a_log_is_read_when_the_working_directory_was_deleted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script = tmp_path / "train.py"
+    script.touch()
+    (tmp_path / "job.log").write_text(f'{HEAD}  File "{script}", line 1, in <module>\nValueError: mine\n')
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    before = os.getcwd()
+    os.chdir(gone)
+    try:
+        gone.rmdir()
+        assert "ValueError: mine" in diagnosed(capsys, tmp_path / "job.log")["verdict"]
+    finally:
+        os.chdir(before)
+
+
+# Tracebacks
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (
+            "RuntimeError: \n        An attempt has been made\n        to start",
+            "RuntimeError: An attempt has been made",
+        ),
+        ("RuntimeError:\nreal text\n", "RuntimeError: real text"),
+        ("RuntimeError: \n\n\nreal text\n", "RuntimeError: real text"),
+        ("RuntimeError\nEpoch 1\n", "RuntimeError"),
+        (f"RuntimeError: \n\n{HEAD}", "RuntimeError:"),
+    ],
+)
+def test_a_message_that_begins_with_a_line_break_is_shown(text: str, words: str) -> None:
+    error = read.taken_apart("", f'{HEAD}  File "/home/me/a.py", line 3, in <module>\n    f()\n{text}').raised[0]
+    assert error.words == words
+
+
+def test_the_message_of_a_worker_that_could_not_start_is_shown(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "log").write_text(
+        f'{HEAD}  File "/home/me/a.py", line 3, in <module>\nValueError: \n        The first line\n        The second\n'
+    )
+    assert diagnosed(capsys, tmp_path / "log")["verdict"] == "I don't know this error: `ValueError: The first line`."
+
+
+@pytest.mark.parametrize(
+    ("paths", "own"),
+    [
+        (["/home/me/train.py", "/libs/lightning/pytorch/x.py", "/libs/lightning_utilities/core/x.py"], 1),
+        (["/home/me/train.py", "/libs/lightning/pytorch/x.py", "/libs/other/x.py", "/libs/lightning/__init__.py"], 1),
+        (["/home/me/train.py", "/home/me/libs/torch/nn/modules/module.py", "/home/me/libs/torchmetrics/metric.py"], 1),
+        (["/task/train.py", "/task/lightning/pytorch/x.py", "/task/torchmetrics/x.py", "/task/net/model.py"], 2),
+        (["train.py", "lightning/pytorch/x.py", "lightning/__init__.py"], 1),
+        (["/home/me/lightning/train.py", "/env/site-packages/lightning/pytorch/x.py", "/home/me/lightning/net.py"], 2),
+        (["C:\\me\\train.py", "C:\\libs\\lightning\\pytorch\\x.py", "C:\\libs\\torchmetrics\\metric.py"], 1),
+        ([tracebacks.CELL, "/env/site-packages/lightning/pytorch/x.py"], 1),
+    ],
+)
+def test_packages_in_a_target_directory_are_not_the_users_files(paths: list[str], own: int) -> None:
+    found = facts.own([Frame(path, "f", 1) for path in paths])
+    assert len([frame for frame in found if not candidates.is_lightning(frame)]) == own
+
+
+def test_the_group_that_ranks_wait_in_is_pasted(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    for verdict, pasted in (
+        (
+            "rank 1 has left; rank 0 in barrier 2 of group tensor",
+            "rank 1 has left; rank 0 in barrier 2 of group tensor.",
+        ),
+        ("ranks 0 to 3 in all_reduce 9 of group mesh:dp; nobody is missing", "all_reduce 9 of group mesh:dp."),
+        ("rank 1 has left; rank 0 in barrier 2", "rank 1 has left."),
+    ):
+        (tmp_path / "log").write_text(f"lightning_patches: {verdict}.\n")
+        assert diagnosed(capsys, tmp_path / "log")["to_paste"].endswith(pasted)
+
+
+COLOURED = """\
+Traceback (most recent call last):
+  File \x1b[35m"/home/me/train.py"\x1b[0m, line \x1b[35m16\x1b[0m, in \x1b[35m<module>\x1b[0m
+    \x1b[31m{"one": one, "group": group}[sys.argv[1]]\x1b[0m\x1b[1;31m()\x1b[0m
+    \x1b[31m~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~\x1b[0m\x1b[1;31m^^\x1b[0m
+  File \x1b[35m"/env/site-packages/lightning/pytorch/utilities/combined_loader.py"\x1b[0m, line \x1b[35m5\x1b[0m, \
+in \x1b[35mlength\x1b[0m
+    return g(
+        x,
+        b={"a": x,
+           "b": 2},
+    )
+  File \x1b[35m"/env/site-packages/lightning/pytorch/utilities/combined_loader.py"\x1b[0m, line \x1b[35m2\x1b[0m, \
+in \x1b[35mg\x1b[0m
+    \x1b[31mraise_first\x1b[0m\x1b[1;31m(x)\x1b[0m
+    \x1b[31m~~~~~~~~~~~\x1b[0m\x1b[1;31m^^^\x1b[0m
+\x1b[1;35mRuntimeError\x1b[0m: \x1b[35mPlease call `iter(combined_loader)` first.\x1b[0m
+while training: a note
+"""
+
+
+def test_colours_markers_and_notes_of_newer_pythons_are_read() -> None:
+    """As Python 3.13 writes them."""
+    (error,) = read.taken_apart("", COLOURED).raised
+    assert error.words == "RuntimeError: Please call `iter(combined_loader)` first."
+    assert error.text.endswith("\nwhile training: a note")
+    assert [(frame.function, frame.number, frame.source) for frame in error.frames] == [
+        ("<module>", 16, '{"one": one, "group": group}[sys.argv[1]]()'),
+        ("length", 5, "return g("),
+        ("g", 2, "raise_first(x)"),
+    ]
+    assert error.is_complete
+
+
+GROUP = f"""\
+  + Exception Group Traceback (most recent call last):
+  |   File "/home/me/train.py", line 16, in <module>
+  |     group()
+  | ExceptionGroup: two of them (3 sub-exceptions)
+  +-+---------------- 1 ----------------
+    | Traceback (most recent call last):
+    |   File "/home/me/train.py", line 6, in one
+    |     length(1)
+    |   File "{LIGHTNING}pytorch/trainer/connectors/logger_connector/result.py", line 241, in compute
+    |     value = self.meta.sync(self.value)
+    | {MESSAGE}
+    +---------------- 2 ----------------
+    | Traceback (most recent call last):
+    |   File "/home/me/train.py", line 12, in <lambda>
+    |     for f in (one, lambda: {{}}["k"]):
+    |                            ~~^^^^^
+    | KeyError: 'k'
+    +---------------- 3 ----------------
+    | ExceptionGroup: inner (1 sub-exception)
+    +-+---------------- 1 ----------------
+      | TypeError: deep
+      +------------------------------------
+"""
+
+
+def test_the_first_error_of_an_exception_group_is_the_cause(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "log").write_text(GROUP)
+    document = diagnosed(capsys, tmp_path / "log")
+    assert (document["matches"][0]["name"], document["matches"][0]["cause"]) == (DEVICE, True)
+    other = GROUP.replace(MESSAGE, "ValueError: of my own")
+    (tmp_path / "log").write_text(other)
+    assert diagnosed(capsys, tmp_path / "log")["verdict"] == "I don't know this error: `ValueError: of my own`."
+    (tmp_path / "log").write_text(f'{other}{HEAD}  File "/home/me/b.py", line 1, in f\nOSError: later\n')
+    assert "OSError: later" in diagnosed(capsys, tmp_path / "log")["verdict"]
+    cut_off = other.partition("    +---------------- 3")[0]
+    (tmp_path / "log").write_text(f'{cut_off}Epoch 1\n{HEAD}  File "/home/me/b.py", line 1, in f\nOSError: later\n')
+    assert "OSError: later" in diagnosed(capsys, tmp_path / "log")["verdict"]
+
+
+def test_a_failed_lazy_import_names_the_import(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """As PEP 810 describes it, with the use as the outer error."""
+    (tmp_path / "log").write_text(f"""\
+{HEAD}  File "/home/me/train.py", line 2, in <module>
+    lazy from lightning.pytorch import Trainerr
+ImportError: lazy import of 'lightning.pytorch.Trainerr' raised an exception during resolution
+
+The above exception was the direct cause of the following exception:
+
+{HEAD}  File "/home/me/train.py", line 5, in <module>
+    trainer = Trainerr()
+              ^^^^^^^^
+ImportError: cannot import name 'Trainerr' from 'lightning.pytorch'
+""")
+    document = diagnosed(capsys, tmp_path / "log")
+    assert "cannot import name 'Trainerr'" in document["verdict"]
+    assert "train.py, line 5" in document["do"]
+
+
+@pytest.mark.parametrize("source", ["import pytorch_lightning\nprint 'x'\n", "import lightning\0\n", "x = (\n"])
+def test_a_script_that_cannot_be_parsed_is_not_called_free_of_removed_names(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, source: str
+) -> None:
+    (tmp_path / "train.py").write_text(source)
+    assert cli.main(["diagnose", str(tmp_path / "train.py")]) == 2
+    said = capsys.readouterr()
+    assert "cannot parse" in said.err and "train.py" in said.err and said.out == ""
+
+
+def test_single_surrogates_are_no_error(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    text = TRACEBACK.replace("self.meta", "\\ud800").replace('"', '\\"').replace("\n", "\\n")
+    for form in ('{"log": "%s"}', "msg='%s'"):
+        (tmp_path / "log").write_text(form % text)
+        assert DEVICE in names_in(diagnosed(capsys, tmp_path / "log"))
+
+
+def test_tags_of_a_page_are_removed_and_names_of_python_are_kept() -> None:
+    page = f"<html><body>\n<style>a {{b}}\n</style><pre>{TRACEBACK.replace('compute', '<module>')}</pre></body></html>"
+    (error,) = read.taken_apart("", page).raised
+    assert (error.frames[0].function, error.words) == ("<module>", MESSAGE)
+
+
+PLAIN = {
+    "an escape in a source line": f'{HEAD}  File "a.py", line 3, in f\n    raise ValueError("a\\nb")\nValueError: a\n',
+    "a printed traceback": f'{HEAD}  File "a.py", line 3, in f\n    print("{HEAD[:-1]}", "x")\nValueError: x\n',
+    "tabs in lines": f"a\tb\n{TRACEBACK}a\tb\n",
+    "commas": f"1,2,3\nERROR, {TRACEBACK}",
+    "angle brackets": f"<module 'a'> loaded\n<Trainer object> {TRACEBACK}",
+    "braces": "{not json}\n" + TRACEBACK,
+}
+
+
+@pytest.mark.parametrize("kind", PLAIN)
+def test_plain_text_is_unchanged(kind: str) -> None:
+    from lightning_patches.cli.diagnose import unwrap
+
+    assert [text for _, text in unwrap.unwrapped(PLAIN[kind])] == PLAIN[kind].split("\n")
+
+
+HOSTILE = {
+    "quotes": lambda n: '"' * 300_000 * n + HEAD.strip() + "\\n" + '"' * 300_000 * n,
+    "backslashes": lambda n: HEAD.strip() + "\\" * 500_000 * n + "n",
+    "escaped tracebacks": lambda n: (HEAD.strip() + "\\n") * 20_000 * n,
+    "escaped frames": lambda n: 'File "x", line 1\\n' * 40_000 * n,
+    "tags": lambda n: "<html>" + "<" * 500_000 * n,
+    "comments": lambda n: "<html>" + "<!--" * 100_000 * n,
+    "scripts": lambda n: "<html>" + "<script>" * 80_000 * n,
+    "attributes": lambda n: "<html><p " + 'a="' * 200_000 * n + ">",
+    "quoted cells": lambda n: f'a,"{HEAD}' + '","' * 200_000 * n,
+    "columns": lambda n: "a\t" * 300_000 * n + HEAD,
+    "long integers": lambda n: "[" + "1" * 300_000 * n + "]",
+    "deep objects": lambda n: '{"a":' * 100_000 * n,
+    "events without line ends": lambda n: '[0.1,"o","x"]\n' * 20_000 * n,
+    "broken paths": lambda n: ("/" + "a" * 99 + "\n") * 7_000 * n,
+    "groups": lambda n: ("  +-+---------------- 1 ----------------\n    | " + HEAD) * 3_000 * n,
+}
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_time_is_proportional_to_the_size_of_hostile_formats(kind: str) -> None:
+    def seconds(size: int) -> float:
+        begun = time.process_time()
+        read.taken_apart("", HOSTILE[kind](size))
+        return time.process_time() - begun
+
+    read.taken_apart("", TRACEBACK)
+    small, large = seconds(2), seconds(6)
+    assert large < 6 * small + 0.5 and large < 10, (small, large)
