@@ -5,6 +5,7 @@ It is the official wheel of Lightning with the diffs of the default patches.
   lightning-patches fork 2.2.5
   lightning-patches fork pytorch-lightning==2.2.5
   lightning-patches fork 2.2.5 --only 19813,lr-finder-applies-lr
+  lightning-patches fork 2.2.5 --only default,plain-batch-sampler
   lightning-patches fork lightning-2.2.5-py3-none-any.whl
 
 pip downloads the official wheel. Without a network, give the file. It must be the file from PyPI, and is not changed.

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from lightning_patches import cli
 from lightning_patches import patches as catalogue
 from lightning_patches.engine import gate
 from lightning_patches.fork import diffs as _diffs
@@ -82,6 +83,15 @@ def test_same_bytes_every_time(tmp_path):
         assert status == 0, output
         written.append(next((tmp_path / name).glob("*.whl")).read_bytes())
     assert written[0] == written[1]
+
+
+def test_only_with_the_word_default_adds_to_the_default_set(tmp_path):
+    official = _releases.wheel("lightning", "2.2.5")
+    for chosen in ("default", "default,plain-batch-sampler"):
+        assert cli.main(["fork", str(official), "--only", chosen, "--output", str(tmp_path)]) == 0
+    expected = [_fork.default_set(), [*_fork.default_set(), "plain-batch-sampler"]]
+    assert {path.name for path in tmp_path.iterdir()} == {_fork.make(official, one).wheel_name for one in expected}
+    assert f"lightning-2.2.5+patches.{_diffs.NUMBER}-py3-none-any.whl" in {path.name for path in tmp_path.iterdir()}
 
 
 def test_selection_has_its_own_version(tmp_path):
