@@ -46,7 +46,7 @@ def names(text: str) -> list[str]:
 
 
 def found(text: str) -> list[candidates.Match]:
-    return candidates.find(read.taken_apart("log.txt", text))
+    return candidates.find(read.from_text("log.txt", text))
 
 
 @pytest.mark.parametrize(
@@ -1014,7 +1014,7 @@ FAILED test_it.py::test_it - RuntimeError: No backend type associated with devic
     ids=["a code block", "quoted", "syslog", "GitLab", "80 columns", "Kaggle"],
 )
 def test_prefixes_of_traceback_lines_are_removed(text: str, written: Callable[[str], str]) -> None:
-    (error,) = [error for error in read.taken_apart("", written(text)).raised if error.frames]
+    (error,) = [error for error in read.from_text("", written(text)).raised if error.frames]
     assert error.frames[-1].path.endswith("logger_connector/result.py") and error.frames[-1].number == 241
     assert error.words == MESSAGE
 
@@ -1031,7 +1031,7 @@ def test_prefixes_of_traceback_lines_are_removed(text: str, written: Callable[[s
 def test_cell_of_colab_or_databricks_counts_as_notebook(cell: str) -> None:
     head = f"TypeError         Traceback (most recent call last)\n{cell}\n----> 1 trainer.fit(model)\n\n"
     own = f"{SITE.replace('lightning/', 'torch/nn/module.py')} in call(self)\n      1 a\n----> 2 b\n\nTypeError: x\n"
-    log = read.taken_apart("", head + own)
+    log = read.from_text("", head + own)
     assert log.facts.start.how == "notebook" and len(log.raised[0].frames) == 2
 
 
@@ -1051,7 +1051,7 @@ def test_script_without_findings_is_not_a_log(capsys: pytest.CaptureFixture[str]
 
 
 def test_pytest_summary_line_is_an_error() -> None:
-    (error,) = read.taken_apart("", PYTEST.splitlines()[-1]).raised
+    (error,) = read.from_text("", PYTEST.splitlines()[-1]).raised
     assert error.words == "RuntimeError: No backend type associated with device ..."
 
 
@@ -1095,7 +1095,7 @@ def test_release_is_read_from_the_log(
     ],
 )
 def test_words_that_name_several_releases(words: str, releases: tuple[str, ...]) -> None:
-    assert read.taken_apart("", words).facts.releases == releases
+    assert read.from_text("", words).facts.releases == releases
 
 
 def test_frame_index_has_all_releases_and_is_small() -> None:

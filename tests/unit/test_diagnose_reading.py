@@ -90,7 +90,7 @@ def test_four_million_empty_lines_take_seconds(tmp_path: Path, capsys: pytest.Ca
 
 @pytest.mark.parametrize("form", ["[{}]", '"{}"', '{{"msg": "{}"}}', '[0.1, "o", "{}"]'])
 def test_escaped_empty_lines_are_bounded(form: str) -> None:
-    assert len(read.taken_apart("", form.format("\\n" * 1_000_000)).lines) <= 200_000
+    assert len(read.from_text("", form.format("\\n" * 1_000_000)).lines) <= 200_000
 
 
 def test_the_end_of_a_pipe_is_left_out_when_it_does_not_end(
@@ -374,7 +374,7 @@ def test_a_log_is_read_when_the_working_directory_was_deleted(
     ],
 )
 def test_a_message_that_begins_with_a_line_break_is_shown(text: str, words: str) -> None:
-    error = read.taken_apart("", f'{HEAD}  File "/home/me/a.py", line 3, in <module>\n    f()\n{text}').raised[0]
+    error = read.from_text("", f'{HEAD}  File "/home/me/a.py", line 3, in <module>\n    f()\n{text}').raised[0]
     assert error.words == words
 
 
@@ -441,7 +441,7 @@ while training: a note
 
 def test_colours_markers_and_notes_of_newer_pythons_are_read() -> None:
     """As Python 3.13 writes them."""
-    (error,) = read.taken_apart("", COLOURED).raised
+    (error,) = read.from_text("", COLOURED).raised
     assert error.words == "RuntimeError: Please call `iter(combined_loader)` first."
     assert error.text.endswith("\nwhile training: a note")
     assert [(frame.function, frame.number, frame.source) for frame in error.frames] == [
@@ -532,7 +532,7 @@ def test_single_surrogates_are_no_error(capsys: pytest.CaptureFixture[str], tmp_
 
 def test_tags_of_a_page_are_removed_and_names_of_python_are_kept() -> None:
     page = f"<html><body>\n<style>a {{b}}\n</style><pre>{TRACEBACK.replace('compute', '<module>')}</pre></body></html>"
-    (error,) = read.taken_apart("", page).raised
+    (error,) = read.from_text("", page).raised
     assert (error.frames[0].function, error.words) == ("<module>", MESSAGE)
 
 
@@ -576,9 +576,9 @@ HOSTILE = {
 def test_time_is_proportional_to_the_size_of_hostile_formats(kind: str) -> None:
     def seconds(size: int) -> float:
         begun = time.process_time()
-        read.taken_apart("", HOSTILE[kind](size))
+        read.from_text("", HOSTILE[kind](size))
         return time.process_time() - begun
 
-    read.taken_apart("", TRACEBACK)
+    read.from_text("", TRACEBACK)
     small, large = seconds(2), seconds(6)
     assert large < 6 * small + 0.5 and large < 10, (small, large)

@@ -188,7 +188,7 @@ def test_release_with_the_name_gets_no_answer(tmp_path: Path, capsys: pytest.Cap
     ],
 )
 def test_weak_match_gets_no_answer(text: str) -> None:
-    found = candidates.find(read.taken_apart("job.log", text))
+    found = candidates.find(read.from_text("job.log", text))
     assert not [match for match in found if isinstance(match.record, Removed)]
 
 

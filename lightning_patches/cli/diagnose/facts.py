@@ -1,7 +1,6 @@
-"""In: the lines of a log and its errors. Out: which Lightning wrote it, how the program was started, and where.
+"""Find which Lightning wrote a log, how the program was started, and which frames are the user's.
 
-The frames tell the release by their line numbers; the text tells it where pip, conda, the environment block of a bug
-report or a path names it.
+Line numbers of frames tell the release. So does text of pip or conda, the environment in a bug report, or a path.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from lightning_patches.cli.diagnose.tracebacks import CELL, Raised
 from lightning_patches.engine import distributions, fingerprints
 
 MOST_RELEASES = 6
-"""Releases that are named one by one."""
+"""Releases that are listed. More are shown as a range."""
 
 _NAME = r"(?<![\w./-])(?P<name>(?i:pytorch[-_ ])?(?i:lightning)|PL|pl)"
 _VERSION = r"v?(?P<version>\d\.\d{1,3}(?:\.\d{1,3})?(?:\.?post\d)?)"
@@ -61,9 +60,9 @@ class Start:
     """How the program was started.
 
     Args:
-        how: in which way.
-        program: what `lightning-patches run` is given, "" where that cannot be told.
-        file: the script's name, "" where that cannot be told.
+        how: by what.
+        program: arguments for `lightning-patches run`, "" if unknown.
+        file: name of the script, "" if unknown.
     """
 
     how: How = "unknown"
@@ -73,15 +72,15 @@ class Start:
 
 @dataclass
 class Facts:
-    """What a log tells besides its errors.
+    """Facts about a log apart from its errors.
 
     Args:
-        distribution: ``"lightning"`` or ``"pytorch-lightning"``; "" if nothing tells.
-        releases: that may have written it, oldest first; empty if nothing tells.
-        by: what tells: ``"frames"`` or ``"text"``; "" for nothing.
-        compromised: a line that names 2.6.2 or 2.6.3, with its number; ``None`` for none.
+        distribution: ``"lightning"`` or ``"pytorch-lightning"``, "" if unknown.
+        releases: releases that may have written it, oldest first; empty if unknown.
+        by: source of the releases, ``"frames"`` or ``"text"``, "" for none.
+        compromised: a line that names 2.6.2 or 2.6.3, ``None`` if there is none.
         start: how the program was started.
-        is_patched: it ran with patches.
+        is_patched: the program ran with patches.
     """
 
     distribution: str = ""
@@ -119,7 +118,7 @@ def find(lines: Sequence[Line], raised: Sequence[Raised]) -> Facts:
 
 
 def named_in(text: str) -> Iterable[tuple[str, str]]:
-    """The releases that a line names, with the distribution; "" for one that it does not name."""
+    """Yield the releases that a line names, each with its distribution, "" if that is not named."""
     for pattern in _SAID:
         for match in pattern.finditer(text):
             groups = match.groupdict()
@@ -133,7 +132,7 @@ def named_in(text: str) -> Iterable[tuple[str, str]]:
 
 @lru_cache(maxsize=None)
 def _releases(version: str) -> tuple[str, ...]:
-    """The release of this number, or those of a series, as ``2.5.``."""
+    """Return the release with this number, or all releases of a series such as ``2.5.``."""
     known = (*fingerprints.older_releases(), *fingerprints.known_releases())
     if version.endswith("."):
         return tuple(one for one in known if one.startswith(version))
@@ -150,7 +149,7 @@ def _distribution(own: Sequence[Frame], named: dict[str, list[str]]) -> str:
 
 
 def _of_frames(tracebacks: Iterable[tuple[Frame, ...]]) -> frozenset[str]:
-    """The releases that the frames fit; those of the error that tells most."""
+    """Return the releases that all tracebacks fit, or else those of the traceback that fits the fewest."""
     found = [frames.releases(one) for one in tracebacks]
     fitting = [one for one in found if one]
     common = frozenset.intersection(*fitting) if fitting else frozenset()
@@ -181,7 +180,7 @@ def own(frames_: Sequence[Frame]) -> list[Frame]:
 
 
 def start(lines: Sequence[Line], raised: Sequence[Raised]) -> Start:
-    """How the program was started, by its outermost frames and by what launchers say."""
+    """Find how the program was started, from its outermost frames and from lines of launchers."""
     every = [frame for error in raised for frame in error.frames]
     if any(frame.path == CELL or _NOTEBOOK.search(frame.path) for frame in every):
         return Start("notebook")
@@ -199,7 +198,7 @@ def start(lines: Sequence[Line], raised: Sequence[Raised]) -> Start:
 
 
 def _program(frame: Frame, by_runpy: bool) -> Optional[Start]:
-    """The program whose outermost frame this is."""
+    """Return how the program was started if this is its outermost frame."""
     path = frame.path.replace("\\", "/")
     parts = path.split("/")
     if frame.function not in ("<module>", "") or "runpy" in path or path.startswith("<"):

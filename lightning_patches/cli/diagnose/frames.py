@@ -1,7 +1,7 @@
-"""In: the frames of a traceback. Out: the releases of Lightning in which such frames are.
+"""Find the releases of Lightning that have the frames of a traceback.
 
-``frames.json`` has, of the functions that tracebacks run through, where they begin in which release, and which of their
-lines a frame can name; ``scripts/_frames.py`` writes it.
+``frames.json`` lists the functions that tracebacks pass through: the line at which each begins in each release, and the
+lines that a frame can name. ``scripts/_frames.py`` writes it.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ class Frame(NamedTuple):
     """A frame of a traceback.
 
     Args:
-        path: of its file, as the log has it.
-        function: its name, "" where the log does not tell.
-        number: of the line, 0 where the log does not tell.
-        source: that line, "" where the log does not show it.
+        path: path of the file, as in the log.
+        function: name of the function, "" if the log has none.
+        number: number of the line, 0 if the log has none.
+        source: the line, "" if the log doesn't show it.
     """
 
     path: str
@@ -34,7 +34,7 @@ class Frame(NamedTuple):
 
 
 def mark(line: str) -> str:
-    """Six bits of a line's text, the same in both namespaces."""
+    """Return a hash of six bits of a line's text. It is the same in both namespaces."""
     text = (
         line.strip().replace("pytorch_lightning", "lightning.pytorch").replace("lightning_fabric", "lightning.fabric")
     )
@@ -42,7 +42,7 @@ def mark(line: str) -> str:
 
 
 def upstream_path(path: str) -> str:
-    """``"pytorch/trainer/trainer.py"``, of either namespace; "" for a file that is not Lightning's."""
+    """Return a path below either namespace, such as ``"pytorch/trainer/trainer.py"``; "" for files of others."""
     path = path.replace("\\", "/")
     found = re.search(
         r"(?:^|/)(?:lightning/(pytorch|fabric)|(pytorch)_lightning|lightning_(fabric))/(?!.*site-packages)", path
@@ -53,7 +53,7 @@ def upstream_path(path: str) -> str:
 
 
 def releases(frames: Iterable[Frame]) -> frozenset[str]:
-    """The releases that all frames fit that tell anything; empty if none does."""
+    """Return the releases that fit all frames. Frames that fit no release are ignored."""
     found: frozenset[str] = frozenset()
     for frame in frames:
         fitting = _fitting(frame) or _fitting(frame._replace(source=""))
@@ -63,7 +63,7 @@ def releases(frames: Iterable[Frame]) -> frozenset[str]:
 
 
 def _fitting(frame: Frame) -> frozenset[str]:
-    """The releases in which this line is in this function of this file."""
+    """Return the releases with this line in this function of this file."""
     *bodies, rows = _data()["files"].get(upstream_path(frame.path), {}).get(frame.function, [""])
     found: set[str] = set()
     for at in range(0, len(rows), 6):
@@ -77,7 +77,7 @@ def _fitting(frame: Frame) -> frozenset[str]:
 
 @lru_cache(maxsize=None)
 def _lines(body: str) -> dict[int, str]:
-    """The lines that a frame can name, counted from the function's first one, and the mark of each one's text."""
+    """Return the lines that a frame can name, counted from the function's first line, each with its :func:`mark`."""
     found, offset, at = {}, 0, 0
     while at < len(body):
         distance = ALPHABET.index(body[at])

@@ -1,7 +1,7 @@
-"""In: the text of a log in any format. Out: its lines as the program wrote them, each with its number and its rank.
+"""Split the text of a log into the lines that the program wrote, each with its number and the prefix of its rank.
 
-Escape sequences, boxes' colours, prefixes of launchers and schedulers, pages of HTML and records of JSON are taken off.
-No line is longer than 4 KB, and none has a control character: what comes later need not think of either.
+Escape sequences, the formats that :mod:`unwrap` knows, and the prefixes of launchers and schedulers are removed. No
+line is longer than 4 KB or has a control character, so that later steps need not check for either.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from typing import NamedTuple, Optional
 from lightning_patches.cli.diagnose import unwrap
 
 LONGEST = 4096
-"""Characters of a line; what is longer is cut into several."""
+"""Characters of a line. A longer one is split."""
 MOST_PIECES = 64
-"""Pieces of a line that are read."""
+"""Parts of a split line that are read."""
 BEGIN = unwrap.BEGIN
 
 _ANSI = re.compile(r"\x1b(?:\[[0-9;:?]{0,64}[ -/]{0,8}[@-~]|\][^\x07\x1b]{0,1000}(?:\x07|\x1b\\)|[@-Z\\-_])")
@@ -49,13 +49,13 @@ _RANK = re.compile(
 
 
 class Line(NamedTuple):
-    """One line.
+    """One line of a log.
 
     Args:
-        number: in the file, from 1.
-        text: without prefixes.
-        rank: the prefix that tells the ranks apart, "" where there is none.
-        raw: with the prefixes.
+        number: of the line in the file, from 1.
+        text: the line without prefixes.
+        rank: the prefix that names the rank, "" if there is none.
+        raw: the line with prefixes.
     """
 
     number: int
@@ -77,12 +77,12 @@ def from_text(text: str, numbers: Optional[Sequence[int]] = None) -> list[Line]:
 
 
 def clean(text: str) -> str:
-    """Without escape sequences, and without any control character that is left, be it one that they hid."""
+    """Remove escape sequences, then all other control characters, including those that the sequences hid."""
     return _CONTROL.sub("", _ANSI.sub("", text)) if not text.isprintable() else text
 
 
 def _shown(line: str) -> Iterator[str]:
-    """The lines that a terminal shows one after the other in the place of one, as it does of a progress bar."""
+    """Return the parts of a line that a terminal shows one after the other in the same place, as of progress bars."""
     if "<" in line and ">" in line:
         line = _BREAK.sub("\r", line)
     for part in line.rstrip("\r").split("\r"):
@@ -105,7 +105,7 @@ _BEGINS = re.compile(rf"{re.escape(BEGIN)}|={{5,}} (?:FAILURES|ERRORS) =")
 
 
 def _without_own_prefix(found: list[Line]) -> list[Line]:
-    """Without what stands in front of a traceback's first line, on all lines that begin alike but for digits."""
+    """Remove the prefix of a traceback's first line from all lines that begin with it. Its digits may differ."""
     begun = next((match for match in (_BEGINS.search(one.text) for one in found) if match is not None), None)
     prefix = begun.string[: begun.start()] if begun is not None else ""
     if re.fullmatch(r"\s+[\w.]{1,200}\s{2,}", prefix):  # IPython writes the error's name first
@@ -134,7 +134,7 @@ _PATH_ALONE = re.compile(r"[~/\w.-][^\s:\"',()]{30,}$")
 
 
 def _unwrapped(found: list[Line]) -> list[Line]:
-    """The lines before a terminal of fixed width has broken them."""
+    """Join lines that a terminal of fixed width has broken."""
     plain = [one for one in found if not re.search("[─-╿]", one.text)]
     width = max((len(one.raw) for one in plain), default=0)
     broken = [

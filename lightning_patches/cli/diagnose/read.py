@@ -16,29 +16,33 @@ from lightning_patches.cli.diagnose import describe, excerpt, facts, hangs, know
 from lightning_patches.cli.diagnose.candidates import Log
 
 FULL = 8
-"""Logs that are read up to the limits. More of them share what these take."""
+"""Logs that are each read up to the limits. A larger number of logs shares the limits of that many."""
 MAX_PROSE = 600
-"""Characters up to which a text without an error may be somebody's description of what happened."""
+"""Characters of a text that may be a user's description. A longer text is a log."""
 
 _FILE = re.compile(r"\S+\.(?:log|txt|out|err|gz|bz2|xz|zst|py|ipynb|ya?ml|json|xml|html|md|rst|cast|csv|tsv)")
 _LOGGED = re.compile(r"\w(?:error|exception):|\w: \d|^\w+: (?:error|fatal|warning):")
-"""What a log has, and a description has not."""
+"""Matches logs, and no description in words."""
 
 
 def logs(names: list[str]) -> list[Log]:
-    """The files of these names, or what is said in words."""
+    """Read the files with these names, or take the names as words or as a traceback if there are no such files.
+
+    Raises:
+        UsageError: a file can't be read.
+    """
     words = " ".join(names)
     are_files = any(name == "-" or os.path.exists(name) for name in names)
     if not are_files and (lines.BEGIN in words or "\n" in words.strip()):
-        return [taken_apart("", words)]
+        return [from_text("", words)]
     if not are_files and _is_said(words):
-        return [taken_apart("", words, is_words=True)]
+        return [from_text("", words, is_words=True)]
     share = max(len(names) // FULL, 1)
     return [_log(name, share) for name in names]
 
 
 def _is_said(words: str) -> bool:
-    """Whether it is something that somebody says, and no name of a file."""
+    """True if the arguments are a description, and no names of files."""
     if describe.CHINESE.search(words):
         return True
     if " " in words.strip():
@@ -47,7 +51,7 @@ def _is_said(words: str) -> bool:
 
 
 def known_word(word: str) -> bool:
-    """Whether a single word is one that records are about, and no name of a file."""
+    """True if a single word occurs in records, and is no name of a file."""
     word = word.strip("#`'\"().,:").lower()
     if not re.fullmatch(r"[\w.=-]{3,60}", word) or _FILE.fullmatch(word):
         return False
@@ -65,7 +69,15 @@ def _known_words() -> frozenset[str]:
     return frozenset(found | {"libuv", "use_libuv"})
 
 
-def taken_apart(name: str, text: str, numbers: Optional[list[int]] = None, is_words: bool = False) -> Log:
+def from_text(name: str, text: str, numbers: Optional[list[int]] = None, is_words: bool = False) -> Log:
+    """Find the errors and facts in a text.
+
+    Args:
+        name: of the log, "" for an argument of the command line.
+        text: a log, or an excerpt of it.
+        numbers: of its lines in the file, if it is an excerpt.
+        is_words: it is a user's description.
+    """
     read = lines.from_text(text, numbers)
     raised = tracebacks.find(read)
     is_words = (is_words or is_prose(text)) and not any(error.frames for error in raised)
@@ -73,7 +85,7 @@ def taken_apart(name: str, text: str, numbers: Optional[list[int]] = None, is_wo
 
 
 def is_prose(said: str) -> bool:
-    """Whether it may be somebody's description, and no log."""
+    """True if a text may be a user's description, and is no log."""
     if len(said) > MAX_PROSE or not said.strip():
         return False
     signs = [one for one in said if not one.isspace()]
@@ -116,7 +128,7 @@ def from_stream(
     block = stream.read(max_bytes + 1)
     reports.feed(block)
     if len(block) <= max_bytes and block.count(b"\n") + block.count(b"\r") <= max_lines:
-        one = taken_apart(name, block.decode("utf-8", "replace").replace("\r\n", "\n"))
+        one = from_text(name, block.decode("utf-8", "replace").replace("\r\n", "\n"))
         one.left_out = stream.left_out
     else:
         part, done = excerpt.Excerpt(share), 0
@@ -128,7 +140,7 @@ def from_stream(
             block = stream.read(excerpt.BLOCK)
             reports.feed(block)
         text, numbers, left_out = part.finish()
-        one = taken_apart(name, text, numbers)
+        one = from_text(name, text, numbers)
         one.left_out = [*left_out, *stream.left_out]
     hang = reports.finish()
     one.hangs = [hang] if hang is not None else []

@@ -1,4 +1,4 @@
-"""In: the source of a script. Out: what of Lightning 1.x it uses that 2.x does not have, with the lines."""
+"""Find what a script uses of Lightning 1.x that 2.x does not have."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def find(name: str, source: str) -> list[tuple[Removed, int]]:
 
 
 def _module_row(name: str) -> Optional[Removed]:
-    """The row of a module, or of a package that it was in."""
+    """Return the row of a module or of a package around it."""
     while name:
         row = find_row("module", name)
         if row is not None:

@@ -1,8 +1,7 @@
-"""In: the lines of a program's logs. Out: the start of several ranks at which they end, where the program may have
-stood still.
+"""Find logs that end while ranks join each other: the program may hang at its start.
 
-Rank zero says when all of them are registered. Whatever is said after all have joined, or of steps and losses, says
-that the program went on, be the line of rank zero muted or not.
+Rank zero logs when all ranks are registered. If that line is muted, other lines after all ranks have joined, or lines
+about steps and losses, show that the program went on.
 """
 
 from __future__ import annotations
@@ -23,27 +22,27 @@ _BEYOND = re.compile(
     r"Total params|Trainable params|\b(?:step|epoch|loss|iter(?:ation)?|batch|it/s|acc(?:uracy)?)\b[ =:\[]{1,3}\d"
 )
 _ERROR = re.compile(r"\b(?!SignalException\b)\w{0,80}(?:Error|Exception)\b|terminated with code (?!-2\b|-15\b)|\bOOM\b")
-"""What ended a rank, other than somebody who would not wait any longer."""
+"""Matches lines of ranks that failed. A signal from the user is no failure."""
 _SAYS_NOTHING = re.compile(
     r"warn|deprecat|^\s|^$|^-+$|KeyboardInterrupt|CANCELLED|Traceback|TIME LIMIT|slurmstepd|srun:|Killed|terminated|"
     r"distributed_backend|GPU available|TPU available|HPU available|IPU available|%|NCCL|\^C|https?://",
     re.IGNORECASE,
 )
 _NAMED = 8
-"""Missing ranks that are named one by one."""
+"""Missing ranks that are listed. More are counted."""
 
 
 @dataclass(frozen=True)
 class StalledStart:
-    """Ranks that join, and no word that all are there.
+    """Ranks that join, without a line that all are registered.
 
     Args:
-        file: the log in which the first of them says so.
+        file: the log with the line of the first of these ranks.
         line: number of that line, from 1.
         text: that line.
-        ranks: those that say so.
-        world_size: how many there are.
-        is_twice: each rank says it twice.
+        ranks: ranks that log that they join.
+        world_size: number of ranks.
+        is_twice: each rank joins twice.
     """
 
     file: str
@@ -75,11 +74,11 @@ class StalledStart:
 
 
 def standing(logs: Sequence[tuple[str, Sequence[Line]]]) -> Optional[StalledStart]:
-    """The start at which the logs of a program end; ``None`` if they get further, tell of an error, or are of a
-    program with the hang watch.
+    """Return the start at which the logs of a program end. ``None`` if they go on, show an error, or have lines of the
+    hang watch.
 
     Args:
-        logs: names and lines, of one rank or of several each.
+        logs: name and lines of each log. A log may have lines of several ranks.
     """
     ranks: dict[int, StalledStart] = {}
     twice = 0
@@ -108,7 +107,7 @@ def standing(logs: Sequence[tuple[str, Sequence[Line]]]) -> Optional[StalledStar
                 begun, twice = {}, 0
             before.add(shape)
         if joined and not begun:
-            return None  # the program went on
+            return None  # it went on
         ranks.update(begun)
     if not ranks:
         return None

@@ -1,6 +1,6 @@
-"""In: the lines of a log. Out: the errors that it tells of, with the frames of their tracebacks, in their order.
+"""Find the errors in the lines of a log, with the frames of their tracebacks.
 
-All that prints a traceback is understood: Python, IPython and notebooks, pytest, rich, loguru, and the ends of them.
+Tracebacks of Python, IPython and notebooks, pytest, rich and loguru are read, also if their beginning is missing.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from lightning_patches.cli.diagnose.lines import BEGIN, Line
 MAX_MESSAGE, MAX_EMPTY = 12, 3
 """Lines of an error's message, and empty lines at its beginning."""
 MOST_ERRORS = 2000
-"""Errors of a log that are looked at, from its end."""
+"""Errors of a log that are returned: the last ones."""
 CELL = "<cell>"
-"""Path of a frame in a notebook."""
+"""The path of frames in a notebook's cells."""
 
 _CHAINED = ("During handling of the above exception", "The above exception was the direct cause")
 _IN_WORKER = "Original Traceback"
@@ -64,15 +64,15 @@ class Raised:
     """An error in a log.
 
     Args:
-        first, last: indices of its lines, from the traceback's first one to the last one of its message.
+        first, last: indices of its lines, from the traceback's first line to the last line of its message.
         message: index of the line on which its message begins.
-        words: that line.
-        text: its message.
-        frames: of the traceback.
-        before: the error during whose handling it was raised, or that it names as its cause.
-        is_caused: it names that one as its cause, and says what happened in its own words.
-        is_complete: the traceback is there from its beginning to the message, with all frames.
-        rank: whose it is.
+        words: that line. If the message begins with a line break, also the first line of the message.
+        text: the message.
+        frames: frames of the traceback.
+        before: the error during whose handling it was raised, or its cause (``raise ... from``).
+        is_caused: ``before`` is its cause.
+        is_complete: the traceback has its beginning, all frames and the message.
+        rank: prefix of the rank that raised it.
         group: number of the exception group that it is a part of, 0 for none.
     """
 
@@ -90,7 +90,7 @@ class Raised:
 
     @property
     def chain(self) -> list[Raised]:
-        """This error and those that it followed, the first one first."""
+        """This error and the ones that led to it, the first one first."""
         found: list[Raised] = []
         one: Optional[Raised] = self
         while one is not None and len(found) < 50:
@@ -100,7 +100,7 @@ class Raised:
 
     @property
     def type(self) -> str:
-        """The name of its class, without the module."""
+        """Name of its class, without the module."""
         return re.split(r"[:\s(]", self.words, maxsplit=1)[0].rpartition(".")[2]
 
 
@@ -143,7 +143,7 @@ class _Open(NamedTuple):
 
 
 def _of_rank(lines: Sequence[Line], indices: list[int]) -> Iterator[Raised]:
-    """The errors in the lines of one rank, which are mixed up with those of others."""
+    """Find the errors in the lines of one rank."""
     last: Optional[Raised] = None
     chained: Optional[Raised] = None
     caused = False
@@ -229,7 +229,7 @@ def _of_rank(lines: Sequence[Line], indices: list[int]) -> Iterator[Raised]:
 def _cut_off(
     lines: Sequence[Line], indices: list[int], open_: _Open, end: int, before: Optional[Raised], caused: bool
 ) -> Raised:
-    """A traceback without a line that names an error: what follows its last frame may be the error's message."""
+    """An error from a traceback without a line that looks like an error. The line after its last frame may be one."""
     at = open_.after
     text = lines[indices[at]].text if at < end else ""
     if not text.strip() or text.startswith(("    ", "\t")):
@@ -272,7 +272,7 @@ def _raised(
     before: Optional[Raised],
     caused: bool,
 ) -> Raised:
-    """The error whose traceback was read, with its message between two places; none, where they are the same."""
+    """Make the error of a traceback. Its message is between two places; if they are equal, it has none."""
     has_message = message < end
     index = indices[min(message, len(indices) - 1)] if has_message else indices[max(message - 1, 0)]
     words = " ".join(_BOX.sub(" ", lines[index].text).split()) if has_message else ""
@@ -301,7 +301,7 @@ def _form(core: str) -> Optional[re.Match[str]]:
 
 
 def _frame(lines: Sequence[Line], indices: list[int], at: int, function: str) -> Optional[tuple[Frame, int, bool]]:
-    """The frame that begins on a line, how many lines it takes, and whether pytest ends a traceback with it."""
+    """Return the frame that begins on a line, how many lines it takes, and True if it is the last one of pytest's."""
     core = _BOX.sub(" ", lines[indices[at]].text).strip()
     match, used = _form(core), 1
     if match is None and _may_be_broken(lines[indices[at]].text, core):
@@ -345,7 +345,7 @@ def _frame(lines: Sequence[Line], indices: list[int], at: int, function: str) ->
 
 
 def _may_be_broken(text: str, core: str) -> bool:
-    """Whether a box has broken the path of a frame."""
+    """True if a box may have broken the path of a frame."""
     begins = _BOX.search(text) is not None and core.startswith(("/", "~", "C:\\"))
     return begins and (core.endswith(" in") or (" " not in core and len(core) > 40))
 

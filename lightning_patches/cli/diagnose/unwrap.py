@@ -21,7 +21,7 @@ BEGIN = "Traceback (most recent call last)"
 MAX_LINES = 200_000
 """Lines that are returned: the last ones."""
 MAX_ROUNDS = 4
-"""Formats within each other that are taken off."""
+"""Formats within each other that are undone."""
 MAX_DEPTH = 40
 """Levels of JSON that are searched."""
 
@@ -157,27 +157,10 @@ def _recording(lines: Numbered) -> Numbered:
 
 _DOCUMENT = re.compile(r"<(?:!doctype|\?xml|html|head|body|div|pre|testsuites?)\b", re.IGNORECASE)
 _TAG = re.compile(r"<!\[CDATA\[|<!--|<[!?/]?(?P<name>[A-Za-z][\w:.-]{0,60})(?P<rest>[^<>]*)>")
-_INLINE = {
-    "a",
-    "abbr",
-    "b",
-    "code",
-    "em",
-    "font",
-    "i",
-    "mark",
-    "s",
-    "samp",
-    "small",
-    "span",
-    "strong",
-    "tt",
-    "u",
-    "var",
-}
+_INLINE = re.compile("a|abbr|b|code|em|font|i|mark|s|samp|small|span|strong|tt|u|var")
 _ENDS = {"<![CDATA[": "]]>", "<!--": "-->", "script": "</script", "style": "</style"}
 _PYTHON = re.compile(r"<(?:module|lambda|locals|genexpr|\w{3,4}comp|stdin|string|frozen|ipython|cell|command)\b")
-"""Names of Python's in a page that should have escaped them."""
+"""Names in tracebacks that a page should have escaped."""
 _ATTRIBUTE = re.compile(r'="([^"]*(?:Error|Exception|Traceback)[^"]*)"')
 """Attributes with an error: the message in JUnit's reports, everything in pytest-html's."""
 
@@ -211,7 +194,7 @@ def _markup(lines: Numbered) -> Numbered:
             else:
                 at = end
         found.append("\n" * text.count("\n", tag.start(), at))
-        if name not in _INLINE:
+        if not _INLINE.fullmatch(name):
             found.append("\r")
             if '="' in (tag["rest"] or ""):
                 found += [f"{value}\r" for value in _ATTRIBUTE.findall(tag["rest"]) if " " in value]
