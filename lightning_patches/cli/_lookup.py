@@ -104,7 +104,7 @@ def in_words(one: Entry) -> dict[str, Any]:
     if isinstance(one, Removed):
         verdict, do = f"Lightning {one.gone} and later do not have it.", f"Use in its place: {one.instead}."
     elif not one.is_bug:
-        what = "No bug: no release does this" if one.group == "feature" else "No bug of Lightning"
+        what = "No release has this" if one.group == "feature" else "The cause is outside of Lightning"
         verdict, do = f"{what}. {one.impact.summary}", f"{one.do}."
     else:
         verdict = f"{one.impact.summary} Affected: {' or '.join(one.affected)}. No patch: {one.why_not}."

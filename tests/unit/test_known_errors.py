@@ -23,7 +23,7 @@ def test_libuv_is_blamed_on_the_build_of_torch_and_not_on_windows(capsys: pytest
     line = "RuntimeError: use_libuv was requested but PyTorch was built without libuv support, run with USE_LIBUV=0"
     document = answer(capsys, f"{line} to disable it.")
     assert [match["name"] for match in document["matches"]] == ["torch-without-libuv"]
-    assert document["verdict"].startswith("No bug of Lightning: This build of torch has no libuv")
+    assert document["verdict"].startswith("The cause is outside of Lightning: This build of torch has no libuv")
     assert "export USE_LIBUV=0" in document["do"] and "torch for Windows" not in json.dumps(document)
 
 

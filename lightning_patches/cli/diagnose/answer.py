@@ -41,6 +41,12 @@ WORKAROUNDS = {
 _WAITS_IN_GROUP = re.compile(
     r"\branks? \d[\d, to]{0,80}(?:and (?:\d{1,6}|others) )?in \w{1,60} \d{1,9} of group [^\s;]{1,64}"
 )
+_OUTSIDE = {
+    "feature": "No release of Lightning has this",
+    "environment": "The cause is outside of Lightning",
+}
+"""What is certain about a record that is no bug of Lightning."""
+
 _SCRIPT = "SCRIPT"
 """Stands for a program that nothing names."""
 _WATCHED = "`LIGHTNING_PATCHES_HANG_TIMEOUT=300 lightning-patches run {}`"
@@ -290,15 +296,14 @@ def _of_match(one: Answer, match: Match) -> None:
     if isinstance(record, Removed):
         one.verdict = f"Lightning {record.gone} and later {_has_not(record)}{_here(match)}."
         what = "It is defined, and Lightning 2.x never calls it." if record.is_silent else ""
-    elif record.group == "feature":
-        one.verdict = f"No bug: no release of Lightning does this. {record.title}."
-    elif record.group == "environment":
-        certain = "" if match.kind == "found" else "Probably no bug of Lightning: "
-        one.verdict = f"{certain or 'No bug of Lightning: '}{record.title}{' (' + name + ')' if certain else ''}."
     elif match.ground == "words":
         possible = [other for other in one.matches if other.ground == "words" and not other.ruled_out]
         names = [other.record.name for other in possible]
-        one.verdict = f"Perhaps {' or '.join(names)}{where if len(names) == 1 else ''}."
+        about = f": {record.title}" if known.is_no_bug(record) else where
+        one.verdict = f"Perhaps {' or '.join(names)}{about if len(names) == 1 else ''}."
+    elif known.is_no_bug(record):
+        certain = _OUTSIDE[record.group] if match.kind == "found" else f"Perhaps {name}"
+        one.verdict = f"{certain}: {record.title}."
     elif match.ground == "consequence":
         certain = "Known bug" if match.kind == "found" else "Probably" if match.is_sure else "Perhaps"
         one.verdict = f"{certain} {name}{where}: {match.why}."
@@ -516,8 +521,10 @@ def _known(match: Match, said: str) -> str:
     numbers = record.upstream.issues or record.upstream.pull_requests
     page = "issues" if record.upstream.issues else "pull"
     where = f", {_records.UPSTREAM}/{page}/{numbers[0]}" if numbers else ""
+    if isinstance(record, Removed):
+        return f"{record.title}{where} ({said})."
     if known.is_no_bug(record):
-        return f"No bug: {record.title}{where} ({said})."
+        return f"{_OUTSIDE[record.group]}: {record.title}{where} ({said})."
     fixed = f"fixed in {record.fixed_in}" if record.fixed_in else "fixed in no release"
     patch = f"; {said} has a patch for it, {record.name}" if isinstance(record, Patch) else ""
     releases = _where(match)[4:] if _where(match).startswith(" of ") else "Lightning"

@@ -362,15 +362,20 @@ def _outside(one: Log, has_error: bool) -> list[Match]:
 def _from_words(one: Log) -> list[Match]:
     said = " ".join(line.text for line in one.lines)
     records = {record.name: record for record in known.records()}
-    if describe.ASKS_HOW.match(said):
-        records = {name: record for name, record in records.items() if record.group == "feature"}
-    names = describe.compare(said, [(name, known_texts(record)) for name, record in records.items()])
+    asks_how = describe.ASKS_HOW.match(said) is not None
+    names = describe.compare(
+        said,
+        [
+            describe.Described(name, tuple(known_texts(record)), record.impact.error)
+            for name, record in records.items()
+            if not asks_how or record.group == "feature"
+        ],
+    )
     if is_of_a_hang(said):
         hangs = {
             name for name, record in records.items() if any(STANDS_STILL.search(t.lower()) for t in known_texts(record))
         }
         names = [name for name in names if name in hangs or records[name].group == "hang"]
-    names.sort(key=lambda name: records[name].group != "feature")
     return [Match(records[name], "", 1, _output.shown(said), "words") for name in names]
 
 

@@ -1,31 +1,56 @@
-"""In: what somebody says in words. Out: the known bugs that come close to it: most silent bugs have no message."""
+"""Find the records that a description in words may be about. Most silent bugs have no message to search for.
+
+Words are compared without endings and with synonyms. A record is named only if the description states the bug's
+condition (``conditions.txt``) and no other circumstance.
+"""
 
 from __future__ import annotations
 
 import math
+import pkgutil
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
-from typing import TypeVar
+from typing import NamedTuple
 
 MIN_SCORE = 0.44
-"""Share of a description's weight that a bug has to account for."""
+"""Smallest share of a description's weight that a record must account for."""
 UNKNOWN_WEIGHT = 3.5
-"""Of a word that no record has: what is said is then of something else."""
+"""Weight of a word that appears in no record. High, because the description is then about another problem."""
 ENOUGH = 4
-"""What a description and a text about a bug have to share: an everyday word counts one, any other two. One less is
-enough where that is half of the text, or all of the description and not everyday alone."""
+"""What a description and a text of a record must share: an everyday word counts 1, any other word 2. One less is enough
+if that is half of the text, or the whole description and not only everyday words."""
 MAX_FOUND = 3
+SHORT = 5
+"""A description of as many words needs no condition if the record has all of them."""
+MIN_QUOTED = 2
+"""A description that does not say that anything fails must have this many words of the record's error."""
+MAX_FOREIGN = 3
+"""A description may have this many words that other records have and this record does not."""
 
-Key = TypeVar("Key")
+
+class Described(NamedTuple):
+    """A record, as descriptions are compared with it.
+
+    Args:
+        name: of the record.
+        texts: symptoms, title and summary.
+        error: first line of the error, "" for a silent bug.
+    """
+
+    name: str
+    texts: tuple[str, ...]
+    error: str = ""
+
 
 _FILLERS = frozenset(
     re.findall(
         r"\w+",
         """
-        a about after also although always am an and another any anymore are as at be because been before behind
-        being best but by c can cannot could d did do does don down each ever every find for from get gets give go
+        a about across after also although always am among an and another any anymore are as at be because been before
+        behind being best
+        but by c can cannot could d did do does don down each ever every find for from get gets give go
         got had has have he her here his how however i if in into is it its itself just keep keeps let ll long lot make
         makes many me more most much my never no not now number of off on once one only onto or other our out
         over per please s several show shows since so some still such t take than that the their them then there these
@@ -38,10 +63,12 @@ _ENDINGS = re.compile(r"(?:izations?|ations?|ated|ates?|ating|ized?|izes|ing|ion
 
 
 def _stem(word: str) -> str:
-    """A word without its endings."""
+    """A word without its endings, of which three letters stay."""
     stem = ""
-    while len(word) > 4 and stem != word:
-        stem, word = word, _ENDINGS.sub("", word)
+    while stem != word:
+        stem = word
+        shorter = _ENDINGS.sub("", word)
+        word = shorter if len(shorter) > 2 else word
     word = word.rstrip("s") or word
     return word[:-1] if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "sl" else word
 
@@ -53,13 +80,13 @@ _SAME = {
         """
         first 0 1st zero
         next second again twice
-        delet vanish disappear gone lost lose remov eras wip
+        delet vanish disappear gone lost remov eras wip
         short shorten cut fewer less incomplet truncat
         finder found tuner tun suggest pick chosen choos propos search
-        resum continu restart reload restor
+        resum continu restart restor
         checkpoint ckpt
         save sav stor write written
-        rank process node ddp multi
+        rank process node ddp multi distribut
         gpu card cuda
         differ different difference diverg unequal disagree unsync inconsist mismatch
         hang freez stuck stall deadlock froz
@@ -69,7 +96,7 @@ _SAME = {
         slow slower overhead speed cost
         random augment crop
         accumulat acc
-        fail crash error rais exception break broke die dead
+        fail crash error rais exception break broke die dead complain refus
         skip omit
         same identical equal
         memory ram oom
@@ -88,7 +115,8 @@ _SAME = {
         left leav leftov remain
         dictionar dict
         clip clipp
-        shuffl order
+        shuffl order reshuffl
+        unfrozen unfreez
         half bf16 fp16 16 float16 bfloat16
         tf32 fp32 ampere a100
         storage disk file
@@ -96,7 +124,7 @@ _SAME = {
     )
     for word in (first, *words)
 }  # fmt: skip
-"""What people say, and the first word of its line, which stands for all; without endings."""
+"""Synonyms, without endings. The first word of a line stands for all of them."""
 _PHRASES = tuple(
     (re.compile(said), f" {meant} ")
     for said, meant in (
@@ -107,6 +135,9 @@ _PHRASES = tuple(
         (r"\bearly stopping\b|\bstop(?:s|ped)? early\b|\bearlystopping\b", "ends early"),
         (r"\bbefore its? ends?\b", "ends early"),
         (r"\bctrl-c\b", "interrupt"),
+        (r"\blos(?:e|es|ing)\b", "lost"),
+        (r"\bno_grad\b", "nograd"),
+        (r"\bml flow\b", "mlflow"),
         (r"\btwo times\b", "twice"),
         (r"\b(?:each|every|one|single|multi(?:ple)?)[ -]gpu\b|\bgpus\b", "rank"),
         # Chinese, the longer words first
@@ -177,7 +208,7 @@ _PHRASES = tuple(
         ("命令行", "command line"),
     )
 )
-"""What is said in several words or in Chinese, and the records' words for it."""
+"""Phrases and Chinese words, and the words that the records have for them."""
 _EVERYDAY = """
     train valid test predict run epoch step batch iteration loss metric result value output input number size half model
     network layer weight parameter gradient optimizer adam sgd rate schedule data dataset loader dataloader sample image
@@ -188,20 +219,28 @@ _EVERYDAY = """
     increase decrease drop grow improve converge overfit update upgrade install version lightning torch pytorch python
     problem issue create open read call set all own check sanity mode between callback mix precision custom state
 """
-"""What is said of any training."""
+"""Words that describe any training."""
+_CIRCUMSTANCES = """
+    resum reload accumulation finder finetuning fabric compile sampler pruning csv mlflow tensorboard hydra
+    predict clip manual fold frequency interval
+"""
+"""Words for a circumstance. A description that has one is not about a record that has not."""
+_RESUMES = re.compile("resum|恢复|续训", re.IGNORECASE)
+"""Only these are about a resumed run. Others with the same stem, as "restored" and "restarts", need not be."""
 ASKS_HOW = re.compile(r"(?:how(?! come)|which|is it possible|can (?:i|one|we))\b|如何|怎么", re.IGNORECASE)
-"""Somebody's question how something is done, which tells of no bug."""
+"""A question how something is done, which describes no bug."""
 CHINESE = re.compile(r"[\u4e00-\u9fff]")
 _SUBJECTS = re.compile(
     r"\b(?:[A-Z]\w{0,40}(?:Logger|Monitor|Summary|Strategy|Profiler|Finder|Checkpoint|Stopping|Averaging|Finetuning|Pruning|"
     r"ProgressBar|CLI|Writer)|CombinedLoader|DeepSpeed\w{0,20}|FSDP2?|Timer)\b"
 )
-"""Lightning's own classes: what is said of one is not what is known of another."""
+"""Classes of Lightning. A description of one is not about a record of another."""
 
 
 @lru_cache(maxsize=None)
 def words(text: str) -> tuple[str, ...]:
-    """The words that tell something, without their endings, and one for those that say the same."""
+    """The words of a text except for fillers, without endings, each synonym as the word that stands for it."""
+    text = re.sub(r"\b[A-Z]{2,5}s\b", lambda plural: plural[0].lower(), text)  # GPUs, LRs
     text = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", text).lower()
     for said, meant in _PHRASES:
         text = said.sub(meant, text)
@@ -214,12 +253,12 @@ def words(text: str) -> tuple[str, ...]:
 
 
 def _is_ground(shared: set[str], asked: set[str], text: set[str]) -> bool:
-    """Whether what a description shares with a text about a bug is more than what is said of any training."""
-    is_most = (shared == asked and not shared <= _everyday()) or 2 * _tells(shared) >= _tells(text)
-    return _tells(shared) >= (ENOUGH - 1 if is_most else ENOUGH)
+    """True if a description and a text share more than words that describe any training."""
+    is_most = (shared == asked and not shared <= _everyday()) or 2 * _weight(shared) >= _weight(text)
+    return _weight(shared) >= (ENOUGH - 1 if is_most else ENOUGH)
 
 
-def _tells(found: set[str]) -> int:
+def _weight(found: set[str]) -> int:
     return sum(1 if word in _everyday() or word.isdigit() else 2 for word in found)
 
 
@@ -228,35 +267,82 @@ def _everyday() -> frozenset[str]:
     return frozenset(words(_EVERYDAY))
 
 
-def compare(description: str, known: Sequence[tuple[Key, Iterable[str]]]) -> list[Key]:
-    """The bugs that a description may be about, the closest first.
+@lru_cache(maxsize=None)
+def _circumstances() -> frozenset[str]:
+    return frozenset(words(_CIRCUMSTANCES))
 
-    The fewer bugs have a word, the more it weighs. How much of the description's weight a bug accounts for decides,
-    if they share more than a few words that are said of any training.
+
+@lru_cache(maxsize=None)
+def conditions() -> dict[str, tuple[tuple[frozenset[str], ...], ...]]:
+    """The rows of ``conditions.txt``: name of a record -> groups of alternatives. Of each group one must be stated."""
+    text = (pkgutil.get_data(__package__, "conditions.txt") or b"").decode("utf-8")
+    found = {}
+    for line in filter(None, (line.partition("#")[0].strip() for line in text.splitlines())):
+        name, *groups = (part.strip() for part in line.split("|"))
+        found[name] = tuple(tuple(frozenset(words(word)) for word in group.split()) for group in groups)
+    return found
+
+
+def _states_condition(said: str, asked: set[str], record: Described, texts: list[set[str]], others: set[str]) -> bool:
+    """True if a description states when the bug of a record occurs, and no other circumstance.
+
+    Args:
+        said: the description.
+        asked: its words.
+        record: the record.
+        texts: words of each of its texts.
+        others: all words of all records.
+    """
+    foreign = asked - set().union(*texts)
+    circumstances = foreign & _circumstances()
+    if not _RESUMES.search(said):
+        circumstances -= {*words("resumed")}
+    is_elsewhere = [word for word in foreign & others - _everyday() if not word[0].isdigit()]
+    if any(asked <= text for text in texts) or (len(asked) <= SHORT and not foreign):
+        return True
+    if circumstances or len(is_elsewhere) > MAX_FOREIGN:
+        return False
+    groups = conditions().get(record.name)
+    if groups is not None:
+        return all(any(word <= asked for word in group) for group in groups)
+    if record.error:
+        quoted = set(words(record.error)).union(*texts[:-2]) - _everyday()
+        return len(asked & quoted) >= MIN_QUOTED or not asked.isdisjoint(words("fails hangs"))
+    return True
+
+
+def compare(description: str, known: Sequence[Described]) -> list[str]:
+    """Return the names of the records that a description may be about, the closest first.
+
+    A word weighs more if fewer records have it. A record is close if it accounts for much of the description's weight.
 
     Args:
         description: some words.
-        known: for each bug, what identifies it and the texts that speak of it, the symptoms first.
+        known: the records.
     """
-    texts = [(key, [set(words(text)) for text in spoken]) for key, spoken in known]
-    spread = Counter(word for _, sets in texts for word in set().union(*sets))
+    texts = [[set(words(text)) for text in record.texts] for record in known]
+    spread = Counter(word for sets in texts for word in set().union(*sets))
     asked = {word for word in words(description) if spread[word] or not word[0].isdigit()}
     weight = {word: math.log(1 + len(texts) / spread[word]) if spread[word] else UNKNOWN_WEIGHT for word in asked}
     total = sum(weight.values())
     subjects = {name.lower() for name in _SUBJECTS.findall(description)}
     if len(asked) < 2:
-        return [key for key, sets in texts if asked and spread[min(asked)] <= MAX_FOUND and asked <= set().union(*sets)]
+        return [
+            record.name
+            for record, sets in zip(known, texts)
+            if asked and spread[min(asked)] <= MAX_FOUND and asked <= set().union(*sets)
+        ]
     scored = []
-    for index, ((key, sets), (_, spoken)) in enumerate(zip(texts, known)):
+    for index, (record, sets) in enumerate(zip(known, texts)):
         every = asked & set().union(*sets)
-        if len(every) < 2 or (subjects and not any(name in " ".join(spoken).lower() for name in subjects)):
+        if len(every) < 2 or (subjects and not any(name in " ".join(record.texts).lower() for name in subjects)):
             continue
         if not any(_is_ground(asked & one, asked, one) for one in sets):
             continue
-        # All of it in one symptom says more than here and there in the record.
+        # Words that are together in one symptom count more than words from several texts of the record.
         closest = max(2 * sum(weight[word] for word in asked & one) / (total + 2 * len(one)) for one in sets)
         share = (sum(weight[word] for word in every) / total + closest) / 2
-        if share >= MIN_SCORE:
-            scored.append((-share, index, key))
-    best = sorted(scored, key=lambda item: item[:2])[:MAX_FOUND]
-    return [key for share, _, key in best if share <= 0.8 * best[0][0]]
+        if share >= MIN_SCORE and _states_condition(description, asked, record, sets, set(spread)):
+            scored.append((-share, index, record.name))
+    best = sorted(scored)[:MAX_FOUND]
+    return [name for share, _, name in best if share <= 0.8 * best[0][0]]
