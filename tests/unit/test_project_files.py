@@ -21,7 +21,7 @@ def test_changelog_starts_with_this_version() -> None:
     versions = re.findall(r"^## (\d\S+)", text, re.MULTILINE)  # and not "Unreleased"
     assert versions[0] == lightning_patches.__version__
     assert versions[-1] == "0.1.0"
-    assert diffs.NUMBER == len(versions) + ("## Unreleased" in text)  # one per version, the next one included
+    assert len(versions) + ("## Unreleased" in text) == diffs.NUMBER  # one per version, the next one included
     unreleased = {patch.added for patch in catalogue.all_patches()} - set(versions)
     assert len(unreleased) <= ("## Unreleased" in text)  # the next version
 
