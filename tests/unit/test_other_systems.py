@@ -129,7 +129,7 @@ for name in {sorted(set(WINDOWS))!r}:
     missing += [name] * (status_of(wait(pid, 0)[1]) != 0)
 print(missing)
 """
-    result = python(program, tmp_path)
+    result = python(program, tmp_path, timeout=500)  # 20 to 30 s of CPU time
     assert result.stdout.strip() == "[]", result.stdout + result.stderr
 
 
