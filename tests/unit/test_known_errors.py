@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from lightning_patches import cli
+from lightning_patches.cli.diagnose import known
 
 
 def answer(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
@@ -93,6 +94,34 @@ def test_the_line_of_an_error_alone_is_answered_with_the_same_record(
     names = [match["name"] for match in answer(capsys, said[0].strip())["matches"]]
     is_of_any_program = "another-package" in name
     assert any(name.startswith(one) for one in names) is not is_of_any_program, said[0]
+
+
+ERRORS = [record for record in known.records() if record.impact.error]
+
+
+@pytest.mark.parametrize("record", ERRORS, ids=lambda record: record.name)
+def test_the_line_of_each_known_error_alone_leads_to_its_record(
+    record: known.Record, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """As a match that is possible or, for a line that any program may print, as a hint."""
+    line = re.sub(r"(?<=\w)\.\.\.", ".x", record.impact.error).replace("...", "x")
+    (tmp_path / "job.log").write_text(f"{line}\n")
+    document = answer(capsys, str(tmp_path / "job.log"))
+    shown = {match["name"] for match in document["matches"]}
+    is_of_any_class = line == "AttributeError: 'x' object has no attribute 'x'"
+    leads = record.name in shown or record.name in json.dumps(document["more"])
+    assert leads is not is_of_any_class, (line, document["verdict"])
+
+
+@pytest.mark.parametrize("record", ERRORS, ids=lambda record: record.name)
+def test_each_symptom_that_is_an_error_alone_leads_to_its_record(
+    record: known.Record, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for symptom in record.impact.symptoms:
+        if re.match(r"(?:[\w.]+\.)?[A-Z]\w+(?:Error|Exception): ", symptom) and len(symptom.split()) > 2:
+            document = answer(capsys, symptom.replace("...", "x"))
+            shown = {match["name"] for match in document["matches"]}
+            assert record.name in shown or record.name in json.dumps(document["more"]), symptom
 
 
 def test_a_release_with_a_newer_app_rules_its_requirements_out(

@@ -148,6 +148,7 @@ def answer(
     if not one.hangs:
         _written(one, required)
     _others(one)
+    _with_same_error(one)
     one.more += _left_out(logs)
     if any(log.is_words and candidates.is_of_a_hang(log.text) for log in logs):
         one.verdict = (
@@ -394,6 +395,15 @@ def _others(one: Answer) -> None:
         names = [match.record.name for match in rest if match.kind == kind]
         if names:
             one.more.append(f"{words}: {', '.join(dict.fromkeys(names))}.")
+
+
+def _with_same_error(one: Answer) -> None:
+    """Bugs that a line without a traceback does not make possible, although they end in this error."""
+    shown = {match.record.name for match in one.matches}
+    names = [name for log in one.logs for name in candidates.with_same_error(log) if name not in shown]
+    if names:
+        which = f"{'Bugs' if len(names) > 1 else 'A bug'} with the same last line: {', '.join(dict.fromkeys(names))}"
+        one.more.append(f"{which}. Only the whole traceback (the `File ...` lines) can tell.")
 
 
 def would_tell(match: Match) -> str:

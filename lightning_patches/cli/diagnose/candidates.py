@@ -273,13 +273,42 @@ def _ground(what: Known, error: Raised, said: str, one: Log) -> Optional[Ground]
 _NAME = re.compile(r"\b(?:\w+_\w+|[A-Z]+[a-z]+[A-Z]\w*)\b")
 
 
+MIN_WORDS = 5
+"""A symptom of as many words is specific enough to make a bug possible without a traceback."""
+
+
 def _is_possible(what: Known, line: str) -> bool:
-    """Whether a line that says what other errors say as well, without a traceback, makes a record possible: if these
-    are other patches' bugs alone, or if the line names what else the record names."""
+    """True if a line makes a record possible without a traceback, although other errors have the same words.
+
+    Either only other patches' bugs have them, or the symptom is specific, or the line names what else the record names.
+    """
     if what.is_shared and not known.is_ordinary(" ... ".join(what.pieces)):
+        return True
+    if _is_specific(what.symptom):
         return True
     texts = " ".join(known_texts(what.record))
     return any(name in texts and name not in what.symptom for name in _NAME.findall(line))
+
+
+def _is_specific(symptom: str) -> bool:
+    """True if a symptom has a name of code, or several words, besides the class of the error."""
+    message = re.sub(r"^[\w.]+: ", "", symptom)
+    return _NAME.search(message) is not None or len(re.findall(r"\w+", message)) >= MIN_WORDS
+
+
+def with_same_error(one: Log) -> list[str]:
+    """Names of the patches whose bug ends in the same error as a log that shows no traceback."""
+    error = ending(one.raised)
+    if error is None or error.frames:
+        return []
+    said = known.normalised(error.words)
+    errors = {record.name: record.impact.error for record in known.records() if isinstance(record, Patch)}
+    of_any_class = "has no attribute '...'"
+    return [
+        name
+        for name, words in errors.items()
+        if words and of_any_class not in words and known.place(known.pieces(words), said) >= 0
+    ]
 
 
 def _is_of(what: Known, error: Optional[Raised], said: str) -> bool:
