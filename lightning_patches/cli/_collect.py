@@ -347,6 +347,6 @@ def _pins(name: str, requirement: Requirement) -> Iterator[Tuple[str, str]]:
 def _that_matter() -> FrozenSet[str]:
     """All packages whose versions decide about Lightning's release, or about a bug."""
     records: List[Union[Patch, Unpatched]] = [*catalogue.all_patches(), *UNPATCHED]
-    needed = {re.split(r"[<>=!~]", text)[0] for record in records for text in record.only_with}
+    needed = {_resolve.split(text)[0] for record in records for text in record.only_with}
     others = {"lightning-patches", "python", "torchaudio", "torchvision"}
     return frozenset({*_requirements.NAMES, *_ALIASES, *_resolve.bounded(), *needed, *others})

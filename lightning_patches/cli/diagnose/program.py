@@ -98,7 +98,7 @@ def _copy(source: IO[bytes], blocks: queue.Queue[bytes]) -> None:
             sys.stderr.buffer.write(block)
             sys.stderr.buffer.flush()
         except (OSError, ValueError, AttributeError):
-            pass  # nobody reads it any more
+            pass  # our standard error is closed
         blocks.put(block)
         if not block:
             return
