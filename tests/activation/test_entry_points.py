@@ -72,7 +72,7 @@ def test_checkout_within_reach(checkout: Path, variables: dict[str, str], how: s
     assert "is not patched" not in done.stderr  # it is not installed here
 
 
-def test_metadata_is_beside_its_module(checkout: Path) -> None:
+def test_entry_points_module_is_next_to_its_metadata(checkout: Path) -> None:
     """A path with the metadata also has the module."""
     found = [path.relative_to(checkout) for path in checkout.rglob("entry_points.txt")]
     assert found == [Path("lightning_patches/activation/entry_points/lightning_patches.egg-info/entry_points.txt")]

@@ -96,7 +96,7 @@ def test_exports_of_tools_are_read(capsys: pytest.CaptureFixture[str], tmp_path:
         ("nbconvert --to html", "<body", '<img src="data:image/png;base64,{}">'),
     ],
 )
-def test_a_notebook_with_images_above_the_limit_is_read(
+def test_notebook_with_images_above_the_limit_is_read(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, form: str, before: str, image: str
 ) -> None:
     text = EXPORTS["forms"][form]

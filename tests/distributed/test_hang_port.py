@@ -765,7 +765,7 @@ print(_node.directory("jobs"))
 
 
 @pytest.mark.distributed
-def test_one_node_needs_no_port() -> None:
+def test_job_on_one_node_needs_no_port() -> None:
     ended = run_ranks(
         "hang_ranks",
         [["tells_ports", "before"], ["arrives", "before"]],

@@ -144,7 +144,7 @@ def test_long_lines_around_an_error_do_not_replace_it(
 
 
 @pytest.mark.parametrize("bars", [10_000, 400_000])
-def test_an_error_behind_progress_bars_in_one_line_is_found(
+def test_error_behind_progress_bars_in_the_same_line_is_found(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, bars: int
 ) -> None:
     shown = "".join(f"Epoch 0: {number}%|### | {number}/100\r" for number in range(bars))
@@ -183,7 +183,7 @@ def test_many_logs_share_the_limits(
 
 
 @pytest.mark.parametrize("compress", [gzip.compress, bz2.compress, lzma.compress])
-def test_what_can_be_unpacked_of_a_file_that_is_cut_off_is_read(
+def test_truncated_file_is_read_up_to_its_end(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, compress: Any
 ) -> None:
     text = (TRACEBACK + "".join(f"{number**3:x}" for number in range(400_000))).encode()
@@ -195,7 +195,7 @@ def test_what_can_be_unpacked_of_a_file_that_is_cut_off_is_read(
     assert left_out(diagnosed(capsys, tmp_path / "log")).count("cut off") == 0
 
 
-def test_a_damaged_file_is_read_up_to_there(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_damaged_file_is_read_up_to_the_damage(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     packed = gzip.compress((TRACEBACK + "".join(f"{number**3:x}" for number in range(40_000))).encode())
     assert len(packed) > 2 * streams.CHUNK
     (tmp_path / "log").write_bytes(packed[:-8] + b"\1\2\3\4" + packed[-4:])
@@ -225,7 +225,7 @@ def nested(times: int) -> bytes:
     ],
     ids=["empty", "damaged", "layers", "zip", "tar", "memory"],
 )
-def test_a_file_that_cannot_be_unpacked_is_named(
+def test_file_that_cannot_be_unpacked_is_named(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, data: bytes, said: str
 ) -> None:
     (tmp_path / "job.log").write_bytes(data)
@@ -239,7 +239,7 @@ def test_as_many_layers_as_allowed_are_unpacked(capsys: pytest.CaptureFixture[st
     assert names_in(diagnosed(capsys, tmp_path / "log")) == [DEVICE]
 
 
-def test_a_missing_module_names_the_tool_that_unpacks(
+def test_missing_module_names_a_tool_that_unpacks(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "bz2", None)
@@ -278,7 +278,7 @@ def run_program(code: str, **options: Any) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize("noise", ["", "while True: sys.stderr.write('x\\n'); sys.stderr.flush(); time.sleep(0.02)"])
-def test_a_process_that_a_program_leaves_behind_does_not_hold_diagnose(noise: str) -> None:
+def test_process_left_behind_does_not_hold_diagnose(noise: str) -> None:
     """It keeps the program's standard error open, and may write to it."""
     child = f"import sys, time\n{noise or 'time.sleep(60)'}"
     begun = time.monotonic()
@@ -327,7 +327,7 @@ def test_ctrl_c_is_left_to_the_program(code: str, status: int) -> None:
     assert ("It was interrupted (KeyboardInterrupt)" in output) is (status == 130)
 
 
-def test_a_program_that_ignores_ctrl_c_from_its_parent_still_does() -> None:
+def test_program_that_inherits_ignored_ctrl_c_still_ignores_it() -> None:
     done = run_program(
         "import signal, sys\nsys.exit(signal.getsignal(signal.SIGINT) is not signal.SIG_IGN)",
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),
@@ -335,14 +335,12 @@ def test_a_program_that_ignores_ctrl_c_from_its_parent_still_does() -> None:
     assert done.returncode == 0
 
 
-def test_a_missing_program_is_an_error_of_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_program_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["diagnose", "--", "no-such-program"]) == 2
     assert "no-such-program cannot be started: No such file or directory" in capsys.readouterr().err
 
 
-def test_a_log_is_read_when_the_working_directory_was_deleted(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_log_is_read_in_a_deleted_working_directory(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     script = tmp_path / "train.py"
     script.touch()
     (tmp_path / "job.log").write_text(f'{HEAD}  File "{script}", line 1, in <module>\nValueError: mine\n')
@@ -373,7 +371,7 @@ def test_a_log_is_read_when_the_working_directory_was_deleted(
         (f"RuntimeError: \n\n{HEAD}", "RuntimeError:"),
     ],
 )
-def test_a_message_that_begins_with_a_line_break_is_shown(text: str, words: str) -> None:
+def test_message_that_begins_with_a_line_break_is_shown(text: str, words: str) -> None:
     error = read.from_text("", f'{HEAD}  File "/home/me/a.py", line 3, in <module>\n    f()\n{text}').raised[0]
     assert error.words == words
 
@@ -492,7 +490,7 @@ def test_the_first_error_of_an_exception_group_is_the_cause(capsys: pytest.Captu
     assert "OSError: later" in diagnosed(capsys, tmp_path / "log")["verdict"]
 
 
-def test_a_failed_lazy_import_names_the_import(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_failed_lazy_import_names_the_import(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """As PEP 810 describes it, with the use as the outer error."""
     (tmp_path / "log").write_text(f"""\
 {HEAD}  File "/home/me/train.py", line 2, in <module>
@@ -512,7 +510,7 @@ ImportError: cannot import name 'Trainerr' from 'lightning.pytorch'
 
 
 @pytest.mark.parametrize("source", ["import pytorch_lightning\nprint 'x'\n", "import lightning\0\n", "x = (\n"])
-def test_a_script_that_cannot_be_parsed_is_not_called_free_of_removed_names(
+def test_unparsable_script_is_not_called_free_of_removed_names(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, source: str
 ) -> None:
     (tmp_path / "train.py").write_text(source)

@@ -148,7 +148,7 @@ def fork(world: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
 
 
 @pytest.mark.parametrize("namespace", ["lightning", "pytorch_lightning"])
-def test_patch_applies_beside_a_function_that_a_fork_changed(fork: World, namespace: str) -> None:
+def test_patch_applies_in_a_file_that_a_fork_changed(fork: World, namespace: str) -> None:
     assert decision(fork, "2.3.3+patches.1", FORKED, toy(METHOD), namespace=namespace).verdict == "pending"
 
 

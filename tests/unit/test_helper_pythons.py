@@ -50,7 +50,7 @@ def with_wheels(*wheels: Path) -> dict[str, str]:
     return {**os.environ, "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": directory, "PYTHONPATH": str(ROOT)}
 
 
-def test_fork_downloads_with_the_installed_pip_beside_a_pip_folder(checkout: Path, tmp_path: Path) -> None:
+def test_fork_uses_the_installed_pip_despite_a_pip_folder(checkout: Path, tmp_path: Path) -> None:
     variables = with_wheels(_releases.wheel("lightning", "2.2.5"))
     program = tmp_path / "lightning-patches"
     program.write_text(CONSOLE_SCRIPT)
@@ -61,7 +61,7 @@ def test_fork_downloads_with_the_installed_pip_beside_a_pip_folder(checkout: Pat
     assert not (checkout / "marker").exists()
 
 
-def test_scripts_download_with_the_installed_pip_beside_a_pip_folder(
+def test_scripts_use_the_installed_pip_despite_a_pip_folder(
     checkout: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     official = _releases.wheel("lightning", "2.2.5")

@@ -73,9 +73,7 @@ ADVICE = {
 
 
 @pytest.mark.parametrize("name", ADVICE)
-def test_a_recorded_log_is_answered_with_its_cause_and_what_to_do(
-    name: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_recorded_log_is_answered_with_cause_and_advice(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     release = "lightning==2.0.7" if name.startswith("app-") else "lightning==2.2.5"
     document = answer(capsys, str(LOGS / f"{name}.log"), "--requirement", release)
     main = document["matches"][0]
@@ -124,7 +122,7 @@ def test_each_symptom_that_is_an_error_alone_leads_to_its_record(
             assert record.name in shown or record.name in json.dumps(document["more"]), symptom
 
 
-def test_a_release_with_a_newer_app_rules_its_requirements_out(
+def test_release_with_a_newer_app_excludes_its_requirements(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     log = LOGS / "app-requirements.fastapi-is-missing.log"
