@@ -49,13 +49,12 @@ _FILLERS = frozenset(
         r"\w+",
         """
         a about across after also although always am among an and another any anymore are as at be because been before
-        behind being best
-        but by c can cannot could d did do does don down each ever every find for from get gets give go
-        got had has have he her here his how however i if in into is it its itself just keep keeps let ll long lot make
-        makes many me more most much my never no not now number of off on once one only onto or other our out
-        over per please s several show shows since so some still such t take than that the their them then there these
-        they thing this those though through to too try under up upon us use used uses using ve very want was we
-        were what when where whether which while who why will with without would yet you your
+        behind being best but by c can cannot could d did do does don down each ever every find for from get gets give
+        go got had has have he her here his how however i if in into is it its itself just keep keeps let ll long lot
+        make makes many me more most much my never no not now number of off on once one only onto or other our out over
+        per please s several show shows since so some still such t take than that the their them then there these they
+        thing this those though through to too try under up upon us use used uses using ve very want was we were what
+        when where whether which while who why will with without would yet you your
         """,
     )
 )
@@ -286,6 +285,8 @@ def conditions() -> dict[str, tuple[tuple[frozenset[str], ...], ...]]:
 def _states_condition(said: str, asked: set[str], record: Described, texts: list[set[str]], others: set[str]) -> bool:
     """True if a description states when the bug of a record occurs, and no other circumstance.
 
+    A silent bug without a row in ``conditions.txt`` is named only if the description is one of its texts.
+
     Args:
         said: the description.
         asked: its words.
@@ -308,7 +309,7 @@ def _states_condition(said: str, asked: set[str], record: Described, texts: list
     if record.error:
         quoted = set(words(record.error)).union(*texts[:-2]) - _everyday()
         return len(asked & quoted) >= MIN_QUOTED or not asked.isdisjoint(words("fails hangs"))
-    return True
+    return False
 
 
 def compare(description: str, known: Sequence[Described]) -> list[str]:
