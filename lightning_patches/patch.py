@@ -164,7 +164,7 @@ class Patch(NamedTuple):
     A ``warn-...`` patch fixes nothing. It warns when a bug that has no patch occurs.
 
     Args:
-        name: kebab-case name of the subject.
+        name: kebab-case name of the subject; see :func:`name_and_title`.
         title: one line that says what the patch does.
         group: the kind of bug.
         affected: version ranges of Lightning with the bug, as specifiers (``">=2.1.0,<2.4.0"``); one of them must
@@ -289,3 +289,19 @@ class Patch(NamedTuple):
     def numbers(self) -> Tuple[int, ...]:
         """Issue and pull request numbers that select this patch in the toggle."""
         return (*self.upstream.issues, *self.upstream.pull_requests)
+
+
+def name_and_title(module: str, doc: Optional[str]) -> Tuple[str, str]:
+    """Return a patch's name, from the name of its file, and its title, from the first paragraph of its docstring.
+
+    ``python -OO`` removes docstrings. The title then comes from the index.
+
+    Args:
+        module: ``__name__`` of the patch's module.
+        doc: its ``__doc__``.
+    """
+    name = module.rpartition(".")[2].replace("_", "-")
+    if doc is None:
+        index = importlib.import_module("lightning_patches.patches").index()
+        return name, next((patch.title for patch in index if patch.name == name), "")
+    return name, " ".join(doc.partition("\n\n")[0].split()).rstrip(".")

@@ -11,7 +11,7 @@ from lightning_patches.patch import Impact, Patch, Upstream, no_code
 PATCHES = Path(catalogue.__file__).parent
 DATA = PATCHES / "_index.py"
 NO_IMPACT = Impact("")
-HEAD = '''"""The patches without code and texts: what selects and decides on them. Written by ``scripts/renew``."""
+HEAD = '''"""The patches without code: titles, and what selects and decides on them. Written by ``scripts/renew``."""
 
 # fmt: off
 # ruff: noqa: E501
@@ -31,7 +31,7 @@ def record(patch: Patch) -> Patch:
     (path,) = PATCHES.glob(f"*/{file}.py")
     return Patch(
         patch.name,
-        "",
+        patch.title,
         patch.group,
         patch.affected,
         tuple(target._replace(build=no_code, stock=()) for target in patch.targets),

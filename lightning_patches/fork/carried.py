@@ -184,7 +184,7 @@ def _import_of_ours(module: _Module, source: str, node: ast.ImportFrom, modules:
 def _render(name: str, source: str, modules: dict[str, str]) -> list[str]:
     module = _take_apart(source, modules)
     plain, froms = module.imports
-    corrections = _corrections(name, module.record, module) if module.record is not None else ""
+    corrections = _corrections(module.record, module) if module.record is not None else ""
     if corrections:
         plain.add("import functools")
     if module.needs_prelude:
@@ -207,7 +207,7 @@ def _stripped(lines: list[str]) -> list[str]:
     return "\n".join(lines).strip("\n").splitlines()
 
 
-def _corrections(name: str, assignment: ast.Assign, module: _Module) -> str:
+def _corrections(assignment: ast.Assign, module: _Module) -> str:
     """The table behind ``corrected``, from the targets of the patch's record."""
     constants = {
         node.targets[0].id: node.value.value
@@ -218,22 +218,17 @@ def _corrections(name: str, assignment: ast.Assign, module: _Module) -> str:
     }
     table: dict[str, dict[str, str] | str] = {}
     added = []
-    for call in ast.walk(assignment.value):
-        if not (isinstance(call, ast.Call) and getattr(call.func, "id", "") == "Patch"):
-            continue
-        fields = {keyword.arg: keyword.value for keyword in call.keywords}
-        if ast.literal_eval(fields["name"]) != name:
-            continue
-        for target in fields["targets"].elts:  # type: ignore[attr-defined]
-            location = eval(compile(ast.Expression(target.args[0]), "record", "eval"), {"__builtins__": {}}, constants)
-            build = str(ast.get_source_segment(module.text, target.args[1]))
-            owner, _, attribute = location.partition(":")[2].rpartition(".")
-            if owner:
-                table.setdefault(owner, {})[attribute] = build  # type: ignore[index]
-            else:
-                table[attribute] = build
-            if any(keyword.arg == "adds" for keyword in target.keywords):
-                added.append(attribute)
+    fields = {keyword.arg: keyword.value for keyword in assignment.value.keywords}  # type: ignore[attr-defined]
+    for target in fields["targets"].elts:
+        location = eval(compile(ast.Expression(target.args[0]), "record", "eval"), {"__builtins__": {}}, constants)
+        build = str(ast.get_source_segment(module.text, target.args[1]))
+        owner, _, attribute = location.partition(":")[2].rpartition(".")
+        if owner:
+            table.setdefault(owner, {})[attribute] = build  # type: ignore[index]
+        else:
+            table[attribute] = build
+        if any(keyword.arg == "adds" for keyword in target.keywords):
+            added.append(attribute)
     lines = ["_CORRECTIONS = {"]
     for owner, value in table.items():
         if isinstance(value, str):

@@ -5,7 +5,10 @@ from __future__ import annotations
 import importlib
 import itertools
 import json
+import os
 import re
+import subprocess
+import sys
 import zipfile
 from collections import Counter
 from functools import cache
@@ -101,6 +104,15 @@ def test_patch_has_complete_texts(patch: Patch) -> None:
     for symptom in patch.impact.symptoms:
         assert len(symptom) >= 8, "too short to tell this bug from others"
     assert patch.group in GROUPS
+
+
+def test_names_and_titles_are_the_same_without_docstrings() -> None:
+    """``python -OO`` removes docstrings, from which titles come."""
+    code = "from lightning_patches import patches; print(ascii([patch[:2] for patch in patches.all_patches()]))"
+    environment = {**os.environ, "_LIGHTNING_PATCHES_IMPORT_ONLY": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+    command = [sys.executable, "-OO", "-c", code]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120)
+    assert done.stdout.strip() == ascii([patch[:2] for patch in all_patches()]), done.stderr
 
 
 @each_patch

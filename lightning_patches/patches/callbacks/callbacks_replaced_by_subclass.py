@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
 
 
 def _attach_model_callbacks(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -26,9 +26,8 @@ def _attach_model_callbacks(original: Callable[..., None], namespace: str) -> Ca
 
 
 PATCH = Patch(
-    name="callbacks-replaced-by-subclass",
+    *name_and_title(__name__, __doc__),
     added="0.2.0",
-    title="A callback of configure_callbacks replaces the Trainer's callback of its base class",
     group="correctness",
     changes_results=Effect("files", "the replaced callback does nothing"),
     affected=(">=2.0.0,<2.1.0",),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 
 
 def _get_summary_data(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
@@ -22,9 +22,8 @@ def _get_summary_data(original: Callable[..., Any], namespace: str) -> Callable[
 
 
 PATCH = Patch(
-    name="deepspeed-model-summary",
+    *name_and_title(__name__, __doc__),
     added="0.2.0",
-    title="A training with DeepSpeed's stage 3 starts with a summary of the model",
     group="crash",
     affected=(">=2.5.4,<2.6.0",),
     targets=(

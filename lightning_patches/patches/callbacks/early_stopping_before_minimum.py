@@ -1,4 +1,4 @@
-"""EarlyStopping cancels a stop from before min_epochs or min_steps if the metric has recovered."""
+"""EarlyStopping cancels a stop from before min_epochs if the metric has recovered."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from types import CodeType
 from typing import Any, Callable, Iterator
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
 
 _STOPPED = ("stopped_epoch", "stopping_reason", "stopping_reason_message")
 
@@ -59,8 +59,7 @@ def _codes(code: Any) -> Iterator[CodeType]:
 
 
 PATCH = Patch(
-    name="early-stopping-before-minimum",
-    title="EarlyStopping cancels a stop from before min_epochs if the metric has recovered",
+    *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("numbers", "a run that improves goes on after min_epochs or min_steps"),
     affected=(">=2.0.0,<=2.6.6",),

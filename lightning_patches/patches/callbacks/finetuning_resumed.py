@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from lightning_patches import notices
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
 
 _FINETUNING = "pytorch.callbacks.finetuning"
 _FROZEN = (
@@ -67,9 +67,8 @@ def _was_stepped(optimizer: Any, parameter: Any) -> bool:
 
 
 PATCH = Patch(
-    name="finetuning-resumed",
+    *name_and_title(__name__, __doc__),
     added="0.2.0",
-    title="A resumed BackboneFinetuning continues to train the backbone",
     group="correctness",
     changes_results=Effect("numbers", "a training that is resumed after the backbone was unfrozen trains it"),
     affected=(">=2.0.0,<=2.6.6",),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 
 
 def _on_fit_start(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -25,8 +25,7 @@ def _on_fit_start(original: Callable[..., None], namespace: str) -> Callable[...
 
 
 PATCH = Patch(
-    name="finetuning-with-lr-finder",
-    title="BaseFinetuning and LearningRateFinder can be used together",
+    *name_and_title(__name__, __doc__),
     group="crash",
     affected=(">=2.0.0,<2.6.0",),
     targets=(Target("pytorch.callbacks.finetuning:BaseFinetuning.on_fit_start", _on_fit_start),),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
 
 
 def _freeze_before_training(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -18,8 +18,7 @@ def _freeze_before_training(original: Callable[..., None], namespace: str) -> Ca
 
 
 PATCH = Patch(
-    name="frozen-batch-norm",
-    title="BackboneFinetuning(train_bn=False) freezes batch norm with the rest of the backbone",
+    *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("numbers", "batch norm of a frozen backbone is not trained"),
     affected=(">=2.0.0,<=2.6.6",),

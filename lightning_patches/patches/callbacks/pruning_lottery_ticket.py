@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
 
 
 def _copy_param(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -20,9 +20,8 @@ def _copy_param(original: Callable[..., None], namespace: str) -> Callable[..., 
 
 
 PATCH = Patch(
-    name="pruning-lottery-ticket",
+    *name_and_title(__name__, __doc__),
     added="0.2.0",
-    title="ModelPruning with the lottery ticket hypothesis restores the initial weights",
     group="correctness",
     changes_results=Effect("numbers", "the weights that are left begin again"),
     affected=(">=2.0.0,<2.6.0",),

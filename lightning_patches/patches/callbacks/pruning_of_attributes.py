@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 
 
 def _sanitize(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
@@ -21,9 +21,8 @@ def _sanitize(original: Callable[..., Any], namespace: str) -> Callable[..., Any
 
 
 PATCH = Patch(
-    name="pruning-of-attributes",
+    *name_and_title(__name__, __doc__),
     added="0.2.0",
-    title="ModelPruning prunes parameters, not other attributes with the same names",
     group="crash",
     affected=(">=2.0.0,<2.5.2",),
     targets=(Target("pytorch.callbacks.pruning:ModelPruning.sanitize_parameters_to_prune", _sanitize),),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 
 
 def _on_sanity_check_end(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -18,9 +18,8 @@ def _on_sanity_check_end(original: Callable[..., None], namespace: str) -> Calla
 
 
 PATCH = Patch(
-    name="rich-empty-sanity-check",
+    *name_and_title(__name__, __doc__),
     added="0.2.0",
-    title="RichProgressBar works with a sanity check that has no batches",
     group="crash",
     affected=(">=2.0.0,<2.5.4",),
     targets=(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Iterator
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 
 
 class _Column:
@@ -28,9 +28,8 @@ def _generate_metrics_texts(original: Callable[..., Iterator[str]], namespace: s
 
 
 PATCH = Patch(
-    name="rich-metrics-of-any-type",
+    *name_and_title(__name__, __doc__),
     added="0.2.0",
-    title="RichProgressBar shows metrics of any type",
     group="crash",
     affected=(">=2.1.0,<2.6.0",),
     targets=(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 
 _RICH = "pytorch.callbacks.progress.rich_progress"
 
@@ -34,8 +34,7 @@ def _init_progress(original: Callable[..., None], namespace: str) -> Callable[..
 
 
 PATCH = Patch(
-    name="rich-progress-bar",
-    title="RichProgressBar works with rich 14.1 and later",
+    *name_and_title(__name__, __doc__),
     group="compat",
     affected=(">=2.0.0,<2.5.3",),
     only_with=("rich>=14.1",),

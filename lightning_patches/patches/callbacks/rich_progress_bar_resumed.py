@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 
 _RICH = "pytorch.callbacks.progress.rich_progress"
 
@@ -20,8 +20,7 @@ def _on_train_batch_end(original: Callable[..., None], namespace: str) -> Callab
 
 
 PATCH = Patch(
-    name="rich-progress-bar-resumed",
-    title="RichProgressBar works when training is resumed within an epoch",
+    *name_and_title(__name__, __doc__),
     group="crash",
     affected=(">=2.5.0,<2.5.3",),
     targets=(Target(f"{_RICH}:RichProgressBar.on_train_batch_end", _on_train_batch_end),),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 
 
 def _load_state_dict(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -19,9 +19,8 @@ def _load_state_dict(original: Callable[..., None], namespace: str) -> Callable[
 
 
 PATCH = Patch(
-    name="spike-detection-state",
+    *name_and_title(__name__, __doc__),
     added="0.2.0",
-    title="The state of SpikeDetection can be loaded",
     group="crash",
     affected=(">=2.1.0,<=2.6.6",),
     targets=(Target("fabric.utilities.spike:SpikeDetection.load_state_dict", _load_state_dict),),

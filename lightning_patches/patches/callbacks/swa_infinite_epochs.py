@@ -6,7 +6,7 @@ import sys
 from typing import Any, Callable
 
 from lightning_patches import notices
-from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, Upstream, name_and_title
 
 _CALLBACK = "pytorch.callbacks.stochastic_weight_avg:StochasticWeightAveraging"
 
@@ -50,8 +50,7 @@ def _on_train_end(original: Callable[..., None], namespace: str) -> Callable[...
 
 
 PATCH = Patch(
-    name="swa-infinite-epochs",
-    title="StochasticWeightAveraging averages weights in a run with max_epochs=-1",
+    *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("numbers", "weights are averaged"),
     affected=(">=2.0.0,<2.6.1",),

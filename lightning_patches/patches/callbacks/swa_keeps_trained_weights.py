@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
 
 _CALLBACK = "pytorch.callbacks.stochastic_weight_avg:StochasticWeightAveraging"
 
@@ -20,8 +20,7 @@ def _on_train_end_unless_averaged(original: Callable[..., None], namespace: str)
 
 
 PATCH = Patch(
-    name="swa-keeps-trained-weights",
-    title="A run that ends before StochasticWeightAveraging starts keeps its trained weights",
+    *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("numbers", "the weights at the end are the trained ones"),
     affected=(">=2.6.1,<=2.6.6",),

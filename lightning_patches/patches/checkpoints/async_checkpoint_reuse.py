@@ -5,7 +5,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 
 _PLUGIN = "pytorch.plugins.io.async_plugin:AsyncCheckpointIO"
 
@@ -23,8 +23,7 @@ def _teardown(original: Callable[..., None], namespace: str) -> Callable[..., No
 
 
 PATCH = Patch(
-    name="async-checkpoint-reuse",
-    title="AsyncCheckpointIO can also save in a Trainer's second run",
+    *name_and_title(__name__, __doc__),
     group="crash",
     affected=(">=2.0.0,<2.5.4",),
     targets=(Target(f"{_PLUGIN}.teardown", _teardown),),

@@ -6,7 +6,7 @@ import copy
 from collections import OrderedDict, defaultdict
 from typing import Any, Callable
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
 
 _PLUGIN = "pytorch.plugins.io.async_plugin:AsyncCheckpointIO"
 
@@ -87,8 +87,7 @@ def _copied_tensor(tensor: Any, copies: dict[Any, Any]) -> Any:
 
 
 PATCH = Patch(
-    name="async-checkpoint-snapshot",
-    title="AsyncCheckpointIO saves the state of the moment when the save was requested",
+    *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("files", "a checkpoint holds the state of the moment at which it was asked for"),
     affected=(">=2.0.0,<2.5.4",),

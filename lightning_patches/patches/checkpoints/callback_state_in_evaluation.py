@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Optional
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
 
 _CONNECTOR = "pytorch.trainer.connectors.checkpoint_connector:_CheckpointConnector"
 
@@ -19,8 +19,7 @@ def _restore_modules_and_callbacks(original: Callable[..., None], namespace: str
 
 
 PATCH = Patch(
-    name="callback-state-in-evaluation",
-    title="validate, test and predict restore the callbacks from their checkpoint",
+    *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("numbers", "those that depend on a callback's state, in evaluation"),
     affected=(">=2.0.0,<2.5.0",),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from typing import Any, Callable
 
-from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, Upstream, name_and_title
 
 _CALLBACK = "pytorch.callbacks.model_checkpoint:ModelCheckpoint"
 
@@ -65,8 +65,7 @@ def _validation_follows(trainer: Any) -> bool:
 
 
 PATCH = Patch(
-    name="checkpoint-after-validation",
-    title="A checkpoint that is due just before a validation uses that validation's metric",
+    *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("files", "which checkpoints are saved, when, and what they hold"),
     affected=(">=2.0.0,<2.5.5",),

@@ -13,7 +13,7 @@ import threading
 from typing import Any, Callable, Iterator, Optional
 
 from lightning_patches import trust
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
 
 _IMPORTER = "import_object"
 """jsonargparse's function that imports the object that a value names."""
@@ -142,8 +142,7 @@ def _modules_named_in(values: Any) -> Iterator[str]:
 
 
 PATCH = Patch(
-    name="checkpoint-class-imports",
-    title="Hyperparameters in a checkpoint cannot make LightningCLI import a module",
+    *name_and_title(__name__, __doc__),
     group="security",
     changes_results=Effect(
         "how it ends", "with an error where a checkpoint names a class of a module that is not imported"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 
 _CALLBACK = "pytorch.callbacks.model_checkpoint:ModelCheckpoint"
 
@@ -22,8 +22,7 @@ def _file_exists(original: Callable[..., bool], namespace: str) -> Callable[...,
 
 
 PATCH = Patch(
-    name="checkpoint-exists-on-rank-zero",
-    title="Only rank zero checks if a checkpoint exists, and no object is broadcast",
+    *name_and_title(__name__, __doc__),
     group="crash",
     affected=(">=2.0.0,<2.6.0",),
     targets=(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 
 _SAVING = "pytorch.core.saving"
 
@@ -25,8 +25,7 @@ def _load_state_of_any_kind(original: Callable[..., Any], namespace: str) -> Cal
 
 
 PATCH = Patch(
-    name="checkpoint-extra-state",
-    title="load_from_checkpoint accepts a state dict that does not start with a tensor",
+    *name_and_title(__name__, __doc__),
     group="crash",
     affected=(">=2.0.2,<2.0.4",),
     targets=(Target(f"{_SAVING}:_load_state", _load_state_of_any_kind),),

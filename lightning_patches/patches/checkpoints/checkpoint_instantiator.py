@@ -7,7 +7,7 @@ from typing import Any, Callable
 
 from lightning_patches import trust
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
 from lightning_patches.patches.checkpoints._subclasses import is_imported_subclass
 
 _SAVING = "pytorch.core.saving"
@@ -67,8 +67,7 @@ def _check(cls: type, arguments: dict[str, Any]) -> None:
 
 
 PATCH = Patch(
-    name="checkpoint-instantiator",
-    title="load_from_checkpoint does not run code that a checkpoint names",
+    *name_and_title(__name__, __doc__),
     group="security",
     changes_results=Effect("how it ends", "with an error where a checkpoint names code to be called"),
     affected=(">=2.3.0,<2.6.6",),

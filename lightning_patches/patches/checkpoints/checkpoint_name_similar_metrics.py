@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 
 _CALLBACK = "pytorch.callbacks.model_checkpoint:ModelCheckpoint"
 
@@ -29,8 +29,7 @@ def _format_checkpoint_name(original: Callable[..., str], namespace: str) -> Cal
 
 
 PATCH = Patch(
-    name="checkpoint-name-similar-metrics",
-    title="A checkpoint's name can contain two metrics whose names begin alike",
+    *name_and_title(__name__, __doc__),
     group="crash",
     affected=(">=2.0.0,<2.0.3",),
     targets=(Target(f"{_CALLBACK}._format_checkpoint_name", _format_checkpoint_name),),

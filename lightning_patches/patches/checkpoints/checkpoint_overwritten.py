@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Optional
 
-from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, Upstream, name_and_title
 from lightning_patches.patches.checkpoints._places import ckpt_path_of, place_of
 
 _CALLBACK = "pytorch.callbacks.model_checkpoint:ModelCheckpoint"
@@ -25,8 +25,7 @@ def _is_resumed_from(filepath: str, resumed_from: Any) -> bool:
 
 
 PATCH = Patch(
-    name="checkpoint-overwritten",
-    title="ModelCheckpoint with a fixed file name always uses that name, not two in turns",
+    *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("files", "a fixed file name is kept to"),
     affected=(">=2.0.0,<2.1.3",),

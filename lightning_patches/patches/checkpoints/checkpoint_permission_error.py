@@ -8,7 +8,7 @@ import io
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, Upstream, name_and_title
 
 _CLOUD_IO = "fabric.utilities.cloud_io"
 
@@ -48,8 +48,7 @@ def _is_azure(module: Any, fs: Any) -> bool:
 
 
 PATCH = Patch(
-    name="checkpoint-permission-error",
-    title="Saving a checkpoint without write permission raises an error",
+    *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("how it ends", "with an error where a checkpoint cannot be written"),
     affected=(">=2.5.2,<=2.6.6",),

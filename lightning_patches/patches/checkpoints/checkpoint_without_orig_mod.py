@@ -6,7 +6,7 @@ from collections import OrderedDict
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
 from lightning_patches.patches.checkpoints.compiled_names import uncompiled
 
 _GETS = "pytorch.trainer.connectors.checkpoint_connector:_CheckpointConnector._get_lightning_module_state_dict"
@@ -30,9 +30,8 @@ def _get(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
 
 
 PATCH = Patch(
-    name="checkpoint-without-orig-mod",
+    *name_and_title(__name__, __doc__),
     added="0.2.0",
-    title="The checkpoint of a compiled model has the names of the uncompiled model",
     group="compat",
     changes_results=Effect("files", "the names in the checkpoint's state dict"),
     affected=(">=2.0.0,<=2.6.6",),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 
 _SAVING = "pytorch.core.saving"
 
@@ -24,9 +24,8 @@ def _load_state(original: Callable[..., Any], namespace: str) -> Callable[..., A
 
 
 PATCH = Patch(
-    name="checkpoint-without-parameters",
+    *name_and_title(__name__, __doc__),
     added="0.2.0",
-    title="load_from_checkpoint loads a module that has no parameters",
     group="crash",
     affected=(">=2.0.2,<2.1.0",),
     targets=(Target(f"{_SAVING}:_load_state", _load_state),),

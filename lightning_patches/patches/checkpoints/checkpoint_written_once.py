@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Consequence, Impact, Patch, Target, Upstream
+from lightning_patches.patch import Consequence, Impact, Patch, Target, Upstream, name_and_title
 from lightning_patches.patches.checkpoints import _beside
 
 _CLOUD_IO = "fabric.utilities.cloud_io"
@@ -24,8 +24,7 @@ def _write_beside(original: Callable[..., None], namespace: str) -> Callable[...
 
 
 PATCH = Patch(
-    name="checkpoint-written-once",
-    title="A checkpoint is written directly to its directory, without copies in memory or TMPDIR",
+    *name_and_title(__name__, __doc__),
     group="performance",
     affected=(">=2.4.0,<=2.6.6",),
     targets=(Target(f"{_CLOUD_IO}:_atomic_save", _write_beside),),

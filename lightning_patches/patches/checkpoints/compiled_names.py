@@ -6,7 +6,7 @@ from collections import OrderedDict
 from typing import Any, Iterator
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 
 
 def _load_state_dict(original: None, namespace: str) -> Any:
@@ -83,9 +83,8 @@ def uncompiled(path: str) -> str:
 
 
 PATCH = Patch(
-    name="compiled-names",
+    *name_and_title(__name__, __doc__),
     added="0.2.0",
-    title="A compiled and an uncompiled model can load each other's checkpoints",
     group="crash",
     affected=(">=2.0.0,<=2.6.6",),
     targets=(Target("pytorch.core.module:LightningModule.load_state_dict", _load_state_dict, adds=True),),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 
 _COMPILED = "_orig_mod."
 
@@ -33,9 +33,8 @@ def _optimizer_state(original: Callable[..., Any], namespace: str) -> Callable[.
 
 
 PATCH = Patch(
-    name="compiled-sharded-checkpoint",
+    *name_and_title(__name__, __doc__),
     added="0.2.0",
-    title="ModelParallelStrategy saves a model with compiled parts in a single file",
     group="crash",
     affected=(">=2.3.0,<2.6.1",),
     targets=(Target("pytorch.strategies.model_parallel:ModelParallelStrategy.optimizer_state", _optimizer_state),),

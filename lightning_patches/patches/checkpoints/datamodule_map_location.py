@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 
 
 def _load_from_checkpoint(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
@@ -20,9 +20,8 @@ def _load_from_checkpoint(original: Callable[..., Any], namespace: str) -> Calla
 
 
 PATCH = Patch(
-    name="datamodule-map-location",
+    *name_and_title(__name__, __doc__),
     added="0.2.0",
-    title="LightningDataModule.load_from_checkpoint accepts map_location",
     group="crash",
     affected=(">=2.0.0,<2.0.5",),
     targets=(Target("pytorch.core.datamodule:LightningDataModule.load_from_checkpoint", _load_from_checkpoint),),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from lightning_patches import notices
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 
 _RESTORE = "pytorch.trainer.connectors.checkpoint_connector:_CheckpointConnector.restore_optimizers_and_schedulers"
 _SAYS = "The checkpoint holds the weights alone: optimizers and learning rate schedulers begin anew."
@@ -23,9 +23,8 @@ def _restore(original: Callable[..., None], namespace: str) -> Callable[..., Non
 
 
 PATCH = Patch(
-    name="fit-on-weights-alone",
+    *name_and_title(__name__, __doc__),
     added="0.2.0",
-    title="A run can continue from a checkpoint that has only weights, with new optimizers",
     group="crash",
     affected=(">=2.0.0,<=2.6.6",),
     targets=(Target(_RESTORE, _restore),),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 
 
 def _save_checkpoint(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -17,9 +17,8 @@ def _save_checkpoint(original: Callable[..., None], namespace: str) -> Callable[
 
 
 PATCH = Patch(
-    name="fsdp-checkpoint-of-weights",
+    *name_and_title(__name__, __doc__),
     added="0.2.0",
-    title="FSDP can save only the weights in shards",
     group="crash",
     affected=(">=2.1.0,<2.2.2",),
     targets=(Target("pytorch.strategies.fsdp:FSDPStrategy.save_checkpoint", _save_checkpoint),),

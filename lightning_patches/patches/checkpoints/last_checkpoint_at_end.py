@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, Upstream, name_and_title
 
 
 def _on_train_end(original: None, namespace: str) -> Callable[..., None]:
@@ -19,9 +19,8 @@ def _on_train_end(original: None, namespace: str) -> Callable[..., None]:
 _CALLBACK = "pytorch.callbacks.model_checkpoint:ModelCheckpoint"
 
 PATCH = Patch(
-    name="last-checkpoint-at-end",
+    *name_and_title(__name__, __doc__),
     added="0.2.0",
-    title="save_last=True writes a checkpoint even if the run ends before the first validation",
     group="correctness",
     changes_results=Effect("files", "last.ckpt"),
     affected=(">=2.0.0,<2.5.3",),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
 
 
 def _find_last_checkpoints(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
@@ -17,9 +17,8 @@ def _find_last_checkpoints(original: Callable[..., Any], namespace: str) -> Call
 
 
 PATCH = Patch(
-    name="last-checkpoint-by-extension",
+    *name_and_title(__name__, __doc__),
     added="0.2.0",
-    title="ckpt_path='last' uses only checkpoints, not other files with \"last\" in their names",
     group="crash",
     changes_results=Effect(
         "numbers", "where a run is resumed from, if the newest file with last in its name has no extension"

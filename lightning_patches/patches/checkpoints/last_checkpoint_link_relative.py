@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any, Callable
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
 
 
 def _link_checkpoint(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -18,9 +18,8 @@ def _link_checkpoint(original: Callable[..., None], namespace: str) -> Callable[
 
 
 PATCH = Patch(
-    name="last-checkpoint-link-relative",
+    *name_and_title(__name__, __doc__),
     added="0.2.0",
-    title="The link last.ckpt stays valid when its folder is moved",
     group="correctness",
     changes_results=Effect("files", "last.ckpt is a relative link"),
     affected=(">=2.1.0,<2.1.4",),

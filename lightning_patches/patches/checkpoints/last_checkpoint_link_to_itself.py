@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, Upstream, name_and_title
 
 
 def _save_last_checkpoint(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -26,9 +26,8 @@ def _save_last_checkpoint(original: Callable[..., None], namespace: str) -> Call
 
 
 PATCH = Patch(
-    name="last-checkpoint-link-to-itself",
+    *name_and_title(__name__, __doc__),
     added="0.2.0",
-    title="last.ckpt does not become a link to itself",
     group="correctness",
     changes_results=Effect("files", "last.ckpt is a checkpoint where it was a broken link"),
     affected=(">=2.1.0,<2.6.0",),

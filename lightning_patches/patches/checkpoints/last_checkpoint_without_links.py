@@ -6,7 +6,7 @@ import os
 import shutil
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 
 
 def _link_checkpoint(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -24,8 +24,7 @@ def _link_checkpoint(original: Callable[..., None], namespace: str) -> Callable[
 
 
 PATCH = Patch(
-    name="last-checkpoint-without-links",
-    title="last.ckpt is a copy if the file system does not support links",
+    *name_and_title(__name__, __doc__),
     group="crash",
     affected=(">=2.1.0,<2.1.2",),
     targets=(Target("pytorch.callbacks.model_checkpoint:ModelCheckpoint._link_checkpoint", _link_checkpoint),),

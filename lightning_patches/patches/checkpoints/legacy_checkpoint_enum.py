@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 
 _LEGACY = "pytorch.utilities.migration.utils:pl_legacy_patch"
 
@@ -38,8 +38,7 @@ def _exit_with_enum(original: Callable[..., None], namespace: str) -> Callable[.
 
 
 PATCH = Patch(
-    name="legacy-checkpoint-enum",
-    title="Checkpoints of Lightning 1.x that contain the fault-tolerant mode can be loaded",
+    *name_and_title(__name__, __doc__),
     group="crash",
     affected=(">=2.0.0,<2.0.6",),
     targets=(Target(f"{_LEGACY}.__enter__", _enter_with_enum), Target(f"{_LEGACY}.__exit__", _exit_with_enum)),

@@ -8,7 +8,7 @@ from collections import OrderedDict
 from typing import Any, Callable, Iterator
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 
 
 def _load_state(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
@@ -55,8 +55,7 @@ def _configured(cls: Any) -> Iterator[None]:
 
 
 PATCH = Patch(
-    name="load-configured-model",
-    title="load_from_checkpoint loads layers that configure_model creates",
+    *name_and_title(__name__, __doc__),
     group="crash",
     affected=(">=2.1.0,<2.2.0",),
     targets=(Target("pytorch.core.saving:_load_state", _load_state),),

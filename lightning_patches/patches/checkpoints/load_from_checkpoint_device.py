@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
 
 _SAVING = "pytorch.core.saving"
 
@@ -28,8 +28,7 @@ def _is_tensor(value: Any) -> bool:
 
 
 PATCH = Patch(
-    name="load-from-checkpoint-device",
-    title="load_from_checkpoint(map_location=...) puts the model on that device",
+    *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("numbers", "in their last digits, as the model computes on the device that was asked for"),
     affected=(">=2.0.0,<2.0.2",),

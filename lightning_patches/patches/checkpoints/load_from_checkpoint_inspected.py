@@ -1,11 +1,11 @@
-"""Reading a model's load_from_checkpoint attribute raises no error; only a call on an instance does."""
+"""Inspecting a LightningModule or LightningDataModule does not raise."""
 
 from __future__ import annotations
 
 import functools
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 
 
 def _get(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
@@ -24,9 +24,8 @@ def _get(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
 
 
 PATCH = Patch(
-    name="load-from-checkpoint-inspected",
+    *name_and_title(__name__, __doc__),
     added="0.2.0",
-    title="Inspecting a LightningModule or LightningDataModule does not raise",
     group="crash",
     affected=(">=2.1.0,<2.1.4",),
     targets=(Target("pytorch.utilities.model_helpers:_restricted_classmethod_impl.__get__", _get),),

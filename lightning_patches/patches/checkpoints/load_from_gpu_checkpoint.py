@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 
 
 def _load_from_checkpoint(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
@@ -34,9 +34,8 @@ def _on_cpu_without_device(storage: Any, location: str) -> Any:
 
 
 PATCH = Patch(
-    name="load-from-gpu-checkpoint",
+    *name_and_title(__name__, __doc__),
     added="0.2.0",
-    title="A GPU checkpoint can be loaded on a machine without a GPU",
     group="crash",
     affected=(">=2.0.2,<2.1.0",),
     targets=(Target("pytorch.core.saving:_load_from_checkpoint", _load_from_checkpoint),),

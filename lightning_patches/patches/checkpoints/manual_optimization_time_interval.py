@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any, Callable
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
 
 _AUTOMATIC = SimpleNamespace(automatic_optimization=True)
 
@@ -21,9 +21,8 @@ def _on_train_batch_end(original: Callable[..., None], namespace: str) -> Callab
 
 
 PATCH = Patch(
-    name="manual-optimization-time-interval",
+    *name_and_title(__name__, __doc__),
     added="0.2.0",
-    title="train_time_interval also saves checkpoints with manual optimization",
     group="correctness",
     changes_results=Effect("files", "the checkpoints of an interval"),
     affected=(">=2.6.0,<=2.6.6",),

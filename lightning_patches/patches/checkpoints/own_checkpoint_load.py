@@ -24,7 +24,7 @@ from typing import Any, Callable, Optional
 
 from lightning_patches import notices
 from lightning_patches.engine.functions import home_of, stock_of
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 
 _CONTAINERS = (dict, OrderedDict, list, tuple, set)
 
@@ -226,8 +226,7 @@ def _store() -> Optional[Any]:
 
 
 PATCH = Patch(
-    name="own-checkpoint-load",
-    title="A run can load the checkpoints that it has written, whatever they contain",
+    *name_and_title(__name__, __doc__),
     group="crash",
     affected=(
         ">=1.5.0,<2.0.0",

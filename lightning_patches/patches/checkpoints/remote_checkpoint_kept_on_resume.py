@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, Upstream, name_and_title
 from lightning_patches.patches.checkpoints._places import ckpt_path_of, directory_of, place_of, protocol_of
 
 _CALLBACK = "pytorch.callbacks.model_checkpoint:ModelCheckpoint"
@@ -31,8 +31,7 @@ def _has_to_stay(filepath: str, resumed_from: Any, dirpath: Any) -> bool:
 
 
 PATCH = Patch(
-    name="remote-checkpoint-kept-on-resume",
-    title="ModelCheckpoint does not delete the remote checkpoint that training was resumed from",
+    *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("files", "the remote checkpoint that was resumed from stays"),
     affected=(">=2.0.0,<=2.6.6",),

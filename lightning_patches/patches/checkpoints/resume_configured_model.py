@@ -8,7 +8,7 @@ from collections import OrderedDict
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 
 _CONFIGURED = "_configured_before_loading"
 
@@ -54,9 +54,8 @@ def _call_configure_model(original: Callable[..., None], namespace: str) -> Call
 
 
 PATCH = Patch(
-    name="resume-configured-model",
+    *name_and_title(__name__, __doc__),
     added="0.2.0",
-    title="The Trainer loads a checkpoint into layers that configure_model creates",
     group="crash",
     affected=(">=2.1.0,<2.2.0",),
     targets=(

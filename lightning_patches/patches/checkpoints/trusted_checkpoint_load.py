@@ -10,7 +10,7 @@ import sys
 from typing import Any, Callable
 
 from lightning_patches import notices, trust
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 
 
 def _load(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
@@ -69,8 +69,7 @@ def _tell_what_is_refused(path_or_file: Any, begin: int) -> None:
 
 
 PATCH = Patch(
-    name="trusted-checkpoint-load",
-    title="Checkpoints with custom objects can be loaded from a directory that the script trusts",
+    *name_and_title(__name__, __doc__),
     group="compat",
     affected=(
         ">=1.5.0,<2.0.0",

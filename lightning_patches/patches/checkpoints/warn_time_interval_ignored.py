@@ -6,7 +6,7 @@ import time
 from typing import Any, Callable
 
 from lightning_patches import notices
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 
 
 def _on_train_batch_end(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -27,9 +27,8 @@ def _on_train_batch_end(original: Callable[..., None], namespace: str) -> Callab
 
 
 PATCH = Patch(
-    name="warn-time-interval-ignored",
+    *name_and_title(__name__, __doc__),
     added="0.2.0",
-    title="ModelCheckpoint warns if it ignores train_time_interval",
     group="correctness",
     affected=(">=2.6.0,<=2.6.6",),
     targets=(Target("pytorch.callbacks.model_checkpoint:ModelCheckpoint.on_train_batch_end", _on_train_batch_end),),

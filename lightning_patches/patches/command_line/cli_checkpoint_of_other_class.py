@@ -1,11 +1,11 @@
-"""LightningCLI accepts the checkpoint of another module class, without hyperparameters that the model lacks."""
+"""LightningCLI accepts the checkpoint of another module class."""
 
 from __future__ import annotations
 
 from typing import Any, Callable
 
 from lightning_patches import notices
-from lightning_patches.patch import Consequence, Impact, Patch, Target, Upstream
+from lightning_patches.patch import Consequence, Impact, Patch, Target, Upstream, name_and_title
 
 
 def _parse_ckpt_path(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -65,9 +65,8 @@ def _known(values: dict[str, Any], config: Any) -> dict[str, Any]:
 _REFUSED = r"Parsing of ckpt_path hyperparameters failed!|\bin _parse_ckpt_path\b"
 
 PATCH = Patch(
-    name="cli-checkpoint-of-other-class",
+    *name_and_title(__name__, __doc__),
     added="0.2.0",
-    title="LightningCLI accepts the checkpoint of another module class",
     group="crash",
     affected=(">=2.5.5,<=2.6.6",),
     targets=(Target("pytorch.cli:LightningCLI._parse_ckpt_path", _parse_ckpt_path),),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
 
 
 def _set_seed(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -18,9 +18,8 @@ def _set_seed(original: Callable[..., None], namespace: str) -> Callable[..., No
 
 
 PATCH = Patch(
-    name="cli-seed-saved",
+    *name_and_title(__name__, __doc__),
     added="0.2.0",
-    title="LightningCLI saves the seed that it has chosen",
     group="correctness",
     changes_results=Effect("files", "the seed in config.yaml"),
     affected=(">=2.0.0,<2.0.6",),

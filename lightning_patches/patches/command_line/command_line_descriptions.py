@@ -1,11 +1,11 @@
-"""``pytorch/utilities/cli.py`` of 1.6.0 and 1.6.1 works with jsonargparse's newer docstring support."""
+"""The command line of Lightning 1.6.0 and 1.6.1 works with a current jsonargparse."""
 
 from __future__ import annotations
 
 import sys
 from typing import Any, Callable, Optional
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 
 
 def _get_short_description(original: Callable[..., Optional[str]], namespace: str) -> Callable[..., Optional[str]]:
@@ -27,9 +27,8 @@ def _get_short_description(original: Callable[..., Optional[str]], namespace: st
 
 
 PATCH = Patch(
-    name="command-line-descriptions",
+    *name_and_title(__name__, __doc__),
     added="0.2.0",
-    title="The command line of Lightning 1.6.0 and 1.6.1 works with a current jsonargparse",
     group="compat",
     affected=(">=1.6.0,<1.6.2",),
     targets=(Target("pytorch.utilities.cli:_get_short_description", _get_short_description),),

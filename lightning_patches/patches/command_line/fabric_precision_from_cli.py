@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 
 _CONNECTOR = "fabric.connector:_Connector"
 
@@ -18,8 +18,7 @@ def _argument_from_env(original: Callable[..., Any], namespace: str) -> Callable
 
 
 PATCH = Patch(
-    name="fabric-precision-from-cli",
-    title="The precision given to `lightning run model` does not conflict with Fabric()",
+    *name_and_title(__name__, __doc__),
     group="crash",
     affected=(">=2.1.0,<2.1.2",),
     targets=(Target(f"{_CONNECTOR}._argument_from_env", _argument_from_env),),

@@ -1,4 +1,7 @@
-"""``pytorch/cli.py`` of 1.6 to 1.8: the schedulers that ``--lr_scheduler`` takes. See ``scheduler_types.py``."""
+"""The command line of Lightning 1.6 to 1.8 accepts the schedulers of torch 2.
+
+See also ``scheduler_types.py``.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import inspect
 import sys
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 
 
 def _with_torchs(types: tuple[type, ...]) -> tuple[type, ...]:
@@ -50,9 +53,8 @@ def _asks_for_torchs(original: Callable[..., None], namespace: str) -> Callable[
 _ASK = ("LightningArgumentParser.add_lr_scheduler_args", "LightningCLI._add_configure_optimizers_method_to_model")
 
 PATCH = Patch(
-    name="scheduler-choices",
+    *name_and_title(__name__, __doc__),
     added="0.2.0",
-    title="The command line of Lightning 1.6 to 1.8 accepts the schedulers of torch 2",
     group="compat",
     affected=(">=1.6.0,<1.9.0",),
     only_with=("torch>=2.0",),

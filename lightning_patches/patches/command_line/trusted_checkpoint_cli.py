@@ -8,7 +8,7 @@ import pkgutil
 from typing import Any, Callable
 
 from lightning_patches import notices, trust
-from lightning_patches.patch import Impact, Need, Patch, Target, Upstream
+from lightning_patches.patch import Impact, Need, Patch, Target, Upstream, name_and_title
 
 
 def _parse_ckpt_path(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -41,9 +41,8 @@ def _parse_ckpt_path(original: Callable[..., None], namespace: str) -> Callable[
 
 
 PATCH = Patch(
-    name="trusted-checkpoint-cli",
+    *name_and_title(__name__, __doc__),
     added="0.2.0",
-    title="LightningCLI reads checkpoints with custom objects from a directory that the script trusts",
     group="compat",
     affected=(">=2.5.5,<=2.6.6",),
     targets=(Target("pytorch.cli:LightningCLI._parse_ckpt_path", _parse_ckpt_path),),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lightning_patches.patch import Effect, Impact, Patch, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Upstream, name_and_title
 from lightning_patches.patches.data._shuffling import TARGET
 
 _ISSUE = 20326
@@ -11,8 +11,7 @@ _TESTS = "tests/tests_pytorch/utilities/test_data.py"
 
 
 PATCH = Patch(
-    name="batch-sampler-shuffled",
-    title="A batch sampler that shuffles is recognized in validation and test",
+    *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("order of data", "in validation and test under DDP"),
     affected=(">=2.0.0,<2.5.0",),

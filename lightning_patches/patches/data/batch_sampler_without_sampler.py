@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lightning_patches.patch import Impact, Patch, Upstream
+from lightning_patches.patch import Impact, Patch, Upstream, name_and_title
 from lightning_patches.patches.data._shuffling import TARGET
 
 _ISSUE = 20326
@@ -11,8 +11,7 @@ _TESTS = "tests/tests_pytorch/utilities/test_data.py"
 
 
 PATCH = Patch(
-    name="batch-sampler-without-sampler",
-    title="A custom batch sampler need not have a sampler attribute",
+    *name_and_title(__name__, __doc__),
     group="crash",
     affected=("==2.5.0",),
     targets=(TARGET,),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
 
 
 def _check_dataloader_iterable(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -18,8 +18,7 @@ def _check_dataloader_iterable(original: Callable[..., None], namespace: str) ->
 
 
 PATCH = Patch(
-    name="dataloader-check-without-iterating",
-    title="A DataLoader is not started an extra time only to check that it is iterable",
+    *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("order of data", "shuffled data, and what else is random, as an iterator less is made"),
     affected=(">=2.0.0,<2.0.8",),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 
 
 def _reset(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -21,8 +21,7 @@ def _reset(original: Callable[..., None], namespace: str) -> Callable[..., None]
 
 
 PATCH = Patch(
-    name="dataloader-error-unmasked",
-    title="An error while a DataLoader starts is not hidden by another error",
+    *name_and_title(__name__, __doc__),
     group="crash",
     affected=(">=2.1.0,<=2.6.6",),
     targets=(Target("pytorch.loops.fetchers:_DataFetcher.reset", _reset),),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
 
 
 def _distributed_sampler(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
@@ -35,8 +35,7 @@ _TESTS = "tests/tests_pytorch/trainer/test_dataloaders.py"
 
 
 PATCH = Patch(
-    name="distributed-sampler-without-seed",
-    title="Under DDP, all ranks share one shuffled order even without a global seed",
+    *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("order of data", "under DDP without a seed"),
     affected=(">=2.0.0,<2.0.3",),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 
 
 def _resolve_sampler(original: Callable[..., dict[str, Any]], namespace: str) -> Callable[..., dict[str, Any]]:
@@ -31,9 +31,8 @@ def _is_made_anew(batch_sampler: Any) -> bool:
 
 
 PATCH = Patch(
-    name="predict-own-batch-sampler",
+    *name_and_title(__name__, __doc__),
     added="0.2.0",
-    title="predict accepts a batch sampler whose constructor differs from torch's",
     group="crash",
     affected=(">=2.0.0,<2.3.0",),
     targets=(Target("pytorch.utilities.data:_dataloader_init_kwargs_resolve_sampler", _resolve_sampler),),

@@ -6,7 +6,7 @@ import contextlib
 from typing import Any, Callable, Iterator
 
 from lightning_patches.engine.distributions import ROOT_PACKAGES, upstream_module
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 
 
 @contextlib.contextmanager
@@ -87,8 +87,7 @@ def _rank_zero_first(original: Callable[..., Any], namespace: str) -> Callable[.
 
 
 PATCH = Patch(
-    name="prepare-data-without-deadline",
-    title="prepare_data and rank_zero_first may take longer than the process group's timeout",
+    *name_and_title(__name__, __doc__),
     group="hang",
     affected=(">=2.0.0,<2.3.0",),
     targets=(

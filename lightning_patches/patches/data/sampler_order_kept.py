@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
 
 
 def is_own(sampler: Any) -> bool:
@@ -25,9 +25,8 @@ def _get_distributed_sampler(original: Callable[..., Any], namespace: str) -> Ca
 
 
 PATCH = Patch(
-    name="sampler-order-kept",
+    *name_and_title(__name__, __doc__),
     added="0.2.0",
-    title="With several devices, training data keeps the order of a custom sampler",
     group="correctness",
     changes_results=Effect("order of data", "with several devices and a sampler of one's own"),
     affected=(">=2.0.0,<=2.6.6",),

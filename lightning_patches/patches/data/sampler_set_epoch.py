@@ -6,7 +6,7 @@ import inspect
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
 
 
 def _set_epoch(module: str, wrapper: str) -> Callable[[Any, str], Callable[..., None]]:
@@ -39,8 +39,7 @@ def _target(module: str, wrapper: str, before: str = "") -> Target:
 
 
 PATCH = Patch(
-    name="sampler-set-epoch",
-    title="A custom sampler's set_epoch() is called under DDP",
+    *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("order of data", "under DDP, with a sampler of one's own that has a set_epoch"),
     affected=(">=2.0.0,<=2.6.6",),

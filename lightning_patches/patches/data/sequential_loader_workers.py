@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, Upstream, name_and_title
 
 
 def _iter_first(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
@@ -28,8 +28,7 @@ def _use_next(original: Callable[..., None], namespace: str) -> Callable[..., No
 
 
 PATCH = Patch(
-    name="sequential-loader-workers",
-    title="Only one validation, test or prediction DataLoader has workers running at a time",
+    *name_and_title(__name__, __doc__),
     group="performance",
     changes_results=Effect("numbers", "random ones in the validation, test or prediction with several loaders"),
     affected=(">=2.0.0,<2.0.3",),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
 
 _SETUP_DATA = "pytorch.loops.fit_loop:_FitLoop.setup_data"
 
@@ -20,8 +20,7 @@ def _setup_data(original: Callable[..., None], namespace: str) -> Callable[..., 
 
 
 PATCH = Patch(
-    name="stateful-loader-restored",
-    title="A stateful DataLoader gets its state back when training is resumed",
+    *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("order of data", "a resumed training does not start over"),
     affected=(">=2.2.0,<=2.6.6",),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from lightning_patches import notices
-from lightning_patches.patch import Consequence, Impact, Patch, Target, Upstream
+from lightning_patches.patch import Consequence, Impact, Patch, Target, Upstream, name_and_title
 
 
 def _next(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
@@ -31,8 +31,7 @@ def _names(iterator: Any) -> str:
 
 
 PATCH = Patch(
-    name="warn-empty-loader-in-cycle",
-    title="A CombinedLoader warns if it ends because one of its loaders is empty",
+    *name_and_title(__name__, __doc__),
     group="correctness",
     affected=(">=2.0.0,<=2.6.6",),
     targets=(Target("pytorch.utilities.combined_loader:_MaxSizeCycle.__next__", _next),),

@@ -6,7 +6,7 @@ from typing import Any, Callable
 
 from lightning_patches import notices
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 from lightning_patches.patches.data.sampler_order_kept import is_own
 
 
@@ -37,8 +37,7 @@ def _own(dataloader: Any) -> Any:
 
 
 PATCH = Patch(
-    name="warn-sampler-shuffled",
-    title="Warn if Lightning shuffles the order of a custom sampler",
+    *name_and_title(__name__, __doc__),
     group="correctness",
     affected=(">=2.0.0,<=2.6.6",),
     targets=(Target("pytorch.trainer.connectors.data_connector:_get_distributed_sampler", _get_distributed_sampler),),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from lightning_patches import notices
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 
 
 def _shut_down(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -26,8 +26,7 @@ def _shut_down(original: Callable[..., None], namespace: str) -> Callable[..., N
 
 
 PATCH = Patch(
-    name="worker-shutdown-error",
-    title="A DataLoader worker that fails while it is stopped does not end the program",
+    *name_and_title(__name__, __doc__),
     group="crash",
     affected=(">=2.0.0,<=2.6.6",),
     targets=(Target("pytorch.utilities.combined_loader:_shutdown_workers_and_reset_iterator", _shut_down),),

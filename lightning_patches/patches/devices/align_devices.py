@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from typing import Any, Callable, Iterator
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 
 _ACCELERATE = "accelerate.hooks"
 
@@ -116,8 +116,7 @@ def _same(device: Any, other: Any) -> bool:
 
 
 PATCH = Patch(
-    name="align-devices",
-    title="accelerate's device hooks follow a module that a strategy moves to the rank's device",
+    *name_and_title(__name__, __doc__),
     group="crash",
     affected=(">=2.0.0,<=2.6.6",),
     targets=(

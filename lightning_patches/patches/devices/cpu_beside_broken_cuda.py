@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 
 
 def _collect_rng_states(original: Callable[..., dict[str, Any]], namespace: str) -> Callable[..., dict[str, Any]]:
@@ -19,8 +19,7 @@ def _collect_rng_states(original: Callable[..., dict[str, Any]], namespace: str)
 
 
 PATCH = Patch(
-    name="cpu-beside-broken-cuda",
-    title="Training on the CPU works on a machine with a broken CUDA driver",
+    *name_and_title(__name__, __doc__),
     group="crash",
     affected=(">=2.0.0,<2.1.4",),
     targets=(Target("fabric.utilities.seed:_collect_rng_states", _collect_rng_states),),

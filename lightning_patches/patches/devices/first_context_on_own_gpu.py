@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 
 
 def _setup_environment(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -21,8 +21,7 @@ def _setup_environment(original: Callable[..., None], namespace: str) -> Callabl
 
 
 PATCH = Patch(
-    name="first-context-on-own-gpu",
-    title="Each rank chooses its GPU before it joins the process group",
+    *name_and_title(__name__, __doc__),
     group="hang",
     affected=(">=2.0.0,<2.2.0",),
     targets=(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 
 _CONNECTOR = "pytorch.trainer.connectors.accelerator_connector:_AcceleratorConnector"
 
@@ -24,9 +24,8 @@ def _check(original: Callable[..., None], namespace: str) -> Callable[..., None]
 
 
 PATCH = Patch(
-    name="fsdp-accelerator-object",
+    *name_and_title(__name__, __doc__),
     added="0.2.0",
-    title="FSDP accepts a CUDAAccelerator object as accelerator",
     group="crash",
     affected=(">=2.0.0,<2.5.3",),
     targets=(Target(f"{_CONNECTOR}._check_strategy_and_fallback", _check),),

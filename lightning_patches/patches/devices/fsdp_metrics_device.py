@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
 
 
 def _wrap(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
@@ -26,9 +26,8 @@ def _metrics(module: Any) -> list[Any]:
 
 
 PATCH = Patch(
-    name="fsdp-metrics-device",
+    *name_and_title(__name__, __doc__),
     added="0.2.0",
-    title="FSDP moves the metrics of torchmetrics in a model to the GPU",
     group="crash",
     changes_results=Effect("how it ends", "under FSDP, where a metric is given tensors of the CPU"),
     affected=(">=2.0.0,<2.1.2",),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
 
 
 def _to_onnx(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -30,9 +30,8 @@ def _to_onnx(original: Callable[..., None], namespace: str) -> Callable[..., Non
 
 
 PATCH = Patch(
-    name="onnx-in-memory",
+    *name_and_title(__name__, __doc__),
     added="0.2.0",
-    title="to_onnx can write to a buffer",
     group="correctness",
     changes_results=Effect("files", "the model is in the buffer, and no longer in a file with the buffer's name"),
     affected=(">=2.3.0,<2.5.0",),

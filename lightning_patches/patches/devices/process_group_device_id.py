@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Need, Patch, Target, Upstream
+from lightning_patches.patch import Impact, Need, Patch, Target, Upstream, name_and_title
 
 
 def _init_dist_connection(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -36,8 +36,7 @@ def _root_device(strategy: Any) -> Any:
 
 
 PATCH = Patch(
-    name="process-group-device-id",
-    title="init_process_group receives the GPU of each rank",
+    *name_and_title(__name__, __doc__),
     group="hang",
     affected=(">=2.0.0,<2.5.5",),
     targets=(Target("fabric.utilities.distributed:_init_dist_connection", _init_dist_connection),),

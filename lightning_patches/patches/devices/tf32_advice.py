@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 
 
 def _check(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -32,9 +32,8 @@ def _flops(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
 
 
 PATCH = Patch(
-    name="tf32-advice",
+    *name_and_title(__name__, __doc__),
     added="0.2.0",
-    title="Lightning's TF32 advice does not fail in a program that uses torch's newer TF32 setting",
     group="crash",
     affected=(">=2.0.0,<=2.6.6",),
     only_with=("torch>=2.9",),

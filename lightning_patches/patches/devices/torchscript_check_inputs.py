@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 
 
 def _to_torchscript(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
@@ -20,9 +20,8 @@ def _to_torchscript(original: Callable[..., Any], namespace: str) -> Callable[..
 
 
 PATCH = Patch(
-    name="torchscript-check-inputs",
+    *name_and_title(__name__, __doc__),
     added="0.2.0",
-    title="to_torchscript checks a trace on the model's device",
     group="crash",
     affected=(">=2.0.0,<2.5.2",),
     targets=(Target("pytorch.core.module:LightningModule.to_torchscript", _to_torchscript),),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from typing import Any, Callable
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
 from lightning_patches.patches.checkpoints.compiled_names import named_tensors
 
 _BUCKET_BYTES = 250 * 1024 * 1024
@@ -37,8 +37,7 @@ def _broadcast_states(module: Any) -> None:
 
 
 PATCH = Patch(
-    name="ddp-evaluation-same-weights",
-    title="All ranks validate, test and predict with the weights of rank zero",
+    *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("numbers", "all ranks evaluate the weights of rank zero"),
     affected=(">=2.0.0,<2.0.2",),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from lightning_patches import notices
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
 
 _SETTLED = "_lightning_patches_static_graph_settled"
 
@@ -74,8 +74,7 @@ def _flush_with(loss: Any, model: Any) -> None:
 
 
 PATCH = Patch(
-    name="ddp-static-graph-manual",
-    title="Gradients are synchronized under static_graph=True with manual optimization",
+    *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("numbers", "gradients are averaged over the ranks"),
     affected=(">=2.0.0,<=2.6.6",),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
 from lightning_patches.patches.checkpoints.compiled_names import parts
 
 _DDP = "pytorch.strategies.ddp"
@@ -61,9 +61,8 @@ def _on_train_batch_start(original: None, namespace: str) -> Callable[..., None]
 
 
 PATCH = Patch(
-    name="ddp-with-unfrozen",
+    *name_and_title(__name__, __doc__),
     added="0.2.0",
-    title="DDP synchronizes parameters that are unfrozen after DDP has wrapped the module",
     group="correctness",
     changes_results=Effect("numbers", "under DDP, what is unfrozen after the start is trained with all ranks' data"),
     affected=(">=2.0.0,<=2.6.6",),

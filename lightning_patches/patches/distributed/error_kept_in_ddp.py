@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 
 
 def _augment_message(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -17,9 +17,8 @@ def _augment_message(original: Callable[..., None], namespace: str) -> Callable[
 
 
 PATCH = Patch(
-    name="error-kept-in-ddp",
+    *name_and_title(__name__, __doc__),
     added="0.2.0",
-    title="An error in a rank is shown unchanged, whatever its arguments are",
     group="crash",
     affected=(">=2.0.0,<2.0.5",),
     targets=(Target("pytorch.utilities.exceptions:_augment_message", _augment_message),),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
 
 
 def _lazy_init(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -19,9 +19,8 @@ def _lazy_init(original: Callable[..., None], namespace: str) -> Callable[..., N
 
 
 PATCH = Patch(
-    name="fsdp-several-nodes",
+    *name_and_title(__name__, __doc__),
     added="0.2.0",
-    title="FSDP counts the ranks of all nodes",
     group="correctness",
     changes_results=Effect(
         "numbers", "under FSDP on several nodes, all train one model, each with its share of the data"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Sequence
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
 
 
 def _rank_command(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
@@ -21,8 +21,7 @@ def _rank_command(original: Callable[..., Any], namespace: str) -> Callable[...,
 
 
 PATCH = Patch(
-    name="hydra-output-directory",
-    title="Under Hydra, all ranks of DDP use the output directory of rank zero",
+    *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("files", "the directory in which the ranks write"),
     affected=(">=2.0.0,<2.0.7",),

@@ -6,7 +6,7 @@ import signal
 import sys
 from typing import Any, Callable
 
-from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, Upstream, name_and_title
 
 
 def _call_and_handle_interrupt(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
@@ -24,9 +24,8 @@ def _call_and_handle_interrupt(original: Callable[..., Any], namespace: str) -> 
 
 
 PATCH = Patch(
-    name="interrupt-ends-all-ranks",
+    *name_and_title(__name__, __doc__),
     added="0.2.0",
-    title="After Ctrl+C in one rank, the other ranks end, too",
     group="hang",
     changes_results=Effect("how it ends", "Ctrl+C ends the program, with status 1"),
     affected=(">=2.0.0,<2.4.0",),

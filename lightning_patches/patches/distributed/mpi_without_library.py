@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 
 
 def _detect(original: Callable[[], bool], namespace: str) -> Callable[[], bool]:
@@ -18,8 +18,7 @@ def _detect(original: Callable[[], bool], namespace: str) -> Callable[[], bool]:
 
 
 PATCH = Patch(
-    name="mpi-without-library",
-    title="An mpi4py that cannot be imported counts as not installed",
+    *name_and_title(__name__, __doc__),
     group="crash",
     affected=(">=2.0.0,<2.6.0",),
     targets=(Target("fabric.plugins.environments.mpi:MPIEnvironment.detect", _detect),),

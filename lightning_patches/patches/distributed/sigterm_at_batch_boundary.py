@@ -16,7 +16,7 @@ import threading
 from typing import Any, Callable, Optional
 
 from lightning_patches.engine.distributions import module_name, upstream_module
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
 
 _CONNECTOR = "pytorch.trainer.connectors.signal_connector"
 
@@ -169,8 +169,7 @@ def _before_batch(original: Callable[..., None], namespace: str) -> Callable[...
 
 
 PATCH = Patch(
-    name="sigterm-at-batch-boundary",
-    title="After SIGTERM, all ranks stop before the same batch, with exit status 143",
+    *name_and_title(__name__, __doc__),
     group="hang",
     changes_results=Effect("how it ends", "after SIGTERM, where several ranks stop, and with which files"),
     affected=(">=2.5.2,<=2.6.6",),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 from typing import Any, Callable
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
 
 _STATUS = 128 + signal.SIGTERM
 
@@ -30,8 +30,7 @@ def _run(original: Callable[..., bool], namespace: str) -> Callable[..., bool]:
 
 
 PATCH = Patch(
-    name="sigterm-exit-status",
-    title="A training that SIGTERM ends exits with status 143 instead of 0",
+    *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("how it ends", "the exit status after SIGTERM"),
     affected=(">=2.0.0,<=2.6.6",),

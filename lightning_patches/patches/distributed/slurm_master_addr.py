@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 
 
 def _main_address(original: Callable[[Any], str], namespace: str) -> Callable[[Any], str]:
@@ -16,9 +16,8 @@ def _main_address(original: Callable[[Any], str], namespace: str) -> Callable[[A
 
 
 PATCH = Patch(
-    name="slurm-master-addr",
+    *name_and_title(__name__, __doc__),
     added="0.2.0",
-    title="A MASTER_ADDR that the job sets is used under SLURM",
     group="hang",
     affected=(">=2.0.0,<2.1.0",),
     targets=(Target("fabric.plugins.environments.slurm:SLURMEnvironment.main_address", _main_address),),

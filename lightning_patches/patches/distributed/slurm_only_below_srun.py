@@ -6,7 +6,7 @@ import os
 from typing import Callable
 
 from lightning_patches import notices
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 
 _FIRST_SPECIAL_STEP = 0xFFFFFFF0
 """SLURM gives special steps (batch script, interactive shell, extern) numbers from this one up."""
@@ -61,9 +61,8 @@ def _in_shell(task: str) -> bool:
 
 
 PATCH = Patch(
-    name="slurm-only-below-srun",
+    *name_and_title(__name__, __doc__),
     added="0.2.0",
-    title="SLURM counts as the launcher only if srun started this process",
     group="hang",
     affected=(">=2.0.0,<=2.6.6",),
     targets=(Target("fabric.plugins.environments.slurm:_is_srun_used", _is_srun_used),),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
 from lightning_patches.patches.checkpoints.compiled_names import named_tensors
 
 _LAUNCHER = "strategies.launchers.multiprocessing:_MultiProcessingLauncher._wrapping_function"
@@ -45,8 +45,7 @@ def _unshare(arguments: Any) -> None:
 
 
 PATCH = Patch(
-    name="spawned-parameters",
-    title="Ranks that ddp_spawn starts on the CPU do not share parameters",
+    *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("numbers", "each rank makes its own steps"),
     affected=(">=2.0.0,<2.0.8",),

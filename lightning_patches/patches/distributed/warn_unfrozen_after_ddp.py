@@ -1,4 +1,4 @@
-"""Warn about parameters that are unfrozen after DDP has wrapped the module, since DDP does not synchronize them."""
+"""Warn about parameters that are unfrozen after DDP has wrapped the module."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import weakref
 from typing import Any, Callable
 
 from lightning_patches import notices
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 from lightning_patches.patches.distributed._ranks import are_several
 from lightning_patches.patches.distributed.ddp_with_unfrozen import frozen_in, trained_among
 
@@ -72,9 +72,8 @@ def _say(names: list[str], remedy: str, when: str) -> None:
 
 
 PATCH = Patch(
-    name="warn-unfrozen-after-ddp",
+    *name_and_title(__name__, __doc__),
     added="0.2.0",
-    title="Warn about parameters that are unfrozen after DDP has wrapped the module",
     group="correctness",
     affected=(">=2.0.0,<=2.6.6",),
     targets=(

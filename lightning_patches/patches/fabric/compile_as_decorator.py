@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any, Callable
 
-from lightning_patches.patch import Consequence, Impact, Patch, Target, Upstream
+from lightning_patches.patch import Consequence, Impact, Patch, Target, Upstream, name_and_title
 
 
 def _capture_compile_kwargs(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
@@ -24,8 +24,7 @@ def _capture_compile_kwargs(original: Callable[..., Any], namespace: str) -> Cal
 
 
 PATCH = Patch(
-    name="compile-as-decorator",
-    title="torch.compile with arguments can be used as a decorator after Fabric is imported",
+    *name_and_title(__name__, __doc__),
     group="crash",
     affected=(">=2.2.0,<2.2.2",),
     targets=(Target("fabric.wrappers:_capture_compile_kwargs", _capture_compile_kwargs),),

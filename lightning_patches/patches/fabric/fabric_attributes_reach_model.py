@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
 
 
 def _setattr(original: None, namespace: str) -> Callable[..., None]:
@@ -25,9 +25,8 @@ def is_set_up(wrapper: Any) -> bool:
 
 
 PATCH = Patch(
-    name="fabric-attributes-reach-model",
+    *name_and_title(__name__, __doc__),
     added="0.2.0",
-    title="An attribute that is set on the result of fabric.setup() is set on the model",
     group="correctness",
     changes_results=Effect("numbers", "the model computes with what was set"),
     affected=(">=2.0.0,<2.1.0",),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 
 _MODULE = "fabric.wrappers:_FabricModule"
 
@@ -39,8 +39,7 @@ def _is_compiled(module: Any) -> bool:
 
 
 PATCH = Patch(
-    name="fabric-compiled-module",
-    title="fabric.setup accepts a compiled module",
+    *name_and_title(__name__, __doc__),
     group="compat",
     affected=(">=2.0.0,<=2.6.6",),
     targets=(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
 
 
 def _setup_dataloader(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
@@ -24,9 +24,8 @@ def _setup_dataloader(original: Callable[..., Any], namespace: str) -> Callable[
 
 
 PATCH = Patch(
-    name="fabric-dataloader-kept",
+    *name_and_title(__name__, __doc__),
     added="0.2.0",
-    title="Fabric does not recreate a DataLoader if it does not replace the sampler",
     group="correctness",
     changes_results=Effect("numbers", "a loader of a class of the program's own keeps its arguments"),
     affected=(">=2.0.0,<2.1.0",),

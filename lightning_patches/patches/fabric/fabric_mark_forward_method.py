@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import MethodType
 from typing import Any, Callable, Union
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
 from lightning_patches.patches.fabric._through_forward import is_wrapped, through_forward
 
 _MODULE = "fabric.wrappers:_FabricModule"
@@ -48,8 +48,7 @@ def _mark_forward_method(original: None, namespace: str) -> Callable[..., None]:
 
 
 PATCH = Patch(
-    name="fabric-mark-forward-method",
-    title="Fabric modules have mark_forward_method(), which makes a method go through the strategy",
+    *name_and_title(__name__, __doc__),
     group="compat",
     changes_results=Effect("numbers", "of a program that marks methods only where that can be done"),
     affected=(">=2.0.0,<2.3.0",),

@@ -6,7 +6,7 @@ import functools
 import inspect
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 
 _MODULE = "fabric.wrappers:_FabricModule"
 
@@ -37,8 +37,7 @@ def _remove(hook: Any, root: Any) -> None:
 
 
 PATCH = Patch(
-    name="fabric-method-guard-hooks",
-    title="A method call that Fabric refuses leaves no hooks on the model",
+    *name_and_title(__name__, __doc__),
     group="crash",
     affected=(">=2.1.1,<=2.6.6",),
     targets=(Target(f"{_MODULE}._wrap_method_with_module_call_tracker", _guard),),

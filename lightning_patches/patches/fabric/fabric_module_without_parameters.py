@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 from lightning_patches.patches.checkpoints.compiled_names import named_tensors
 
 _FABRIC = "fabric.fabric:Fabric"
@@ -29,8 +29,7 @@ def _setup(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
 
 
 PATCH = Patch(
-    name="fabric-module-without-parameters",
-    title="fabric.setup accepts a module that has no parameters",
+    *name_and_title(__name__, __doc__),
     group="crash",
     affected=(">=2.0.0,<2.0.2",),
     targets=(Target(f"{_FABRIC}.setup", _setup), Target(f"{_FABRIC}.setup_module", _setup)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
 
 _OWN = {"load_state_dict", "state_dict", "step", "zero_grad", "__del__", "_optimizer", "_strategy", "_callbacks"}
 """Attributes that belong to the wrapper, even if the optimizer's ``__dict__`` has them, such as a patched ``step``."""
@@ -21,8 +21,7 @@ def _load_state_dict(original: None, namespace: str) -> Callable[..., None]:
 
 
 PATCH = Patch(
-    name="fabric-optimizer-load-state",
-    title="Loading an optimizer's state through Fabric reaches the optimizer that steps",
+    *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("numbers", "a resumed training goes on with the optimizer's state"),
     affected=(">=2.0.0,<2.0.9",),

@@ -6,7 +6,7 @@ import inspect
 from typing import Any, Callable
 
 from lightning_patches.engine.functions import stock_of
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
 
 _MODULE = "fabric.wrappers:_FabricModule"
 
@@ -29,8 +29,7 @@ def _setattr(original: Callable[..., None], namespace: str) -> Callable[..., Non
 
 
 PATCH = Patch(
-    name="fabric-replaced-methods",
-    title="A method that is replaced on a model set up with Fabric is called",
+    *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("numbers", "the method that was put in is called"),
     affected=(">=2.1.0,<2.2.2",),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
 from lightning_patches.patches.fabric._through_forward import is_wrapped, through_forward
 
 _MODULE = "fabric.wrappers:_FabricModule"
@@ -23,8 +23,7 @@ def _getattr_steps(original: Callable[..., Any], namespace: str) -> Callable[...
 
 
 PATCH = Patch(
-    name="fabric-step-methods",
-    title="training_step() of a model that Fabric has set up goes through the strategy",
+    *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("numbers", "gradients are averaged over the ranks, and steps compute in Fabric's precision"),
     affected=(">=2.0.0,<2.0.2",),

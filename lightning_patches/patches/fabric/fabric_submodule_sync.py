@@ -7,7 +7,7 @@ import inspect
 from typing import Any, Callable, Iterator
 
 from lightning_patches.engine.functions import stock_of
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
 
 _MODULE = "fabric.wrappers:_FabricModule"
 
@@ -162,8 +162,7 @@ def _methods_are_safe(module: Any, plain: Any) -> bool:
 
 
 PATCH = Patch(
-    name="fabric-submodule-sync",
-    title="Gradients are synchronized for submodules of a Fabric module that are called directly",
+    *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("numbers", "gradients are averaged over the ranks"),
     affected=(">=2.0.0,<=2.6.6",),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
 
 
 def _reload_val_loader(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -25,8 +25,7 @@ def _reload_val_loader(original: Callable[..., None], namespace: str) -> Callabl
 
 
 PATCH = Patch(
-    name="batch-size-finder-val-loader",
-    title="Validation after the batch size finder uses all of its batches",
+    *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("numbers", "those of validation, which uses all of its batches"),
     affected=(">=2.0.0,<2.1.1",),

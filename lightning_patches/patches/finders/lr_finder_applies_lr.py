@@ -6,7 +6,7 @@ import inspect
 from typing import Any, Callable
 
 from lightning_patches import notices
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
 from lightning_patches.patches.finders import _tuned
 
 _LR_FINDER = "pytorch.tuner.lr_finder"
@@ -48,8 +48,7 @@ def _apply_suggestion(original: Callable[..., Any], namespace: str) -> Callable[
 
 
 PATCH = Patch(
-    name="lr-finder-applies-lr",
-    title="Training uses the learning rate that the learning rate finder set",
+    *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("numbers", "the training uses the learning rate that was found"),
     affected=(">=2.0.0,<2.5.4",),

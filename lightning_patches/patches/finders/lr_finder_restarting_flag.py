@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
 
 _LR_FINDER = "pytorch.tuner.lr_finder"
 
@@ -23,8 +23,7 @@ def _clear_restarting(original: Callable[..., Any], namespace: str) -> Callable[
 
 
 PATCH = Patch(
-    name="lr-finder-restarting-flag",
-    title="There is no validation at step 0 after the learning rate finder",
+    *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("numbers", "metrics and random numbers, as a validation at step 0 is left out"),
     affected=(">=2.0.0,<2.3.0",),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 
 
 def _on_train_batch_end(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -22,9 +22,8 @@ def _on_train_batch_end(original: Callable[..., None], namespace: str) -> Callab
 
 
 PATCH = Patch(
-    name="lr-finder-skipped-batch",
+    *name_and_title(__name__, __doc__),
     added="0.2.0",
-    title="The learning rate finder continues if training_step skips a batch",
     group="crash",
     affected=(">=2.0.0,<2.0.7",),
     targets=(Target("pytorch.tuner.lr_finder:_LRCallback.on_train_batch_end", _on_train_batch_end),),

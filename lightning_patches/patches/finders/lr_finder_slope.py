@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Optional
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
 
 _TESTS = "tests/tests_pytorch/tuner/test_lr_finder.py"
 
@@ -27,8 +27,7 @@ def _suggestion(original: Callable[..., Optional[float]], namespace: str) -> Cal
 
 
 PATCH = Patch(
-    name="lr-finder-slope",
-    title="The learning rate finder uses the steepest slope per learning rate, not per step",
+    *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("numbers", "the learning rate that is suggested"),
     affected=(">=2.0.0,<2.5.3",),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, Upstream, name_and_title
 
 _LR_FINDER = "pytorch.tuner.lr_finder"
 
@@ -25,8 +25,7 @@ def _renew_train_loader(original: Callable[..., Any], namespace: str) -> Callabl
 
 
 PATCH = Patch(
-    name="lr-finder-train-loader",
-    title="The learning rate finder does not consume batches of epoch 0",
+    *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("order of data", "epoch 0 has all of its batches"),
     affected=(">=2.1.0,<2.5.3",),

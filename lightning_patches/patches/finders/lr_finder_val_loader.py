@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
 
 _LR_FINDER = "pytorch.tuner.lr_finder"
 
@@ -22,8 +22,7 @@ def _drop_val_loader(original: Callable[..., Any], namespace: str) -> Callable[.
 
 
 PATCH = Patch(
-    name="lr-finder-val-loader",
-    title="Validation after the learning rate finder uses all of its batches",
+    *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("numbers", "those of validation, which uses all of its batches"),
     affected=(">=2.0.0,<2.0.3",),

@@ -10,7 +10,7 @@ from typing import Any, Callable, Iterator, Optional
 
 from lightning_patches import notices
 from lightning_patches.engine.distributions import module_name, upstream_module
-from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, Upstream, name_and_title
 from lightning_patches.patches.finders import _tuned
 from lightning_patches.patches.finders._own_checkpoint import finder_above, is_finder
 
@@ -252,8 +252,7 @@ def _remove_finder(original: Callable[..., Any], namespace: str) -> Callable[...
 
 
 PATCH = Patch(
-    name="tuner-cleanup-on-error",
-    title="A failed learning rate or batch size search restores the initial state and shows its error",
+    *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("numbers", "what a script finds that goes on after a search that failed"),
     affected=(">=2.0.0,<=2.6.6",),

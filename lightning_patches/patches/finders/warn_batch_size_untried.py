@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from lightning_patches import notices
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 
 
 def _run_power_scaling(original: Callable[..., int], namespace: str) -> Callable[..., int]:
@@ -24,9 +24,8 @@ def _run_power_scaling(original: Callable[..., int], namespace: str) -> Callable
 
 
 PATCH = Patch(
-    name="warn-batch-size-untried",
+    *name_and_title(__name__, __doc__),
     added="0.3.0",
-    title="Warn when the batch size finder returns a batch size that it has not tried",
     group="correctness",
     affected=(">=2.0.0,<2.6.0",),
     targets=(Target("pytorch.tuner.batch_size_scaling:_run_power_scaling", _run_power_scaling),),

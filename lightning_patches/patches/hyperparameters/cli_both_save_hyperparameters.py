@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 
 _INITIAL = "_hparams_initial"
 
@@ -32,8 +32,7 @@ def _log_hyperparams(original: Callable[..., None], namespace: str) -> Callable[
 
 
 PATCH = Patch(
-    name="cli-both-save-hyperparameters",
-    title="With LightningCLI, both the model and the datamodule can save their hyperparameters",
+    *name_and_title(__name__, __doc__),
     group="crash",
     affected=(">=2.4.0,<2.5.0",),
     targets=(Target("pytorch.loggers.utilities:_log_hyperparams", _log_hyperparams),),

@@ -6,7 +6,7 @@ import dataclasses
 import sys
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 from lightning_patches.patches.hyperparameters._ignored import names_in
 
 _SAVE = "pytorch.utilities.parsing:save_hyperparameters"
@@ -33,8 +33,7 @@ def _of_dataclass(original: Callable[..., None], namespace: str) -> Callable[...
 
 
 PATCH = Patch(
-    name="dataclass-hparams",
-    title="save_hyperparameters works in a dataclass with fields that __init__ does not have",
+    *name_and_title(__name__, __doc__),
     group="crash",
     affected=(">=2.0.0,<2.5.3",),
     targets=(Target(_SAVE, _of_dataclass),),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any, Callable
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
 from lightning_patches.patches.hyperparameters._ignored import names_in
 
 _SAVE = "pytorch.utilities.parsing:save_hyperparameters"
@@ -32,8 +32,7 @@ def _drop(obj: Any, ignore: Any) -> None:
 
 
 PATCH = Patch(
-    name="hparams-ignored-in-subclass",
-    title="save_hyperparameters(ignore=...) in a subclass also applies to its base class",
+    *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("files", "the hyperparameters that are saved"),
     affected=(">=2.0.0,<2.6.1",),

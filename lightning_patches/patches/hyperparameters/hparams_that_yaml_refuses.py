@@ -7,7 +7,7 @@ from enum import Enum
 from typing import Any, Callable
 
 from lightning_patches import notices
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 
 
 def _save_hparams_to_yaml(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -43,8 +43,7 @@ def _is_refused(value: Any) -> bool:
 
 
 PATCH = Patch(
-    name="hparams-that-yaml-refuses",
-    title="A hyperparameter that YAML cannot represent is omitted from hparams.yaml",
+    *name_and_title(__name__, __doc__),
     group="crash",
     affected=(">=2.0.0,<2.3.0",),
     targets=(Target("pytorch.core.saving:save_hparams_to_yaml", _save_hparams_to_yaml),),

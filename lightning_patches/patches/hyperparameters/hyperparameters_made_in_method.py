@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 
 
 def _get_init_args(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
@@ -20,9 +20,8 @@ def _get_init_args(original: Callable[..., Any], namespace: str) -> Callable[...
 
 
 PATCH = Patch(
-    name="hyperparameters-made-in-method",
+    *name_and_title(__name__, __doc__),
     added="0.2.0",
-    title="A module that is created in a method of another module can save its hyperparameters",
     group="crash",
     affected=(">=2.0.0,<2.6.0",),
     targets=(Target("pytorch.utilities.parsing:_get_init_args", _get_init_args),),

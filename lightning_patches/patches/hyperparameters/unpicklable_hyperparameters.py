@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 
 
 def _is_picklable(original: Callable[..., bool], namespace: str) -> Callable[..., bool]:
@@ -18,9 +18,8 @@ def _is_picklable(original: Callable[..., bool], namespace: str) -> Callable[...
 
 
 PATCH = Patch(
-    name="unpicklable-hyperparameters",
+    *name_and_title(__name__, __doc__),
     added="0.2.0",
-    title="Hyperparameters that cannot be pickled are omitted, whatever error pickle raises",
     group="crash",
     affected=(">=2.0.0,<2.0.1.post0",),
     targets=(Target("pytorch.utilities.parsing:is_picklable", _is_picklable),),

@@ -10,7 +10,7 @@ import sys
 from types import FrameType, SimpleNamespace
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 from lightning_patches.patches.imports import _statements
 
 
@@ -75,8 +75,7 @@ def _require(requirement: str) -> None:
 
 
 PATCH = Patch(
-    name="import-without-pkg-resources",
-    title="Lightning can be imported with a setuptools that has no pkg_resources",
+    *name_and_title(__name__, __doc__),
     group="compat",
     affected=(
         ">=1.5.0,<2.0.0",

@@ -1,4 +1,7 @@
-"""``pytorch/callbacks/progress/rich_progress.py`` of 1.7 gets a helper that torchmetrics has removed."""
+"""Lightning 1.7 can be imported with a current torchmetrics.
+
+The rich progress bar imports a helper that torchmetrics has removed.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Impact, Patch, Upstream
+from lightning_patches.patch import Impact, Patch, Upstream, name_and_title
 from lightning_patches.patches.imports import _statements
 
 
@@ -18,9 +21,8 @@ def _answer(name: str, found: Any) -> Any:
 
 
 PATCH = Patch(
-    name="torchmetrics-compare-version",
+    *name_and_title(__name__, __doc__),
     added="0.2.0",
-    title="Lightning 1.7 can be imported with a current torchmetrics",
     group="compat",
     affected=(">=1.7.0,<1.8.0",),
     targets=(_statements.answered("pytorch.callbacks.progress.rich_progress", _answer),),

@@ -6,7 +6,7 @@ import csv
 import os
 from typing import Any, Callable, NamedTuple
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 
 _WRITTEN = "_lightning_patches_written"
 
@@ -45,9 +45,8 @@ def _size(path: str) -> int:
 
 
 PATCH = Patch(
-    name="csv-logger-appends",
+    *name_and_title(__name__, __doc__),
     added="0.2.0",
-    title="CSVLogger appends new rows to the file instead of rewriting the file",
     group="performance",
     affected=(">=2.0.0,<2.1.0",),
     targets=(Target("fabric.loggers.csv_logs:_ExperimentWriter.save", _save),),

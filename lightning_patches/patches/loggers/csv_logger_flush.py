@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Optional
 
-from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, Upstream, name_and_title
 
 _MODULE = "fabric.loggers.csv_logs"
 
@@ -20,8 +20,7 @@ def _flush_without_step(original: Callable[..., None], namespace: str) -> Callab
 
 
 PATCH = Patch(
-    name="csv-logger-flush",
-    title="Fabric's CSVLogger writes its file even if log_metrics gets no step",
+    *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("files", "the rows of metrics.csv that were never written"),
     affected=(">=2.0.0,<2.0.5",),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
 
 _WRITTEN = "_lightning_patches_hparams"
 
@@ -38,9 +38,8 @@ def _frozen(value: Any) -> Any:
 
 
 PATCH = Patch(
-    name="csv-logger-hparams-once",
+    *name_and_title(__name__, __doc__),
     added="0.2.0",
-    title="CSVLogger writes hparams.yaml when hyperparameters change, not with every row of metrics",
     group="performance",
     changes_results=Effect("files", "hparams.yaml is not written again as long as nothing in it changes"),
     affected=(">=2.0.0,<2.5.1",),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
 
 _MODULE = "fabric.loggers.csv_logs"
 
@@ -19,8 +19,7 @@ def _without_earlier_run(original: Callable[..., None], namespace: str) -> Calla
 
 
 PATCH = Patch(
-    name="csv-logger-own-file",
-    title="CSVLogger does not append to the file of an earlier run",
+    *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("files", "metrics.csv of an earlier run stays"),
     affected=(">=2.1.0,<2.2.1",),

@@ -1,11 +1,11 @@
-"""CSVLogger does not overwrite version_0 of an earlier run."""
+"""CSVLogger with a relative directory, and Fabric's, does not overwrite version_0."""
 
 from __future__ import annotations
 
 import os
 from typing import Any, Callable
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
 from lightning_patches.patches.loggers._versions import next_version
 
 
@@ -23,9 +23,8 @@ def _get_next_version(original: Callable[..., int], namespace: str) -> Callable[
 
 
 PATCH = Patch(
-    name="csv-logger-relative-directory",
+    *name_and_title(__name__, __doc__),
     added="0.2.0",
-    title="CSVLogger with a relative directory, and Fabric's, does not overwrite version_0",
     group="correctness",
     changes_results=Effect("files", "each run has a folder of its own"),
     affected=(">=2.0.0,<2.0.6",),

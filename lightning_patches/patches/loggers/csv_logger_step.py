@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Optional
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
 
 _MODULE = "fabric.loggers.csv_logs"
 
@@ -31,8 +31,7 @@ def _step_after_saved(original: Callable[..., None], namespace: str) -> Callable
 
 
 PATCH = Patch(
-    name="csv-logger-step",
-    title="Fabric's CSVLogger keeps counting steps after writing its file",
+    *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("files", "the steps in metrics.csv"),
     affected=(">=2.1.0,<=2.6.6",),

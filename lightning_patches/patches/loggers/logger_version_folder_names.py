@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 from lightning_patches.patches.loggers._versions import next_version
 
 
@@ -31,9 +31,8 @@ def _root(self: Any) -> Any:
 
 
 PATCH = Patch(
-    name="logger-version-folder-names",
+    *name_and_title(__name__, __doc__),
     added="0.2.0",
-    title="Loggers ignore folders whose names contain no version",
     group="crash",
     affected=(">=2.0.0,<2.1.1",),
     targets=(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 
 
 def _call_setup_hook(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -30,9 +30,8 @@ def _call_setup_hook(original: Callable[..., None], namespace: str) -> Callable[
 
 
 PATCH = Patch(
-    name="logger-without-experiment",
+    *name_and_title(__name__, __doc__),
     added="0.2.0",
-    title="A custom logger needs no experiment attribute",
     group="crash",
     affected=(">=2.0.5,<2.0.8",),
     targets=(Target("pytorch.trainer.call:_call_setup_hook", _call_setup_hook),),

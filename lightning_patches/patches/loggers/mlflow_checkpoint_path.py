@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 
 
 class _WithTextPaths:
@@ -36,9 +36,8 @@ def _scan_and_log_checkpoints(original: Callable[..., None], namespace: str) -> 
 
 
 PATCH = Patch(
-    name="mlflow-checkpoint-path",
+    *name_and_title(__name__, __doc__),
     added="0.2.0",
-    title="MLFlowLogger passes checkpoint paths as strings, as MLflow requires",
     group="crash",
     affected=(">=2.5.1,<2.6.0",),
     targets=(Target("pytorch.loggers.mlflow:MLFlowLogger._scan_and_log_checkpoints", _scan_and_log_checkpoints),),

@@ -7,7 +7,7 @@ from types import FunctionType, SimpleNamespace
 from typing import Any, Callable
 
 from lightning_patches.engine.functions import stock_of
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 
 
 def _scan_and_log_checkpoints(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -22,9 +22,8 @@ def _scan_and_log_checkpoints(original: Callable[..., None], namespace: str) -> 
 
 
 PATCH = Patch(
-    name="mlflow-temporary-directory",
+    *name_and_title(__name__, __doc__),
     added="0.2.0",
-    title="MLFlowLogger writes no temporary files to the working directory",
     group="crash",
     affected=(">=2.0.0,<2.5.1",),
     targets=(Target("pytorch.loggers.mlflow:MLFlowLogger._scan_and_log_checkpoints", _scan_and_log_checkpoints),),

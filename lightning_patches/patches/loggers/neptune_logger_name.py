@@ -1,11 +1,11 @@
-"""NeptuneLogger can be imported from its former module. Its first use raises an error that says that it was removed."""
+"""NeptuneLogger can be imported, and its first use reports that it was removed."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 
 
 def _getattr(original: None, namespace: str) -> Any:
@@ -19,9 +19,8 @@ def _getattr(original: None, namespace: str) -> Any:
 
 
 PATCH = Patch(
-    name="neptune-logger-name",
+    *name_and_title(__name__, __doc__),
     added="0.2.0",
-    title="NeptuneLogger can be imported, and its first use reports that it was removed",
     group="compat",
     affected=(">=2.6.4,<=2.6.6",),
     targets=(Target("pytorch.loggers:__getattr__", _getattr, adds=True),),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
 
 _MONITOR = "pytorch.callbacks.throughput_monitor:ThroughputMonitor"
 
@@ -60,9 +60,8 @@ def _on_validation_end(original: Callable[..., None], namespace: str) -> Callabl
 
 
 PATCH = Patch(
-    name="throughput-monitor-counts",
+    *name_and_title(__name__, __doc__),
     added="0.2.0",
-    title="ThroughputMonitor counts batches of any size, and excludes the time of validation",
     group="crash",
     changes_results=Effect(
         "numbers",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 
 
 class _LoggingEveryStep:
@@ -27,9 +27,8 @@ def _setup(original: Callable[..., None], namespace: str) -> Callable[..., None]
 
 
 PATCH = Patch(
-    name="throughput-monitor-logging-interval",
+    *name_and_title(__name__, __doc__),
     added="0.2.0",
-    title="ThroughputMonitor accepts every logging interval",
     group="crash",
     affected=(">=2.2.0,<2.2.1",),
     targets=(Target("pytorch.callbacks.throughput_monitor:ThroughputMonitor.setup", _setup),),

@@ -6,7 +6,7 @@ import contextlib
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 
 _DATA = "pytorch.utilities.data"
 _RESULT = "pytorch.trainer.connectors.logger_connector.result"
@@ -25,9 +25,8 @@ def _extract(original: Callable[..., int], namespace: str) -> Callable[..., int]
 
 
 PATCH = Patch(
-    name="batch-size-of-a-log",
+    *name_and_title(__name__, __doc__),
     added="0.2.0",
-    title="self.log reads the batch size from the first tensor, and stops there",
     group="performance",
     affected=(">=2.0.0,<=2.6.6",),
     targets=(Target(f"{_RESULT}:_ResultCollection._extract_batch_size", _extract),),

@@ -1,11 +1,14 @@
-"""self.log of a plain tensor checks it once, and reuses the record of its options."""
+"""self.log of a plain tensor costs less.
+
+It checks the tensor once, and reuses the record of its options.
+"""
 
 from __future__ import annotations
 
 from typing import Any, Callable
 
 from lightning_patches.engine.functions import home_of, stock_of
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 
 _MODULE = "pytorch.core.module"
 _RESULT = "pytorch.trainer.connectors.logger_connector.result"
@@ -184,9 +187,8 @@ def _like(original: Any, log: Any) -> Callable[..., None]:
 
 
 PATCH = Patch(
-    name="log-plain-tensors",
+    *name_and_title(__name__, __doc__),
     added="0.2.0",
-    title="self.log of a plain tensor costs less",
     group="performance",
     affected=(">=2.0.0,<=2.6.6",),
     targets=(

@@ -6,7 +6,7 @@ from numbers import Real
 from typing import Any, Callable
 
 from lightning_patches.engine.functions import stock_of
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
 
 
 def _log_number(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -25,8 +25,7 @@ def _log_number(original: Callable[..., None], namespace: str) -> Callable[..., 
 
 
 PATCH = Patch(
-    name="logged-number-precision",
-    title="Logged Python numbers are kept in float32, even in half precision",
+    *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("numbers", "those that are logged in half precision"),
     affected=(">=2.0.0,<2.1.3",),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Optional
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
 
 
 def _log_metrics(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -18,9 +18,8 @@ def _log_metrics(original: Callable[..., None], namespace: str) -> Callable[...,
 
 
 PATCH = Patch(
-    name="logged-step-whole",
+    *name_and_title(__name__, __doc__),
     added="0.2.0",
-    title="Loggers get an integral step as an int",
     group="crash",
     changes_results=Effect("files", "the step is written as a whole number"),
     affected=(">=2.0.0,<2.5.2",),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
 
 _RESULT = "pytorch.trainer.connectors.logger_connector.result"
 
@@ -32,8 +32,7 @@ def _update(original: Callable[..., None], namespace: str) -> Callable[..., None
 
 
 PATCH = Patch(
-    name="logged-tensor-precision",
-    title="Logged values are averaged in float32, even in half precision",
+    *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("numbers", "those that are logged in half precision"),
     affected=(">=2.0.0,<2.1.0",),

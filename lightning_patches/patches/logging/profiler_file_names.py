@@ -1,10 +1,10 @@
-"""AdvancedProfiler(dump_stats=True) uses valid file names for actions whose names the file system refuses."""
+"""AdvancedProfiler can save actions whose names are not valid file names."""
 
 from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 
 _TAKEN = str.maketrans(dict.fromkeys('/\\:*?"<>|', "_"))
 
@@ -23,9 +23,8 @@ def _dump_stats(original: Callable[..., None], namespace: str) -> Callable[..., 
 
 
 PATCH = Patch(
-    name="profiler-file-names",
+    *name_and_title(__name__, __doc__),
     added="0.2.0",
-    title="AdvancedProfiler can save actions whose names are not valid file names",
     group="crash",
     affected=(">=2.4.0,<2.6.1",),
     targets=(Target("pytorch.profilers.advanced:AdvancedProfiler._dump_stats", _dump_stats),),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 
 
 def _start(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -20,9 +20,8 @@ def _start(original: Callable[..., None], namespace: str) -> Callable[..., None]
 
 
 PATCH = Patch(
-    name="profiler-nested-actions",
+    *name_and_title(__name__, __doc__),
     added="0.2.0",
-    title="AdvancedProfiler works with nested actions on Python 3.12 and later",
     group="crash",
     affected=(">=2.0.0,<2.5.3",),
     only_with=("python>=3.12",),

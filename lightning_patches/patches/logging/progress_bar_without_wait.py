@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 
 _RESULT = "pytorch.trainer.connectors.logger_connector.result"
 
@@ -43,8 +43,7 @@ def _progress_bar_metrics(original: Callable[..., Any], namespace: str) -> Calla
 
 
 PATCH = Patch(
-    name="progress-bar-without-wait",
-    title="A metric for the progress bar is read from the GPU when it is displayed, not at each step",
+    *name_and_title(__name__, __doc__),
     group="performance",
     affected=(">=2.0.0,<=2.6.6",),
     targets=(

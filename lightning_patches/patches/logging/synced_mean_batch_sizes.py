@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
 
 _RESULT = "pytorch.trainer.connectors.logger_connector.result"
 
@@ -25,8 +25,7 @@ def _compute(original: Callable[..., Any], namespace: str) -> Callable[..., Any]
 
 
 PATCH = Patch(
-    name="synced-mean-batch-sizes",
-    title="The mean that sync_dist logs is correct if ranks have different numbers of samples",
+    *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("numbers", "logged means over ranks with unequal numbers of samples"),
     affected=(">=2.0.7,<=2.6.6",),

@@ -1,4 +1,4 @@
-"""Warn if ranks log different names with sync_dist=True, which mixes up their metrics."""
+"""Warn if ranks log different names with sync_dist=True."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Callable, Iterator
 
 from lightning_patches import notices
 from lightning_patches.engine.functions import home_of
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 from lightning_patches.patches.distributed._ranks import are_several
 
 _CONNECTOR = "pytorch.trainer.connectors.logger_connector"
@@ -84,9 +84,8 @@ def _compare(when: str, names: list[str]) -> None:
 
 
 PATCH = Patch(
-    name="warn-logged-keys-differ",
+    *name_and_title(__name__, __doc__),
     added="0.2.0",
-    title="Warn if ranks log different names with sync_dist=True",
     group="correctness",
     affected=(">=2.0.0,<=2.6.6",),
     targets=(

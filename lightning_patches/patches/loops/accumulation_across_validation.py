@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
 
 _LOOP = "pytorch.loops.evaluation_loop:_EvaluationLoop"
 
@@ -37,8 +37,7 @@ def _on_run_start(original: Callable[..., None], namespace: str) -> Callable[...
 
 
 PATCH = Patch(
-    name="accumulation-across-validation",
-    title="Validation keeps accumulated gradients",
+    *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("numbers", "gradients from before a validation count"),
     affected=(">=2.0.0,<2.1.0",),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from typing import Any, Callable
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
 
 
 def _is_param_in_hook_signature(original: Callable[..., bool], namespace: str) -> Callable[..., bool]:
@@ -16,9 +16,8 @@ def _is_param_in_hook_signature(original: Callable[..., bool], namespace: str) -
 
 
 PATCH = Patch(
-    name="decorated-hook-signature",
+    *name_and_title(__name__, __doc__),
     added="0.2.0",
-    title="A step below a decorator gets the arguments that it names itself",
     group="crash",
     changes_results=Effect("how it ends", "a decorator may be called with other arguments"),
     affected=(">=2.0.0,<2.0.3",),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
 
 _MODES = "_lightning_patches_modes"
 
@@ -58,9 +58,8 @@ def _end_prediction(original: Callable[..., Any], namespace: str) -> Callable[..
 
 
 PATCH = Patch(
-    name="eval-mode-kept",
+    *name_and_title(__name__, __doc__),
     added="0.2.0",
-    title="Lightning below 2.2 keeps modules in evaluation mode that the model has put there",
     group="correctness",
     changes_results=Effect("numbers", "where a module is in evaluation mode when fit begins"),
     affected=(">=2.0.0,<2.2.0",),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from operator import attrgetter
 from typing import Any, Callable
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
 
 _CONNECTOR = "pytorch.trainer.connectors.checkpoint_connector:_CheckpointConnector"
 
@@ -49,8 +49,7 @@ def _load_progress(loop: Any, saved: dict[str, Any]) -> None:
 
 
 PATCH = Patch(
-    name="evaluation-step-of-checkpoint",
-    title="validate, test and predict with a ckpt_path use that checkpoint's epoch and step",
+    *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("numbers", "the step to which the metrics of an evaluation are logged"),
     affected=(">=2.0.0,<=2.6.6",),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, Upstream, name_and_title
 
 
 def _fit(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -16,9 +16,7 @@ def _fit(original: Callable[..., None], namespace: str) -> Callable[..., None]:
 
 
 PATCH = Patch(
-    name="fit-resets-should-stop",
-    added="0.1.0",
-    title="A Trainer that was stopped early can fit again",
+    *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("numbers", "another fit trains"),
     affected=(">=2.0.0,<2.5.1",),

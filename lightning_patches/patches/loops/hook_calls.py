@@ -8,7 +8,7 @@ from typing import Any, Callable
 
 from lightning_patches.engine import distributions
 from lightning_patches.engine.functions import home_of, is_traced
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 
 _CALL = "pytorch.trainer.call"
 _PROFILERS = "pytorch.profilers"
@@ -165,9 +165,8 @@ def _call_strategy_hook(original: Callable[..., Any], namespace: str) -> Callabl
 
 
 PATCH = Patch(
-    name="hook-calls",
+    *name_and_title(__name__, __doc__),
     added="0.2.0",
-    title="The Trainer's work around each hook costs less",
     group="performance",
     affected=(">=2.0.0,<=2.6.6",),
     targets=(

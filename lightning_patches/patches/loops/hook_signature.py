@@ -6,7 +6,7 @@ from inspect import CO_VARARGS
 from types import FunctionType, MethodType
 from typing import Any, Callable, Optional
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 
 
 def _is_param_in_hook_signature(original: Callable[..., bool], namespace: str) -> Callable[..., bool]:
@@ -29,9 +29,8 @@ def _is_param_in_hook_signature(original: Callable[..., bool], namespace: str) -
 
 
 PATCH = Patch(
-    name="hook-signature",
+    *name_and_title(__name__, __doc__),
     added="0.2.0",
-    title="The parameters of a step are read from its code object",
     group="performance",
     affected=(">=2.0.0,<=2.6.6",),
     targets=(Target("pytorch.utilities.signature_utils:is_param_in_hook_signature", _is_param_in_hook_signature),),

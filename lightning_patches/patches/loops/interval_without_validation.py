@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 
 _SETUP_DATA = "pytorch.loops.fit_loop:_FitLoop.setup_data"
 
@@ -30,8 +30,7 @@ def _setup_data_without_validation(original: Callable[..., None], namespace: str
 
 
 PATCH = Patch(
-    name="interval-without-validation",
-    title="val_check_interval does not matter with limit_val_batches=0",
+    *name_and_title(__name__, __doc__),
     group="crash",
     affected=(">=2.0.0,<2.6.4",),
     targets=(Target(_SETUP_DATA, _setup_data_without_validation),),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 
 
 def _next(original: Callable[[Any], Any], namespace: str) -> Callable[[Any], Any]:
@@ -28,9 +28,8 @@ def _next(original: Callable[[Any], Any], namespace: str) -> Callable[[Any], Any
 
 
 PATCH = Patch(
-    name="optimized-python",
+    *name_and_title(__name__, __doc__),
     added="0.2.0",
-    title="A program that Python runs with -O trains",
     group="crash",
     affected=("==2.0.8",),
     targets=(Target("pytorch.loops.fetchers:_DataFetcher.__next__", _next),),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 
 
 def _predict_step(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -21,9 +21,8 @@ def _predict_step(original: Callable[..., None], namespace: str) -> Callable[...
 
 
 PATCH = Patch(
-    name="predict-with-iterator",
+    *name_and_title(__name__, __doc__),
     added="0.2.0",
-    title="predict(return_predictions=False) works with a predict_step that takes the iterator",
     group="crash",
     affected=(">=2.1.0,<2.5.0",),
     targets=(Target("pytorch.loops.prediction_loop:_PredictionLoop._predict_step", _predict_step),),

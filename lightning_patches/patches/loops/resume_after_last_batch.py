@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, Upstream, name_and_title
 
 
 def _restore_loops(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -29,8 +29,7 @@ def _restore_loops(original: Callable[..., None], namespace: str) -> Callable[..
 
 
 PATCH = Patch(
-    name="resume-after-last-batch",
-    title="With max_steps, a run that is resumed at the end of an epoch starts the next epoch",
+    *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("numbers", "a run with max_steps that is resumed from the end of an epoch"),
     affected=(">=2.0.0,<=2.6.6",),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 
 _LOOP = "pytorch.loops.evaluation_loop:_EvaluationLoop"
 
@@ -24,8 +24,7 @@ def _increment_progress(original: Callable[..., None], namespace: str) -> Callab
 
 
 PATCH = Patch(
-    name="resume-infinite-validation",
-    title="Training can be resumed with a validation set without a length",
+    *name_and_title(__name__, __doc__),
     group="crash",
     affected=(">=2.5.0,<2.5.1",),
     targets=(Target(f"{_LOOP}.increment_progress_to_evaluation_end", _increment_progress),),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from lightning_patches import notices
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
 
 _EPOCH_LOOP = "pytorch.loops.training_epoch_loop:_TrainingEpochLoop"
 
@@ -62,8 +62,7 @@ def _is_unused(data_fetcher: Any) -> bool:
 
 
 PATCH = Patch(
-    name="resume-single-iteration",
-    title="Resumed training creates one iterator of its data, not two",
+    *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("numbers", "what a resumed training draws: order of shuffled data, dropout, noise"),
     affected=(">=2.1.0,<2.5.3",),

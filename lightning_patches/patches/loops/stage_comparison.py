@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 
 
 def _training(original: Any, namespace: str) -> Callable[..., bool]:
@@ -17,9 +17,8 @@ def _training(original: Any, namespace: str) -> Callable[..., bool]:
 
 
 PATCH = Patch(
-    name="stage-comparison",
+    *name_and_title(__name__, __doc__),
     added="0.2.0",
-    title="The Trainer checks its stage without string comparisons",
     group="performance",
     affected=(">=2.0.0,<=2.6.6",),
     targets=(Target("pytorch.trainer.trainer:Trainer.training", _training),),

@@ -6,7 +6,7 @@ import inspect
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, Upstream, name_and_title
 
 _EPOCH_LOOP = "pytorch.loops.training_epoch_loop:_TrainingEpochLoop"
 
@@ -67,8 +67,7 @@ def _meet_other_ranks(loop: Any) -> None:
 
 
 PATCH = Patch(
-    name="validation-after-short-epoch",
-    title="Validation runs even if the training data has fewer batches than its length says",
+    *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect(
         "numbers", "a validation, a step of the schedulers, and is_last_batch in a checkpoint, after a short epoch"

@@ -6,7 +6,7 @@ import inspect
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
 
 _EPOCH_LOOP = "pytorch.loops.training_epoch_loop:_TrainingEpochLoop"
 
@@ -62,9 +62,8 @@ def _on_train_epoch_end(original: Callable[..., None], namespace: str) -> Callab
 
 
 PATCH = Patch(
-    name="validation-on-resume",
+    *name_and_title(__name__, __doc__),
     added="0.2.0",
-    title="A resumed run does not repeat a validation that had ended when the checkpoint was saved",
     group="correctness",
     changes_results=Effect("numbers", "a resumed run has one validation less, and draws other random numbers after it"),
     affected=(">=2.0.0,<2.5.0",),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
 
 _EPOCH_LOOP = "pytorch.loops.training_epoch_loop:_TrainingEpochLoop"
 
@@ -30,8 +30,7 @@ def _on_advance_end(original: Callable[..., None], namespace: str) -> Callable[.
 
 
 PATCH = Patch(
-    name="validation-own-randomness",
-    title="Validation does not change the order of the training data",
+    *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("numbers", "random ones in training, which a validation no longer moves on"),
     affected=(">=2.0.0,<=2.6.6",),

@@ -6,7 +6,7 @@ import weakref
 from typing import Any, Callable, Iterator
 
 from lightning_patches import notices
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 from lightning_patches.patches.checkpoints.compiled_names import parts
 
 _frozen: weakref.WeakKeyDictionary[Any, tuple[Any, list[tuple[str, Any]]]] = weakref.WeakKeyDictionary()
@@ -69,8 +69,7 @@ def _batch_norms(module: Any) -> Iterator[tuple[str, Any]]:
 
 
 PATCH = Patch(
-    name="warn-frozen-batch-norm",
-    title="Warn if Lightning below 2.2 puts frozen batch norm back into training mode",
+    *name_and_title(__name__, __doc__),
     group="correctness",
     affected=(">=2.0.0,<2.2.0",),
     targets=(

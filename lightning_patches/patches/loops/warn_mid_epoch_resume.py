@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from lightning_patches import notices
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 
 _CONNECTOR = "pytorch.trainer.connectors.checkpoint_connector:_CheckpointConnector"
 
@@ -33,8 +33,7 @@ def _restore_loops(original: Callable[..., None], namespace: str) -> Callable[..
 
 
 PATCH = Patch(
-    name="warn-mid-epoch-resume",
-    title="Resuming from a checkpoint within an epoch warns that one step is taken twice",
+    *name_and_title(__name__, __doc__),
     group="correctness",
     affected=(">=2.0.0,<2.5.0",),
     targets=(Target(f"{_CONNECTOR}.restore_loops", _restore_loops),),

@@ -9,7 +9,7 @@ from types import CodeType, FunctionType
 from typing import Any, Callable, Iterable, Optional
 
 from lightning_patches import notices
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 
 _OF_MODULES = frozenset(
     (
@@ -165,9 +165,8 @@ def _collect(code: CodeType, names: set[str], texts: set[str]) -> None:
 
 
 PATCH = Patch(
-    name="warn-removed-hooks",
+    *name_and_title(__name__, __doc__),
     added="0.2.0",
-    title="Warn at the start of fit about hooks of Lightning 1.x that 2.x silently never calls",
     group="correctness",
     affected=(">=2.0.0,<=2.6.6",),
     targets=(

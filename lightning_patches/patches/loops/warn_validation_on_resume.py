@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from lightning_patches import notices
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 from lightning_patches.patches.loops.validation_on_resume import validates_again
 
 
@@ -27,9 +27,8 @@ def _on_advance_end(original: Callable[..., None], namespace: str) -> Callable[.
 
 
 PATCH = Patch(
-    name="warn-validation-on-resume",
+    *name_and_title(__name__, __doc__),
     added="0.3.0",
-    title="Warn when a resumed run has validated on one batch before it trains",
     group="correctness",
     affected=(">=2.0.0,<2.5.0",),
     targets=(Target("pytorch.loops.training_epoch_loop:_TrainingEpochLoop.on_advance_end", _on_advance_end),),

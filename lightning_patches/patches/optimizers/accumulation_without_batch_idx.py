@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
 
 _MODULE = "pytorch.loops.optimization.automatic"
 
@@ -20,8 +20,7 @@ def _with_batch_idx(original: Callable[..., Any], namespace: str) -> Callable[..
 
 
 PATCH = Patch(
-    name="accumulation-without-batch-idx",
-    title="Gradients are accumulated even if training_step has no batch_idx parameter",
+    *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("numbers", "all batches of an accumulation count"),
     affected=(">=2.0.0,<2.1.0",),

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 
 _VALIDATOR = "pytorch.trainer.configuration_validator"
 
@@ -45,9 +45,8 @@ def _is_manual(model: Any, namespace: str) -> bool:
 
 
 PATCH = Patch(
-    name="clipping-in-manual-optimization",
+    *name_and_title(__name__, __doc__),
     added="0.2.0",
-    title="Trainer(gradient_clip_val=...) also applies to manual optimization",
     group="compat",
     affected=(">=2.0.0,<=2.6.6",),
     targets=(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 
 
 def _has_flat(original: Callable[..., bool], namespace: str) -> Callable[..., bool]:
@@ -17,9 +17,8 @@ def _has_flat(original: Callable[..., bool], namespace: str) -> Callable[..., bo
 
 
 PATCH = Patch(
-    name="fsdp-parameter-groups",
+    *name_and_title(__name__, __doc__),
     added="0.2.0",
-    title="FSDP accepts an optimizer whose first parameter group has none of its parameters",
     group="crash",
     affected=(">=2.0.0,<2.0.5",),
     targets=(Target("fabric.strategies.fsdp:_optimizer_has_flat_params", _has_flat),),

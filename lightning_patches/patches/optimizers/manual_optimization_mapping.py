@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 
 
 def _from_training_step_output(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
@@ -18,9 +18,8 @@ def _from_training_step_output(original: Callable[..., Any], namespace: str) -> 
 
 
 PATCH = Patch(
-    name="manual-optimization-mapping",
+    *name_and_title(__name__, __doc__),
     added="0.2.0",
-    title="With manual optimization, training_step may return any mapping",
     group="crash",
     affected=(">=2.0.0,<2.5.3",),
     targets=(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 
 
 def _validate_scheduler_api(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -22,9 +22,8 @@ def _validate_scheduler_api(original: Callable[..., None], namespace: str) -> Ca
 
 
 PATCH = Patch(
-    name="manual-optimization-schedulers",
+    *name_and_title(__name__, __doc__),
     added="0.2.0",
-    title="Manual optimization accepts learning rate schedulers that are not PyTorch's",
     group="crash",
     affected=(">=2.0.0,<2.0.6",),
     targets=(Target("pytorch.core.optimizer:_validate_scheduler_api", _validate_scheduler_api),),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
 
 _OWN = {"step", "__del__", "_optimizer", "_strategy", "_on_before_step", "_on_after_step"}
 """Attributes that belong to the wrapper, even if the optimizer also has them (an optimizer that wraps another)."""
@@ -24,8 +24,7 @@ def _optimizers(original: Callable[..., Any], namespace: str) -> Callable[..., A
 
 
 PATCH = Patch(
-    name="manual-optimizer-state",
-    title="self.optimizers() shows the optimizer's current state",
+    *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("numbers", "a learning rate that is set through self.optimizers() after a resume counts"),
     affected=(">=2.0.0,<2.0.7",),

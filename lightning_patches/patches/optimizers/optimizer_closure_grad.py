@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 
 _MODULE = "pytorch.loops.optimization.automatic"
 
@@ -28,8 +28,7 @@ def _closure(original: Callable[..., Any], namespace: str) -> Callable[..., Any]
 
 
 PATCH = Patch(
-    name="optimizer-closure-grad",
-    title="Optimizers that call the closure under no_grad can train the model",
+    *name_and_title(__name__, __doc__),
     group="crash",
     affected=(">=2.0.0,<2.0.7",),
     targets=(Target(f"{_MODULE}:Closure.closure", _closure),),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 
 _EPOCH_LOOP = "pytorch.loops.training_epoch_loop:_TrainingEpochLoop"
 
@@ -48,8 +48,7 @@ def _awaits_validation(loop: Any, config: Any) -> bool:
 
 
 PATCH = Patch(
-    name="plateau-waits-for-validation",
-    title="ReduceLROnPlateau waits for validation if that does not run in every epoch",
+    *name_and_title(__name__, __doc__),
     group="crash",
     affected=(">=2.0.0,<=2.6.6",),
     targets=(Target(f"{_EPOCH_LOOP}._update_learning_rates", _update_learning_rates),),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 
 
 def _to_device(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -34,8 +34,7 @@ def _steps_on_the_cpu(optimizer: Any) -> list[tuple[Any, Any]]:
 
 
 PATCH = Patch(
-    name="resumed-optimizer-step-device",
-    title="After resuming, the optimizer's step count stays on the CPU",
+    *name_and_title(__name__, __doc__),
     group="performance",
     affected=(">=2.0.0,<2.4.0",),
     targets=(Target("fabric.utilities.optimizer:_optimizer_to_device", _to_device),),

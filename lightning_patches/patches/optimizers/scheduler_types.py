@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Optional
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 
 
 def _configure(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
@@ -37,9 +37,8 @@ def _validate_scheduler_api(original: Callable[..., None], namespace: str) -> Ca
 
 
 PATCH = Patch(
-    name="scheduler-types",
+    *name_and_title(__name__, __doc__),
     added="0.2.0",
-    title="Lightning 1.5 to 1.8.3 accepts the learning rate schedulers of torch 2",
     group="compat",
     affected=(">=1.5.0,<1.8.4",),
     only_with=("torch>=2.0",),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
 
 _EPOCH_LOOP = "pytorch.loops.training_epoch_loop:_TrainingEpochLoop"
 
@@ -26,8 +26,7 @@ def _advance(original: Callable[..., None], namespace: str) -> Callable[..., Non
 
 
 PATCH = Patch(
-    name="skipped-epoch-schedulers",
-    title="Learning rate schedulers also step in an epoch that on_train_batch_start ends with -1",
+    *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("numbers", "the learning rate after an epoch that was skipped"),
     affected=(">=2.0.0,<2.6.0",),

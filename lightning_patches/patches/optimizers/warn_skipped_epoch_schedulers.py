@@ -1,11 +1,11 @@
-"""Warn when no scheduler was stepped for an epoch that on_train_batch_start ended by returning -1."""
+"""Warn when no scheduler was stepped for an epoch that on_train_batch_start ended."""
 
 from __future__ import annotations
 
 from typing import Any, Callable
 
 from lightning_patches import notices
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 
 _FIT_LOOP = "pytorch.loops.fit_loop:_FitLoop"
 _COUNTS = "_lightning_patches_scheduler_steps"
@@ -44,9 +44,8 @@ def _on_advance_end(original: Callable[..., None], namespace: str) -> Callable[.
 
 
 PATCH = Patch(
-    name="warn-skipped-epoch-schedulers",
+    *name_and_title(__name__, __doc__),
     added="0.3.0",
-    title="Warn when no scheduler was stepped for an epoch that on_train_batch_start ended",
     group="correctness",
     affected=(">=2.0.0,<2.6.0",),
     targets=(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 
 _AMP = "pytorch.plugins.precision.amp"
 
@@ -25,8 +25,7 @@ def _optimizer_step(original: Callable[..., Any], namespace: str) -> Callable[..
 
 
 PATCH = Patch(
-    name="amp-skipped-batch",
-    title="training_step may return None in 16-mixed precision",
+    *name_and_title(__name__, __doc__),
     group="crash",
     affected=(">=2.0.0,<2.0.7",),
     targets=(Target(f"{_AMP}:MixedPrecisionPlugin.optimizer_step", _optimizer_step),),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
 
 _AMP = "pytorch.plugins.precision.amp"
 
@@ -40,9 +40,8 @@ def _clip_gradients(original: Callable[..., None], namespace: str) -> Callable[.
 
 
 PATCH = Patch(
-    name="clipping-of-scaled-gradients",
+    *name_and_title(__name__, __doc__),
     added="0.2.0",
-    title="self.clip_gradients clips to the given value in 16-mixed precision, too",
     group="correctness",
     changes_results=Effect("numbers", "self.clip_gradients in manual optimization with precision='16-mixed'"),
     affected=(">=2.0.0,<=2.6.6",),

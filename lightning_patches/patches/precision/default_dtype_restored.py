@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import Any, Callable, ContextManager, Iterator
 
-from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, Upstream, name_and_title
 
 
 @contextmanager
@@ -29,8 +29,7 @@ def _forward_context(original: Callable[..., Any], namespace: str) -> Callable[.
 
 
 PATCH = Patch(
-    name="default-dtype-restored",
-    title="torch's default dtype is restored after a step under double precision",
+    *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect(
         "numbers",

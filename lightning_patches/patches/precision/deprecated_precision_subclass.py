@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 
 
 def _type(original: None, namespace: str) -> Callable[..., type]:
@@ -23,9 +23,8 @@ def _type(original: None, namespace: str) -> Callable[..., type]:
 
 
 PATCH = Patch(
-    name="deprecated-precision-subclass",
+    *name_and_title(__name__, __doc__),
     added="0.2.0",
-    title="A subclass of a deprecated precision plugin can be instantiated",
     group="crash",
     affected=(">=2.2.0,<2.2.1",),
     targets=(Target("pytorch._graveyard.precision:type", _type, adds=True),),

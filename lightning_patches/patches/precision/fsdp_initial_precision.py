@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
 
 
 def _module_init_context(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
@@ -22,8 +22,7 @@ _TESTS = "tests/tests_fabric/plugins/precision/test_fsdp.py"
 
 
 PATCH = Patch(
-    name="fsdp-initial-precision",
-    title="Mixed precision under FSDP starts with full-precision parameters",
+    *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("numbers", "parameters and optimizer are in full precision"),
     affected=(">=2.6.0,<2.6.4",),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from lightning_patches.engine.functions import stock_of
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 
 _AMP = "pytorch.plugins.precision.amp"
 
@@ -27,8 +27,7 @@ def _clip_gradients(class_name: str, since: str = "", before: str = "") -> Targe
 
 
 PATCH = Patch(
-    name="fused-optimizer-clipping",
-    title="Gradient clipping works with fused optimizers in bf16-mixed precision",
+    *name_and_title(__name__, __doc__),
     group="crash",
     affected=(">=2.0.0,<=2.6.6",),
     targets=(

@@ -6,7 +6,7 @@ from typing import Any, Callable
 
 from lightning_patches import notices
 from lightning_patches.engine.functions import names_in
-from lightning_patches.patch import Impact, Patch, Target, Upstream
+from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 from lightning_patches.patches.precision.clipping_of_scaled_gradients import are_scaled
 
 _AMP = "pytorch.plugins.precision.amp"
@@ -29,9 +29,8 @@ def _clip_gradients(original: Callable[..., None], namespace: str) -> Callable[.
 
 
 PATCH = Patch(
-    name="warn-clipping-of-scaled-gradients",
+    *name_and_title(__name__, __doc__),
     added="0.2.0",
-    title="Warn if self.clip_gradients clips gradients that are still scaled",
     group="correctness",
     affected=(">=2.0.0,<=2.6.6",),
     targets=(
