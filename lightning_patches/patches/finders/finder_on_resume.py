@@ -1,0 +1,79 @@
+"""A resumed run with LearningRateFinder or BatchSizeFinder continues from its checkpoint."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from lightning_patches import notices
+from lightning_patches.engine.distributions import upstream_module
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
+
+_SAVED = ("hyper_parameters", "datamodule_hyper_parameters")
+
+
+def _is_resumed(callback: Any, trainer: Any) -> bool:
+    """True if the training state of a checkpoint is still to be restored, which a search would drop.
+
+    Strategies that load a checkpoint after their setup load it after the search. A tuner's own run only searches.
+    """
+    return bool(trainer._checkpoint_connector._loaded_checkpoint) and not callback._early_exit
+
+
+def _skip_lr_search(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def on_fit_start(self: Any, trainer: Any, pl_module: Any) -> None:
+        if not _is_resumed(self, trainer):  # else the optimizer's state has the rate that was found
+            original(self, trainer, pl_module)
+
+    return on_fit_start
+
+
+def _skip_batch_size_search(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def on_fit_start(self: Any, trainer: Any, pl_module: Any) -> None:
+        if not _is_resumed(self, trainer):
+            original(self, trainer, pl_module)
+            return
+        name, checkpoint = self._batch_arg_name, trainer._checkpoint_connector._loaded_checkpoint
+        for saved in (checkpoint.get(key) for key in _SAVED):
+            if saved and name in saved:
+                upstream_module(namespace, "pytorch.utilities.parsing").lightning_setattr(pl_module, name, saved[name])
+                self.optimal_batch_size = saved[name]
+                return
+        notices.warn_once(
+            "finder-on-resume",
+            f"BatchSizeFinder does not search when a run is resumed, and the checkpoint has no hyperparameter "
+            f"{name!r}: training continues with the current {name}. If the search had found another one, set it before "
+            "you resume the run, or call save_hyperparameters() in the model.",
+        )
+
+    return on_fit_start
+
+
+PATCH = Patch(
+    name="finder-on-resume",
+    added="0.3.0",
+    title="A resumed run with LearningRateFinder or BatchSizeFinder continues from its checkpoint",
+    group="correctness",
+    changes_results=Effect("numbers", "a resumed run continues instead of starting anew"),
+    affected=(">=2.0.0,<=2.6.6",),
+    targets=(
+        Target("pytorch.callbacks.lr_finder:LearningRateFinder.on_fit_start", _skip_lr_search, stock=("self",)),
+        Target(
+            "pytorch.callbacks.batch_size_finder:BatchSizeFinder.on_fit_start", _skip_batch_size_search, stock=("self",)
+        ),
+    ),
+    upstream=Upstream(),
+    impact=Impact(
+        "With the callback LearningRateFinder or BatchSizeFinder, fit(ckpt_path=...) starts at epoch 0 and step 0, "
+        "with the weights of the checkpoint, a new optimizer and new schedulers, without a word.",
+        (
+            "resumed training starts at epoch 0 with LearningRateFinder",
+            "ckpt_path is ignored with BatchSizeFinder",
+            "LearningRateFinder callback resets global_step when resuming from a checkpoint",
+        ),
+    ),
+    note="Equivalent to a resumed run without the callback, and with the batch size that was found. The finder "
+    "searches before the training state is restored, and its end drops that state. The learning rate that was found "
+    "is in the optimizer's state. The batch size is taken from the checkpoint's hyperparameters; if it is not there, "
+    "a warning says so. Who could rely on the old behavior: no one, since the run repeats its epochs. To start a new "
+    "run from weights, load them with load_from_checkpoint. Subclasses of the callbacks and Tuner are unchanged.",
+)
