@@ -1,4 +1,4 @@
-"""``lightning_patches/cli/release_bounds.txt``, from the metadata of all releases on PyPI."""
+"""``lightning_patches/known/release_bounds.txt``, from the metadata of all releases on PyPI."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from pathlib import Path
 
 import _releases
 
-from lightning_patches.cli import _resolve
 from lightning_patches.engine import fingerprints
+from lightning_patches.known import releases as known_releases
 
-DATA = Path(_resolve.__file__).with_name(_resolve.DATA)
+DATA = Path(known_releases.__file__).with_name(known_releases.DATA)
 FIRST = {"lightning": "1.8.0", "pytorch-lightning": "1.5.0", "lightning-fabric": "1.9.0"}
 """Distribution -> its first release that we know."""
 HEAD = """\
@@ -29,7 +29,7 @@ def text(afresh: bool = False) -> str:
     Args:
         afresh: read the locked releases again. Otherwise only those that the table lacks: releases do not change.
     """
-    known = _resolve.parse_table(DATA.read_text(encoding="utf-8") if DATA.exists() else "")
+    known = known_releases.parse_bounds(DATA.read_text(encoding="utf-8") if DATA.exists() else "")
     locked = {(release.distribution, release.version) for release in _releases.locked()}
     releases = [*fingerprints.older_releases(), *fingerprints.known_releases()]
     lines = []

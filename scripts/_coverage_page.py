@@ -1,6 +1,6 @@
 """Check that every upstream fix has a verdict, and generate ``upstream/COVERAGE.md``.
 
-The verdicts are in the patches' records and in ``lightning_patches/cli/coverage.txt``.
+The verdicts are in the patches' records and in ``lightning_patches/known/coverage.txt``.
 ``upstream/changelog_fixes.txt`` has the numbers under "Fixed" in both changelogs, at every tag of 2.x and on master.
 """
 
@@ -12,8 +12,8 @@ from collections import Counter
 from pathlib import Path
 
 from lightning_patches import patches as catalogue
-from lightning_patches.cli import _coverage, _records
-from lightning_patches.unpatched import UNCOUNTED, UNPATCHED
+from lightning_patches.known import coverage, records
+from lightning_patches.known.unpatched import UNCOUNTED, UNPATCHED
 
 NUMBERS = Path(__file__).resolve().parents[1] / "upstream" / "changelog_fixes.txt"
 BY_HAND = {
@@ -50,16 +50,16 @@ def changelog_fixes(repository: Path) -> str:
 
     tags = [tag for tag in git("tag").split() if re.fullmatch(r"2\.\d+\.\d+(\.post\d+)?", tag)]
     found: dict[str, set[str]] = {}
-    for reference in [*sorted(tags, key=_coverage.order), "master"]:
+    for reference in [*sorted(tags, key=coverage.order), "master"]:
         for path in CHANGELOGS:
             for release, number in _fixed(git("show", f"{reference}:{path}")):
                 found.setdefault(release, set()).add(number)
-    first = _coverage.order("2.0.0")
-    old = {number for release in found if _coverage.order(release) <= first for number in found[release]}
+    first = coverage.order("2.0.0")
+    old = {number for release in found if coverage.order(release) <= first for number in found[release]}
     lines = [
         f"{release}: {' '.join(sorted(found[release] - old, key=int))}"
-        for release in sorted(found, key=_coverage.order)
-        if _coverage.order(release) > first and found[release] - old
+        for release in sorted(found, key=coverage.order)
+        if coverage.order(release) > first and found[release] - old
     ]
     head = 'Numbers under "Fixed" in upstream\'s changelogs, at every tag of 2.x and on master. By scripts/renew.'
     return "\n".join([f"# {head}", f"# master: {git('rev-parse', 'master').strip()}", *lines, ""])
@@ -80,8 +80,8 @@ def _fixed(changelog: str) -> list[tuple[str, str]]:
 
 def problems() -> list[str]:
     """Return the problems of the verdicts, one line each."""
-    verdicts = {number: fix for fix in reversed(_coverage.fixes()) for number in fix.numbers}
-    written = [fix for fix in _coverage.fixes() if not fix.patches]
+    verdicts = {number: fix for fix in reversed(coverage.fixes()) for number in fix.numbers}
+    written = [fix for fix in coverage.fixes() if not fix.patches]
     counts = Counter(number for fix in written for number in fix.numbers)
     wrong = [f"#{number} has more than one verdict in coverage.txt" for number, count in counts.items() if count > 1]
     for fix in written:
@@ -94,7 +94,7 @@ def problems() -> list[str]:
         if not line.startswith("#"):
             release, _, numbers = line.partition(":")
             missing = [number for number in numbers.split() if int(number) not in verdicts]
-            wrong += [f"{release}: fix #{n} has no verdict in lightning_patches/cli/coverage.txt" for n in missing]
+            wrong += [f"{release}: fix #{n} has no verdict in lightning_patches/known/coverage.txt" for n in missing]
     for patch in catalogue.all_patches():
         for number, _ in patch.upstream.others:
             if number not in patch.upstream.pull_requests:
@@ -113,8 +113,8 @@ def disagreements(readme: Path) -> list[str]:
     for found in filter(None, map(row.match, readme.read_text("utf-8").splitlines())):
         name, number, releases = found.groups()
         (patch,) = catalogue.find(name)
-        if releases != _records.affected(patch) or int(number) not in patch.numbers:
-            meant = f"{_records.affected(patch)} (numbers {', '.join(map(str, patch.numbers))})"
+        if releases != records.affected(patch) or int(number) not in patch.numbers:
+            meant = f"{records.affected(patch)} (numbers {', '.join(map(str, patch.numbers))})"
             wrong.append(f"{readme.name} says {releases} ({number}) for {name}; the record says {meant}")
     return wrong
 
@@ -122,13 +122,13 @@ def disagreements(readme: Path) -> list[str]:
 def page() -> str:
     """``upstream/COVERAGE.md``."""
     summaries = {patch.name: patch.impact.summary for patch in catalogue.all_patches()}
-    counts = Counter(fix.verdict for fix in _coverage.fixes())
+    counts = Counter(fix.verdict for fix in coverage.fixes())
     lines = [
         "# Every fix of upstream's since 2.0.0, and what became of it here",
         "",
-        f'{len(_coverage.fixes())} fixes: those under "Fixed" in the two changelogs, and those found elsewhere in them '
+        f'{len(coverage.fixes())} fixes: those under "Fixed" in the two changelogs, and those found elsewhere in them '
         "and in the history. The release is the first one with the fix. Made from the patches' records and "
-        "`lightning_patches/cli/coverage.txt`.",
+        "`lightning_patches/known/coverage.txt`.",
         "",
         "| verdict | fixes | |",
         "| --- | ---: | --- |",
@@ -141,8 +141,8 @@ def page() -> str:
         "| release | PR or issue | bug | verdict |",
         "| --- | --- | --- | --- |",
     ]
-    for fix in _coverage.fixes():
-        numbers = ", ".join(f"[#{n}]({_records.UPSTREAM}/issues/{n})" for n in fix.numbers)
+    for fix in coverage.fixes():
+        numbers = ", ".join(f"[#{n}]({records.UPSTREAM}/issues/{n})" for n in fix.numbers)
         bug = fix.bug or summaries.get(fix.patches[0], "")
         names = ", ".join(f"`{name}`" for name in fix.patches)
         verdict = f"{fix.verdict}: {names or fix.reason}" if names or fix.reason else fix.verdict

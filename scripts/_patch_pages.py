@@ -10,8 +10,8 @@ import textwrap
 from typing import Iterator
 
 from lightning_patches import patches as catalogue
-from lightning_patches.cli import _records
 from lightning_patches.fork import diffs as _diffs
+from lightning_patches.known import records
 from lightning_patches.patch import GROUPS, Patch
 
 GROUP_WORDS = {
@@ -73,7 +73,7 @@ def _row(patch: Patch) -> str:
     name = f'<a id="{patch.name}"></a>[`{patch.name}`]({link(patch)})'
     default = "opt-in" if patch.opt_in else "only warns" if patch.warns else "yes"
     changes = patch.changes_results.kind if patch.changes_results else ""
-    texts = (name, patch.title, _records.affected(patch), default, changes)
+    texts = (name, patch.title, records.affected(patch), default, changes)
     return f"| {' | '.join(' '.join(text.split()).replace('|', chr(92) + '|') for text in texts)} |"
 
 
@@ -110,7 +110,7 @@ def _sections(patch: Patch, diffs: list[_diffs.Diff]) -> Iterator[tuple[str, str
     symptoms = dict.fromkeys([*([patch.impact.error] if patch.impact.error else []), *patch.impact.symptoms])
     if symptoms:
         yield "Symptoms", textwrap.indent("\n".join(symptoms), "    ")
-    yield "Affected releases", f"{_records.affected(patch)}."
+    yield "Affected releases", f"{records.affected(patch)}."
     yield "What the patch does", " ".join(filter(None, (_opt_in(patch), _description(patch, diffs))))
     if patch.note:
         yield "Limits", patch.note
@@ -140,9 +140,9 @@ def _description(patch: Patch, diffs: list[_diffs.Diff]) -> str:
 
 def _links(patch: Patch, diffs: list[_diffs.Diff]) -> Iterator[str]:
     for number in patch.upstream.issues:
-        yield f"report: [#{number}]({_records.UPSTREAM}/issues/{number})"
+        yield f"report: [#{number}]({records.UPSTREAM}/issues/{number})"
     for number in patch.upstream.pull_requests:
-        yield f"official fix: [PR #{number}]({_records.UPSTREAM}/pull/{number})"
+        yield f"official fix: [PR #{number}]({records.UPSTREAM}/pull/{number})"
     difference = " ".join(diffs[-1].header.get("Difference", [""])[0].split()).rstrip(".") if diffs else ""
     if difference:
         yield f"our code differs from the official fix: {difference}"

@@ -12,7 +12,7 @@ defines:
     adds its options to an :class:`argparse.ArgumentParser`.
 ``run(args)``
     runs it, writes through :mod:`lightning_patches.cli._output`, returns the exit status. Raises
-    :class:`UsageError` for wrong usage.
+    :class:`~lightning_patches.cli._exit_status.UsageError` for wrong usage.
 
 No command imports torch or Lightning into this process.
 """
@@ -35,12 +35,8 @@ import lightning_patches
 from lightning_patches import activation
 from lightning_patches.activation import startup
 from lightning_patches.cli import _output
+from lightning_patches.cli._exit_status import OK, USAGE, UsageError
 from lightning_patches.errors import LightningPatchesError
-
-OK = 0
-NOT_APPLIED = 1
-USAGE = 2
-UNKNOWN = 3
 
 PROGRAM = "lightning-patches"
 TRACEBACK = "LIGHTNING_PATCHES_TRACEBACK"
@@ -57,10 +53,6 @@ _COMPLETION = """
 completion, with `pip install argcomplete` beside this package; in bash and zsh, and in fish:
   eval "$(register-python-argcomplete lightning-patches)"
   register-python-argcomplete --shell fish lightning-patches | source"""
-
-
-class UsageError(LightningPatchesError):
-    """The command line asks for something that does not exist; ends with status 2."""
 
 
 class _Parser(argparse.ArgumentParser):

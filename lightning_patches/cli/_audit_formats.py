@@ -6,7 +6,7 @@ import json
 from typing import Any, Callable, Dict, List, Optional, Sequence
 
 import lightning_patches
-from lightning_patches.cli import _records
+from lightning_patches.known import records
 
 Audited = Dict[str, Any]
 
@@ -63,7 +63,7 @@ def sarif(audited: list[Audited], trouble: Sequence[str] = ()) -> str:
                     "id": bug["name"],
                     "shortDescription": {"text": bug["title"]},
                     "fullDescription": {"text": bug["harm"]},
-                    "helpUri": f"{_records.UPSTREAM}/issues/{numbers[0]}" if numbers else _records.UPSTREAM,
+                    "helpUri": f"{records.UPSTREAM}/issues/{numbers[0]}" if numbers else records.UPSTREAM,
                     "properties": {"tags": [bug["group"]]},
                 },
             )

@@ -9,12 +9,14 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Set, Tuple, Union
 
 from lightning_patches import patches as catalogue
-from lightning_patches.cli import UsageError, _files, _projects, _requirements, _resolve
+from lightning_patches.cli import _files, _projects, _requirements, _resolve
+from lightning_patches.cli._exit_status import UsageError
 from lightning_patches.cli._installs import is_path, read_dockerfile
 from lightning_patches.cli._resolve import Group
 from lightning_patches.cli._sources import Include, Item, Locks, Place, Skipped, Source, Spec
+from lightning_patches.known import releases
+from lightning_patches.known.unpatched import UNPATCHED, Unpatched
 from lightning_patches.patch import Patch
-from lightning_patches.unpatched import UNPATCHED, Unpatched
 
 if TYPE_CHECKING:
     from packaging.requirements import Requirement
@@ -347,6 +349,6 @@ def _pins(name: str, requirement: Requirement) -> Iterator[Tuple[str, str]]:
 def _that_matter() -> FrozenSet[str]:
     """All packages whose versions decide about Lightning's release, or about a bug."""
     records: List[Union[Patch, Unpatched]] = [*catalogue.all_patches(), *UNPATCHED]
-    needed = {_resolve.split(text)[0] for record in records for text in record.only_with}
+    needed = {releases.split(text)[0] for record in records for text in record.only_with}
     others = {"lightning-patches", "python", "torchaudio", "torchvision"}
-    return frozenset({*_requirements.NAMES, *_ALIASES, *_resolve.bounded(), *needed, *others})
+    return frozenset({*_requirements.NAMES, *_ALIASES, *releases.bounded_packages(), *needed, *others})

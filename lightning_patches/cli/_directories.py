@@ -8,7 +8,8 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Dict, Iterable, Iterator, List, Set, Tuple
 
-from lightning_patches.cli import UsageError, _files, _requirements
+from lightning_patches.cli import _files, _requirements
+from lightning_patches.cli._exit_status import UsageError
 
 FILES = re.compile(
     r"(?:requirements.*|constraints.*)\.(?:txt|in)|pyproject\.toml|(?:uv|poetry|pdm|pixi)\.lock|pylock(?:\..*)?\.toml|"

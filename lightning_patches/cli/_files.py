@@ -17,7 +17,7 @@ import re
 from contextlib import contextmanager
 from typing import Any, Iterator, Optional
 
-from lightning_patches.cli import UsageError
+from lightning_patches.cli._exit_status import UsageError
 from lightning_patches.system import open_regular as open_regular
 from lightning_patches.system import read_regular
 

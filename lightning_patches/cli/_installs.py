@@ -15,7 +15,8 @@ import shlex
 from dataclasses import dataclass, field
 from typing import Iterator, Optional
 
-from lightning_patches.cli import UsageError, _files
+from lightning_patches.cli import _files
+from lightning_patches.cli._exit_status import UsageError
 from lightning_patches.cli._requirements import conda_spec
 from lightning_patches.cli._resolve import Group
 from lightning_patches.cli._sources import MAX_COMMANDS, Checkout, Include, Item, Place, Skipped, Source, Spec, Unclear

@@ -10,7 +10,8 @@ import os
 import re
 from typing import Any, Callable, Iterator, List, Optional, Tuple
 
-from lightning_patches.cli import UsageError, _files
+from lightning_patches.cli import _files
+from lightning_patches.cli._exit_status import UsageError
 from lightning_patches.cli._installs import (
     logical_lines,
     pip_line,

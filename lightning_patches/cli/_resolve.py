@@ -1,22 +1,19 @@
-"""The release that a requirement of Lightning resolves to, together with the other requirements of the same file.
-
-The bounds of each release are in ``release_bounds.txt``, which ``scripts/renew`` writes from the releases' metadata.
-"""
+"""The release that a requirement of Lightning resolves to, together with the other requirements of the same file."""
 
 from __future__ import annotations
 
-import pkgutil
 import re
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Dict, FrozenSet, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
 from lightning_patches.engine import distributions
+from lightning_patches.known.releases import Bounds, bounds, is_known, split
+from lightning_patches.known.releases import known as known_releases
 
 if TYPE_CHECKING:
     from packaging.requirements import Requirement
 
-DATA = "release_bounds.txt"
 Group = Tuple[str, ...]
 """Packages that are installed together: by one command of a Dockerfile, or with one extra of a project."""
 MAX_SPECS = 20
@@ -25,63 +22,6 @@ MAX_LENGTH = 500
 """Characters of a specifier."""
 MAX_ENVIRONMENTS = 100
 """Combinations of requirements that are tried."""
-
-Bounds = Mapping[str, str]
-"""Package, or ``python`` -> the specifier that a release has for it."""
-
-
-def parse_table(text: str) -> Dict[str, Dict[str, Dict[str, str]]]:
-    """Distribution -> release, oldest first -> its bounds; the inverse of ``scripts/_bounds.py``."""
-    table: Dict[str, Dict[str, Dict[str, str]]] = {}
-    for line in text.splitlines():
-        if not line or line.startswith("#"):
-            continue
-        release, *changes = line.split(" ")
-        distribution, _, version = release.partition("==")
-        releases = table.setdefault(distribution, {})
-        bounds = dict(releases[list(releases)[-1]]) if releases else {}
-        for change in changes:
-            name = re.match(r"-?[\w-]+", change)
-            assert name is not None, line
-            if change.startswith("-"):
-                del bounds[change[1:]]
-            else:
-                bounds[name[0]] = change[name.end() :]
-        releases[version] = bounds
-    return table
-
-
-@lru_cache(maxsize=None)
-def _table() -> Dict[str, Dict[str, Dict[str, str]]]:
-    return parse_table((pkgutil.get_data(__package__, DATA) or b"").decode("ascii"))
-
-
-def bounds(distribution: str, version: str) -> Bounds:
-    """The requirements of a release, without extras; empty for an unknown release."""
-    return _table().get(distribution, {}).get(version, {})
-
-
-@lru_cache(maxsize=None)
-def bounded() -> FrozenSet[str]:
-    """All packages that some release has a bound for."""
-    return frozenset(name for releases in _table().values() for found in releases.values() for name in found)
-
-
-def known(distribution: str) -> List[str]:
-    """The known releases of a distribution, oldest first, without the compromised ones."""
-    return list(_table()[distribution])
-
-
-def is_known(distribution: str, version: str) -> bool:
-    """True if patches and bugs were compared with this release. A local label does not matter."""
-    from packaging.utils import canonicalize_name
-    from packaging.version import InvalidVersion, Version
-
-    try:
-        public = Version(version).public
-    except InvalidVersion:
-        return False
-    return public in distributions.FORBIDDEN or public in known(str(canonicalize_name(distribution)))
 
 
 def is_same(release: str, version: str) -> bool:
@@ -166,13 +106,6 @@ class Pins:
         return bool(specs) and not any(are_compatible(spec, needed) for spec in (specs if joined is None else [joined]))
 
 
-def split(text: str) -> Tuple[str, str]:
-    """Name and specifier of a requirement."""
-    found = re.match(r"[\w.-]+", text)
-    assert found is not None, text
-    return found[0], text[found.end() :]
-
-
 def _joined(specs: Sequence[str]) -> Optional[str]:
     """All specifiers in one; ``None`` if no version meets them all."""
     joined = ",".join(dict.fromkeys(filter(None, specs)))
@@ -247,7 +180,7 @@ def resolve(requirement: Requirement, pins: Optional[Pins] = None, group: Group 
     name = str(canonicalize_name(requirement.name))
     if requirement.url:
         return Resolved(None, False, "it comes from an address or a directory: install it, and audit the environment")
-    releases = known(name)
+    releases = known_releases(name)
     matching = list(requirement.specifier.filter([*releases, *sorted(distributions.FORBIDDEN)]))
     all_known = f"{releases[0]} to {releases[-1]}"
     pinned = pinned_version(requirement)

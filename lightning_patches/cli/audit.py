@@ -54,40 +54,33 @@ from __future__ import annotations
 import argparse
 import difflib
 import os
-import platform
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
-from typing import Any, Optional, Union
+from typing import Any, Optional
 
 from lightning_patches import patches as catalogue
-from lightning_patches import system
 from lightning_patches.cli import (
-    NOT_APPLIED,
-    OK,
-    UNKNOWN,
-    USAGE,
-    UsageError,
     _audit_formats,
     _collect,
-    _coverage,
     _directories,
-    _figures,
     _output,
     _projects,
-    _records,
     _requirements,
     _resolve,
     _toggle,
     autostart,
 )
+from lightning_patches.cli._exit_status import NOT_APPLIED, OK, UNKNOWN, USAGE, UsageError
 from lightning_patches.cli._sources import Place
-from lightning_patches.engine import distributions, gate, toggle
+from lightning_patches.engine import gate, toggle
 from lightning_patches.engine.installed import find_installed
 from lightning_patches.fork import wheel
+from lightning_patches.known import bugs, coverage, figures, records, releases
+from lightning_patches.known.bugs import Bug
+from lightning_patches.known.figures import Figures
+from lightning_patches.known.unpatched import ADVICE, UNPATCHED, Unpatched
 from lightning_patches.patch import GROUPS, Patch
-from lightning_patches.unpatched import ADVICE, UNPATCHED, Unpatched
 
 HELP = "which known bugs this environment has, or a requirement such as lightning==2.2.5"
 
@@ -97,55 +90,26 @@ MAX_AUDITED = 500
 """Requirements that one command looks up."""
 
 
-@dataclass(frozen=True)
-class Bug:
-    """A known bug in an audited release.
-
-    Args:
-        record: a :class:`Patch` or, without one, an :class:`Unpatched`.
-        cover: how the patch is enabled: "default" or "opt-in"; "none" without a patch.
-        covered: the patch will be applied.
-        reason: why it will not be applied.
-        left_out: LIGHTNING_PATCHES leaves a default patch out.
-        refused: the patch does not fit the code that is installed.
-        wanted: LIGHTNING_PATCHES selects that patch.
-    """
-
-    record: Any
-    cover: str
-    covered: bool
-    reason: str = ""
-    left_out: bool = False
-    refused: bool = False
-    wanted: bool = False
-
-    @property
-    def mended(self) -> str:
-        """``"yes"``, ``"opt-in"`` if a patch that is off would fix it, or ``"no"``."""
-        if self.covered:
-            return "yes"
-        return "opt-in" if self.cover == "opt-in" and not self.refused else "no"
-
-    def as_dict(self) -> dict[str, Any]:
-        record = self.record
-        is_patch = isinstance(record, Patch)
-        return {
-            "name": record.name,
-            "title": record.title,
-            "group": record.group,
-            "harm": record.impact.summary,
-            "affected": list(record.affected),
-            "fixed_in": record.fixed_in,
-            "drop_at": record.fixed_in if is_patch else None,
-            "move_to": record.fixed_in if is_patch else record.move_to,
-            "cover": self.cover,
-            "covered": self.covered,
-            "mended": self.mended,
-            "reason": self.reason,
-            "issues": list(record.upstream.issues),
-            "pull_requests": list(record.upstream.pull_requests),
-            "advisories": [] if is_patch else list(record.advisories),
-        }
+def bug_as_dict(bug: Bug) -> dict[str, Any]:
+    record = bug.record
+    is_patch = isinstance(record, Patch)
+    return {
+        "name": record.name,
+        "title": record.title,
+        "group": record.group,
+        "harm": record.impact.summary,
+        "affected": list(record.affected),
+        "fixed_in": record.fixed_in,
+        "drop_at": record.fixed_in if is_patch else None,
+        "move_to": record.move_to if isinstance(record, Unpatched) else record.fixed_in,
+        "cover": bug.cover,
+        "covered": bug.covered,
+        "mended": bug.fixed,
+        "reason": bug.reason,
+        "issues": list(record.upstream.issues),
+        "pull_requests": list(record.upstream.pull_requests),
+        "advisories": list(record.advisories) if isinstance(record, Unpatched) else [],
+    }
 
 
 @dataclass
@@ -179,13 +143,13 @@ class Audited:
     do: str = ""
 
     @property
-    def figures(self) -> _figures.Figures:
-        return _figures.count((bug.record for bug in self.bugs), {bug.record.name for bug in self.bugs if bug.refused})
+    def figures(self) -> Figures:
+        return figures.count(self.bugs)
 
     @property
     def counted(self) -> list[Bug]:
-        """The bugs that every figure counts: those that do not depend on the torch release."""
-        return [bug for bug in self.bugs if _figures.is_counted(bug.record)]
+        """The bugs in the totals."""
+        return [bug for bug in self.bugs if bug.is_counted]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -381,84 +345,31 @@ def _exit_status(audited: list[Audited], gaps: Gaps, fail_on: str) -> int:
 
 
 def _as_dict(one: Audited, also_covered: bool = True) -> dict[str, Any]:
-    bugs = [bug.as_dict() for bug in one.bugs if also_covered or not bug.covered]
-    counted = one.figures._asdict()
-    upstream = _coverage.counts(one.version)
-    return {**vars(one), "headline": headline(one), "bugs": bugs, "figures": counted, "upstream": upstream}
+    shown = [bug_as_dict(bug) for bug in one.bugs if also_covered or not bug.covered]
+    counted = one.figures.as_dict()
+    upstream = coverage.counts(one.version)
+    return {**vars(one), "headline": headline(one), "bugs": shown, "figures": counted, "upstream": upstream}
 
 
 def fails(bug: Bug, fail_on: str) -> bool:
     """True if a bug ends the command with status 1."""
     if fail_on == "uncovered":
-        return not bug.covered and (bug.cover != "opt-in" or bug.wanted)
+        return not bug.covered and (bug.cover != "opt-in" or bug.selected)
     return fail_on == "any" or (fail_on == "opt-in" and not bug.covered)
 
 
 def audit_installed(selection: toggle.Selection) -> list[Audited]:
-    """The Lightnings of this environment. What decides is the code that is installed, not the number alone."""
+    """Audit the Lightnings of this environment, by their code."""
     audited = []
     is_on = bool(selection.spec and selection.names) and autostart.is_enabled()
-    pins = _installed_pins()
     for one in find_installed():
         found = Audited(one.distribution, one.version, notes=[one.note] if one.note else [], has_patches=is_on)
-        found.known = _resolve.is_known(one.distribution, one.version)
-        bugs: list[Bug] = []
-        for bug in UNPATCHED:
-            hit = one.forbidden if bug.name == "compromised-release" else has(bug, one.distribution, one.version)
-            if hit:
-                bugs.append(Bug(bug, "none", False, bug.why_not))
-        namespace = distributions.find(one.namespace)
-        if namespace is not None and not one.forbidden:
-            own = {name: part for name, part in namespace.parts.items() if part.distribution == one.distribution}
-            bugs += _bugs_in(distributions.Namespace(namespace.name, own), selection)
-        _add_bugs(found, bugs, pins)
+        found.known = releases.is_known(one.distribution, one.version)
+        found.bugs, found.excluded = bugs.bugs_of_installed(one, selection)
+        if found.excluded:
+            found.notes.append(f"not there with the packages of this environment: {', '.join(found.excluded)}")
         audited.append(found)
     return audited
-
-
-def _installed_pins() -> _resolve.Pins:
-    """The versions of the other packages of this environment, and of its Python, that decide about bugs."""
-    from packaging.version import InvalidVersion, Version
-
-    pins = _resolve.Pins()
-    records: list[Union[Patch, Unpatched]] = [*_mending(), *UNPATCHED]
-    for name in {_resolve.split(text)[0] for record in records for text in record.only_with}:
-        version = platform.python_version().rstrip("+") if name == "python" else system.installed_version(name)
-        try:
-            pins.add(name, f"=={Version(version)}")
-        except InvalidVersion:  # not installed, or its metadata cannot be read
-            continue
-    return pins
-
-
-def _add_bugs(one: Audited, bugs: Iterable[Bug], pins: _resolve.Pins, group: _resolve.Group = ()) -> None:
-    """Add the bugs of a release, except for those that another package excludes."""
-    bounds = _resolve.bounds(one.distribution, one.version or "")
-    for bug in bugs:
-        if pins.exclude(bug.record.only_with, group, bounds):
-            one.excluded.append(bug.record.name)
-        else:
-            one.bugs.append(bug)
-    if one.excluded:
-        where = "that are asked for besides" if one.requirement else "of this environment"
-        one.notes.append(f"not there with the packages {where}: {', '.join(one.excluded)}")
-
-
-def _bugs_in(namespace: distributions.Namespace, selection: toggle.Selection) -> Iterator[Bug]:
-    for patch in _mending():
-        decision = gate.decide(patch, namespace)
-        if decision.verdict == "pending":
-            yield _selected(patch, selection)
-        elif decision.verdict in gate.REFUSED:
-            versions = {part.version for part in namespace.parts.values()}
-            if any(_in_ranges(version, patch.affected_2x) for version in versions):
-                wanted = patch.name in selection.names
-                yield Bug(patch, _cover(patch), False, decision.reason, refused=True, wanted=wanted)
-
-
-def _mending() -> list[Patch]:
-    """The patches, except those that only warn of a bug: that bug is among the known ones."""
-    return [patch for patch in catalogue.all_patches() if not patch.warns]
 
 
 def audit_requirements(specs: list[str], selection: toggle.Selection) -> list[Audited]:
@@ -543,14 +454,6 @@ def _is_bare(spec: str) -> bool:
     return re.fullmatch(r"[\w. -]+", spec) is not None
 
 
-_SHIPS = {
-    "lightning": ("pytorch", "fabric"),
-    "pytorch-lightning": ("pytorch", "fabric"),
-    "lightning-fabric": ("fabric",),
-}
-"""Distribution -> the parts of upstream's source tree that it contains."""
-
-
 def _audit(asked: _Requirement, selection: toggle.Selection) -> Audited:
     found, pins = asked.found, asked.collected.pins
     requirement = found.requirement
@@ -563,7 +466,14 @@ def _audit(asked: _Requirement, selection: toggle.Selection) -> Audited:
     one.notes += [release.note] if release.note else []
     one.notes += _few(asked.collected.unclear)
     if release.version is not None and release.known:
-        _add_bugs(one, _bugs_of(distribution, release.version, selection), pins, found.group)
+        bounds = releases.bounds(distribution, release.version)
+        for bug in bugs.bugs_of(distribution, release.version, selection):
+            if pins.exclude(bug.record.only_with, found.group, bounds):
+                one.excluded.append(bug.record.name)
+            else:
+                one.bugs.append(bug)
+        if one.excluded:
+            one.notes.append(f"not there with the packages that are asked for besides: {', '.join(one.excluded)}")
         if "+patches." in release.version:
             carried = wheel.carried_by(release.version)
             which = "which patches the wheel carries is seen in an environment that has it: run `audit` there"
@@ -571,50 +481,10 @@ def _audit(asked: _Requirement, selection: toggle.Selection) -> Audited:
     return one
 
 
-@lru_cache(maxsize=None)
-def _bugs_of(distribution: str, version: str, selection: toggle.Selection) -> tuple[Bug, ...]:
-    """The bugs of a release, by its number."""
-    bugs = [Bug(bug, "none", False, bug.why_not) for bug in UNPATCHED if has(bug, distribution, version)]
-    carried = wheel.carried_by(version) or frozenset() if "+patches." in version else frozenset()
-    for patch in _mending() if version not in distributions.FORBIDDEN else ():
-        if patch.name in carried:
-            continue
-        parts = {re.split("[.:]", location)[0] for location in patch.locations}
-        if parts & set(_SHIPS[distribution]) and _in_ranges(version, patch.affected):
-            bugs.append(_selected(patch, selection))
-    return tuple(bugs)
-
-
 def _few(texts: list[str], most: int = 3) -> list[str]:
     """The first of some remarks, and how many more there are."""
     some = list(dict.fromkeys(texts))
     return some if len(some) <= most else [*some[:most], f"there are {len(some) - most} more of these"]
-
-
-def _selected(patch: Patch, selection: toggle.Selection) -> Bug:
-    if patch.name in selection.names:
-        return Bug(patch, _cover(patch), True)
-    if not patch.default:
-        return Bug(patch, "opt-in", False, f"opt-in: LIGHTNING_PATCHES=default,{patch.name} adds it")
-    return Bug(patch, "default", False, f"LIGHTNING_PATCHES={selection.shown} leaves it out", True)
-
-
-def _cover(patch: Patch) -> str:
-    return "default" if patch.default else "opt-in"
-
-
-def has(bug: Unpatched, distribution: str, version: str) -> bool:
-    """True if a release of a distribution has a bug, by version number."""
-    return (not bug.distributions or distribution in bug.distributions) and _in_ranges(version, bug.affected)
-
-
-def _in_ranges(version: str, ranges: tuple[str, ...]) -> bool:
-    from packaging.version import InvalidVersion
-
-    try:
-        return gate.in_ranges(version, ranges)
-    except InvalidVersion:
-        return False
 
 
 def _write(audited: list[Audited], setting: _toggle.Toggle, args: argparse.Namespace, gaps: Gaps) -> None:
@@ -652,18 +522,18 @@ def _write(audited: list[Audited], setting: _toggle.Toggle, args: argparse.Names
             _output.write_table(
                 ("BUG", "GROUP", "COVERED", "FIXED IN", "HARM"),
                 [_row(bug) for bug in shown],
-                [_STYLES[bug.mended] for bug in shown],
+                [_STYLES[bug.fixed] for bug in shown],
                 width=_output.MAX_TEXT_WIDTH,
             )
         for bug in one.bugs:
-            if bug.cover == "none":
+            if isinstance(bug.record, Unpatched):
                 _output.write()
                 _output.write(_output.paragraph(f"{bug.record.name}: no patch, {bug.reason}. {bug.record.advice}."))
             elif bug.refused:
                 _output.write()
                 _output.write(_output.paragraph(f"{bug.record.name}: the patch is not applied here: {bug.reason}."))
         if one.known and (args.fixes or not _is_compromised(one)):
-            _coverage.write(one.version, args.fixes)
+            _write_upstream_fixes(one.version, args.fixes)
     if all(_is_compromised(one) or not one.bugs for one in audited):
         return
     _output.write()
@@ -691,12 +561,12 @@ def advice(one: Audited) -> str:
     if not one.known and not one.bugs:
         return f"look at the number, or take a release that is known here. {_KNOWN}"
     steps: list[str] = []
-    unmended = [bug for bug in one.bugs if bug.cover == "none"]
-    if unmended:
-        steps += _without_patch(one.distribution, unmended)
+    unpatched = [bug.record for bug in one.bugs if isinstance(bug.record, Unpatched)]
+    if unpatched:
+        steps += _without_patch(one.distribution, unpatched)
     covered = sum(bug.covered for bug in one.counted)
     if covered and not one.has_patches:
-        which = f"the other {covered}" if unmended else f"{covered} of them"
+        which = f"the other {covered}" if unpatched else f"{covered} of them"
         steps.append(f"add `import lightning_patches` above every import of Lightning, for {which}")
     left_out = sum(bug.left_out for bug in one.bugs)
     if left_out:
@@ -705,16 +575,15 @@ def advice(one: Audited) -> str:
     return f"{'; '.join(steps) or 'nothing'}.{opt_in}"
 
 
-def _without_patch(distribution: str, bugs: Sequence[Bug]) -> Iterator[str]:
+def _without_patch(distribution: str, records: Sequence[Unpatched]) -> Iterator[str]:
     """Advice for bugs that have no patch: their own advice, or the release to upgrade to."""
-    for bug in bugs:
-        if bug.record.do:
-            yield f"{bug.record.do[0].lower()}{bug.record.do[1:]}, for {bug.record.name}"
-    others = [bug for bug in bugs if not bug.record.do]
+    for record in records:
+        if record.do:
+            yield f"{record.do[0].lower()}{record.do[1:]}, for {record.name}"
+    others = [record for record in records if not record.do]
     if others:
-        move_to = max((bug.record.move_to for bug in others), key=_coverage.order)
-        names = ", ".join(bug.record.name for bug in others)
-        yield f"move to {distribution}=={move_to} or newer, for {names}"
+        move_to = max((record.move_to for record in others), key=coverage.order)
+        yield f"move to {distribution}=={move_to} or newer, for {', '.join(record.name for record in others)}"
 
 
 _STYLES = {"yes": "green", "opt-in": "yellow", "no": "bold red"}
@@ -738,7 +607,7 @@ def headline(one: Audited) -> str:
         return f"{what} is a compromised release: nothing in it is patched, and its other bugs are not counted."
     counted = one.counted
     counts = [
-        (sum(bug.mended == state for bug in counted), words)
+        (sum(bug.fixed == state for bug in counted), words)
         for state, words in (
             ("yes", f"{'' if one.has_patches else 'would be '}mended by the patches"),
             ("opt-in", "with an opt-in patch"),
@@ -755,5 +624,37 @@ def headline(one: Audited) -> str:
 
 
 def _row(bug: Bug) -> tuple[str, str, str, str, str]:
-    data = bug.as_dict()
-    return data["name"], data["group"], _WORDS[bug.mended], _records.fixed_in(bug.record), data["harm"]
+    data = bug_as_dict(bug)
+    return data["name"], data["group"], _WORDS[bug.fixed], records.fixed_in(bug.record), data["harm"]
+
+
+_VERDICTS_IN_WORDS = {
+    "patched": "have a patch here",
+    "open": "could have one and do not yet",
+    "not patchable": "cannot be patched in a running program",
+    "nothing to patch": "need none",
+    "left out": "left out on purpose",
+}
+
+
+def _write_upstream_fixes(version: Optional[str], listing: bool) -> None:
+    """Print what upstream has fixed since a release in one sentence; with ``listing``, each fix that has no patch."""
+    found = coverage.counts(version)
+    if not any(found.values()):
+        return
+    parts = [f"{count} {_VERDICTS_IN_WORDS[verdict]}" for verdict, count in found.items() if count]
+    hint = "" if listing else " `--fixes` lists those without a patch."
+    _output.write()
+    _output.write(
+        _output.paragraph(
+            f"Upstream has fixed {sum(found.values())} bugs of {version} since: {', '.join(parts)}.{hint}"
+        )
+    )
+    if listing:
+        rows = [
+            (fix.release, f"#{fix.numbers[0]}", ": ".join(filter(None, (fix.verdict, fix.reason))), fix.bug)
+            for fix in coverage.fixed_after(version or "")
+            if fix.verdict != "patched"
+        ]
+        _output.write()
+        _output.write_table(("FIXED IN", "UPSTREAM", "VERDICT", "BUG"), rows)

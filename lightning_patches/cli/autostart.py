@@ -58,7 +58,8 @@ from typing import Iterator, Optional
 
 from lightning_patches import permissions
 from lightning_patches.activation import startup
-from lightning_patches.cli import NOT_APPLIED, OK, UsageError, _output
+from lightning_patches.cli import _output
+from lightning_patches.cli._exit_status import NOT_APPLIED, OK, UsageError
 from lightning_patches.engine.installed import find_installed
 from lightning_patches.system import python_command
 

@@ -23,7 +23,8 @@ import multiprocessing
 from typing import Any
 
 from lightning_patches import doctor as checks
-from lightning_patches.cli import NOT_APPLIED, OK, UsageError, _files, _output, autostart
+from lightning_patches.cli import _files, _output, autostart
+from lightning_patches.cli._exit_status import NOT_APPLIED, OK, UsageError
 from lightning_patches.doctor import Finding, devices, machine, script
 from lightning_patches.doctor.facts import Facts
 

@@ -25,7 +25,8 @@ from pathlib import Path
 from typing import Optional
 
 from lightning_patches import system
-from lightning_patches.cli import OK, UsageError, _output, _records
+from lightning_patches.cli import _arguments, _output
+from lightning_patches.cli._exit_status import OK, UsageError
 from lightning_patches.engine.hunks import DiffError
 from lightning_patches.engine.installed import find_installed
 from lightning_patches.fork import wheel
@@ -51,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     keys = [key.strip() for key in args.only.split(",")] if args.only is not None else ["default"]
-    asked = {key: _records.find(key) for key in keys if key != "default"}
+    asked = {key: _arguments.find_patches(key) for key in keys if key != "default"}
     try:
         names: Optional[list[str]] = None
         if not args.all:

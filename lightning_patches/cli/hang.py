@@ -17,7 +17,8 @@ from __future__ import annotations
 import argparse
 
 from lightning_patches import system
-from lightning_patches.cli import NOT_APPLIED, OK, UsageError, _output
+from lightning_patches.cli import _output
+from lightning_patches.cli._exit_status import NOT_APPLIED, OK, UsageError
 from lightning_patches.ranks.hang import _settings, _viewer
 
 HELP = "show what every rank of a watched job is doing"

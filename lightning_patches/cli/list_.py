@@ -19,14 +19,16 @@ import re
 from packaging.version import InvalidVersion, Version
 
 from lightning_patches import patches as catalogue
-from lightning_patches.cli import OK, UsageError, _output, _records
+from lightning_patches.cli import _arguments, _output
+from lightning_patches.cli._exit_status import OK, UsageError
+from lightning_patches.known import records
 from lightning_patches.patch import Patch
 
 HELP = "all patches there are"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    _records.add_group(parser)
+    _arguments.add_group(parser)
     parser.add_argument("--source", metavar="FILE", help="only those that concern this file of Lightning's")
     parser.add_argument("--since", metavar="VERSION", help="only those that came after this version of this package")
     parser.add_argument("--json", action="store_true", help="as JSON")
@@ -42,16 +44,16 @@ def run(args: argparse.Namespace) -> int:
         and (since is None or _version(patch.added) > since)
     ]
     if args.json:
-        _output.write_json({"patches": [_records.as_dict(patch) for patch in patches]})
+        _output.write_json({"patches": [records.as_dict(patch) for patch in patches]})
         return OK
     rows = [
         (
             patch.name,
             patch.group if patch.default else f"{patch.group}, opt-in",
-            _records.affected(patch),
-            _records.fixed_in(patch),
-            _records.numbers(patch),
-            _records.title(patch),
+            records.affected(patch),
+            records.fixed_in(patch),
+            records.numbers(patch),
+            records.title(patch),
         )
         for patch in patches
     ]

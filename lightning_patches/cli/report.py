@@ -17,7 +17,8 @@ from typing import Any
 
 import lightning_patches
 from lightning_patches import system
-from lightning_patches.cli import OK, _output, _toggle
+from lightning_patches.cli import _output, _toggle
+from lightning_patches.cli._exit_status import OK
 from lightning_patches.engine import gate
 from lightning_patches.engine.installed import find_installed
 from lightning_patches.engine.verdicts import by_release, count_fixes

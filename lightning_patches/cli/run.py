@@ -35,7 +35,8 @@ from typing import NoReturn, Optional
 
 from lightning_patches import notices, permissions
 from lightning_patches.activation import startup
-from lightning_patches.cli import OK, UsageError, _files, _output
+from lightning_patches.cli import _files, _output
+from lightning_patches.cli._exit_status import OK, UsageError
 from lightning_patches.engine.toggle import VARIABLE, parse
 from lightning_patches.patches import all_patches
 

@@ -16,7 +16,9 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from lightning_patches.cli import OK, UsageError, _lookup, _output, _records, _toggle
+from lightning_patches.cli import _arguments, _output, _toggle
+from lightning_patches.cli._exit_status import OK, UsageError
+from lightning_patches.known import lookup, records
 from lightning_patches.patch import Patch, Target
 
 HELP = "all about one patch, or what is known of a number"
@@ -26,20 +28,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     key = parser.add_argument(
         "key", metavar="NAME|NUMBER", help="a patch's name, or the number or address of an issue or pull request"
     )
-    _records.complete(key)
+    _arguments.complete(key)
     parser.add_argument("--json", action="store_true", help="as JSON")
     parser.add_argument("--no-diff", action="store_true", help="leave the diff out")
 
 
 def run(args: argparse.Namespace) -> int:
-    found = _lookup.find(args.key)
+    found = lookup.find(args.key)
     if not found:
-        raise UsageError(_lookup.unknown(args.key))
+        raise UsageError(lookup.unknown(args.key))
     patches = [one for one in found if isinstance(one, Patch)]
-    others = [_lookup.in_words(one) for one in found if not isinstance(one, Patch)]
+    others = [lookup.in_words(one) for one in found if not isinstance(one, Patch)]
     if args.json:
-        records = [{**_records.as_dict(patch), "diffs": _diffs(patch, args.no_diff)} for patch in patches]
-        _output.write_json({"patches": records, "others": others})
+        described = [{**records.as_dict(patch), "diffs": _diffs(patch, args.no_diff)} for patch in patches]
+        _output.write_json({"patches": described, "others": others})
         return OK
     pages = [_page(patch, not args.no_diff) for patch in patches] + [_short_page(one) for one in others]
     for index, page in enumerate(pages):
@@ -49,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _short_page(one: dict[str, Any]) -> str:
     head = one["name"] or ", ".join(f"#{number}" for number in one["numbers"])
-    links = [f"{_records.UPSTREAM}/issues/{number}" for number in one["numbers"]]
+    links = [f"{records.UPSTREAM}/issues/{number}" for number in one["numbers"]]
     lines = [one["title"], f"Do: {one['do']}" if one["do"] else "", one["verdict"], *links]
     return "\n".join([head, *(_output.paragraph(line, "  ") for line in lines if line)])
 
@@ -59,23 +61,23 @@ def _diffs(patch: Patch, left_out: bool) -> list[dict[str, str]]:
         return []
     return [
         {"path": f"upstream/diffs/{path.name}", "file": str(path), "text": path.read_text("utf-8")}
-        for path in _records.diffs(patch)
+        for path in records.diffs(patch)
     ]
 
 
 def _page(patch: Patch, with_diff: bool) -> str:
     upstream = patch.upstream
-    links = [f"issue: {_records.UPSTREAM}/issues/{number}" for number in upstream.issues]
-    links += [f"fix: {_records.UPSTREAM}/pull/{number}" for number in upstream.pull_requests]
+    links = [f"issue: {records.UPSTREAM}/issues/{number}" for number in upstream.issues]
+    links += [f"fix: {records.UPSTREAM}/pull/{number}" for number in upstream.pull_requests]
     if upstream.commit:
-        links.append(f"commit: {_records.UPSTREAM}/commit/{upstream.commit}")
+        links.append(f"commit: {records.UPSTREAM}/commit/{upstream.commit}")
     links += [f"test: {test}" for test in upstream.tests]
     if not upstream.pull_requests and patch.fixed_in is None:
         links.append("There is no official fix.")
     sections = [
         ("What happens without it", [patch.impact.summary]),
         ("How it shows", [patch.impact.error, *patch.impact.symptoms]),
-        ("Affected releases", [f"{_records.affected(patch)} ({' or '.join(patch.affected)})"]),
+        ("Affected releases", [f"{records.affected(patch)} ({' or '.join(patch.affected)})"]),
         ("When to drop it", [_drop(patch)]),
         ("Official fix", links),
         (
@@ -132,7 +134,7 @@ def _target(target: Target) -> str:
 
 
 def _diff_text(patch: Patch) -> str:
-    paths = _records.diffs(patch)
+    paths = records.diffs(patch)
     if not paths:
         return _output.paragraph("There is none.", "  ")
     return "\n".join(f"  {path}\n\n{path.read_text('utf-8').rstrip()}\n" for path in paths).rstrip("\n")

@@ -37,7 +37,8 @@ from typing import Any, Optional
 
 import lightning_patches
 from lightning_patches import patches as catalogue
-from lightning_patches.cli import NOT_APPLIED, OK, USAGE, _figures, _files, _output, _records, autostart
+from lightning_patches.cli import _arguments, _files, _output, autostart
+from lightning_patches.cli._exit_status import NOT_APPLIED, OK, USAGE
 from lightning_patches.cli._toggle import VERDICTS, Toggle, read_toggle, verdicts
 from lightning_patches.doctor import Finding, packages
 from lightning_patches.doctor.facts import Facts
@@ -45,6 +46,7 @@ from lightning_patches.doctor.script import PATCHED, USED, Place, look_through, 
 from lightning_patches.engine import gate, toggle
 from lightning_patches.engine.installed import Installed, find_installed
 from lightning_patches.engine.verdicts import Entry, by_release, count_fixes, fixes_in_words
+from lightning_patches.known import figures, records
 from lightning_patches.patch import Patch
 
 HELP = "what the patches do in this environment, and why"
@@ -65,8 +67,8 @@ _STYLES = {
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     names = parser.add_argument("name", nargs="*", metavar="NAME", help="only these patches, by name or number")
-    _records.complete(names)
-    _records.add_group(parser)
+    _arguments.complete(names)
+    _arguments.add_group(parser)
     parser.add_argument(
         "--verdict", choices=VERDICTS, metavar="VERDICT", help=f"only those with a verdict: {', '.join(VERDICTS)}"
     )
@@ -82,7 +84,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     for key in args.name:
-        _records.find(key)
+        _arguments.find_patches(key)
     installed = find_installed()
     setting = read_toggle()
     found = verdicts(setting)
@@ -175,7 +177,7 @@ def _document(
                 "title": patches[entry.patch].title,
                 "group": patches[entry.patch].group,
                 "default": patches[entry.patch].default,
-                "changes_results": _records.changes(patches[entry.patch]),
+                "changes_results": records.changes(patches[entry.patch]),
             }
             for entry in found
         ],
@@ -185,7 +187,7 @@ def _document(
         "script": [finding.as_dict() for finding in about_script],
         "summary": _counts(found),
         "fixes": {release: count_fixes(of_release) for release, of_release in by_release(found).items()},
-        "figures": {release: figures._asdict() for release, figures in _figures.of_installed().items()},
+        "figures": {release: known.as_dict() for release, known in figures.of_installed().items()},
         "ok": status == OK,
     }
 
@@ -226,9 +228,9 @@ def _write(
         _output.write("There is no Lightning in this environment: nothing to patch.")
     _output.write()
     _output.write(_output.paragraph(_toggle_text(setting)))
-    figures = _figures.of_installed()
+    counts = figures.of_installed()
     for release, of_release in by_release(found).items():
-        known = _in_words(figures.get(release))
+        known = _in_words(counts.get(release))
         _output.write(_output.paragraph(f"{release}: {_summary(of_release)}. {known}".rstrip()))
     shown = _shown(found, args)
     used = _used(installed, args.script)
@@ -295,7 +297,7 @@ def _is_selective(args: argparse.Namespace) -> bool:
 
 def _shown(found: list[Entry], args: argparse.Namespace) -> list[Entry]:
     """The requested entries. Without a request, entries that do not concern the installed release are left out."""
-    names = {patch.name for key in args.name for patch in _records.find(key)}
+    names = {patch.name for key in args.name for patch in _arguments.find_patches(key)}
     groups = {patch.name: patch.group for patch in catalogue.all_patches()}
     return [
         entry
@@ -344,7 +346,7 @@ def _row(entry: Entry, several: bool) -> tuple[str, ...]:
     patch = next(patch for patch in catalogue.all_patches() if patch.name == entry.patch)
     why = entry.reason
     if entry.verdict in ("pending", "applied"):
-        why = _records.title(patch)
+        why = records.title(patch)
     elif entry.verdict == "disabled" and not patch.default:
         why = f"opt-in, {why}"
     drop = entry.drop_at or "" if entry.verdict not in gate.ELSEWHERE else ""
@@ -368,7 +370,7 @@ def _summary(found: list[Entry]) -> str:
     return ", ".join(parts)
 
 
-def _in_words(known: Optional[_figures.Figures]) -> str:
+def _in_words(known: Optional[figures.Figures]) -> str:
     """The number of known bugs in the installed code, as `audit` counts them."""
     if known is None or not known.known:
         return ""

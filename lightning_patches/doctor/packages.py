@@ -11,8 +11,8 @@ from lightning_patches.doctor.facts import IMPORTED_AT_ONCE, Facts
 from lightning_patches.engine import gate, toggle
 from lightning_patches.engine.words import asks_for_patches
 from lightning_patches.errors import ToggleError
+from lightning_patches.known.unpatched import ADVICE, ADVISORY, WITH_PKG_RESOURCES
 from lightning_patches.notices import cut
-from lightning_patches.unpatched import ADVICE, ADVISORY, WITH_PKG_RESOURCES
 
 NO_PKG_RESOURCES_SINCE = "2.4.0"
 """First release that imports without ``pkg_resources``."""

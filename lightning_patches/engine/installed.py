@@ -8,7 +8,7 @@ from typing import Optional
 
 from lightning_patches import system
 from lightning_patches.engine import distributions, gate
-from lightning_patches.unpatched import ADVICE, ADVISORY, UNPATCHED
+from lightning_patches.known.unpatched import ADVICE, ADVISORY, UNPATCHED
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ from typing import Any, Optional
 
 import pytest
 
-from lightning_patches.cli import UsageError
 from lightning_patches.cli import run as run_command
+from lightning_patches.cli._exit_status import UsageError
 from tests.activation.conftest import HEAVY, PROGRAMS, Environment
 from tests.support.variants import ROOT, execute
 

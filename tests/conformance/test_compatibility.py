@@ -21,6 +21,7 @@ import pytest
 
 import lightning_patches
 from lightning_patches import cli, notices
+from lightning_patches.cli._exit_status import USAGE
 from lightning_patches.engine import toggle
 from lightning_patches.engine.gate import Verdict
 from lightning_patches.fork import diffs, wheel
@@ -371,7 +372,7 @@ def test_fork_is_built_as_in_0_1_0() -> None:
     changed = set()
     build = [sys.executable, str(ROOT / "scripts" / "build_fork")]
     done = subprocess.run([*build, "--distribution", "pytorch-lightning", "2.2.5"], capture_output=True, text=True)
-    if done.returncode == cli.USAGE:
+    if done.returncode == USAGE:
         changed.add("build_fork knows no --distribution")
     if set(wheel.default_set()) < {diff.name for diff in diffs.series()}:
         changed.add("build_fork 2.2.5 holds the default set")

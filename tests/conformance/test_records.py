@@ -20,9 +20,9 @@ from lightning_patches.engine import distributions, fingerprints, gate, patcher
 from lightning_patches.engine.distributions import Namespace, Part
 from lightning_patches.engine.fingerprints import known_releases, older_releases
 from lightning_patches.engine.toggle import DEFAULT_WORDS, FLAG_WORDS, NOTHING_WORDS, parse
+from lightning_patches.known.unpatched import UNPATCHED
 from lightning_patches.patch import GROUPS, Patch
 from lightning_patches.patches import all_patches, find, index, layered
-from lightning_patches.unpatched import UNPATCHED
 from tests.support import variants  # noqa: F401  puts scripts/ on the path
 from tests.unit.fakes import ROOT, check
 

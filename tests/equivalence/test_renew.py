@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lightning_patches import patches as catalogue
-from lightning_patches.cli import _coverage
+from lightning_patches.known import coverage
 from tests.support.variants import ROOT
 
 sys.path.insert(0, str(ROOT / "scripts"))
@@ -122,13 +122,13 @@ def test_outdated_files_are_named_and_rewritten(clone):
     ],
 )
 def test_false_verdict_is_refused(monkeypatch, line, said):
-    _coverage.fixes.cache_clear()
-    text = (ROOT / "lightning_patches" / "cli" / "coverage.txt").read_bytes()
-    monkeypatch.setattr(_coverage.pkgutil, "get_data", lambda *_: text + line.encode() + b"\n")
+    coverage.fixes.cache_clear()
+    text = (ROOT / "lightning_patches" / "known" / "coverage.txt").read_bytes()
+    monkeypatch.setattr(coverage.pkgutil, "get_data", lambda *_: text + line.encode() + b"\n")
     try:
         assert any(said in problem for problem in _coverage_page.problems()), _coverage_page.problems()
     finally:
-        _coverage.fixes.cache_clear()
+        coverage.fixes.cache_clear()
 
 
 def test_partial_patch_is_named_with_the_verdict_on_the_rest():

@@ -1,6 +1,6 @@
 """Issues 21232, 21487 and PR 17334: waits for the GPU in a training step, on stock and with the patches.
 
-The patches are the default set and progress-bar-without-wait. ``lightning_patches/cli/coverage.txt`` lists the
+The patches are the default set and progress-bar-without-wait. ``lightning_patches/known/coverage.txt`` lists the
 remaining waits.
 """
 

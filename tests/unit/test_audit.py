@@ -15,9 +15,9 @@ import pytest
 
 from lightning_patches import cli
 from lightning_patches.engine import gate
+from lightning_patches.known.unpatched import UNPATCHED
 from lightning_patches.patch import GROUPS
 from lightning_patches.patches import all_patches
-from lightning_patches.unpatched import UNPATCHED
 from tests.support.variants import ROOT, Variant, environment_of
 
 DEVICE = "logged-metrics-device"

@@ -17,6 +17,7 @@ import pytest
 from lightning_patches import cli
 from lightning_patches.cli import _requirements, _resolve
 from lightning_patches.engine import fingerprints
+from lightning_patches.known import releases
 from tests.support.variants import ROOT
 
 sys.path.append(str(ROOT / "scripts"))
@@ -37,15 +38,15 @@ def audit(capsys: pytest.CaptureFixture[str], path: Path, text: str) -> tuple[in
 
 @pytest.mark.parametrize("distribution", _requirements.NAMES)
 def test_table_has_every_known_release(distribution: str) -> None:
-    releases = [*fingerprints.older_releases(), *fingerprints.known_releases()]
-    assert _resolve.known(distribution) == releases[releases.index(_bounds.FIRST[distribution]) :]
+    every = [*fingerprints.older_releases(), *fingerprints.known_releases()]
+    assert releases.known(distribution) == every[every.index(_bounds.FIRST[distribution]) :]
 
 
 @pytest.mark.parametrize("distribution", _releases.DISTRIBUTIONS)
 @pytest.mark.parametrize("version", ["2.2.5", "2.3.3", "2.6.6"])
 def test_table_has_the_bounds_of_the_wheels(distribution: str, version: str) -> None:
     bounds = _bounds.read(_releases.wheel(distribution, version))
-    assert bounds == _resolve.bounds(distribution, version) and {"python", "torch", "torchmetrics"} <= bounds.keys()
+    assert bounds == releases.bounds(distribution, version) and {"python", "torch", "torchmetrics"} <= bounds.keys()
 
 
 # -------------------------------------------------------------------- against pip
@@ -77,8 +78,8 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> str:
 
     others = {"torch": {"1.12.1", "1.13.1", "2.0.1", "2.1.2", "2.3.1", "2.6.0", "2.9.0"}, "pydantic": {"2.5.0"}}
     for distribution in _requirements.NAMES:
-        for version in _resolve.known(distribution):
-            bounds = dict(_resolve.bounds(distribution, version))
+        for version in releases.known(distribution):
+            bounds = dict(releases.bounds(distribution, version))
             if "yanked" in bounds or version.startswith("1."):
                 continue
             add(distribution, version, bounds.pop("python"), *(f"{name}{spec}" for name, spec in bounds.items()))

@@ -15,6 +15,7 @@ import pytest
 
 from lightning_patches import cli, doctor
 from lightning_patches.cli import _collect, _files, _output, list_
+from lightning_patches.cli._exit_status import UsageError
 from lightning_patches.doctor import machine, script
 from lightning_patches.doctor.facts import Facts
 
@@ -140,7 +141,7 @@ def test_twice_the_file_takes_no_more_than_twice_the_time(
         def read() -> None:
             try:
                 _collect.read(path)
-            except cli.UsageError:
+            except UsageError:
                 pass
 
         return read
@@ -168,7 +169,7 @@ def test_twice_the_script_takes_no_more_than_twice_the_time(
             try:
                 with _files.parsing("train.py"):
                     list(script.look_through(source))
-            except cli.UsageError:
+            except UsageError:
                 pass
 
         return look

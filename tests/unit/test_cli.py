@@ -17,8 +17,9 @@ from typing import Optional
 import pytest
 
 from lightning_patches import cli
-from lightning_patches.cli import _output, _records, autostart, report
+from lightning_patches.cli import _arguments, _output, autostart, report
 from lightning_patches.engine import toggle
+from lightning_patches.known import records
 from lightning_patches.patches import all_patches
 from tests.support import variants
 from tests.support.variants import ROOT, Variant
@@ -399,7 +400,7 @@ class TestShow:
     def test_show_finds_by_name_or_number(self, key):
         done = call("show", key, env=environment())
         assert done.returncode == 0, done
-        (patch,) = _records.find(DEVICE)
+        (patch,) = _arguments.find_patches(DEVICE)
         for wanted in (
             patch.title,
             patch.impact.summary,
@@ -434,7 +435,7 @@ class TestShow:
         ],
     )
     def test_every_form_that_people_and_our_tables_write(self, key):
-        assert [patch.name for patch in _records.find(key)] == [DEVICE]
+        assert [patch.name for patch in _arguments.find_patches(key)] == [DEVICE]
 
     @pytest.mark.parametrize("spec", ["PR19814", "pr19814", "PR #19814", "PR 19814", "1,PR19814", "-PR19814"])
     def test_toggle_accepts_the_same_forms(self, spec):
@@ -466,7 +467,7 @@ class TestShow:
         (tmp_path / "upstream" / "diffs").mkdir(parents=True)
         for name in (DEVICE, f"{DEVICE}-2.1", UNMASKED):
             (tmp_path / "upstream" / "diffs" / f"{name}.patch").write_text(f"+ line of {name}\n")
-        monkeypatch.setattr(_records, "DIFFS", tmp_path / "upstream" / "diffs")
+        monkeypatch.setattr(records, "DIFFS", tmp_path / "upstream" / "diffs")
         assert cli.main(["show", DEVICE]) == 0
         text = capsys.readouterr().out
         assert f"upstream/diffs/{DEVICE}.patch\n\n+ line of {DEVICE}\n" in text
@@ -477,14 +478,14 @@ class TestShow:
 
     def test_diff_belongs_to_the_longest_matching_name(self, tmp_path, monkeypatch):
         short, long = all_patches()[0], all_patches()[1]
-        monkeypatch.setattr(_records, "DIFFS", tmp_path / "upstream" / "diffs")
+        monkeypatch.setattr(records, "DIFFS", tmp_path / "upstream" / "diffs")
         patches = (_renamed(short, "loader"), _renamed(long, "loader-length"))
-        monkeypatch.setattr(_records.catalogue, "all_patches", lambda: patches)
+        monkeypatch.setattr(records.catalogue, "all_patches", lambda: patches)
         (tmp_path / "upstream" / "diffs").mkdir(parents=True)
         for name in ("loader", "loader-2.1", "loader-length"):
             (tmp_path / "upstream" / "diffs" / f"{name}.patch").touch()
-        assert [path.stem for path in _records.diffs(patches[0])] == ["loader-2.1", "loader"]
-        assert [path.stem for path in _records.diffs(patches[1])] == ["loader-length"]
+        assert [path.stem for path in records.diffs(patches[0])] == ["loader-2.1", "loader"]
+        assert [path.stem for path in records.diffs(patches[1])] == ["loader-length"]
 
 
 class TestOutput:

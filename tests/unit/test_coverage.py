@@ -11,7 +11,7 @@ import pytest
 
 from lightning_patches import cli
 from lightning_patches import patches as catalogue
-from lightning_patches.cli import _coverage
+from lightning_patches.known import coverage
 from lightning_patches.patches import all_patches
 from tests.support.scripts import load
 from tests.support.variants import ROOT
@@ -23,9 +23,9 @@ def script() -> ModuleType:
 
 
 def without(monkeypatch: pytest.MonkeyPatch, *numbers: int) -> None:
-    left = tuple(fix for fix in _coverage.fixes() if not set(numbers) & set(fix.numbers))
-    assert left != _coverage.fixes()
-    monkeypatch.setattr(_coverage, "fixes", lambda: left)
+    left = tuple(fix for fix in coverage.fixes() if not set(numbers) & set(fix.numbers))
+    assert left != coverage.fixes()
+    monkeypatch.setattr(coverage, "fixes", lambda: left)
 
 
 def test_every_fix_has_a_true_verdict(script: ModuleType) -> None:
@@ -36,30 +36,30 @@ def test_pull_requests_without_a_fix_are_listed_once() -> None:
     text = (ROOT / "upstream" / "no_fixes.txt").read_text()
     numbers = [int(number) for number in re.findall(r"\b\d{4,}\b", text)]
     assert len(numbers) == len(set(numbers)) > 250
-    decided = {number for fix in _coverage.fixes() for number in fix.numbers}
+    decided = {number for fix in coverage.fixes() for number in fix.numbers}
     decided |= {number for patch in all_patches() for number in patch.numbers}
     assert not decided & set(numbers)
 
 
 def test_fix_without_a_verdict_is_reported(script: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     without(monkeypatch, 19808)
-    assert script.problems() == ["2.3.0: fix #19808 has no verdict in lightning_patches/cli/coverage.txt"]
+    assert script.problems() == ["2.3.0: fix #19808 has no verdict in lightning_patches/known/coverage.txt"]
 
 
 def test_fixes_of_patches_are_in_their_records(script: ModuleType) -> None:
-    carried = {fix.numbers[0]: fix for fix in _coverage.fixes() if fix.patches}
+    carried = {fix.numbers[0]: fix for fix in coverage.fixes() if fix.patches}
     assert carried[21914].patches == ("checkpoint-instantiator",) and carried[21914].release == "2.6.6"
     assert carried[18750].release == "2.1.0" and carried[19023].release == "2.1.3", "one patch, two fixes"
     assert carried[21396].patches == ("swa-infinite-epochs", "swa-keeps-trained-weights")
-    assert carried[21824].release == _coverage.UNRELEASED
+    assert carried[21824].release == coverage.UNRELEASED
     assert 20379 not in carried, "of which a patch carries a part"
 
 
 def test_release_of_an_unknown_pull_request_is_reported(script: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     patch = catalogue.find("worker-seed-sequence")[0]
     wrong = patch._replace(upstream=patch.upstream._replace(others=((1, "2.5.0"),)))
-    fixes = _coverage.fixes()
-    monkeypatch.setattr(_coverage, "fixes", lambda: fixes)  # those of the whole catalogue
+    fixes = coverage.fixes()
+    monkeypatch.setattr(coverage, "fixes", lambda: fixes)  # those of the whole catalogue
     monkeypatch.setattr(catalogue, "all_patches", lambda: (wrong,))
     assert script.problems() == ["#1 is no pull request of worker-seed-sequence"]
 
@@ -67,7 +67,7 @@ def test_release_of_an_unknown_pull_request_is_reported(script: ModuleType, monk
 @pytest.mark.parametrize("line", ["2.3.0 | | 1 | perhaps | x", "2.3.0 | | 1 | open", "2.3.0 | | 1 | left out | x"])
 def test_verdict_needs_a_reason(line: str) -> None:
     with pytest.raises(ValueError, match="not a line"):
-        _coverage.parse(line)
+        coverage.parse_line(line)
 
 
 def test_changelog_numbers_are_parsed(script: ModuleType, tmp_path: object, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -96,7 +96,7 @@ def test_audit_speaks_of_all_fixes(capsys: pytest.CaptureFixture[str], monkeypat
     spec = ("--requirement", "pytorch-lightning==2.2.5")
     cli.main(["audit", *spec, "--json"])
     (one,) = json.loads(capsys.readouterr().out)["audited"]
-    assert one["upstream"] == _coverage.counts("2.2.5")
+    assert one["upstream"] == coverage.counts("2.2.5")
     assert one["upstream"]["patched"] > 20 and one["upstream"]["left out"] > 0
     cli.main(["audit", *spec])
     text = " ".join(capsys.readouterr().out.split())
@@ -108,10 +108,10 @@ def test_audit_speaks_of_all_fixes(capsys: pytest.CaptureFixture[str], monkeypat
 
 
 def test_counts_of_releases() -> None:
-    assert {fix.release for fix in _coverage.fixed_after("2.6.6")} == {_coverage.UNRELEASED}
-    assert not any(19627 in fix.numbers for version in ("2.1.4", "2.2.2") for fix in _coverage.fixed_after(version))
-    assert any(19627 in fix.numbers for fix in _coverage.fixed_after("2.2.1"))
-    assert _coverage.fixed_after("not a version") == ()
+    assert {fix.release for fix in coverage.fixed_after("2.6.6")} == {coverage.UNRELEASED}
+    assert not any(19627 in fix.numbers for version in ("2.1.4", "2.2.2") for fix in coverage.fixed_after(version))
+    assert any(19627 in fix.numbers for fix in coverage.fixed_after("2.2.1"))
+    assert coverage.fixed_after("not a version") == ()
 
 
 def test_merged_and_unreleased() -> None:

@@ -18,13 +18,13 @@ from typing import Any, Callable
 import pytest
 
 from lightning_patches import cli
-from lightning_patches.cli import _lookup
 from lightning_patches.cli.diagnose import candidates, excerpt, known, program, read, verdicts
 from lightning_patches.cli.diagnose import frames as frames_index
 from lightning_patches.engine import fingerprints
+from lightning_patches.known import lookup
+from lightning_patches.known.unpatched import UNCOUNTED, UNPATCHED
 from lightning_patches.patch import Impact
 from lightning_patches.patches import all_patches
-from lightning_patches.unpatched import UNCOUNTED, UNPATCHED
 from tests.support.variants import ROOT
 
 DEVICE, UNMASKED = "logged-metrics-device", "dataloader-error-unmasked"
@@ -1363,7 +1363,7 @@ def test_show_and_diagnose_know_each_number(capsys: pytest.CaptureFixture[str], 
         assert "Traceback" not in capsys.readouterr().out
 
 
-NUMBERED = ("lightning_patches/cli/coverage.txt", "lightning_patches/cli/duplicates.txt", "upstream/reports.txt")
+NUMBERED = ("lightning_patches/known/coverage.txt", "lightning_patches/known/duplicates.txt", "upstream/reports.txt")
 
 
 @pytest.mark.parametrize("name", NUMBERED)
@@ -1387,17 +1387,17 @@ def test_show_knows_each_number_of_the_readme(capsys: pytest.CaptureFixture[str]
     table = (ROOT / "README.md").read_text().partition("## Is it your bug?")[2].partition("\n## ")[0]
     numbers = re.findall(r"^\|.*\((?:PR )?(\d{3,5})\) \|", table, re.M)
     assert len(numbers) == len(re.findall(r"^\| \[", table, re.M)) > 9
-    unknown = [number for number in numbers if not _lookup.find(number)]
+    unknown = [number for number in numbers if not lookup.find(number)]
     assert unknown == []
     assert cli.main(["show", "20577"]) == 0
     assert "LIGHTNING_PATCHES_HANG_TIMEOUT" in capsys.readouterr().out
 
 
 def test_every_number_of_coverage_and_every_name_is_known(capsys: pytest.CaptureFixture[str]) -> None:
-    for key in _lookup.known():
-        assert _lookup.find(key), key
+    for key in lookup.known():
+        assert lookup.find(key), key
     names_of = {one.name for one in (*all_patches(), *UNPATCHED, *UNCOUNTED)}
-    assert {name for _, name in _lookup.duplicates()} <= names_of
+    assert {name for _, name in lookup.duplicates()} <= names_of
     assert len(names_of) == len([*all_patches(), *UNPATCHED, *UNCOUNTED])
 
 
@@ -1409,7 +1409,7 @@ SENTENCES = (
 
 def test_answers_avoid_unclear_sentences() -> None:
     for path in Path(cli.__file__).parent.rglob("*.py"):
-        if path.parent.name == "diagnose" or path.name in ("show.py", "status.py", "_lookup.py"):
+        if path.parent.name == "diagnose" or path.name in ("show.py", "status.py", "lookup.py"):
             assert not [said for said in SENTENCES if said in path.read_text()], path
 
 

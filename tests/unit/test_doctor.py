@@ -23,9 +23,9 @@ from lightning_patches.doctor import devices, machine, script
 from lightning_patches.doctor.facts import Facts, Gpu, Lightning, Missing, Torch, Unknown
 from lightning_patches.doctor.machine import gather
 from lightning_patches.engine.installed import BrokenImport
+from lightning_patches.known.unpatched import UNCOUNTED, WITH_PKG_RESOURCES
 from lightning_patches.ranks.hang import _files as hang_files
 from lightning_patches.ranks.hang._identity import Identity
-from lightning_patches.unpatched import UNCOUNTED, WITH_PKG_RESOURCES
 from tests.support.variants import ROOT
 
 H100, A100 = Gpu(0, "NVIDIA H100", 81559, capability=(9, 0)), Gpu(1, "NVIDIA A100", 40960, capability=(8, 0))

@@ -8,7 +8,7 @@ import re
 import pytest
 
 from lightning_patches import cli
-from lightning_patches.cli import _figures
+from lightning_patches.known import figures
 from tests.support.variants import ROOT
 
 ROWS = re.findall(
@@ -23,25 +23,25 @@ def test_readme_table_has_six_releases() -> None:
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row[0])
 def test_readme_shows_the_counts_of_audit(row: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
     version, *shown = row
-    known = _figures.of_release("lightning", version)
-    assert [known.known, known.default, known.opt_in, known.unmended] == list(map(int, shown))
+    known = figures.of_release("lightning", version)
+    assert [known.known, known.default, known.opt_in, known.unfixed] == list(map(int, shown))
     cli.main(["audit", "--json", "--fail-on", "never", f"lightning=={version}"])
     (audited,) = json.loads(capsys.readouterr().out)["audited"]
-    assert audited["figures"] == known._asdict()
+    assert audited["figures"] == known.as_dict()
     assert f"{known.known} known bugs" in audited["headline"]
 
 
 def test_each_bug_is_counted_once() -> None:
     for version in ("2.0.0", "2.2.5", "2.6.2", "2.6.6"):
         for distribution in ("lightning", "pytorch-lightning", "lightning-fabric"):
-            known = _figures.of_release(distribution, version)
-            assert known.known == known.default + known.opt_in + known.unmended == known.all + known.unmended
+            known = figures.of_release(distribution, version)
+            assert known.known == known.default + known.opt_in + known.unfixed == known.all + known.unfixed
 
 
 @pytest.mark.parametrize("version", ["2.9.0", "not a version"])
 def test_unknown_release_has_no_counts(version: str) -> None:
-    assert _figures.of_release("lightning", version) == (0, 0, 0, 0)
+    assert figures.of_release("lightning", version) == (0, 0, 0, 0)
 
 
 def test_compromised_release_counts_only_the_compromise() -> None:
-    assert _figures.of_release("lightning", "2.6.2") == (1, 0, 0, 1)
+    assert figures.of_release("lightning", "2.6.2") == (1, 0, 0, 1)

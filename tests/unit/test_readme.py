@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import pytest
 
 from lightning_patches import patches as catalogue
-from lightning_patches.cli import _records
+from lightning_patches.known import records
 from tests.support.scripts import load
 from tests.support.variants import ROOT, Variant, environment_of
 
@@ -63,7 +63,7 @@ def test_every_patch_is_described_on_the_page_of_its_subject() -> None:
         assert f'<a id="{patch.name}"></a>[`{patch.name}`]({address})' in index
         page = _section(patch.name, (ROOT / "upstream" / address.partition("#")[0]).read_text())
         for wanted in (
-            *(patch.title, patch.impact.summary, patch.impact.error, patch.note, _records.affected(patch)),
+            *(patch.title, patch.impact.summary, patch.impact.error, patch.note, records.affected(patch)),
             *(*patch.impact.symptoms, *map(str, patch.numbers)),
         ):
             assert wanted in page, (patch.name, wanted)

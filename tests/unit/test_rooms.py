@@ -16,7 +16,7 @@ DESIGN = ROOT / "upstream" / "DESIGN.md"
 
 def layers() -> dict[str, set[str]]:
     """The table of ``upstream/DESIGN.md``: for each module, the modules that it may import; ``""`` is the package."""
-    rows = re.findall(r"^\| `(\w+)` \|.*\| (.*) ?\|$", DESIGN.read_text(), re.M)
+    rows = re.findall(r"^\| `([\w.]+)` \|.*\| (.*) ?\|$", DESIGN.read_text(), re.M)
     allowed: dict[str, set[str]] = {}
     for module, text in rows:
         names = {"" if name == PACKAGE.name else name for name in re.findall(r"`([\w.]+)`", text)}
@@ -42,7 +42,9 @@ def imports(path: Path) -> set[str]:
 
 
 def layer(path: Path) -> str:
-    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+    """The longest module in the table that a file is or belongs to."""
+    module = ".".join(path.relative_to(PACKAGE).with_suffix("").parts)
+    return max((one for one in ALLOWED if f"{module}.".startswith(f"{one}.")), key=len, default=module)
 
 
 FILES = sorted(PACKAGE.rglob("*.py"))

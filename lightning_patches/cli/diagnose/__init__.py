@@ -45,8 +45,10 @@ import argparse
 import os
 from typing import Optional
 
-from lightning_patches.cli import NOT_APPLIED, OK, UsageError, _lookup, _output, _toggle, audit
+from lightning_patches.cli import _output, _toggle, audit
+from lightning_patches.cli._exit_status import NOT_APPLIED, OK, UsageError
 from lightning_patches.cli.diagnose import answer, candidates, program, read, render, sync
+from lightning_patches.known import lookup
 
 HELP = "find the known bug in a traceback or a log, and what to do about it"
 PROGRAM_METAVAR = "-- COMMAND ..."
@@ -81,9 +83,9 @@ def run(args: argparse.Namespace) -> int:
     required = _required(args.requirement, setting)
     asked = " ".join(args.file)
     are_files = any(name == "-" or os.path.exists(name) for name in args.file)
-    named = () if are_files else _lookup.find(asked)
-    if not named and not are_files and _lookup.number_in(asked):
-        raise UsageError(_lookup.unknown(asked))
+    named = () if are_files else lookup.find(asked)
+    if not named and not are_files and lookup.number_in(asked):
+        raise UsageError(lookup.unknown(asked))
     if named:
         ended, logs = None, [candidates.Log("", is_words=True)]
         matches = candidates.by_name(named, asked)

@@ -10,9 +10,7 @@ from dataclasses import dataclass, field
 from typing import Optional
 
 import lightning_patches
-from lightning_patches.cli import _lookup, _output, _records, autostart
-from lightning_patches.cli._coverage import Fix
-from lightning_patches.cli._lookup import OpenReport
+from lightning_patches.cli import _output, autostart
 from lightning_patches.cli.diagnose import calls, candidates, facts, hangs, known, start
 from lightning_patches.cli.diagnose.candidates import Log, Match
 from lightning_patches.cli.diagnose.facts import Facts, Start
@@ -21,9 +19,12 @@ from lightning_patches.cli.diagnose.sync import OutOfSync
 from lightning_patches.cli.diagnose.tracebacks import CELL, Raised
 from lightning_patches.engine import distributions, gate
 from lightning_patches.engine.installed import find_installed
+from lightning_patches.known import lookup, records
+from lightning_patches.known.coverage import Fix
+from lightning_patches.known.lookup import OpenReport
+from lightning_patches.known.removed import Removed
+from lightning_patches.known.unpatched import ADVICE, WITH_PKG_RESOURCES, Unpatched
 from lightning_patches.patch import Patch
-from lightning_patches.removed import Removed
-from lightning_patches.unpatched import ADVICE, WITH_PKG_RESOURCES, Unpatched
 
 WORKAROUNDS = {
     "rich-progress-bar": '`pip install "rich<14.1"`',
@@ -175,7 +176,7 @@ def of_numbers(one: Answer, named: Iterable[object]) -> None:
     """What is known of a number of upstream's that no record has."""
     for found in named:
         if isinstance(found, (Fix, OpenReport)):
-            said = _lookup.in_words(found)
+            said = lookup.in_words(found)
             one.verdict, one.do = f"#{found.numbers[0]}: {said['title']}", said["do"]
             one.why = [f"{said['verdict'][0].upper()}{said['verdict'][1:]}"]
 
@@ -322,9 +323,9 @@ def _of_match(one: Answer, match: Match) -> None:
     if match.kind == "possible" and would_tell(match):
         one.why.append(f"To be sure: {would_tell(match)}.")
     if isinstance(record, Patch):
-        fixed = _records.fixed_in(record)
+        fixed = records.fixed_in(record)
         one.more.append(
-            f"Affected: {_records.affected(record)}. Fixed in: {fixed}. More: `lightning-patches show {name}`."
+            f"Affected: {records.affected(record)}. Fixed in: {fixed}. More: `lightning-patches show {name}`."
         )
 
 
@@ -345,7 +346,7 @@ def _where(match: Match) -> str:
     """``" of lightning 2.5.1 or 2.5.2"``: those releases in question that have the bug."""
     having = [one for one in match.verdicts if one.verdict not in gate.ELSEWHERE] or match.verdicts
     if match.source == "installed" and not _is_everywhere(match):
-        ranges = _records.affected(match.record) if isinstance(match.record, (Patch, Unpatched)) else ""
+        ranges = records.affected(match.record) if isinstance(match.record, (Patch, Unpatched)) else ""
         return f", a bug of Lightning {ranges}" if ranges else ""
     names = list(dict.fromkeys(one.distribution for one in having))
     versions = list(dict.fromkeys(one.version for one in having))
@@ -530,7 +531,7 @@ def _known(match: Match, said: str) -> str:
     record = match.record
     numbers = record.upstream.issues or record.upstream.pull_requests
     page = "issues" if record.upstream.issues else "pull"
-    where = f", {_records.UPSTREAM}/{page}/{numbers[0]}" if numbers else ""
+    where = f", {records.UPSTREAM}/{page}/{numbers[0]}" if numbers else ""
     if isinstance(record, Removed):
         return f"{record.title}{where} ({said})."
     if known.is_no_bug(record):

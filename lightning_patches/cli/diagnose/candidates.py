@@ -21,9 +21,9 @@ from lightning_patches.cli.diagnose.lines import Line
 from lightning_patches.cli.diagnose.tracebacks import Raised
 from lightning_patches.cli.diagnose.verdicts import OnRelease
 from lightning_patches.engine import gate
+from lightning_patches.known.removed import Removed
+from lightning_patches.known.unpatched import Unpatched
 from lightning_patches.patch import Consequence, Patch
-from lightning_patches.removed import Removed
-from lightning_patches.unpatched import Unpatched
 
 Ground = Literal["frame", "line", "weak line", "consequence", "words", "script", "number"]
 Source = Literal["requirement", "log", "installed", ""]

@@ -14,10 +14,10 @@ from functools import lru_cache
 from typing import Union
 
 from lightning_patches import patches as catalogue
-from lightning_patches import removed
+from lightning_patches.known import removed
+from lightning_patches.known.removed import Removed
+from lightning_patches.known.unpatched import UNCOUNTED, UNPATCHED, Unpatched
 from lightning_patches.patch import Consequence, Patch
-from lightning_patches.removed import Removed
-from lightning_patches.unpatched import UNCOUNTED, UNPATCHED, Unpatched
 
 Record = Union[Patch, Unpatched, Removed]
 

@@ -15,7 +15,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import IO, Optional
 
-from lightning_patches.cli import UsageError, _output
+from lightning_patches.cli import _output
+from lightning_patches.cli._exit_status import UsageError
 from lightning_patches.cli.diagnose import facts, read, streams
 from lightning_patches.cli.diagnose.candidates import Log
 

@@ -11,7 +11,8 @@ import sys
 from functools import lru_cache
 from typing import Callable, Optional
 
-from lightning_patches.cli import UsageError, _files, _output
+from lightning_patches.cli import _files, _output
+from lightning_patches.cli._exit_status import UsageError
 from lightning_patches.cli.diagnose import describe, excerpt, facts, hangs, known, lines, streams, tracebacks
 from lightning_patches.cli.diagnose.candidates import Log
 
@@ -60,7 +61,7 @@ def known_word(word: str) -> bool:
 
 @lru_cache(maxsize=None)
 def _known_words() -> frozenset[str]:
-    from lightning_patches.removed import rows
+    from lightning_patches.known.removed import rows
 
     found = {row.member.lower() for row in rows()}
     for record in known.records():

@@ -18,7 +18,8 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import IO, Any, Callable, NamedTuple, Optional
 
-from lightning_patches.cli import UsageError, _files, _output
+from lightning_patches.cli import _files, _output
+from lightning_patches.cli._exit_status import UsageError
 
 MAX_BYTES = 2 << 30
 """Bytes that are read of a log, and of each layer of compression."""

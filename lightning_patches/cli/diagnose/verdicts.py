@@ -10,9 +10,9 @@ from lightning_patches.engine import gate
 from lightning_patches.engine.installed import find_installed
 from lightning_patches.engine.toggle import Selection
 from lightning_patches.engine.verdicts import Entry
+from lightning_patches.known.removed import Removed
+from lightning_patches.known.unpatched import Unpatched
 from lightning_patches.patch import Patch
-from lightning_patches.removed import Removed
-from lightning_patches.unpatched import Unpatched
 
 WITHOUT = ("not-affected", "fixed-upstream")
 

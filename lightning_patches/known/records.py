@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import argparse
-import difflib
 import json
-import re
 from pathlib import Path
 from typing import Any, Optional, Union
 
 from lightning_patches import patches as catalogue
-from lightning_patches.cli import UsageError
 from lightning_patches.engine import fingerprints, gate
 from lightning_patches.engine.hunks import DIFFS
-from lightning_patches.patch import GROUPS, Patch
-from lightning_patches.unpatched import Unpatched
+from lightning_patches.known.unpatched import Unpatched
+from lightning_patches.patch import Patch
 
-_LONGEST = 300
-"""Longest key shown in an error. No patch name or issue URL is longer."""
 UPSTREAM = "https://github.com/Lightning-AI/pytorch-lightning"
 
 
@@ -62,40 +56,6 @@ def changes(patch: Patch) -> Optional[dict[str, str]]:
 def title(patch: Patch) -> str:
     """Return the title of a patch, with the kind of results that it changes."""
     return f"{patch.title} (changes {patch.changes_results.kind})" if patch.changes_results else patch.title
-
-
-def find(key: str) -> tuple[Patch, ...]:
-    """Return the patches that ``key`` names.
-
-    Raises:
-        UsageError: no patch has this name or number. The message lists the closest names.
-    """
-    key = key[: _LONGEST + 1]
-    # As people write them and as our own tables do: "PR 21056", "#19813", "issue 19813", an address on GitHub.
-    number = re.fullmatch(
-        r"(?:\S+/(?:issues|pull)/|(?:pr|pull|issue|gh)?[\s#-]*)(\d+)(?:[#/?].*)?", key.strip().lower()
-    )
-    found = catalogue.find(number[1] if number else key.strip().lower())
-    if found:
-        return found
-    patches = catalogue.all_patches()
-    words = [*(patch.name for patch in patches), *{str(number) for patch in patches for number in patch.numbers}]
-    close = difflib.get_close_matches(key.lower().lstrip("#"), words, n=3, cutoff=0.5)
-    close += [word for word in words if len(key) > 2 and key.lower() in word and word not in close][:3]
-    hint = f"Did you mean {' or '.join(close)}?" if close else "`lightning-patches list` shows what there is."
-    raise UsageError(f"there is no patch, issue or pull request {key[:_LONGEST]!r}. {hint}")
-
-
-def add_group(parser: argparse.ArgumentParser) -> None:
-    """``--group``, of the commands that tell of several patches."""
-    parser.add_argument(
-        "--group", choices=GROUPS, metavar="GROUP", help=f"only the patches of a group: {', '.join(GROUPS)}"
-    )
-
-
-def complete(argument: argparse.Action) -> None:
-    """Have a shell complete the names of patches for an argument."""
-    setattr(argument, "completer", lambda **_: [patch.name for patch in catalogue.all_patches()])  # noqa: B010
 
 
 def diffs(patch: Patch) -> list[Path]:

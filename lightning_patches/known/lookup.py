@@ -13,12 +13,12 @@ from functools import lru_cache
 from typing import Any, NamedTuple, Union
 
 from lightning_patches import patches as catalogue
-from lightning_patches import removed
-from lightning_patches.cli import _coverage, _output, _records
-from lightning_patches.cli._coverage import UNRELEASED, Fix
+from lightning_patches.known import coverage, records, removed
+from lightning_patches.known.coverage import UNRELEASED, Fix
+from lightning_patches.known.removed import Removed
+from lightning_patches.known.unpatched import UNCOUNTED, UNPATCHED, Unpatched
+from lightning_patches.notices import cut, printable
 from lightning_patches.patch import Patch
-from lightning_patches.removed import Removed
-from lightning_patches.unpatched import UNCOUNTED, UNPATCHED, Unpatched
 
 
 class OpenReport(NamedTuple):
@@ -71,7 +71,7 @@ def find(key: str) -> tuple[Entry, ...]:
             found += [patch for patch in catalogue.find(other_name) if patch not in found]
             found += [one for one in others if one.name == other_name and one not in found]
     if not found:
-        fixes = [fix for fix in _coverage.fixes() if fix.verdict != "patched"]
+        fixes = [fix for fix in coverage.fixes() if fix.verdict != "patched"]
         found += [fix for fix in fixes if number in fix.numbers]
         said = re.compile(rf"(?:#|issue |PR ){number}\b")
         found += [fix for fix in fixes if not found and said.search(f"{fix.reason} {fix.bug}")]
@@ -82,7 +82,7 @@ def find(key: str) -> tuple[Entry, ...]:
 
 def unknown(key: str) -> str:
     """Return the message for an unknown name or number."""
-    key = _output.cut(_output.printable(key))
+    key = cut(printable(key))
     close = difflib.get_close_matches(key.lower().lstrip("#"), known(), n=3, cutoff=0.6)
     hint = f"Did you mean {' or '.join(close)}?" if close else "`lightning-patches list` shows what there is."
     return f"{key!r} is no patch, and no issue or pull request that is known. {hint}"
@@ -97,7 +97,7 @@ def in_words(one: Entry) -> dict[str, Any]:
         return {"name": "", "numbers": list(one.numbers), "title": one.bug, "verdict": verdict, "do": do}
     if isinstance(one, OpenReport):
         title = "A report that is open upstream, and was looked into."
-        do = f"Read {_records.UPSTREAM}/issues/{one.numbers[0]}; there is no fix and no patch."
+        do = f"Read {records.UPSTREAM}/issues/{one.numbers[0]}; there is no fix and no patch."
         return {"name": "", "numbers": list(one.numbers), "title": title, "verdict": one.verdict, "do": do}
     assert not isinstance(one, Patch)
     numbers = [*one.upstream.issues, *one.upstream.pull_requests]
@@ -140,7 +140,7 @@ def reports() -> tuple[OpenReport, ...]:
 def numbers() -> set[int]:
     """All issues and pull requests of which something is known."""
     found = {n for one in _all() for n in (*one.upstream.issues, *one.upstream.pull_requests)}
-    found |= {n for fix in _coverage.fixes() for n in fix.numbers} | {n for n, _ in duplicates()}
+    found |= {n for fix in coverage.fixes() for n in fix.numbers} | {n for n, _ in duplicates()}
     return found | {n for one in reports() for n in one.numbers}
 
 

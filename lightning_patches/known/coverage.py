@@ -12,7 +12,6 @@ from functools import lru_cache
 from typing import Iterator, NamedTuple, Optional
 
 from lightning_patches import patches as catalogue
-from lightning_patches.cli import _output
 from lightning_patches.engine import gate
 from lightning_patches.patch import Patch
 
@@ -42,8 +41,8 @@ class Fix(NamedTuple):
     bug: str = ""
 
 
-def parse(line: str) -> Fix:
-    """A line of ``coverage.txt``.
+def parse_line(line: str) -> Fix:
+    """Parse a line of ``coverage.txt``.
 
     Raises:
         ValueError: it is not in the form that the file's head describes.
@@ -79,7 +78,7 @@ def order(release: str) -> tuple[int, ...]:
 def fixes() -> tuple[Fix, ...]:
     """All fixes, newest release first."""
     text = (pkgutil.get_data(__package__, "coverage.txt") or b"").decode("utf-8")
-    written = [parse(line) for line in text.splitlines() if line and not line.startswith("#")]
+    written = [parse_line(line) for line in text.splitlines() if line and not line.startswith("#")]
     decided = {number for fix in written for number in fix.numbers}
     found = [*written, *(fix for fix in _patched() if fix.numbers[0] not in decided)]
     return tuple(sorted(found, key=lambda fix: (order(fix.release), fix.numbers), reverse=True))
@@ -107,35 +106,3 @@ def counts(version: Optional[str]) -> dict[str, int]:
     """Return the number of fixes that a release lacks, by verdict."""
     found = fixed_after(version or "")
     return {verdict: sum(fix.verdict == verdict for fix in found) for verdict in VERDICTS}
-
-
-_WORDS = {
-    "patched": "have a patch here",
-    "open": "could have one and do not yet",
-    "not patchable": "cannot be patched in a running program",
-    "nothing to patch": "need none",
-    "left out": "left out on purpose",
-}
-
-
-def write(version: Optional[str], listing: bool) -> None:
-    """Print what upstream has fixed since a release in one sentence; with ``listing``, each fix that has no patch."""
-    found = counts(version)
-    if not any(found.values()):
-        return
-    parts = [f"{count} {_WORDS[verdict]}" for verdict, count in found.items() if count]
-    hint = "" if listing else " `--fixes` lists those without a patch."
-    _output.write()
-    _output.write(
-        _output.paragraph(
-            f"Upstream has fixed {sum(found.values())} bugs of {version} since: {', '.join(parts)}.{hint}"
-        )
-    )
-    if listing:
-        rows = [
-            (fix.release, f"#{fix.numbers[0]}", ": ".join(filter(None, (fix.verdict, fix.reason))), fix.bug)
-            for fix in fixed_after(version or "")
-            if fix.verdict != "patched"
-        ]
-        _output.write()
-        _output.write_table(("FIXED IN", "UPSTREAM", "VERDICT", "BUG"), rows)
