@@ -31,7 +31,11 @@ LOOKS_ONLY = "_LIGHTNING_PATCHES_IMPORT_ONLY"
 LAUNCHED_FOR = "_LIGHTNING_PATCHES_FOR"
 """Set by ``lightning-patches run``: version and prefix of the only Python in which its ``sitecustomize`` acts."""
 PARENT = "_LIGHTNING_PATCHES_PARENT"
-"""Set by a program that has activated the patches by an import, for its workers."""
+"""Set by a program that has activated the patches by an import, for its workers: version and prefix of its Python."""
+PARENT_TOGGLE = "_LIGHTNING_PATCHES_PARENT_TOGGLE"
+"""The toggle of that program, if it has passed one to ``activate``."""
+LAUNCHER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "launcher")
+"""Directory of the ``sitecustomize`` that activates the patches when Python starts."""
 
 _patcher: Optional[Patcher] = None
 _making = _thread.allocate_lock()
@@ -79,9 +83,38 @@ def activate(spec: Optional[str]) -> None:
     except ImportError as error:
         _go_without(error, text)
         return
-    os.environ.pop(PARENT, None)
+    _leave_workers()
     if _selects_any(text):
-        os.environ[PARENT] = "1"
+        os.environ[PARENT] = this_python()
+        if spec is not None:
+            os.environ[PARENT_TOGGLE] = spec
+        hooks.call_for_worker_libraries(_reach_workers)
+
+
+def this_python() -> str:
+    """Version and prefix of this Python, by which its child processes recognize its environment."""
+    major, minor = sys.version_info[:2]
+    return f"{major}.{minor} {os.path.realpath(sys.prefix)}"
+
+
+def _reach_workers() -> None:
+    """Let Python run our ``sitecustomize`` in child processes, unless another one is before it on PYTHONPATH."""
+    path = os.environ.get("PYTHONPATH", "")
+    if LAUNCHER not in path.split(os.pathsep) and os.path.isdir(LAUNCHER) and os.pathsep not in LAUNCHER:
+        os.environ["PYTHONPATH"] = f"{path}{os.pathsep}{LAUNCHER}" if path else LAUNCHER
+
+
+def _leave_workers() -> None:
+    """Undo what this process has set for its workers."""
+    os.environ.pop(PARENT_TOGGLE, None)
+    if os.environ.pop(PARENT, None) is None or LAUNCHED_FOR in os.environ:
+        return
+    path = os.environ.get("PYTHONPATH", "")
+    others, _, last = path.rpartition(os.pathsep)
+    if last == LAUNCHER:
+        os.environ["PYTHONPATH"] = others
+        if not others:
+            del os.environ["PYTHONPATH"]
 
 
 def _selects_any(text: Optional[str]) -> bool:
@@ -117,7 +150,7 @@ def deactivate() -> list[str]:
     """See :func:`lightning_patches.deactivate`."""
     global _told_to_stop
     _told_to_stop = True
-    os.environ.pop(PARENT, None)
+    _leave_workers()
     hooks.remove()
     return _patcher.deactivate() if _patcher is not None else []
 

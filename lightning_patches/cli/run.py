@@ -42,7 +42,7 @@ from lightning_patches.patches import all_patches
 
 HELP = "run a program with the patches on, in every process that it starts"
 USAGE = "lightning-patches run [--patches SPEC] [--] SCRIPT|-m MODULE|COMMAND ..."
-LAUNCHER = Path(os.path.abspath(__file__)).parents[1] / "activation" / "launcher"
+LAUNCHER = Path(startup.LAUNCHER)
 NOT_EXECUTABLE = 126
 NOT_FOUND = 127
 
@@ -126,8 +126,7 @@ def child_environment(base: Mapping[str, str], directory: Path, patches: Optiona
     environment.pop(startup.LOOKS_ONLY, None)
     wanted = patches if patches is not None else environment.get(VARIABLE, "")
     environment[VARIABLE] = (parse(wanted, all_patches()).spec or "1").strip()
-    major, minor = sys.version_info[:2]
-    environment[startup.LAUNCHED_FOR] = f"{major}.{minor} {os.path.realpath(sys.prefix)}"
+    environment[startup.LAUNCHED_FOR] = startup.this_python()
     # Keep the user's entries. An empty PYTHONPATH counts as unset: it must not become an empty entry, which means the
     # current directory.
     others = environment.get("PYTHONPATH", "")

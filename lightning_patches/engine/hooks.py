@@ -48,6 +48,8 @@ if TYPE_CHECKING:  # typing takes longer to import than this module
 
 
 ROOT_PACKAGES = ("lightning", "pytorch_lightning", "lightning_fabric", "lightning_lite")
+WORKER_LIBRARIES = ("distributed", "joblib", "loky", "submitit")
+"""Libraries whose workers get the program's functions by value, and so don't run its script."""
 
 
 class _Finder:
@@ -56,10 +58,14 @@ class _Finder:
     ready: Optional[Callable[[], Optional[Watcher]]] = None
     """Returns the watcher of a module; the loader calls it. ``None`` while the finder is not installed."""
     concerns: Concerns
+    reach_workers: Optional[Callable[[], object]] = None
+    """Called when a library of ``WORKER_LIBRARIES`` is imported."""
 
     def find_spec(
         self, fullname: str, path: Optional[Sequence[str]] = None, target: Optional[ModuleType] = None
     ) -> Optional[ModuleSpec]:
+        if fullname in WORKER_LIBRARIES and self.reach_workers is not None:
+            self.reach_workers()
         if fullname.partition(".")[0] not in ROOT_PACKAGES or self.ready is None or not self.concerns(fullname):
             return None
         # Those before us had their turn. Asking them again would go round in circles with a second copy of us.
@@ -195,9 +201,19 @@ def install(ready: Callable[[], Optional[Watcher]], concerns: Concerns = _all) -
 
 def remove() -> None:
     """Watch no longer. Hooks that wrapt still has do nothing."""
-    _finder.ready = None
+    _finder.ready = _finder.reach_workers = None
     # Not out of the list itself: a thread that is going through it would leave out the finder after ours.
     sys.meta_path = [finder for finder in sys.meta_path if finder is not _finder]
+
+
+def call_for_worker_libraries(reach_workers: Callable[[], object]) -> None:
+    """Call ``reach_workers`` when a library of ``WORKER_LIBRARIES`` is imported, or now if one is.
+
+    The finder calls it while Python holds its import lock: it must not import or wait.
+    """
+    _finder.reach_workers = reach_workers
+    if any(name in sys.modules for name in WORKER_LIBRARIES):
+        reach_workers()
 
 
 def installed() -> Optional[Callable[[], Optional[Watcher]]]:

@@ -1,8 +1,9 @@
 """Activate the patches when Python starts, then run the ``sitecustomize`` that this one shadows.
 
-Python imports this under ``lightning-patches run``, or from what ``autostart export`` wrote. Every Python that the
-program starts does so, whatever its version and environment. Only the environment of `run`, or the version that was
-exported, is patched; in all others this only runs the next ``sitecustomize``. The code is valid in Python 2.7, too.
+Python imports this under ``lightning-patches run``, from what ``autostart export`` wrote, or below a program that
+imports the package and a library whose workers don't run its script. Every Python that the program starts does so,
+whatever its version and environment. This activates only in the environment of `run`, in the version that was exported,
+or in such workers. In all others it only runs the next ``sitecustomize``. The code is valid in Python 2.7, too.
 """
 
 import os
@@ -11,6 +12,9 @@ import sys
 _OWN = os.path.dirname(os.path.abspath(__file__))
 _VERSION = ".".join(map(str, sys.version_info[:2]))
 _EXPORTED = os.path.join(_OWN, "python" + _VERSION)
+_THIS_PYTHON = _VERSION + " " + os.path.realpath(sys.prefix)
+_PARENT = "_LIGHTNING_PATCHES_PARENT"
+_WORKER_LIBRARIES = ("distributed", "joblib", "loky", "submitit")
 
 
 def _is_for_this_python():
@@ -22,8 +26,24 @@ def _is_for_this_python():
     """
     if not os.environ.get("LIGHTNING_PATCHES", "").replace(",", " ").strip():
         return False
-    this = _VERSION + " " + os.path.realpath(sys.prefix)
-    return os.path.isdir(_EXPORTED) or os.environ.get("_LIGHTNING_PATCHES_FOR") == this
+    return os.path.isdir(_EXPORTED) or os.environ.get("_LIGHTNING_PATCHES_FOR") == _THIS_PYTHON
+
+
+def _is_worker_of_patched():
+    # type: () -> bool
+    """Return True in a worker, of a library of ``_WORKER_LIBRARIES``, of a program that imports the package."""
+    words = getattr(sys, "orig_argv", [])  # Python 3.10
+    arguments = getattr(sys, "argv", [])  # without the name of the module, at this time
+    if os.environ.get(_PARENT) != _THIS_PYTHON or arguments[:1] != ["-m"] or len(words) <= len(arguments):
+        return False
+    return words[-len(arguments)].partition(".")[0] in _WORKER_LIBRARIES
+
+
+def _take_over_selection():
+    # type: () -> None
+    """Select the patches that the program has selected by ``activate``, by LIGHTNING_PATCHES, or by its import."""
+    own = os.environ.get("LIGHTNING_PATCHES", "").replace(",", " ").strip()
+    os.environ["LIGHTNING_PATCHES"] = os.environ.get(_PARENT + "_TOGGLE", own) or "default"
 
 
 def _arm():
@@ -85,8 +105,8 @@ def _put_first_before_exec():
     os.execv = execv  # type: ignore[assignment]
 
 
-def _chain():
-    # type: () -> None
+def _chain(stays_on_path):
+    # type: (bool) -> None
     """Import the ``sitecustomize`` that comes next on the path, module or package, in place of this one."""
     here = [entry for entry in sys.path if os.path.abspath(entry) == _OWN]
     index = sys.path.index(here[0]) if here else 0
@@ -99,18 +119,22 @@ def _chain():
             raise  # the other one is there, and lacks something: Python reports it as it would have without us
     finally:
         sys.modules.setdefault(__name__, own)
-        sys.path[index:index] = here[:1]
+        if stays_on_path:
+            sys.path[index:index] = here[:1]
 
 
 if __name__ == "sitecustomize":
+    _is_worker = _is_worker_of_patched()
+    if _is_worker:
+        _take_over_selection()
     _wanted = _is_for_this_python()
     _stays = _wanted and _is_first()
-    if _wanted:
+    if _wanted or _is_worker:
         _arm()
     if _stays:
         _put_first_before_exec()
     try:
-        _chain()
+        _chain(_stays or _PARENT not in os.environ)
     finally:
         if _stays:
             _put_first()

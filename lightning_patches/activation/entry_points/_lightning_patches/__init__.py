@@ -63,9 +63,10 @@ def _items() -> list[str]:
 def _is_worker_of_patched() -> bool:
     """Return True in a worker of a program that has activated the patches by an import.
 
-    A worker that does not run the program's script does not import the package: those of joblib and submitit, and ranks
-    that are spawned by a script with the import below its ``__main__`` guard. Other scripts that the program starts are
-    no workers.
+    A worker that does not run the program's script does not import the package. The launcher's ``sitecustomize``
+    activates it in workers of some libraries. Others are left, such as ranks that are spawned by a script with the
+    import below its ``__main__`` guard. It is too late to activate now: the functions that made this ``Trainer`` and
+    its callbacks were not patched. Other scripts that the program starts are no workers.
     """
     if PARENT not in os.environ or sys.flags.ignore_environment:
         return False
