@@ -13,6 +13,7 @@ from typing import Mapping
 from lightning_patches.engine import distributions
 
 DATA = "release_bounds.txt"
+DISTRIBUTIONS = ("lightning", "pytorch-lightning", "lightning-fabric")
 Bounds = Mapping[str, str]
 """Package, or ``python`` -> the specifier that a release has for it."""
 

@@ -9,6 +9,8 @@ import pytest
 
 from lightning_patches import patches as catalogue
 from lightning_patches.cli import audit
+from lightning_patches.cli.audit.audited import audit_installed, audit_requirements
+from lightning_patches.cli.audit.formats.report import headline
 from lightning_patches.engine import distributions, fingerprints, gate, toggle
 from lightning_patches.fork import diffs as _diffs
 from lightning_patches.fork import wheel as _fork
@@ -170,14 +172,14 @@ def test_patch_and_carried_fix_both_work_when_it_is_put_around_the_fork(find, pa
 
 def test_bug_of_a_patch_that_does_not_fit_is_not_mended_in_audit(find):
     find("lightning", "2.6.6", _fork.default_set())
-    (audited,) = [one for one in audit.audit_installed(ALL) if one.distribution == "lightning"]
+    (audited,) = [one for one in audit_installed(ALL) if one.distribution == "lightning"]
     (bug,) = [bug for bug in audited.bugs if bug.record.name == "checkpoint-written-once"]
-    assert (bug.mended, audit.fails(bug, "uncovered")) == ("no", True)
+    assert (bug.fixed, audit.fails(bug, "uncovered")) == ("no", True)
     default = toggle.parse("default", catalogue.all_patches())
-    (audited,) = [one for one in audit.audit_installed(default) if one.distribution == "lightning"]
+    (audited,) = [one for one in audit_installed(default) if one.distribution == "lightning"]
     (bug,) = [bug for bug in audited.bugs if bug.record.name == "checkpoint-written-once"]
-    assert (bug.mended, audit.fails(bug, "uncovered")) == ("no", False)
-    assert "1 not mended" in audit.headline(audited)
+    assert (bug.fixed, audit.fails(bug, "uncovered")) == ("no", False)
+    assert "1 not mended" in headline(audited)
 
 
 @pytest.mark.parametrize(
@@ -187,8 +189,8 @@ def test_audit_of_the_version_of_a_fork_counts_as_audit_of_its_code(find, distri
     names = None if everything else _fork.default_set()
     find(distribution, version, names)
     selection = toggle.parse("default", catalogue.all_patches())
-    (installed,) = [one for one in audit.audit_installed(selection) if one.distribution == distribution]
-    (asked,) = audit.audit_requirements([f"{distribution}=={_fork.local_version(version, names)}"], selection)
+    (installed,) = [one for one in audit_installed(selection) if one.distribution == distribution]
+    (asked,) = audit_requirements([f"{distribution}=={_fork.local_version(version, names)}"], selection)
     absent = {name for name in NOT_AVAILABLE if not everything}
     by_code = {bug.record.name for bug in installed.bugs} | set(installed.excluded)
     assert {bug.record.name for bug in asked.bugs} - absent == by_code - absent
@@ -196,5 +198,5 @@ def test_audit_of_the_version_of_a_fork_counts_as_audit_of_its_code(find, distri
 
 
 def test_audit_of_a_fork_with_a_selection_says_where_to_look():
-    (asked,) = audit.audit_requirements(["lightning==2.2.5+patches.3.only.8ab3c07d"], ALL)
+    (asked,) = audit_requirements(["lightning==2.2.5+patches.3.only.8ab3c07d"], ALL)
     assert any("run `audit` there" in note for note in asked.notes)

@@ -13,10 +13,11 @@ from typing import Any
 import pytest
 
 from lightning_patches import cli
-from lightning_patches.cli import _audit_formats, _collect, _directories
+from lightning_patches.cli.audit import audited as audited_releases
+from lightning_patches.cli.audit import collect, directories
+from lightning_patches.cli.audit.formats import FORMATS
 from tests.support.variants import ROOT
 
-FORMATS = ("text", "json", *_audit_formats.FORMATS)
 SECRET = "the-password-of-somebody"
 
 
@@ -203,9 +204,9 @@ class TestWhatWasNotLookedAt:
     ) -> None:
         for number in range(5):
             write(project / str(number) / "requirements.txt", "torch\n")
-        monkeypatch.setattr(_directories, "MAX_DIRECTORIES", 4)
+        monkeypatch.setattr(directories, "MAX_DIRECTORIES", 4)
         self.check(capsys, project, "more than 4 directories")
-        monkeypatch.setattr(_directories, "MAX_DIRECTORIES", 6)
+        monkeypatch.setattr(directories, "MAX_DIRECTORIES", 6)
         assert audit(capsys, str(project))[0] == 0
 
     def test_more_entries_than_the_bound(
@@ -214,7 +215,7 @@ class TestWhatWasNotLookedAt:
         for number in range(9):
             write(project / f"{number}.txt", "")
         write(project / "requirements.txt", "torch\n")
-        monkeypatch.setattr(_directories, "MAX_ENTRIES", 5)
+        monkeypatch.setattr(directories, "MAX_ENTRIES", 5)
         self.check(capsys, project, "more than 5 files")
 
     def test_more_files_than_the_bound(
@@ -222,7 +223,7 @@ class TestWhatWasNotLookedAt:
     ) -> None:
         for number in range(5):
             write(project / f"requirements{number}.txt", "torch\n")
-        monkeypatch.setattr(_directories, "MAX_FILES", 3)
+        monkeypatch.setattr(directories, "MAX_FILES", 3)
         self.check(capsys, project, "requirements3.txt and 1 other", "more than 3 files")
 
     def test_more_bytes_than_the_bound(
@@ -230,7 +231,7 @@ class TestWhatWasNotLookedAt:
     ) -> None:
         for number in range(3):
             write(project / f"requirements{number}.txt", "torch\n" * 100)
-        monkeypatch.setattr(_collect, "Budget", lambda: type("Budget", (), {"left": 1000})())
+        monkeypatch.setattr(collect, "Budget", lambda: type("Budget", (), {"left": 1000})())
         self.check(capsys, project, "requirements2.txt was not read: the files before it are too large")
 
     def test_unreadable_directory(
@@ -330,16 +331,14 @@ def test_equal_requirements_are_counted_once(capsys: pytest.CaptureFixture[str],
 def test_different_requirements_have_a_bound(capsys: pytest.CaptureFixture[str], project: Path, line: str) -> None:
     file = write(project / "requirements.txt", "".join(f"{line.format(a, b)}\n" for a in range(50) for b in range(50)))
     status, document = audit(capsys, str(file))
-    assert len(document["audited"]) <= _collect.MAX_REQUIREMENTS
+    assert len(document["audited"]) <= collect.MAX_REQUIREMENTS
     assert document["skipped"] and status in (1, 3)
 
 
 def test_requirements_of_all_files_have_a_bound(
     capsys: pytest.CaptureFixture[str], project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from lightning_patches.cli import audit as command
-
-    monkeypatch.setattr(command, "MAX_AUDITED", 3)
+    monkeypatch.setattr(audited_releases, "MAX_AUDITED", 3)
     for number in range(5):
         write(project / f"requirements{number}.txt", "lightning==2.6.6\n")
     status, document = audit(capsys, str(project))

@@ -15,7 +15,7 @@ from typing import Any, Optional
 import pytest
 
 from lightning_patches import cli
-from lightning_patches.cli import _requirements, _resolve
+from lightning_patches.cli.audit.pins import are_compatible
 from lightning_patches.engine import fingerprints
 from lightning_patches.known import releases
 from tests.support.variants import ROOT
@@ -36,7 +36,7 @@ def audit(capsys: pytest.CaptureFixture[str], path: Path, text: str) -> tuple[in
     return status, json.loads(capsys.readouterr().out)["audited"]
 
 
-@pytest.mark.parametrize("distribution", _requirements.NAMES)
+@pytest.mark.parametrize("distribution", releases.DISTRIBUTIONS)
 def test_table_has_every_known_release(distribution: str) -> None:
     every = [*fingerprints.older_releases(), *fingerprints.known_releases()]
     assert releases.known(distribution) == every[every.index(_bounds.FIRST[distribution]) :]
@@ -77,7 +77,7 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> str:
             page.write(f'<a href="{wheel}" data-requires-python="{html.escape(python)}">{wheel}</a>\n')
 
     others = {"torch": {"1.12.1", "1.13.1", "2.0.1", "2.1.2", "2.3.1", "2.6.0", "2.9.0"}, "pydantic": {"2.5.0"}}
-    for distribution in _requirements.NAMES:
+    for distribution in releases.DISTRIBUTIONS:
         for version in releases.known(distribution):
             bounds = dict(releases.bounds(distribution, version))
             if "yanked" in bounds or version.startswith("1."):
@@ -86,7 +86,7 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> str:
             for name, spec in bounds.items():
                 for number in re.findall(r"\d[\w.]*\d|\d", spec) if name != "torch" else ():
                     others.setdefault(name, {"0.0.1"}).update((number, f"{number.partition('.post')[0]}.1"))
-    for name in others.keys() - set(_requirements.NAMES):
+    for name in others.keys() - set(releases.DISTRIBUTIONS):
         for version in others[name]:
             add(name, version)
     for version, torch in (("0.14.1", "1.13.1"), ("0.15.2", "2.0.1"), ("0.18.1", "2.3.1")):
@@ -140,7 +140,7 @@ def test_range_is_what_pip_takes(
     lines: list[str],
     version: Optional[str],
 ) -> None:
-    (name,) = (line.partition(">")[0] for line in lines if line.partition(">")[0] in _requirements.NAMES)
+    (name,) = (line.partition(">")[0] for line in lines if line.partition(">")[0] in releases.DISTRIBUTIONS)
     assert taken_by_pip(index, python, lines, tmp_path).get(name) == version
     text = "".join(f"  - {line}\n" for line in lines)
     status, (one,) = audit(capsys, tmp_path / "environment.yml", f"dependencies:\n- python={python}\n- pip:\n{text}")
@@ -257,4 +257,4 @@ def test_markers_are_those_of_the_python_of_the_file(
     ],
 )
 def test_compatible_specifiers(one: str, other: str, are: bool) -> None:
-    assert _resolve.are_compatible(one, other) is are is _resolve.are_compatible(other, one)
+    assert are_compatible(one, other) is are is are_compatible(other, one)

@@ -14,8 +14,9 @@ from typing import Any, Callable
 import pytest
 
 from lightning_patches import cli, doctor
-from lightning_patches.cli import _collect, _files, _output, list_
+from lightning_patches.cli import _files, _output, list_
 from lightning_patches.cli._exit_status import UsageError
+from lightning_patches.cli.audit.projects import collect_file
 from lightning_patches.doctor import machine, script
 from lightning_patches.doctor.facts import Facts
 
@@ -140,7 +141,7 @@ def test_twice_the_file_takes_no_more_than_twice_the_time(
 
         def read() -> None:
             try:
-                _collect.read(path)
+                collect_file(path)
             except UsageError:
                 pass
 

@@ -45,8 +45,9 @@ import argparse
 import os
 from typing import Optional
 
-from lightning_patches.cli import _output, _toggle, audit
+from lightning_patches.cli import _output, _toggle
 from lightning_patches.cli._exit_status import NOT_APPLIED, OK, UsageError
+from lightning_patches.cli.audit.audited import audit_requirements
 from lightning_patches.cli.diagnose import answer, candidates, program, read, render, sync
 from lightning_patches.known import lookup
 
@@ -110,5 +111,5 @@ def _required(requirement: Optional[str], setting: _toggle.Toggle) -> Optional[l
     """The release that the command line names, nothing for one that is not known here; ``None`` if it names none."""
     if requirement is None or setting.selection is None:
         return None
-    audited = audit.audit_requirements([requirement], setting.selection)
+    audited = audit_requirements([requirement], setting.selection)
     return [(one.distribution, one.version) for one in audited if one.version and one.known]

@@ -12,8 +12,6 @@ from lightning_patches.engine import fingerprints
 if TYPE_CHECKING:
     from packaging.requirements import Requirement
 
-NAMES = ("lightning", "pytorch-lightning", "lightning-fabric")
-"""The distributions of Lightning."""
 _NAMED = re.compile(r"(?:pytorch[-_.]lightning|lightning(?:[-_.]fabric)?)(?![\w-]|/|\.\w)", re.IGNORECASE)
 _LONGEST = 500
 """Characters of a version constraint."""
@@ -25,7 +23,7 @@ def begins_with_lightning(text: str) -> bool:
 
 
 @lru_cache(maxsize=1000)
-def parse(text: str) -> Optional[Requirement]:
+def parse_requirement(text: str) -> Optional[Requirement]:
     """A requirement as pip takes it, ``None`` if ``text`` is not one.
 
     An address that tells the release, of a wheel, of an sdist or of a release's tag in git, is taken as that release.
@@ -78,7 +76,7 @@ def _from_address(text: str) -> str:
     return f"{named} @ {address}" if named else ""
 
 
-def canonical(requirement: Requirement) -> str:
+def canonical_name(requirement: Requirement) -> str:
     """The normalized name of a requirement."""
     from packaging.utils import canonicalize_name
 

@@ -8,8 +8,9 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Dict, Iterable, Iterator, List, Set, Tuple
 
-from lightning_patches.cli import _files, _requirements
+from lightning_patches.cli import _files
 from lightning_patches.cli._exit_status import UsageError
+from lightning_patches.cli.audit.requirements import lines_of
 
 FILES = re.compile(
     r"(?:requirements.*|constraints.*)\.(?:txt|in)|pyproject\.toml|(?:uv|poetry|pdm|pixi)\.lock|pylock(?:\..*)?\.toml|"
@@ -50,7 +51,7 @@ class Listing:
     outside: List[str] = field(default_factory=list)
 
 
-def look_through(root: str, deepest: int = MAX_DEPTH) -> Listing:
+def list_files(root: str, deepest: int = MAX_DEPTH) -> Listing:
     """List the files of a directory and of those within it. Links are followed if they stay inside.
 
     Args:
@@ -178,7 +179,7 @@ def unread_setups(listing: Listing) -> Iterator[Tuple[str, str]]:
             yield "", str(error)
             continue
         first: Dict[str, int] = {}
-        for number, name, _ in _requirements.lines_of(_files.lines(text)):
+        for number, name, _ in lines_of(_files.lines(text)):
             first.setdefault(name, number)
         for name, number in first.items():
             yield name, f"{path}, line {number}, names {name}, and is not read"

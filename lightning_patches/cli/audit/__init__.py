@@ -1,0 +1,171 @@
+"""List the known bugs of a Lightning that is installed or required, and which of them the patches fix.
+
+  lightning-patches audit                      the Lightnings of this environment: their version and their code
+  lightning-patches audit lightning==2.2.5     a release, by its number; it need not be installed
+  lightning-patches audit uv.lock              what a project requires: requirements files of pip, pyproject.toml,
+                                               uv.lock, poetry.lock, pdm.lock, pylock.toml, Pipfile, Pipfile.lock,
+                                               environment.yml, conda-lock.yml, pixi.toml, pixi.lock, Dockerfiles,
+                                               workflows of GitHub, notebooks
+  lightning-patches audit .                    all of these files in a directory
+
+Nothing is imported. A range counts as the release that an installer takes: the newest known one that the range and the
+other requirements of the file allow. With torch==1.13.1, lightning>=2 is 2.2.5. If the other requirements leave several
+releases open, the release is unknown. Nothing is said about the bugs of an unknown release, and the exit status is 3.
+Bugs that torch, Python or another package of the same file excludes are not counted. The files of a Dockerfile are
+those that COPY and ADD bring from the build context.
+
+Files outside of the project are not read. The project is the directory that you give. For a file it is the checkout
+(the nearest directory above with .git) or, without one, the directory of the file. No message quotes a line of a file,
+except for a requirement of Lightning. A directory is searched without hidden directories (except for .github), virtual
+environments, node_modules, site-packages, __pycache__, build and dist. Links are followed if they stay inside.
+Everything else that was not read is listed, and the exit status is 3.
+
+With --json, one object; keys are only ever added:
+  schema     1
+  toggle     {value (null: not set), selected: [patch names]}
+  audited    [{requirement (null: installed), file, line, distribution, version (null: cannot be told), known (the
+              release is known here), headline, do (advice), has_patches (the project uses the patches),
+              excluded: [bugs that another package excludes], notes: [text], bugs, figures: {known, default, opt_in,
+              unmended}, upstream: {patched, open, not patchable, nothing to patch, left out}}]
+  unclear    [files that could not be parsed]
+  skipped    [files that were not read, and why]
+  ignore     [the bugs that end with status 1, for --ignore]
+  fail_on    the option
+  ok         the exit status is 0
+A bug is {name, title, group, harm, affected, fixed_in (null: never), drop_at, move_to, cover, covered, mended, reason,
+issues, pull_requests, advisories}. cover is "default" or "opt-in" (how the patch is enabled) or "none" (no patch);
+mended (fixed) is "yes", "opt-in" (a patch that is off would fix it) or "no". covered is true if the patch will be
+applied with the current LIGHTNING_PATCHES; otherwise reason says why not. upstream counts the upstream fixes since that
+release, by their verdict here.
+
+--format github writes annotations for a workflow of GitHub Actions, sarif a document for code scanning (with a
+notification, and executionSuccessful false, where a release is not known), markdown a table for a summary or a comment.
+All but JSON leave out the bugs that the patches fix, unless --all is given.
+
+exit status:
+  0  no bug of the kinds in --fail-on
+  1  there are such bugs
+  2  the command line is wrong, or a file cannot be read or parsed
+  3  a release is unknown, or a file was not read, and there is no reason for status 1 or 2
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+
+from lightning_patches import patches as catalogue
+from lightning_patches.cli import _output, _toggle
+from lightning_patches.cli._exit_status import NOT_APPLIED, OK, UNKNOWN, USAGE, UsageError
+from lightning_patches.cli.audit.audited import Audited, audit_installed, audit_project
+from lightning_patches.cli.audit.collect import Gaps
+from lightning_patches.cli.audit.formats import FORMATS
+from lightning_patches.cli.audit.formats.report import Report
+from lightning_patches.cli.audit.projects import read_command_line, read_directory
+from lightning_patches.cli.audit.requirements import parse_requirement
+from lightning_patches.known.bugs import Bug
+from lightning_patches.known.unpatched import UNPATCHED
+from lightning_patches.patch import GROUPS
+
+HELP = "which known bugs this environment has, or a requirement such as lightning==2.2.5"
+
+FAIL_ON = ("any", "opt-in", "uncovered", "never")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "what",
+        nargs="*",
+        metavar="WHAT",
+        help="a requirement such as lightning==2.2.5, a file that has some, or a directory; nothing: this environment",
+    )
+    parser.add_argument(
+        "--requirement",
+        action="append",
+        default=[],
+        metavar="SPEC",
+        help="the same as WHAT; may be repeated",
+    )
+    parser.add_argument(
+        "-r",
+        "--requirements-file",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="the same as WHAT, for a file; may be repeated",
+    )
+    parser.add_argument(
+        "--fail-on",
+        choices=FAIL_ON,
+        metavar="WHICH",
+        default="uncovered",
+        help="which bugs end with status 1: any; opt-in: those that are not mended, as LIGHTNING_PATCHES is set now; "
+        "uncovered: those that are not mended and that no opt-in patch would mend (the default); never",
+    )
+    parser.add_argument(
+        "--ignore", action="append", default=[], metavar="BUG", help="a bug that is known and accepted; may be repeated"
+    )
+    parser.add_argument("--all", action="store_true", help="also list the bugs that the patches mend")
+    parser.add_argument(
+        "--context",
+        default="",
+        metavar="DIRECTORY",
+        help="what `docker build` is given, from which COPY copies (default: the directory of the Dockerfile)",
+    )
+    parser.add_argument("--fixes", action="store_true", help="also list upstream's later fixes that have no patch")
+    parser.add_argument(
+        "--group", choices=GROUPS, metavar="GROUP", help=f"only the bugs of a group: {', '.join(GROUPS)}"
+    )
+    parser.add_argument(
+        "--format", choices=FORMATS, metavar="FORMAT", default="text", help=f"{', '.join(FORMATS)} (default: text)"
+    )
+    parser.add_argument("--json", action="store_const", const="json", dest="format", help="the same as --format json")
+
+
+def run(args: argparse.Namespace) -> int:
+    setting = _toggle.read_toggle()
+    if setting.selection is None:
+        raise UsageError(str(setting.error))
+    names = {patch.name for patch in catalogue.all_patches()} | {bug.name for bug in UNPATCHED}
+    for name in args.ignore:
+        if name not in names:
+            raise UsageError(f"there is no bug {_output.cut(name)!r}; `lightning-patches audit` shows their names.")
+    audited: list[Audited] = []
+    gaps = Gaps()
+    specs, paths = [*args.requirement], [*args.requirements_file]
+    for what in args.what:
+        (paths if _is_path(what) else specs).append(what)
+    if specs or paths:
+        directories = [path for path in paths if os.path.isdir(path)]
+        files = [path for path in paths if path not in directories]
+        projects = [*map(read_directory, directories), read_command_line(specs, files, args.context)]
+        for project in projects:
+            audited += audit_project(project, setting.selection)
+            gaps += project.gaps
+    else:
+        audited = audit_installed(setting.selection)
+    for one in audited:
+        one.bugs = [b for b in one.bugs if b.record.name not in args.ignore and args.group in (None, b.record.group)]
+        one.bugs.sort(key=lambda bug: (bug.covered, GROUPS.index(bug.record.group)))
+    failing = dict.fromkeys(bug.record.name for one in audited for bug in one.bugs if fails(bug, args.fail_on))
+    status = NOT_APPLIED if failing else _status_without_bugs(audited, gaps, args.fail_on)
+    report = Report(audited, gaps, setting, [*failing], args.fail_on, status, args.all, args.fixes)
+    FORMATS[args.format](report)
+    return status
+
+
+def _is_path(what: str) -> bool:
+    return os.path.exists(what) or (os.sep in what and "://" not in what and parse_requirement(what) is None)
+
+
+def _status_without_bugs(audited: list[Audited], gaps: Gaps, fail_on: str) -> int:
+    if gaps.trouble:
+        return USAGE
+    return UNKNOWN if fail_on != "never" and (gaps.skipped or not all(one.known for one in audited)) else OK
+
+
+def fails(bug: Bug, fail_on: str) -> bool:
+    """True if a bug ends the command with status 1."""
+    if fail_on == "uncovered":
+        return not bug.covered and (bug.cover != "opt-in" or bug.selected)
+    return fail_on == "any" or (fail_on == "opt-in" and not bug.covered)

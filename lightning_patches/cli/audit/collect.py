@@ -1,0 +1,367 @@
+"""Collect the requirements of a file and of the files that it includes.
+
+A work list of files follows the includes. The readers know neither the list nor each other.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING, Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Set, Tuple, Union
+
+from lightning_patches import patches as catalogue
+from lightning_patches.cli import _files
+from lightning_patches.cli._exit_status import UsageError
+from lightning_patches.cli.audit import requirements
+from lightning_patches.cli.audit.pins import Pins, pinned_version, python_minors
+from lightning_patches.cli.audit.sources.items import (
+    Group,
+    Include,
+    Item,
+    Locks,
+    Place,
+    Skipped,
+    Source,
+    Spec,
+)
+from lightning_patches.cli.audit.sources.lines import is_path
+from lightning_patches.cli.audit.sources.readers import READ, format_of
+from lightning_patches.known import releases
+from lightning_patches.known.unpatched import UNPATCHED, Unpatched
+from lightning_patches.patch import Patch
+
+if TYPE_CHECKING:
+    from packaging.requirements import Requirement
+
+MAX_INCLUDED = 100
+"""Files that one file may include."""
+MAX_NAMED = 1000
+"""Files that one file and its includes may name, whether they exist or not."""
+MAX_REQUIREMENTS = 100
+"""Different requirements of Lightning in one file with its includes."""
+MAX_OTHERS = 1000
+"""Different requirements of other packages that matter, and remarks on one file."""
+BUDGET = 256 << 20
+"""Bytes that one audit reads. A byte may count as several, see ``Format.cost``."""
+
+_ALIASES = {"pytorch": "torch", "pytorch-gpu": "torch", "pytorch-cpu": "torch"}
+"""Names of packages in conda, and their names in pip."""
+_NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
+_REQUIREMENT = re.compile(r"[A-Za-z0-9][\w.-]*\s*(?:\[[\w\s,.-]*\])?\s*(?:$|[<>=!~]=|[<>@;(])")
+"""The beginning of a requirement."""
+
+
+class LightningRequirement(NamedTuple):
+    """A requirement of Lightning.
+
+    Args:
+        requirement: the requirement.
+        file: its file; "" for the command line.
+        line: its line in that file, from 1.
+        group: the group that it is installed with.
+        is_locked: True if it is from a lock file.
+    """
+
+    requirement: Requirement
+    file: str = ""
+    line: int = 0
+    group: Group = ()
+    is_locked: bool = False
+
+    @property
+    def distribution(self) -> str:
+        return requirements.canonical_name(self.requirement)
+
+
+@dataclass
+class Budget:
+    """The number of bytes that may still be read."""
+
+    left: int = BUDGET
+
+
+@dataclass
+class Gaps:
+    """The parts of a project that an audit could not take into account, as sentences without their full stops.
+
+    Args:
+        trouble: files that cannot be read or parsed.
+        unclear: files that do not tell if they require Lightning, or which release.
+        skipped: files and directories that were not read.
+    """
+
+    trouble: List[str] = field(default_factory=list)
+    unclear: List[str] = field(default_factory=list)
+    skipped: List[str] = field(default_factory=list)
+
+    def __iadd__(self, other: Gaps) -> Gaps:
+        self.trouble += other.trouble
+        self.unclear += other.unclear
+        self.skipped += other.skipped
+        return self
+
+
+@dataclass
+class Collected:
+    """The requirements of a file and its includes.
+
+    Args:
+        found: the requirements of Lightning.
+        pins: the requirements of other packages that matter, and of Python.
+        gaps: the parts that were not understood or not read.
+        has_patches: True if the file requires lightning-patches, or starts a program with it.
+    """
+
+    found: List[LightningRequirement] = field(default_factory=list)
+    pins: Pins = field(default_factory=Pins)
+    gaps: Gaps = field(default_factory=Gaps)
+    has_patches: bool = False
+
+
+def collect(path: str, place: Place, context: str = "", budget: Optional[Budget] = None) -> Collected:
+    """Collect the requirements of a file. No content of a file makes it raise.
+
+    Args:
+        path: the file.
+        place: the project. Files outside of it are not read, even if the file names them.
+        context: for a Dockerfile, the build context of ``docker build``; "" for the directory of the file.
+        budget: the bytes that may be read, shared by several files.
+    """
+    collector = _Collector(context, budget or Budget())
+    collector.run(path, place)
+    return collector.collected
+
+
+class _Entry(NamedTuple):
+    """A requirement whose marker is not evaluated yet.
+
+    Args:
+        requirement: the requirement.
+        name: the name of the package in pip.
+        group: the group that it is installed with.
+        path: the file that has it.
+        found: the same, if it is one of Lightning.
+    """
+
+    requirement: Requirement
+    name: str
+    group: Group
+    path: str
+    found: Optional[LightningRequirement]
+
+
+@dataclass
+class _OpenFile:
+    """A file that is being read.
+
+    Args:
+        source: the file.
+        items: the items that its reader has not yielded yet.
+        group: the group of all its requirements.
+        lightnings_before: the number of requirements of Lightning in the files before it.
+        items_left: the number of items that it may still yield. Only YAML aliases yield more than there are characters.
+        lines: finds the lines of requirements; ``None`` before the first use.
+    """
+
+    source: Source
+    items: Iterator[Item]
+    group: Group
+    lightnings_before: int
+    items_left: int
+    lines: Optional[requirements.Lines] = None
+
+
+class _Collector:
+    """The work list: files that are being read, each included by the one before it."""
+
+    def __init__(self, context: str, budget: Budget) -> None:
+        self.collected = Collected()
+        self._context = context
+        self._budget = budget
+        self._open: List[_OpenFile] = []
+        self._read: Set[str] = set()
+        self._entries: Dict[Tuple[str, str, Group], _Entry] = {}
+        self._lightnings = 0
+        self._named = 0
+
+    def run(self, path: str, place: Place) -> None:
+        gaps = self.collected.gaps
+        try:
+            self._include(Include(path, place), "")
+        except UsageError as error:
+            _add(gaps.trouble, str(error))
+        while self._open:
+            file = self._open[-1]
+            try:
+                item = next(file.items, None)
+                file.items_left -= 1
+                if item is None:
+                    self._open.pop()
+                elif file.items_left < 0:
+                    self._open.pop()
+                    raise UsageError(f"{file.source.path} cannot be understood: its aliases stand for too much")
+                else:
+                    self._take(item, file)
+            except UsageError as error:
+                _add(gaps.trouble, str(error))
+        self._evaluate_markers()
+
+    def _skip(self, text: str) -> None:
+        _add(self.collected.gaps.skipped, text)
+
+    def _take(self, item: Item, file: _OpenFile) -> None:
+        if isinstance(item, Spec):
+            self._require(item, file)
+        elif isinstance(item, Include):
+            self._include(item._replace(group=file.group + item.group), file.source.path)
+        elif isinstance(item, Skipped):
+            self._skip(item.text)
+        elif isinstance(item, Locks):
+            self.collected.pins.locks = True
+        elif not item.if_none or self._lightnings == file.lightnings_before:
+            _add(self.collected.gaps.unclear, item.text)
+
+    def _include(self, item: Include, named_in: str) -> None:
+        self._named += 1
+        if self._named > MAX_NAMED:
+            self._skip(f"{self._first} names more than {MAX_NAMED} files: the others were not read")
+            return
+        path = item.place.locate(item.path)
+        if path is None:
+            text = f"{item.path} is a link that leads out of the project, and was not read"
+            if named_in:
+                line = f", line {item.line}" if item.line else ""
+                text = f"{named_in}{line}: {item.path[:200]} {item.place.outside}, and was not read"
+            _add(self.collected.gaps.skipped if item.is_needed else self.collected.gaps.unclear, text)
+            return
+        try:
+            real = os.path.realpath(path)
+        except (OSError, ValueError):
+            real = path  # reading it raises the error to report
+        if real in self._read:
+            return
+        if len(self._read) > MAX_INCLUDED:
+            self._skip(f"{self._first} includes more than {MAX_INCLUDED} files: the others were not read")
+            return
+        if self._budget.left < 0:
+            self._skip(f"{path} was not read: the files before it are too large")
+            return
+        self._read.add(real)
+        kind = format_of(path, item.is_requirements_file)
+        if kind.reader is None:
+            _files.read(path)
+            raise UsageError(f"{path} cannot be read. Those that can are {READ}.")
+        text = _files.read_text(path, kind.limit)
+        self._budget.left -= len(text) * kind.cost
+        source = Source(path, text, item.place, item.path, self._context)
+        items = _guarded(kind.reader(source), path)
+        self._open.append(_OpenFile(source, items, item.group, self._lightnings, len(text) + MAX_OTHERS))
+
+    @property
+    def _first(self) -> str:
+        return self._open[0].source.path
+
+    def _require(self, spec: Spec, file: _OpenFile) -> None:
+        path = file.source.path
+        requirement = None
+        named = _NAME.match(spec.text)
+        matters = named is None or re.sub(r"[-_.]+", "-", named[0]).lower() in _packages_that_matter()
+        if matters or "/" in spec.text or "\\" in spec.text or spec.text.endswith((".whl", ".gz", ".zip")):
+            requirement = requirements.parse_requirement(spec.text)
+        elif _REQUIREMENT.match(spec.text):  # most are of packages that do not matter, and need no parser
+            return
+        if requirement is None:
+            if requirements.begins_with_lightning(spec.text):
+                raise UsageError(
+                    f"{path}, line {spec.line or spec.after}: a requirement of Lightning cannot be understood. Give it "
+                    "with --requirement, as lightning==2.2.5."
+                )
+            if spec.is_line and not is_path(spec.text):
+                _add(self.collected.gaps.unclear, f"{path}, line {spec.line} cannot be understood")
+            return
+        name = requirements.canonical_name(requirement)
+        name = _ALIASES.get(name, name)
+        if name not in _packages_that_matter():
+            return
+        group = file.group + spec.group
+        is_lightning = name in releases.DISTRIBUTIONS
+        is_pinned = requirement.url or pinned_version(requirement)
+        key = (path if is_lightning else "", str(requirement), () if is_lightning and is_pinned else group)
+        if key in self._entries:
+            return
+        found = None
+        if is_lightning:
+            self._lightnings += 1
+            if self._lightnings > MAX_REQUIREMENTS:
+                text = f"{path}: of more than {MAX_REQUIREMENTS} different requirements of Lightning, the others"
+                self._skip(f"{text} were not looked at")
+                return
+            found = LightningRequirement(requirement, path, _line_of(spec, name, file), group, spec.is_locked)
+        elif len(self._entries) > MAX_OTHERS:
+            self._skip(f"{path} has too many requirements of torch and the like")
+            return
+        self._entries[key] = _Entry(requirement, name, group, path, found)
+
+    def _evaluate_markers(self) -> None:
+        """Drop the requirements that do not apply, for the Python that the files require."""
+        python = _python([str(one.requirement.specifier) for one in self._entries.values() if one.name == "python"])
+        for requirement, name, group, path, found in self._entries.values():
+            if not requirements.applies(requirement, python):
+                continue
+            if name == "lightning-patches":
+                self.collected.has_patches = True
+            if found is not None:
+                self.collected.found.append(found)
+            for pinned, spec in _pins(name, requirement):
+                if not self.collected.pins.add(pinned, spec, group):
+                    self._skip(f"{path} has too many or too long requirements of {pinned}")
+
+
+def _add(texts: List[str], text: str) -> None:
+    text = text.rstrip(".")
+    if len(texts) < MAX_OTHERS and text not in texts[-3:]:
+        texts.append(text)
+
+
+def _line_of(spec: Spec, name: str, file: _OpenFile) -> int:
+    if spec.line:
+        return spec.line
+    file.lines = file.lines or requirements.Lines(file.source.text)
+    return file.lines.find(name, spec.after, spec.written)
+
+
+def _guarded(items: Iterator[Item], path: str) -> Iterator[Item]:
+    with _files.parsing(path):
+        yield from items
+
+
+def _python(specs: List[str]) -> str:
+    """The Python for markers: the running one if the files allow it, or else the newest that they allow."""
+    running = ".".join(platform.python_version_tuple()[:2])
+    allowed = [minor for spec in specs for minor in python_minors(spec)]
+    return "" if not allowed or f"=={running}.*" in allowed else allowed[-1][2:-2]
+
+
+def _pins(name: str, requirement: Requirement) -> Iterator[Tuple[str, str]]:
+    """The packages and specifiers that follow from a requirement."""
+    yield name, str(requirement.specifier)
+    numbers = re.match(r"(\d+)\.(\d+)", pinned_version(requirement) or "")
+    if numbers is None:
+        return
+    major, minor = int(numbers[1]), int(numbers[2])
+    if name == "torchaudio":  # 2.0 is for torch 2.0, and 0.13 for 1.13
+        yield "torch", f"=={major or 1}.{minor}.*"
+    if name == "torchvision" and major == 0:  # 0.15 is for torch 2.0, and 0.14 for 1.13
+        yield "torch", f"==2.{minor - 15}.*" if minor >= 15 else f"==1.{minor - 1}.*"
+
+
+@lru_cache(maxsize=None)
+def _packages_that_matter() -> FrozenSet[str]:
+    """The packages whose versions decide which release is installed, or which bugs it has."""
+    records: List[Union[Patch, Unpatched]] = [*catalogue.all_patches(), *UNPATCHED]
+    needed = {releases.split(text)[0] for record in records for text in record.only_with}
+    others = {"lightning-patches", "python", "torchaudio", "torchvision"}
+    return frozenset({*releases.DISTRIBUTIONS, *_ALIASES, *releases.bounded_packages(), *needed, *others})

@@ -1,0 +1,161 @@
+"""The result of an audit, and its sentences."""
+
+from __future__ import annotations
+
+from typing import Any, Iterator, NamedTuple, Sequence
+
+from lightning_patches.cli import _output
+from lightning_patches.cli._toggle import Toggle
+from lightning_patches.cli.audit.audited import Audited
+from lightning_patches.cli.audit.collect import Gaps
+from lightning_patches.engine import gate, toggle
+from lightning_patches.known import coverage
+from lightning_patches.known.bugs import Bug
+from lightning_patches.known.unpatched import ADVICE, Unpatched
+
+NOTHING = "There is no Lightning here: nothing to audit."
+_OPT_IN = f"Opt-in patches only where their bug is yours: `{toggle.VARIABLE}=default,NAME`."
+_KNOWN = "`lightning-patches audit lightning` tells of the newest one."
+
+
+class Report(NamedTuple):
+    """The result of an audit.
+
+    Args:
+        audited: the releases.
+        gaps: the parts that were not understood or not read.
+        setting: LIGHTNING_PATCHES.
+        failing: names of the bugs that end with status 1.
+        fail_on: the kind of bugs that end with status 1.
+        status: the exit status.
+        show_all: True to show the bugs that the patches fix, too.
+        show_fixes: True to list upstream's later fixes that have no patch.
+    """
+
+    audited: list[Audited]
+    gaps: Gaps
+    setting: Toggle
+    failing: list[str]
+    fail_on: str
+    status: int
+    show_all: bool = False
+    show_fixes: bool = False
+
+    @property
+    def not_read(self) -> list[str]:
+        return [*self.gaps.trouble, *self.gaps.skipped]
+
+    @property
+    def releases(self) -> list[dict[str, Any]]:
+        """The releases with the bugs to show, with the keys that ``--json`` has."""
+        return [as_dict(one, self.show_all) for one in self.audited]
+
+    def write(self, text: str) -> None:
+        """Write text for another tool. The hint for the user goes to stderr."""
+        if text:
+            _output.write(text)
+        if self.failing:
+            _output.complain(f"To accept what ends with status 1, add {self.ignore}")
+
+    @property
+    def ignore(self) -> str:
+        """The options that accept all failing bugs."""
+        return " ".join(f"--ignore {name}" for name in self.failing)
+
+
+def as_dict(one: Audited, show_all: bool = True) -> dict[str, Any]:
+    return {
+        **vars(one),
+        "do": advice(one),
+        "headline": headline(one),
+        "bugs": [_bug_as_dict(bug) for bug in one.bugs if show_all or not bug.covered],
+        "figures": one.figures.as_dict(),
+        "upstream": coverage.counts(one.version),
+    }
+
+
+def _bug_as_dict(bug: Bug) -> dict[str, Any]:
+    record = bug.record
+    unpatched = record if isinstance(record, Unpatched) else None
+    return {
+        "name": record.name,
+        "title": record.title,
+        "group": record.group,
+        "harm": record.impact.summary,
+        "affected": list(record.affected),
+        "fixed_in": record.fixed_in,
+        "drop_at": None if unpatched else record.fixed_in,
+        "move_to": unpatched.move_to if unpatched else record.fixed_in,
+        "cover": bug.cover,
+        "covered": bug.covered,
+        "mended": bug.fixed,
+        "reason": bug.reason,
+        "issues": list(record.upstream.issues),
+        "pull_requests": list(record.upstream.pull_requests),
+        "advisories": list(unpatched.advisories) if unpatched else [],
+    }
+
+
+def headline(one: Audited) -> str:
+    """The result in one sentence."""
+    what = f"{one.distribution} {one.version}" if one.version else str(one.requirement)
+    if one.version is None:
+        return f"{what}: which release that is cannot be told, and so nothing can be said about its bugs."
+    if not one.known and not one.bugs:
+        return f"{what} is not a release that is known here: nothing can be said about its bugs."
+    if one.is_compromised:
+        return f"{what} is a compromised release: nothing in it is patched, and its other bugs are not counted."
+    counted = [bug for bug in one.bugs if bug.is_counted]
+    words = {
+        "yes": f"{'' if one.has_patches else 'would be '}mended by the patches",
+        "opt-in": "with an opt-in patch",
+        "no": "not mended",
+    }
+    counts = {state: sum(bug.fixed == state for bug in counted) for state in words}
+    parts = ", ".join(f"{count} {words[state]}" for state, count in counts.items() if count)
+    text = f"{what} has {len(counted)} known bug{'s' if len(counted) != 1 else ''}{': ' if parts else ''}{parts}."
+    more = len(one.bugs) - len(counted)
+    if more:
+        text += f" {more} more {'is' if more == 1 else 'are'} there with an older torch only."
+    if gate.is_unknown(one.version, ()):
+        text += " Of 1.x no more is known here than what keeps it from running on today's packages."
+    return text
+
+
+def advice(one: Audited) -> str:
+    """Advice in one or two sentences."""
+    if one.is_compromised:
+        return f"{ADVICE}."
+    if one.version is None:
+        return f"pin a release, or install it and run `lightning-patches audit` there. {_KNOWN}"
+    if not one.known and not one.bugs:
+        return f"look at the number, or take a release that is known here. {_KNOWN}"
+    unpatched = [bug.record for bug in one.bugs if isinstance(bug.record, Unpatched)]
+    steps = [*_without_patch(one.distribution, unpatched)]
+    covered = sum(bug.covered and bug.is_counted for bug in one.bugs)
+    if covered and not one.has_patches:
+        which = f"the other {covered}" if unpatched else f"{covered} of them"
+        steps.append(f"add `import lightning_patches` above every import of Lightning, for {which}")
+    left_out = sum(bug.left_out for bug in one.bugs)
+    if left_out:
+        steps.append(f"change {toggle.VARIABLE}, which leaves out {left_out} patches that are on by default")
+    opt_in = f" {_OPT_IN}" if any(bug.cover == "opt-in" and not bug.refused for bug in one.bugs) else ""
+    return f"{'; '.join(steps) or 'nothing'}.{opt_in}"
+
+
+def _without_patch(distribution: str, records: Sequence[Unpatched]) -> Iterator[str]:
+    """Advice for bugs that have no patch: that of the record, or the release to upgrade to."""
+    for record in records:
+        if record.do:
+            yield f"{record.do[0].lower()}{record.do[1:]}, for {record.name}"
+    others = [record for record in records if not record.do]
+    if others:
+        move_to = max((record.move_to for record in others), key=coverage.order)
+        yield f"move to {distribution}=={move_to} or newer, for {', '.join(record.name for record in others)}"
+
+
+def bug_in_words(one: dict[str, Any], bug: dict[str, Any]) -> str:
+    """A bug of a release, and whether it is fixed."""
+    fixed = "Mended by the patches" if one["has_patches"] else "Would be mended by the patches"
+    how = fixed if bug["covered"] else bug["reason"][:1].upper() + bug["reason"][1:]
+    return f"{one['distribution']} {one['version']}: {bug['harm']} {how}."

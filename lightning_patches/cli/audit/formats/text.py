@@ -1,0 +1,129 @@
+"""Text for people: a headline, advice, notes and a table for each release."""
+
+from __future__ import annotations
+
+from lightning_patches.cli import _output
+from lightning_patches.cli.audit.audited import Audited
+from lightning_patches.cli.audit.formats.report import NOTHING, Report, advice, headline
+from lightning_patches.engine import toggle
+from lightning_patches.known import coverage, records
+from lightning_patches.known.bugs import Bug
+from lightning_patches.known.unpatched import Unpatched
+
+_STYLES = {"yes": "green", "opt-in": "yellow", "no": "bold red"}
+_FIXED = {"yes": "yes", "opt-in": "opt-in", "no": "NO"}
+_VERDICTS = {
+    "patched": "have a patch here",
+    "open": "could have one and do not yet",
+    "not patchable": "cannot be patched in a running program",
+    "nothing to patch": "need none",
+    "left out": "left out on purpose",
+}
+
+
+def write(report: Report) -> None:
+    _write_releases(report)
+    for text in (*report.gaps.trouble, *report.gaps.unclear):
+        _write(f"not known: {text}.")
+    for text in report.gaps.skipped:
+        _write(f"not looked at: {text}.")
+    if report.failing:
+        _output.write()
+        _write(f"To accept what ends with status 1, add `{report.ignore}`.")
+
+
+def _write(text: str) -> None:
+    _output.write(_output.paragraph(text))
+
+
+def _write_releases(report: Report) -> None:
+    audited = report.audited
+    if not audited:
+        _write_nothing(report)
+        return
+    alike: dict[tuple[str, str], list[Audited]] = {}
+    for one in audited:
+        alike.setdefault((headline(one), advice(one)), []).append(one)
+    for number, group in enumerate(alike.values()):
+        if number:
+            _output.write()
+        _write_release(group, report)
+    if all(one.is_compromised or not one.bugs for one in audited):
+        return
+    _output.write()
+    value = report.setting.value
+    when = "is not set: the default set counts as applied" if value is None else f"is {_output.cut(value)!r}"
+    hidden = "" if report.show_all else " `--all` lists what the patches mend, too."
+    _write(f"{toggle.VARIABLE} {when}. `lightning-patches show BUG` tells more.{hidden}")
+
+
+def _write_nothing(report: Report) -> None:
+    text = NOTHING
+    if report.gaps.trouble or report.gaps.unclear:
+        text = "Some files do not tell whether they ask for Lightning, and the others ask for none."
+    elif report.gaps.skipped:
+        text = "The files that were read ask for no Lightning, and not all were read."
+    _output.write(text)
+    _output.write("Do: give the file that asks for it, or a release: `lightning-patches audit lightning==2.2.5`.")
+
+
+def _write_release(group: list[Audited], report: Report) -> None:
+    """Write a release that is required in several places."""
+    one = group[0]
+    _write(headline(one))
+    _write(f"Do: {advice(one)}")
+    if len(report.audited) > 1 and one.file:
+        _write(f"in: {'; '.join(f'{each.file}, line {each.line}' for each in group)}")
+    for note in dict.fromkeys(note for each in group for note in each.notes):
+        _write(f"note: {note}.")
+    if _is_beside(one, report.audited) and not report.show_all:
+        pinned = f"{one.distribution}=={one.version}"
+        _write(f"Scripts that import pytorch_lightning: `lightning-patches audit {pinned}`.")
+        return
+    shown = [bug for bug in one.bugs if report.show_all or not bug.covered]
+    if shown:
+        _output.write()
+        _output.write_table(
+            ("BUG", "GROUP", "COVERED", "FIXED IN", "HARM"),
+            [_row(bug) for bug in shown],
+            [_STYLES[bug.fixed] for bug in shown],
+            width=_output.MAX_TEXT_WIDTH,
+        )
+    for bug in one.bugs:
+        if isinstance(bug.record, Unpatched):
+            _output.write()
+            _write(f"{bug.record.name}: no patch, {bug.reason}. {bug.record.advice}.")
+        elif bug.refused:
+            _output.write()
+            _write(f"{bug.record.name}: the patch is not applied here: {bug.reason}.")
+    if one.known and (report.show_fixes or not one.is_compromised):
+        _write_upstream_fixes(one.version or "", report.show_fixes)
+
+
+def _row(bug: Bug) -> tuple[str, str, str, str, str]:
+    record = bug.record
+    return record.name, record.group, _FIXED[bug.fixed], records.fixed_in(record), record.impact.summary
+
+
+def _is_beside(one: Audited, audited: list[Audited]) -> bool:
+    """True for the pytorch-lightning that ``pip install lightning`` also installs. Few scripts import it."""
+    installed = [each.distribution for each in audited if each.requirement is None]
+    return one.requirement is None and one.distribution == "pytorch-lightning" and "lightning" in installed
+
+
+def _write_upstream_fixes(version: str, show_fixes: bool) -> None:
+    counts = coverage.counts(version)
+    if not any(counts.values()):
+        return
+    parts = ", ".join(f"{count} {_VERDICTS[verdict]}" for verdict, count in counts.items() if count)
+    hint = "" if show_fixes else " `--fixes` lists those without a patch."
+    _output.write()
+    _write(f"Upstream has fixed {sum(counts.values())} bugs of {version} since: {parts}.{hint}")
+    if show_fixes:
+        rows = [
+            (fix.release, f"#{fix.numbers[0]}", ": ".join(filter(None, (fix.verdict, fix.reason))), fix.bug)
+            for fix in coverage.fixed_after(version)
+            if fix.verdict != "patched"
+        ]
+        _output.write()
+        _output.write_table(("FIXED IN", "UPSTREAM", "VERDICT", "BUG"), rows)

@@ -1,0 +1,178 @@
+"""Find the requirements of Lightning in directories, in files, and on the command line."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from lightning_patches.cli._exit_status import UsageError
+from lightning_patches.cli.audit import collect, directories, requirements
+from lightning_patches.cli.audit.collect import Collected, Gaps, LightningRequirement
+from lightning_patches.cli.audit.sources.items import Place
+from lightning_patches.cli.audit.sources.readers import READ, is_dockerfile
+from lightning_patches.cli.audit.sources.workflow import checkout_of
+from lightning_patches.known.releases import DISTRIBUTIONS
+
+_LOCKED_BESIDE = ("pyproject.toml", "pipfile", "pixi.toml")
+"""Files whose requirements do not count if there is a lock file in the same directory."""
+
+
+class Found(NamedTuple):
+    """A requirement of Lightning in a project.
+
+    Args:
+        requirement: the requirement.
+        collected: the other requirements of the same file.
+        has_patches: True if the project uses the patches.
+    """
+
+    requirement: LightningRequirement
+    collected: Collected
+    has_patches: bool = False
+
+
+@dataclass
+class Project:
+    """The requirements of a directory, or of the files and texts of one command line."""
+
+    found: list[Found] = field(default_factory=list)
+    gaps: Gaps = field(default_factory=Gaps)
+
+
+def read_directory(directory: str) -> Project:
+    """Find the requirements in all files of a directory.
+
+    Raises:
+        UsageError: it has no supported file.
+    """
+    listing = directories.list_files(directory)
+    if not listing.files and not listing.skipped:
+        raise UsageError(f"{directory} has no file that `audit` reads. It reads {READ}.")
+    place, budget = Place(directory), collect.Budget()
+    gaps = Gaps()
+    files: list[Collected] = []
+    for path in listing.files:
+        # A Dockerfile does not tell its build context: try its directory and the top one.
+        contexts = ("", directory) if is_dockerfile(path) else ("",)
+        tried = [collect.collect(path, place, context, budget) for context in contexts]
+        file = min(tried, key=lambda one: len(one.gaps.trouble) + len(one.gaps.unclear) + len(one.gaps.skipped))
+        files.append(file)
+        gaps.trouble += few(file.gaps.trouble)
+        gaps.skipped += few(file.gaps.skipped)
+        gaps.unclear += few(file.gaps.unclear) if not file.found else []
+    has_patches = directories.imports_patches(listing) or any(file.has_patches for file in files)
+    found = [Found(one, file, has_patches) for file in files for one in file.found]
+    named = {one.requirement.distribution for one in found}
+    for name, text in directories.unread_setups(listing):
+        (gaps.unclear if name in named else gaps.skipped).append(text)
+    gaps.skipped += few(listing.skipped, 20)
+    gaps.unclear += few(listing.outside)
+    return Project(_without_locked(found), gaps)
+
+
+def _without_locked(found: list[Found]) -> list[Found]:
+    """Drop the requirements of files whose lock file decides."""
+
+    def where(one: Found) -> tuple[str, str]:
+        return os.path.dirname(one.requirement.file), one.requirement.distribution
+
+    locked = {where(one) for one in found if one.requirement.is_locked}
+    return [
+        one
+        for one in found
+        if where(one) not in locked or os.path.basename(one.requirement.file).lower() not in _LOCKED_BESIDE
+    ]
+
+
+def read_command_line(specs: list[str], paths: list[str], context: str) -> Project:
+    """Find the requirements on the command line.
+
+    Args:
+        specs: requirements.
+        paths: files.
+        context: for a Dockerfile, the build context of ``docker build``; "" for the directory of the file.
+
+    Raises:
+        UsageError: a spec is not a requirement of Lightning, or a file cannot be read or parsed.
+    """
+    project = Project([Found(_parse(spec), Collected()) for spec in specs])
+    for path in paths:
+        collected = collect_file(path, context)
+        project.gaps.skipped += few(collected.gaps.skipped)
+        has_patches = collected.has_patches
+        if collected.found and not has_patches:
+            top = checkout_of(path) or os.path.dirname(path) or "."
+            has_patches = directories.imports_patches(directories.list_files(top, directories.SCRIPTS_DEPTH))
+        project.found += [Found(one, collected, has_patches) for one in collected.found]
+    return project
+
+
+def collect_file(path: str, context: str = "") -> Collected:
+    """Collect the requirements of a file that the user names.
+
+    Raises:
+        UsageError: it cannot be read or parsed, or does not tell if it requires Lightning.
+    """
+    collected = collect.collect(path, Place(_project_of(path)), context)
+    gaps = collected.gaps
+    if gaps.trouble:
+        raise UsageError(gaps.trouble[0])
+    reasons = [*gaps.skipped, *gaps.unclear]
+    if not collected.found and reasons:
+        raise UsageError(f"{reasons[0]}, and so whether Lightning is asked for cannot be told.")
+    return collected
+
+
+def _project_of(path: str) -> str:
+    """The directory of the project that a file belongs to. Files outside of it are never read.
+
+    For a workflow it is the checkout. For other files it is the nearest directory with a ``.git``, unless that is the
+    user's home, or else the directory of the file.
+    """
+    checkout = checkout_of(path)
+    if checkout is not None:
+        return checkout
+    directory = os.path.dirname(path) or "."
+    above = os.path.realpath(directory)
+    home = os.path.realpath(os.path.expanduser("~"))
+    while above not in (home, os.path.dirname(above)):
+        if os.path.exists(os.path.join(above, ".git")):
+            return above
+        above = os.path.dirname(above)
+    return directory
+
+
+def _parse(spec: str) -> LightningRequirement:
+    requirement = requirements.parse_requirement(spec) or requirements.parse_requirement(requirements.conda_spec(spec))
+    if requirement is None:
+        missing = f"There is no file {spec!r}, and it" if _may_be_a_file(spec) else repr(spec)
+        raise UsageError(f"{missing} is not a requirement such as lightning==2.2.5.")
+    if requirements.canonical_name(requirement) not in DISTRIBUTIONS:
+        raise UsageError(_not_lightning(spec))
+    if not requirements.applies(requirement):
+        raise UsageError(f"{spec!r} asks for nothing here: its marker is that of another Python or system.")
+    return LightningRequirement(requirement)
+
+
+def _not_lightning(spec: str) -> str:
+    if re.fullmatch(r"\d+(?:\.\w+)+", spec):
+        return f"{spec!r} names no package: lightning=={spec}?"
+    name = re.split(r"[^\w.-]", spec)[0]
+    close = difflib.get_close_matches(name.lower(), DISTRIBUTIONS, n=1)
+    missing = f"there is no file {spec!r}, and it" if _may_be_a_file(spec) else repr(spec)
+    if close and not re.search(r"\.[a-z]\w*$", spec):
+        return f"{missing} is not a requirement of Lightning. Did you mean {spec.replace(name, close[0], 1)}?"
+    return f"{missing} is not a requirement of {', '.join(DISTRIBUTIONS)}."
+
+
+def _may_be_a_file(spec: str) -> bool:
+    return re.fullmatch(r"[\w. -]+", spec) is not None
+
+
+def few(texts: list[str], most: int = 3) -> list[str]:
+    """Keep the first texts, and say how many more there are."""
+    some = list(dict.fromkeys(texts))
+    return some if len(some) <= most else [*some[:most], f"there are {len(some) - most} more of these"]

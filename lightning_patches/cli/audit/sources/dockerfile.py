@@ -1,0 +1,289 @@
+"""Read what the RUN lines of a Dockerfile install.
+
+A path in a RUN line is one of the image. COPY and ADD tell which file of the build context is there.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import json
+import posixpath
+import re
+import shlex
+from dataclasses import dataclass, field
+from typing import Iterator, Optional
+
+from lightning_patches.cli import _files
+from lightning_patches.cli._exit_status import UsageError
+from lightning_patches.cli.audit.sources.commands import Shell
+from lightning_patches.cli.audit.sources.items import Checkout, Item, Place, Source, Spec, Unclear
+from lightning_patches.cli.audit.sources.lines import logical_lines, uses_patches
+
+MAX_STAGES = 100
+"""Stages of a Dockerfile, and copies."""
+MAX_EXPANDED = 1 << 20
+"""Characters that the variables of one Dockerfile may expand to."""
+MAX_LOOKUPS = 10_000
+"""Copies in which files are looked up."""
+
+
+def read_dockerfile(source: Source) -> Iterator[Item]:
+    """Read a Dockerfile.
+
+    Raises:
+        UsageError: it is too large.
+    """
+    dockerfile = _Dockerfile(source)
+    for number, instruction, rest in _instructions(_files.lines(source.text)):
+        yield from uses_patches(f"{instruction} {rest}")
+        yield from dockerfile.read(number, instruction, rest)
+    yield Unclear(f"{source.path} has no installation of Lightning by its name; it may be in the base image", True)
+
+
+@dataclass
+class _Copy:
+    """``COPY``, ``ADD`` or a mount: a path of the image has one of these files, or is a directory with them.
+
+    Args:
+        sources: paths in the build context, or in a stage.
+        target: the path in the image.
+        stage: the stage; ``None`` for the build context.
+    """
+
+    sources: list[str]
+    target: str
+    stage: Optional[_Stage] = None
+
+    def sources_of(self, path: str) -> Iterator[str]:
+        """The paths that may have been copied to a path of the image."""
+        base = posixpath.basename(path)
+        below = path[len(self.target) :].lstrip("/") if path.startswith(self.target.rstrip("/") + "/") else ""
+        for source in self.sources:
+            pattern = posixpath.basename(source)
+            if any(character in pattern for character in "*?["):
+                # Python below 3.9 takes very long for patterns with many stars.
+                is_short = len(pattern) < 100 and pattern.count("*") < 4
+                if below == base and is_short and fnmatch.fnmatchcase(base, pattern):
+                    yield posixpath.join(posixpath.dirname(source), base)
+            elif path == self.target:
+                yield source
+            elif below:
+                yield posixpath.join(source, below)
+                if below == base == pattern:
+                    yield source
+
+
+@dataclass
+class _Stage:
+    """A stage of a Dockerfile.
+
+    Args:
+        directory: its working directory.
+        copies: what was copied into it, the oldest first.
+    """
+
+    directory: str = "/"
+    copies: list[_Copy] = field(default_factory=list)
+
+
+class _Image(Checkout):
+    """The file system of an image. Its files are those of the build context that were copied."""
+
+    def __init__(self, root: str, project: Place, file: str) -> None:
+        super().__init__(root, project)
+        self.stage = _Stage()
+        self._file = file
+        self._lookups_left = MAX_LOOKUPS
+
+    def locate(self, path: str) -> Optional[str]:
+        left: list[tuple[Optional[_Stage], str]] = [(self.stage, path)]
+        while left:
+            stage, path = left.pop()
+            self._lookups_left -= 10 if stage is None else 1 + len(stage.copies)
+            if self._lookups_left < 0:
+                raise UsageError(f"{self._file} cannot be read: it copies too much")
+            if stage is None:
+                found = super().locate(path)
+                if found is not None:
+                    return found
+            else:  # the last copy is looked up first
+                left += [(copy.stage, source) for copy in stage.copies for source in [*copy.sources_of(path)][::-1]]
+        return None
+
+
+class _Dockerfile:
+    def __init__(self, source: Source) -> None:
+        self._path = source.path
+        project = Place(source.context) if source.context else source.place
+        self._image = _Image(source.context or source.directory, project, source.path)
+        self._shell = Shell(source, self._image, self._expand)
+        self._stages: dict[str, _Stage] = {}
+        self._counts = {"FROM": 0, "COPY": 0, "ADD": 0}
+        self._variables: dict[str, str] = {}
+        self._expansions_left = MAX_EXPANDED
+
+    def read(self, number: int, instruction: str, rest: str) -> Iterator[Item]:
+        """Read an instruction.
+
+        Args:
+            number: its line number.
+            instruction: its name in capitals.
+            rest: the text after its name.
+
+        Raises:
+            UsageError: the Dockerfile is too large.
+        """
+        stage = self._image.stage
+        if instruction in self._counts:
+            self._counts[instruction] += 1
+        if max(self._counts["FROM"], self._counts["COPY"] + self._counts["ADD"]) > MAX_STAGES:
+            raise UsageError(f"{self._path} cannot be read: it has more than {MAX_STAGES} stages or copies.")
+        if instruction in ("ARG", "ENV"):
+            self._set_variables(rest)
+        elif instruction == "FROM":
+            yield from self._begin_stage(self._expand(rest))
+        elif instruction == "WORKDIR":
+            self._shell.directory = stage.directory = self._shell.path(self._expand(rest.strip()))
+        elif instruction in ("COPY", "ADD"):
+            stage.copies += self._copies(rest.partition("\n")[0])
+        elif instruction == "RUN":
+            copies = len(stage.copies)
+            stage.copies += self._mounts(rest)
+            for _, line in logical_lines(rest.split("\n")):
+                yield from self._shell.read(line, number)
+            del stage.copies[copies:]
+
+    def _expand(self, text: str) -> str:
+        """Expand ``$NAME``, ``${NAME}`` and ``${NAME:-default}``. Unset variables stay as they are.
+
+        Raises:
+            UsageError: the expansions of this Dockerfile are too long.
+        """
+        if "$" not in text:
+            return text
+
+        def value(found: re.Match[str]) -> str:
+            expanded = self._variables.get(found[1] or found[3], found[2] or found[0])
+            self._expansions_left -= len(expanded)
+            if self._expansions_left < 0:
+                raise UsageError(f"{self._path} cannot be read: its variables stand for more than 1 MB of text")
+            return expanded
+
+        return re.sub(r"\$(?:\{(\w{1,99})(?::?-([^{}]{0,999}))?\}|(\w{1,99}))", value, text)[: _files.MAX_LINE]
+
+    def _set_variables(self, rest: str) -> None:
+        words = _words(rest)
+        if words and "=" not in words[0] and len(words) > 1:  # ENV NAME value
+            words = [f"{words[0]}={' '.join(words[1:])}"]
+        for word in words:
+            name, equals, value = word.partition("=")
+            if equals:
+                self._variables[name] = self._expand(value)
+
+    def _begin_stage(self, rest: str) -> Iterator[Spec]:
+        words = [word for word in rest.split() if not word.startswith("--")]
+        if not words:
+            return
+        base = self._stages.get(words[0].lower(), _Stage())
+        stage = self._image.stage = _Stage(base.directory, [*base.copies])
+        self._shell.directory = stage.directory
+        self._stages[str(sum(name.isdigit() for name in self._stages))] = stage
+        if len(words) > 2 and words[1].lower() == "as":
+            self._stages[words[2].lower()] = stage
+        for pattern, spec in _BASE_IMAGES:
+            found = pattern.match(words[0].rpartition("/")[2])
+            if found:
+                yield Spec(spec.format(found[1]), group=("base image",))
+
+    def _copies(self, rest: str) -> Iterator[_Copy]:
+        options: list[str] = []
+        words: list[str] = []
+        for word in rest.split() if "[" in rest else _words(rest):
+            (options if word.startswith("--") and not words else words).append(word)
+        if words and words[0].startswith("["):
+            try:
+                listed = json.loads(" ".join(words))
+            except (ValueError, RecursionError):
+                return
+            words = [word for word in listed if isinstance(word, str)] if isinstance(listed, list) else []
+        words = [self._expand(word) for word in words]
+        if len(words) < 2:
+            return
+        stage = None
+        for option in options:
+            if option.startswith("--from="):
+                stage = self._stages.get(self._expand(option[7:]).lower())
+                if stage is None:  # another image
+                    return
+        sources = [source for source in words[:-1][:MAX_STAGES] if "://" not in source]
+        if stage is None:
+            sources = [_in_context(source) for source in sources]
+        yield _Copy(sources, self._shell.path(words[-1]), stage)
+
+    def _mounts(self, rest: str) -> Iterator[_Copy]:
+        for word in rest.split():
+            if not word.startswith("--"):
+                return
+            if not word.startswith("--mount="):
+                continue
+            options = dict(part.partition("=")[::2] for part in word[8:].split(","))
+            source = options.get("source", options.get("src", "/"))
+            target = options.get("target", options.get("dst", options.get("destination", "")))
+            stage = self._stages.get(options["from"].lower()) if "from" in options else None
+            if options.get("type", "bind") == "bind" and target and (stage is not None or "from" not in options):
+                yield _Copy([_in_context(self._expand(source))], self._shell.path(self._expand(target)), stage)
+
+
+_BASE_IMAGES = (
+    (re.compile(r"python:(\d+\.\d+)"), "python=={}.*"),
+    (re.compile(r"pytorch:(\d+\.\d+\.\d+)"), "torch=={}"),
+)
+"""Patterns for the last part of an image's name, and the package version that such an image has."""
+_INSTRUCTION = re.compile(r"\s*([A-Za-z]+)\s+(.*)", re.DOTALL)
+_HEREDOC = re.compile(r"<<-?[\"']?([A-Za-z_]\w{0,99})")
+
+
+def _instructions(lines: list[str]) -> Iterator[tuple[int, str, str]]:
+    """The line number, the name and the rest of each instruction.
+
+    Continued lines are joined with blanks. The text of a heredoc follows its command, with its line breaks.
+    """
+    last = {line.strip(): index for index, line in enumerate(lines)}
+    at = 0
+    while at < len(lines):
+        first = at
+        parts: list[str] = []
+        while at < len(lines):
+            line = lines[at].rstrip()
+            at += 1
+            is_comment = line.lstrip().startswith("#")
+            if is_comment or (parts and not line):
+                if not parts:
+                    break
+                continue  # comments and empty lines within an instruction
+            parts.append(line[:-1] if line.endswith("\\") else line)
+            if not line.endswith("\\"):
+                break
+        found = _INSTRUCTION.match(" ".join(parts))
+        if found is None:
+            continue
+        name, rest = found[1].upper(), found[2]
+        heredoc = _HEREDOC.search(rest) if name in ("RUN", "COPY", "ADD") else None
+        if heredoc is not None and last.get(heredoc[1], -1) >= at:
+            body = at
+            while lines[at].strip() != heredoc[1]:
+                at += 1
+            rest = "\n".join([rest[: heredoc.start()], *lines[body:at]])
+            at += 1
+        yield first + 1, name, rest
+
+
+def _words(text: str) -> list[str]:
+    try:
+        return shlex.split(text)
+    except ValueError:
+        return text.split()
+
+
+def _in_context(path: str) -> str:
+    return posixpath.normpath("/" + path.lstrip("/"))
