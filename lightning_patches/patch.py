@@ -261,7 +261,8 @@ class Patch(NamedTuple):
     @property
     def for_import(self) -> bool:
         """True if Lightning cannot be imported without the patch. A toggle that selects other patches keeps it."""
-        return any(target.early for target in self.targets) or self.module.startswith("imports.")
+        is_early = any(target.early for target in self.targets) or self.module.startswith("imports.")
+        return is_early and self.default
 
     @property
     def warns(self) -> bool:

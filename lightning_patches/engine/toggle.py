@@ -96,7 +96,7 @@ def parse(spec: Optional[str], patches: Iterable[Patch]) -> Selection:
                 names = (default if names is None else names) - excluded
             else:
                 if names is None:
-                    names = frozenset(patch.name for patch in catalogue if patch.default and patch.for_import)
+                    names = frozenset(patch.name for patch in catalogue if patch.for_import)
                 names |= _selected(item, catalogue, item)
     return Selection(default if names is None else names, "strict" in flags, "quiet" in flags, spec)
 

@@ -1,4 +1,4 @@
-"""Change the result of import statements in one module of Lightning."""
+"""Change what import and class statements do in one module of Lightning."""
 
 from __future__ import annotations
 
@@ -31,16 +31,24 @@ def answered(module: str, answer: Callable[[str, Any], Any], before: str = "") -
                 return instead
             return answer(name, found) or found
 
-        # An import statement looks up __import__ in its module's __builtins__, so they must be set before the module
-        # runs. After the patch is undone they lead to Python's __import__.
-        itself = sys.modules.get(module_name(namespace, module))
-        if itself is not None:
-            contents = vars(itself)
-
-            def look_up(*args: Any, **kwargs: Any) -> Any:
-                return contents.get("__import__", builtins.__import__)(*args, **kwargs)
-
-            contents["__builtins__"] = {**vars(builtins), "__import__": look_up}
+        look_up_in_module("__import__", module, namespace)
         return import_module
 
     return Target(f"{module}:__import__", build, adds=True, early=True, before=before)
+
+
+def look_up_in_module(builtin: str, module: str, namespace: str) -> None:
+    """Let the statements of a module use its own ``__import__`` or ``__build_class__``, which an early target adds.
+
+    A statement looks these up in its module's ``__builtins__``, so they must be set before the module runs. After the
+    patch is undone they lead to Python's function.
+    """
+    itself = sys.modules.get(module_name(namespace, module))
+    if itself is None:
+        return
+    contents, pythons = vars(itself), getattr(builtins, builtin)
+
+    def look_up(*args: Any, **kwargs: Any) -> Any:
+        return contents.get(builtin, pythons)(*args, **kwargs)
+
+    contents["__builtins__"] = {**vars(builtins), builtin: look_up}

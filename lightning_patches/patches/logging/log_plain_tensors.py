@@ -179,9 +179,12 @@ def _like(original: Any, log: Any) -> Callable[..., None]:
     """Copy the original's defaults, and disable torch.compile if the original does (2.5 and later)."""
     stock = stock_of(original)
     log.__defaults__ = stock.__defaults__
-    if not hasattr(original, "_torchdynamo_disable"):
+    if hasattr(original, "_torchdynamo_disable"):
+        disabled: Any = stock.__globals__["torch"].compiler.disable(log)
+    elif home_of(original) == "torch._compile":  # import-without-dynamo
+        disabled = original.__globals__["_disable_dynamo"](log)
+    else:
         return log  # type: ignore[no-any-return]
-    disabled: Any = stock.__globals__["torch"].compiler.disable(log)
     del disabled.__wrapped__
     return disabled  # type: ignore[no-any-return]
 

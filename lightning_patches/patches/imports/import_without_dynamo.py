@@ -1,0 +1,84 @@
+"""Importing Lightning does not import torch._dynamo.
+
+From 2.3 on, two modules import ``OptimizedModule`` from it. From 2.5 on, two methods are decorated with
+``torch.compiler.disable``, which imports it, too.
+"""
+
+from __future__ import annotations
+
+import builtins
+import sys
+from types import SimpleNamespace
+from typing import Any, Callable
+
+from lightning_patches.patch import Impact, Need, Patch, Target, Upstream, name_and_title
+from lightning_patches.patches.imports import _optimized_module, _statements
+
+_RESULT = "pytorch.trainer.connectors.logger_connector.result"
+
+
+def _without_dynamo(module: str) -> Target:
+    """Return a target that gives the module our ``OptimizedModule``, unless torch._dynamo has been imported."""
+
+    def build(original: None, namespace: str) -> Callable[..., Any]:
+        def import_module(name: str, *args: Any, **kwargs: Any) -> Any:
+            if name == "torch._dynamo" and name not in sys.modules:
+                return _optimized_module
+            return builtins.__import__(name, *args, **kwargs)
+
+        _statements.look_up_in_module("__import__", module, namespace)
+        return import_module
+
+    return Target(f"{module}:__import__", build, adds=True, early=True)
+
+
+def _build_class(original: None, namespace: str) -> Callable[..., Any]:
+    def build_class(body: Any, name: str, *bases: Any, **options: Any) -> Any:
+        torch = body.__globals__.get("torch")
+        if name != "_ResultCollection" or torch is None or "torch._dynamo" in sys.modules:
+            return builtins.__build_class__(body, name, *bases, **options)
+        from torch._compile import _disable_dynamo
+
+        # While the class is made, its decorator is torch's lazy one.
+        compiler = SimpleNamespace(disable=_disable_dynamo)
+        body.__globals__["torch"] = SimpleNamespace(**{**vars(torch), "compiler": compiler})
+        try:
+            return builtins.__build_class__(body, name, *bases, **options)
+        finally:
+            body.__globals__["torch"] = torch
+
+    _statements.look_up_in_module("__build_class__", _RESULT, namespace)
+    return build_class
+
+
+PATCH = Patch(
+    *name_and_title(__name__, __doc__),
+    added="0.3.0",
+    group="performance",
+    affected=(">=2.3.0,<=2.6.6",),
+    targets=(
+        _without_dynamo("fabric.wrappers"),
+        _without_dynamo("pytorch.utilities.compile"),
+        Target(f"{_RESULT}:__build_class__", _build_class, adds=True, early=True, since="2.5.0"),
+    ),
+    upstream=Upstream(issues=(19261, 12786)),
+    impact=Impact(
+        "Half of the time of `import lightning.pytorch` is the import of torch._dynamo, also in processes that neither "
+        "train nor compile.",
+        ("python -X importtime shows torch._dynamo below lightning.fabric.wrappers",),
+    ),
+    opt_in="users who start many processes that import Lightning, such as DataLoader workers on macOS, on Windows and "
+    "from Python 3.14 on",
+    signs=("multiprocessing_context num_workers",),
+    witnesses=("fabric.wrappers:_unwrap_compiled", "pytorch.utilities.compile:to_uncompiled"),
+    needs=(Need("torch:_lazy_modules"),),
+    note="Equivalent to keeping torch._dynamo out of sys.modules by hand while Lightning is imported. torch imports "
+    "it at the first optimizer, and at the first self.log from 2.5 on. Works only if lightning_patches comes "
+    "before the first import of Lightning. Opt-in, since two kinds of programs rely on that import: those that "
+    "use a submodule of torch that they do not import, such as torch.distributed.fsdp or "
+    "torch.distributed.tensor, which torch._dynamo imports; and those that set a variable that torch._dynamo "
+    "reads, such as TORCHDYNAMO_DISABLE, after their import of Lightning, where it has no effect without the "
+    "patch. Ranks that are forked before the first optimizer (ddp_fork, ddp_notebook) each import torch._dynamo "
+    "themselves. OptimizedModule of lightning.fabric.wrappers is then a class whose instances and subclasses "
+    "are those of torch's class.",
+)

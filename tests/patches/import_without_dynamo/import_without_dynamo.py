@@ -1,0 +1,56 @@
+"""Importing Lightning imports torch._dynamo, in processes that neither train nor compile, too.
+
+Cases: "" imports Lightning, predicts, trains and compiles; ``by-hand`` keeps torch._dynamo from being imported by what
+is put into sys.modules while Lightning is imported.
+"""
+
+import sys
+import types
+
+import _scenario as scenario
+import torch
+from torch.utils.data import DataLoader
+
+if scenario.CASE == "by-hand":
+    from torch._compile import _disable_dynamo
+
+    stand_in = types.ModuleType("torch._dynamo")
+    stand_in.OptimizedModule = type("OptimizedModule", (), {})
+    stand_in.disable = lambda function, recursive, **_: _disable_dynamo(function, recursive)
+    sys.modules["torch._dynamo"] = stand_in
+
+pl = scenario.pytorch()
+
+if scenario.CASE == "by-hand":
+    del sys.modules["torch._dynamo"]
+    vars(torch).pop("_dynamo", None)
+
+
+class Model(pl.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.net = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Tanh(), torch.nn.Linear(4, 1))
+
+    def predict_step(self, batch, batch_idx):
+        return self.net(batch)
+
+    def training_step(self, batch, batch_idx):
+        loss = self.net(batch).pow(2).mean()
+        self.log("loss", loss, on_epoch=True)
+        return loss
+
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.parameters(), lr=0.1)
+
+
+if __name__ == "__main__":
+    loaded = ["torch._dynamo" in sys.modules]
+    pl.seed_everything(3)
+    model = Model()
+    batches = DataLoader([torch.arange(n, n + 4.0).cos() for n in range(4)], batch_size=2)
+    predicted = scenario.trainer(accelerator="cpu").predict(model, batches)
+    loaded.append("torch._dynamo" in sys.modules)
+    trainer = scenario.trainer(accelerator="cpu", max_epochs=2)
+    trainer.fit(model, batches)
+    loss = trainer.callback_metrics["loss"]
+    scenario.observe(loaded=loaded, predicted=predicted, loss=loss, weights=list(model.parameters()))
