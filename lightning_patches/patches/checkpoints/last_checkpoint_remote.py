@@ -1,0 +1,58 @@
+"""ckpt_path='last' finds the last checkpoint on remote file systems."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Callable
+
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
+
+
+def _find_last_checkpoints(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
+    def find_last_checkpoints(self: Any, trainer: Any) -> Any:
+        found = original(self, trainer)
+        directory = str(self._ModelCheckpoint__resolve_ckpt_dir(trainer))
+        if not found or "://" not in directory or not _has_times(self._fs):
+            return found
+        # A listing has paths without the protocol, which are then looked for on the local disk.
+        return {f"{directory.rstrip('/')}/{os.path.basename(path)}" for path in found}
+
+    return find_last_checkpoints
+
+
+def _has_times(fs: Any) -> bool:
+    """True if the file system knows when a file was modified, which decides among several checkpoints."""
+    from fsspec import AbstractFileSystem
+
+    return type(fs).modified is not AbstractFileSystem.modified
+
+
+PATCH = Patch(
+    name="last-checkpoint-remote",
+    added="0.3.0",
+    title="ckpt_path='last' finds the last checkpoint on remote file systems",
+    group="correctness",
+    changes_results=Effect("numbers", "a run with ckpt_path='last' continues instead of starting anew"),
+    affected=(">=2.0.0,<=2.6.6",),
+    targets=(
+        Target(
+            "pytorch.callbacks.model_checkpoint:ModelCheckpoint._find_last_checkpoints",
+            _find_last_checkpoints,
+            stock=("self._find_last_checkpoints",),
+        ),
+    ),
+    upstream=Upstream(issues=(18261, 17912), pull_requests=(21936,)),
+    impact=Impact(
+        "With checkpoints on S3, Google Cloud Storage or another remote file system, fit(ckpt_path='last') finds no "
+        "checkpoint, warns, and starts anew.",
+        (
+            '(ckpt_path="last") is set, but there is no last checkpoint available',
+            "ckpt_path='last' does not find the checkpoint on S3 or GCS",
+        ),
+        would_tell="it is this bug if the checkpoints are on a remote file system (s3://, gs://, memory://)",
+    ),
+    after=("last-checkpoint-by-extension",),
+    note="The reference is the same program with the whole path of the last checkpoint. File systems that don't know "
+    "when a file was modified, and subclasses that find the files themselves, are unchanged. Who could rely on the "
+    "old behavior: no one. To start anew, leave ckpt_path out.",
+)

@@ -1,0 +1,66 @@
+"""Issue 18261: with checkpoints on a remote file system, ckpt_path="last" starts anew.
+
+Cases: ``memory``, ``explicit`` (the whole path of the checkpoint), ``local`` (on the disk), ``none`` (there is no last
+checkpoint), ``timeless`` (a file system that does not know when a file was modified), ``workaround`` (a subclass finds
+the files).
+"""
+
+import os
+
+import _scenario as scenario
+import fsspec
+from fsspec.implementations.memory import MemoryFileSystem
+
+pl = scenario.pytorch()
+CASE = scenario.CASE
+
+
+class Timeless(MemoryFileSystem):
+    protocol = "timeless"
+    store, pseudo_dirs = {}, [""]
+    modified = fsspec.AbstractFileSystem.modified
+
+
+fsspec.register_implementation("timeless", Timeless)
+
+
+class Saving(scenario.pytorch("callbacks").ModelCheckpoint):
+    def _find_last_checkpoints(self, trainer):
+        return {f"memory:/{path}" for path in super()._find_last_checkpoints(trainer)}
+
+
+def directory():
+    if CASE == "local":
+        return os.path.join(os.environ.get("SCENARIO_OUT", "."), "checkpoints")
+    return f"{'timeless' if CASE == 'timeless' else 'memory'}://bucket/runs/"
+
+
+def trainer(epochs):
+    kind = Saving if CASE == "workaround" else scenario.pytorch("callbacks").ModelCheckpoint
+    saving = kind(directory(), filename="{epoch}", save_last=CASE != "none", save_top_k=-1)
+    return scenario.trainer(
+        accelerator="cpu",
+        max_epochs=epochs,
+        limit_train_batches=4,
+        limit_val_batches=0,
+        enable_checkpointing=True,
+        callbacks=saving,
+    )
+
+
+class Model(scenario.pytorch("demos.boring_classes").BoringModel):
+    def __init__(self):
+        super().__init__()
+        self.steps = []
+
+    def training_step(self, batch, batch_idx):
+        self.steps.append(self.global_step)
+        return super().training_step(batch, batch_idx)
+
+
+if __name__ == "__main__":
+    pl.seed_everything(1)
+    trainer(1).fit(Model())
+    model, path = Model(), directory() + "last.ckpt" if CASE == "explicit" else "last"
+    trainer(2).fit(model, ckpt_path=path)
+    scenario.observe(steps=model.steps, weight=model.layer.weight)
