@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any, Callable
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
 
 
 def _find_last_checkpoints(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
@@ -22,15 +22,14 @@ def _find_last_checkpoints(original: Callable[..., Any], namespace: str) -> Call
 
 def _has_times(fs: Any) -> bool:
     """True if the file system knows when a file was modified, which decides among several checkpoints."""
-    from fsspec import AbstractFileSystem
+    from fsspec import AbstractFileSystem  # type: ignore[import-untyped]
 
     return type(fs).modified is not AbstractFileSystem.modified
 
 
 PATCH = Patch(
-    name="last-checkpoint-remote",
+    *name_and_title(__name__, __doc__),
     added="0.3.0",
-    title="ckpt_path='last' finds the last checkpoint on remote file systems",
     group="correctness",
     changes_results=Effect("numbers", "a run with ckpt_path='last' continues instead of starting anew"),
     affected=(">=2.0.0,<=2.6.6",),

@@ -6,7 +6,7 @@ from typing import Any, Callable
 
 from lightning_patches import notices
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
 
 _SAVED = ("hyper_parameters", "datamodule_hyper_parameters")
 
@@ -49,9 +49,8 @@ def _skip_batch_size_search(original: Callable[..., None], namespace: str) -> Ca
 
 
 PATCH = Patch(
-    name="finder-on-resume",
+    *name_and_title(__name__, __doc__),
     added="0.3.0",
-    title="A resumed run with LearningRateFinder or BatchSizeFinder continues from its checkpoint",
     group="correctness",
     changes_results=Effect("numbers", "a resumed run continues instead of starting anew"),
     affected=(">=2.0.0,<=2.6.6",),

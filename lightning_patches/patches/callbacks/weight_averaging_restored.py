@@ -1,0 +1,118 @@
+"""A checkpoint of WeightAveraging gives the weights that the run would have."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from lightning_patches.engine.distributions import upstream_module
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
+
+_CALLBACK = "pytorch.callbacks.weight_averaging:WeightAveraging"
+_AVERAGE, _TRAINED = "state_dict", "current_model_state"
+_UNSTARTED = "_average_restored_unstarted"
+
+
+def _is_stock(callback: Any, namespace: str) -> bool:
+    """True if the callback ends a run and copies its average as Lightning's own class does."""
+    base = upstream_module(namespace, "pytorch.callbacks.weight_averaging").WeightAveraging
+    names = ("on_train_end", "_copy_average_to_current")
+    return all(getattr(type(callback), name) is getattr(base, name) for name in names)
+
+
+def _on_load_checkpoint(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def on_load_checkpoint(self: Any, trainer: Any, pl_module: Any, checkpoint: dict[str, Any]) -> None:
+        original(self, trainer, pl_module, checkpoint)
+        if self._average_model is None or _TRAINED not in checkpoint or not _is_stock(self, namespace):
+            return
+        if trainer.testing or trainer.predicting:  # a validation swaps the weights itself
+            self._copy_average_to_current(pl_module)
+        elif trainer.training:
+            vars(self)[_UNSTARTED] = True
+
+    return on_load_checkpoint
+
+
+def _on_train_end(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def on_train_end(self: Any, trainer: Any, pl_module: Any) -> None:
+        vars(self).pop(_UNSTARTED, None)
+        original(self, trainer, pl_module)
+
+    return on_train_end
+
+
+def _on_fit_end(original: None, namespace: str) -> Callable[..., None]:
+    def on_fit_end(self: Any, trainer: Any, pl_module: Any) -> None:
+        """Called when fit ends. Leaves the average in the model if the resumed run was already finished."""
+        if vars(self).pop(_UNSTARTED, False):
+            self._copy_average_to_current(pl_module)
+
+    return on_fit_end
+
+
+def _restore_model(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def restore_model(self: Any) -> None:
+        checkpoint = self._loaded_checkpoint
+        if not (self.trainer.training and "averaging_state" in checkpoint and _TRAINED in checkpoint):
+            original(self)
+            return
+        average, trained = ({k: (v, _changes(v)) for k, v in checkpoint[key].items()} for key in (_AVERAGE, _TRAINED))
+        original(self)
+        if checkpoint.get(_TRAINED, {}).keys() == trained.keys() and not _changed(trained, checkpoint[_TRAINED]):
+            checkpoint[_TRAINED] = _as_changed(average, checkpoint[_AVERAGE], checkpoint[_TRAINED])
+
+    return restore_model
+
+
+def _changes(value: Any) -> int:
+    return int(getattr(value, "_version", 0))
+
+
+def _changed(before: dict[str, tuple[Any, int]], state: dict[str, Any]) -> dict[str, Any]:
+    """Return what a hook has added to a state, replaced or changed in it."""
+    return {
+        name: value
+        for name, value in state.items()
+        if name not in before or before[name][0] is not value or before[name][1] != _changes(value)
+    }
+
+
+def _as_changed(before: dict[str, tuple[Any, int]], state: dict[str, Any], trained: dict[str, Any]) -> dict[str, Any]:
+    """Return the trained weights with the hook's changes of the average: new names, and new values."""
+    names = {id(value): name for name, (value, changes) in before.items() if changes == _changes(value)}
+    changed = {name: (names.get(id(value)), value) for name, value in _changed(before, state).items()}
+    renamed = {old for old, _ in changed.values() if old not in state}
+    result = {name: value for name, value in trained.items() if name not in renamed}
+    result.update({name: trained[old] if old in trained else value for name, (old, value) in changed.items()})
+    return result
+
+
+PATCH = Patch(
+    *name_and_title(__name__, __doc__),
+    added="0.3.0",
+    group="correctness",
+    changes_results=Effect("numbers", "those of test and predict with a checkpoint after fit, and of resumed runs"),
+    affected=(">=2.6.0,<=2.6.6",),
+    targets=(
+        Target(f"{_CALLBACK}.on_load_checkpoint", _on_load_checkpoint),
+        Target(f"{_CALLBACK}.on_train_end", _on_train_end),
+        Target(f"{_CALLBACK}.on_fit_end", _on_fit_end, adds=True),
+        Target("pytorch.trainer.connectors.checkpoint_connector:_CheckpointConnector.restore_model", _restore_model),
+    ),
+    upstream=Upstream(),
+    impact=Impact(
+        "With WeightAveraging or EMAWeightAveraging, test and predict with ckpt_path='best' after fit use the weights of "
+        "the last step instead of the average. A finished run that is resumed ends with them, too. Changes that "
+        "on_load_checkpoint makes to the weights of a checkpoint are lost, or end in a missing key.",
+        (
+            "test after fit with WeightAveraging differs from test with a new Trainer",
+            "on_load_checkpoint has no effect with WeightAveraging",
+            "averaged weights are lost when a finished run is resumed",
+        ),
+    ),
+    after=("weight-averaging-before-start",),
+    note="Equivalent to a new Trainer that tests the checkpoint, to the run without an interruption, and to a hook that "
+    "changes current_model_state as well as state_dict. A hook that changes both is unchanged. Of a value that the hook "
+    "computes from the average, the run continues with that value. What the hook removes is still trained. Who could "
+    "rely on the old behavior: no one; fit without a checkpoint is unchanged, and so are subclasses that end the run or "
+    "copy the average themselves.",
+)
