@@ -55,34 +55,32 @@ def _restore_model(original: Callable[..., None], namespace: str) -> Callable[..
         if not (self.trainer.training and "averaging_state" in checkpoint and _TRAINED in checkpoint):
             original(self)
             return
-        average, trained = ({k: (v, _changes(v)) for k, v in checkpoint[key].items()} for key in (_AVERAGE, _TRAINED))
+        kept = dict(checkpoint[_AVERAGE]), dict(checkpoint[_TRAINED])  # values that are replaced must stay alive
+        average, trained = (_seen(state) for state in kept)
         original(self)
-        if checkpoint.get(_TRAINED, {}).keys() == trained.keys() and not _changed(trained, checkpoint[_TRAINED]):
-            checkpoint[_TRAINED] = _as_changed(average, checkpoint[_AVERAGE], checkpoint[_TRAINED])
+        if _seen(checkpoint.get(_TRAINED, {})) == trained:
+            checkpoint[_TRAINED] = _with_changes(kept[1], average, checkpoint[_AVERAGE])
 
     return restore_model
 
 
-def _changes(value: Any) -> int:
-    return int(getattr(value, "_version", 0))
+def _seen(state: dict[str, Any]) -> dict[str, tuple[int, int]]:
+    """Identity and version of each value, which change when a hook replaces it or writes to it."""
+    return {name: (id(value), getattr(value, "_version", 0)) for name, value in state.items()}
 
 
-def _changed(before: dict[str, tuple[Any, int]], state: dict[str, Any]) -> dict[str, Any]:
-    """Return what a hook has added to a state, replaced or changed in it."""
-    return {
-        name: value
-        for name, value in state.items()
-        if name not in before or before[name][0] is not value or before[name][1] != _changes(value)
-    }
-
-
-def _as_changed(before: dict[str, tuple[Any, int]], state: dict[str, Any], trained: dict[str, Any]) -> dict[str, Any]:
-    """Return the trained weights with the hook's changes of the average: new names, and new values."""
-    names = {id(value): name for name, (value, changes) in before.items() if changes == _changes(value)}
-    changed = {name: (names.get(id(value)), value) for name, value in _changed(before, state).items()}
-    renamed = {old for old, _ in changed.values() if old not in state}
-    result = {name: value for name, value in trained.items() if name not in renamed}
-    result.update({name: trained[old] if old in trained else value for name, (old, value) in changed.items()})
+def _with_changes(
+    trained: dict[str, Any], before: dict[str, tuple[int, int]], average: dict[str, Any]
+) -> dict[str, Any]:
+    """Return the trained weights with a hook's changes of the average: new names and new values."""
+    names, result = {entry: name for name, entry in before.items()}, dict(trained)
+    for name, entry in _seen(average).items():
+        if before.get(name) == entry:
+            continue
+        old = names.get(entry)
+        result[name] = trained.get(old, average[name]) if old is not None else average[name]
+        if old is not None and old not in average:
+            result.pop(old, None)
     return result
 
 
@@ -100,9 +98,9 @@ PATCH = Patch(
     ),
     upstream=Upstream(),
     impact=Impact(
-        "With WeightAveraging or EMAWeightAveraging, test and predict with ckpt_path='best' after fit use the weights of "
-        "the last step instead of the average. A finished run that is resumed ends with them, too. Changes that "
-        "on_load_checkpoint makes to the weights of a checkpoint are lost, or end in a missing key.",
+        "With WeightAveraging or EMAWeightAveraging, test and predict with ckpt_path='best' after fit use the "
+        "weights of the last step instead of the average. A finished run that is resumed ends with them, too. "
+        "Changes that on_load_checkpoint makes to the weights of a checkpoint are lost, or end in a missing key.",
         (
             "test after fit with WeightAveraging differs from test with a new Trainer",
             "on_load_checkpoint has no effect with WeightAveraging",
@@ -110,9 +108,9 @@ PATCH = Patch(
         ),
     ),
     after=("weight-averaging-before-start",),
-    note="Equivalent to a new Trainer that tests the checkpoint, to the run without an interruption, and to a hook that "
-    "changes current_model_state as well as state_dict. A hook that changes both is unchanged. Of a value that the hook "
-    "computes from the average, the run continues with that value. What the hook removes is still trained. Who could "
-    "rely on the old behavior: no one; fit without a checkpoint is unchanged, and so are subclasses that end the run or "
-    "copy the average themselves.",
+    note="Equivalent to a new Trainer that tests the checkpoint, to the run without an interruption, and to a hook "
+    "that changes current_model_state as well as state_dict. A hook that changes both is unchanged. Of a value that "
+    "the hook computes from the average, the run continues with that value. What the hook removes is still trained. "
+    "Who could rely on the old behavior: no one; fit without a checkpoint is unchanged, and so are subclasses that "
+    "end the run or copy the average themselves.",
 )

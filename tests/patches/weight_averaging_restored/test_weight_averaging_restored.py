@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.equivalence.proof import Proof, ends_with, only, sees
+from tests.equivalence.proof import Proof, ends_with, everything, only, sees
 from tests.support.variants import Variant, run
 
 
@@ -19,36 +19,35 @@ def test_subclass_that_swaps_the_weights_for_the_test_tests_the_average():
     assert stock.ok and shim.observations[0]["used"] == stock.observations[0]["used"], (stock, shim)
 
 
-def _trained(steps):
-    """Check that the last weight used, or left, is that of a step."""
-    return sees(lambda seen: (seen["used"][-1:] or [[float.fromhex(seen["weight"][0])]])[0][0] in (_hex(steps),))
+def _used(value):
+    """Check the last weight that the test or the prediction used."""
+    return sees(lambda seen: float.fromhex(seen["used"][-1][0]) == value)
 
 
-def _hex(steps):
-    return (1 - steps / 8).hex()
+TRAINED = 1 - 6 / 8
+"""The weight after the last step, without an average."""
+
+
+def _proof(case, shows_bug, recommended, observed=everything, right=None):
+    return Proof(
+        "weight-averaging-restored",
+        shows_bug,
+        case=case,
+        recommended=recommended,
+        observed=observed,
+        right=right,
+        since="2.6.0",
+    )
+
+
+def _scale(value):
+    return sees(lambda seen: float.fromhex(seen["used"][0][1]) == value)
 
 
 PROOFS = (
-    Proof("weight-averaging-restored", _trained(6), case="test", recommended="test-fresh", observed=only("used")),
-    Proof("weight-averaging-restored", _trained(6), case="predict", recommended="predict-fresh", observed=only("used")),
-    Proof(
-        "weight-averaging-restored",
-        sees(lambda seen: seen["weight"] == [_hex(6)]),
-        case="finished",
-        recommended="whole",
-        observed=only("weight"),
-    ),
-    Proof(
-        "weight-averaging-restored",
-        sees(lambda seen: float.fromhex(seen["scale"][0]) == 1.0),
-        case="set",
-        recommended="set-both",
-        right=sees(lambda seen: float.fromhex(seen["scale"][0]) == 5.0),
-    ),
-    Proof(
-        "weight-averaging-restored",
-        ends_with('Missing key(s) in state_dict: "head.weight"'),
-        case="rename",
-        recommended="rename-both",
-    ),
+    _proof("test", _used(TRAINED), "test-fresh", only("used")),
+    _proof("predict", _used(TRAINED), "predict-fresh", only("used")),
+    _proof("finished", sees(lambda seen: seen["weight"] == [TRAINED.hex()]), "whole", only("weight")),
+    _proof("set", _scale(1.0), "set-both", right=_scale(5.0)),
+    _proof("rename", ends_with('Missing key(s) in state_dict: "head.weight"'), "rename-both"),
 )
