@@ -61,4 +61,5 @@ PATCH = Patch(
     note="This patch fixes nothing: it warns once, after the first such epoch. The opt-in skipped-epoch-schedulers "
     "fixes it. There is no warning if the program steps a scheduler itself. Nothing but the warning is new.",
     fixed_by=("skipped-epoch-schedulers",),
+    after=("resumed-metrics",),
 )

@@ -1,0 +1,69 @@
+"""What the training loop still has to do for the batch at whose end a checkpoint was saved."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+_REST = "_rest_of_saved_batch"
+"""Attribute of the epoch loop: True if its next `advance` only does the rest of the saved batch."""
+_RESTORED = "_restored_pass"
+"""Attribute of the fit loop: the data loaders got the state of a pass whose batches have all been trained on."""
+_MAY_BE_EMPTY = "_pass_may_be_empty"
+"""Attribute of the epoch loop: the next batch is the first after such a pass."""
+
+
+def finish(loop: Any) -> None:
+    """Have the epoch loop do what follows the batch: a validation that is due, schedulers, the end of the epoch."""
+    setattr(loop, _REST, True)
+
+
+def pass_is_over(loop: Any) -> None:
+    """Have the fit loop begin the next pass of the data loaders after a restored one that is over."""
+    setattr(loop.trainer.fit_loop, _RESTORED, True)
+
+
+def is_stateful(loop: Any) -> bool:
+    """True if a data loader gets a state back."""
+    return any(hasattr(loader, "load_state_dict") for loader in loop.trainer.fit_loop._combined_loader.flattened)
+
+
+def is_validation_due(loop: Any) -> bool:
+    """True if a validation follows the batch that the epoch loop has just trained on."""
+    check = loop._should_check_val_fx
+    return bool(check(loop.trainer.fit_loop._data_fetcher) if check.__code__.co_argcount > 1 else check())
+
+
+def advance(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def advance(self: Any, data_fetcher: Any) -> None:
+        if vars(self).pop(_REST, False):
+            self.val_loop.restarting = False
+            return  # on_advance_end does the rest
+        if not vars(self).pop(_MAY_BE_EMPTY, False):
+            original(self, data_fetcher)
+            return
+        try:
+            original(self, data_fetcher)
+        except StopIteration:
+            if self.batch_progress.current.ready:
+                raise
+            iter(data_fetcher)  # a loader that reads its restored state late has just ended the restored pass
+            original(self, data_fetcher)
+
+    return advance
+
+
+def on_run_start(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def on_run_start(self: Any, data_fetcher: Any) -> None:
+        is_next = not self._restarting and vars(self.trainer.fit_loop).pop(_RESTORED, False)
+        # Without a length, the fetcher has seen that the restored pass is over, and has begun the next one.
+        has_begun = is_next and bool(getattr(data_fetcher, "batches", ()))
+        self._restarting = self._restarting or has_begun  # so that the original does not begin another one
+        try:
+            original(self, data_fetcher)
+        finally:
+            if has_begun:
+                self._restarting = False
+        if is_next and not has_begun:
+            setattr(self, _MAY_BE_EMPTY, True)
+
+    return on_run_start
