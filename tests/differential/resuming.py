@@ -558,7 +558,8 @@ def fit(configuration: dict[str, Any], places: Optional[dict[str, int]], path: O
     weights = [number(value) for value in torch.cat([p.detach().flatten() for p in module.parameters()]).tolist()]
     note("end", *progress(trainer), rates, weights, module.batches_seen)
     for callback in callbacks:
-        note("state", type(callback).__name__, number(callback.state_dict()))
+        state = json.dumps(number(callback.state_dict())).replace(os.getcwd(), ".")
+        note("state", type(callback).__name__, json.loads(state))
     note("files", sorted(os.listdir("c")) if os.path.isdir("c") else [])
 
 
@@ -640,14 +641,15 @@ class Stopped:
 
 
 def after_stop(case: str) -> dict[str, Any]:
-    """What a resumed run does, as the observations of a scenario.
+    """What a resumed run does, as the observations of a scenario: its events, each as JSON.
 
     Args:
         case: configuration and stop, ``"plain: last batch"``; with ``", whole"``, the same of the run without a break.
     """
     name, _, stop = case.removesuffix(", whole").partition(": ")
     with Stopped(CONFIGURATIONS[name], (stop,)) as stopped:
-        return {"events": stopped.expected(stop) if case.endswith(", whole") else stopped.resumed(stop)}
+        events = stopped.expected(stop) if case.endswith(", whole") else stopped.resumed(stop)
+    return {"events": [json.dumps(event) for event in events]}
 
 
 def main() -> None:

@@ -1,5 +1,7 @@
 """A run is resumed in which a scheduler or a callback monitors a metric."""
 
+import json
+
 import pytest
 
 from tests.equivalence.proof import Proof, sees
@@ -44,7 +46,12 @@ def test_resumed_run_equals_the_uninterrupted_run(case):
 
 def rate_is(rate):
     """True if this is the learning rate of the first batch after the resume."""
-    return sees(lambda seen: next(event[4] for event in seen["events"] if event[0] == "batch ends") == [[rate]])
+
+    def check(seen):
+        events = map(json.loads, seen["events"])
+        return next(event[4] for event in events if event[0] == "batch ends") == [[rate]]
+
+    return sees(check)
 
 
 PROOFS = tuple(
