@@ -32,8 +32,6 @@ from lightning_patches.patch import Patch
 TIMEOUT = 240.0
 Role = Literal["before", "affected", "fixed", "newest"]
 Run = Callable[..., Result]
-NOT_IMPORTABLE = {"lightning": "2.1.0"}
-"""``lightning`` below this release imports the whole App with its dependencies; the other has the same code."""
 
 
 @dataclass(frozen=True)
@@ -121,8 +119,7 @@ def boundaries(proof: Proof) -> list[Boundary]:
 
 
 def _distribution(version: str, begins: bool) -> str:
-    is_importable = Version(version) >= Version(NOT_IMPORTABLE["lightning"])
-    return "lightning" if is_importable and not begins else "pytorch-lightning"
+    return "pytorch-lightning" if begins else variants.distribution_of(version)
 
 
 def newest_affected(proof: Proof) -> Optional[Boundary]:

@@ -20,6 +20,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Optional
 
+from packaging.version import Version
+
 from tests.support import groups
 from tests.support import old_torch as old
 from tests.support.preload import Preloaded
@@ -77,6 +79,12 @@ class Result:
     @property
     def ok(self) -> bool:
         return self.status == 0
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """The observations of rank zero; the program must have ended well."""
+        assert self.ok and self.observations, self
+        return self.observations[0]
 
     def __str__(self) -> str:
         return f"status {self.status}, observed {self.observations}\n{self.output[-6000:]}"
@@ -187,6 +195,11 @@ def _build_simulated_cuda() -> None:
         pytest.skip(no_simulated_cuda())
     variables = {**os.environ, "SIMULATED_CUDA": "1", "PYTHONPATH": str(SIMULATED_CUDA_SITE)}
     subprocess.run([sys.executable, "-c", "import torch"], env=variables, check=True, timeout=600)
+
+
+def distribution_of(version: str) -> str:
+    """``"lightning"``, or ``"pytorch-lightning"`` below 2.1, where ``lightning`` imports the whole App."""
+    return "lightning" if Version(version) >= Version("2.1") else "pytorch-lightning"
 
 
 def directory_of(variant: Variant) -> Path:

@@ -1,7 +1,7 @@
-"""PR 18619: gradients are not accumulated if training_step takes no batch_idx."""
-
 from tests.equivalence.proof import Proof, sees
-from tests.support.variants import Variant, run
+from tests.support.programs import Program
+
+PROGRAM = Program("accumulation-without-batch-idx", "2.0.9", alone=True)
 
 
 def _first_gradient(value):
@@ -20,12 +20,5 @@ PROOFS = (
 
 def test_iterators_accumulate_too():
     """2.1.0 reads the index before the iterator is used and begins its windows one batch early; here they are whole."""
-    stock = run("accumulation_without_batch_idx", Variant("pytorch-lightning", "2.0.9"), "iterator")
-    assert stock.observations[0]["indices"] == [0] * 6, stock
-    toggle = "accumulation-without-batch-idx"
-    shims = [
-        run("accumulation_without_batch_idx", Variant("pytorch-lightning", "2.0.9", shim=True), case, toggle=toggle)
-        for case in ("iterator", "with")
-    ]
-    assert shims[0].ok
-    assert shims[0].observations == shims[1].observations, shims
+    assert PROGRAM.stock("iterator").facts["indices"] == [0] * 6
+    assert PROGRAM.shim("iterator").facts == PROGRAM.shim("with").facts

@@ -1,5 +1,3 @@
-"""Issue 20276: accelerate's hooks move a model's inputs to the device where it was loaded, in every rank."""
-
 from __future__ import annotations
 
 import importlib.util

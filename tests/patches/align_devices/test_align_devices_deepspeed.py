@@ -1,5 +1,3 @@
-"""Issue 20276 with DeepSpeed, which is not among the tests' requirements: run where it is installed."""
-
 import importlib.util
 import os
 from pathlib import Path

@@ -1,5 +1,3 @@
-"""Issue 20276 with ranks that are spawned, where a model with hooks cannot be pickled and is made in each rank."""
-
 import importlib.util
 
 import pytest

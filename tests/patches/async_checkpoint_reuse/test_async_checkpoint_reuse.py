@@ -1,21 +1,17 @@
-"""PR 20952: "cannot schedule new futures after shutdown" in the second run of a Trainer with AsyncCheckpointIO."""
-
 from tests.differential.trial import difference
 from tests.equivalence.proof import Proof, observes, sees
-from tests.support.variants import Variant, run
+from tests.support.programs import Program
+
+PROGRAM = Program("async-checkpoint-reuse", "2.5.3")
 
 ERROR = "RuntimeError: cannot schedule new futures after shutdown"
 
-
-def test_second_validation_saves():
-    stock = run("async_checkpoint_reuse", Variant("lightning", "2.5.3"), "validate")
-    assert not stock.ok and stock.observations == [{"error": ERROR}], stock
-
-    shim = run("async_checkpoint_reuse", Variant("lightning", "2.5.3", shim=True), "validate")
-    assert shim.ok, shim
-    official = run("async_checkpoint_reuse", Variant("lightning", "2.5.4"), "validate")
-    assert shim.observations == official.observations, (shim, official)
-    assert shim.observations[0]["files"] == ["epoch=0.ckpt"]
+test_second_validation_saves = PROGRAM.fixed(
+    "validate",
+    bug=observes({"error": ERROR}),
+    right=sees(lambda seen: seen["files"] == ["epoch=0.ckpt"]),
+    like="2.5.4",
+)
 
 
 def test_custom_executor_is_kept():

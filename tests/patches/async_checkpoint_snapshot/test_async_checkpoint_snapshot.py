@@ -1,5 +1,3 @@
-"""PR 21079: AsyncCheckpointIO writes what training makes of the weights in the meantime."""
-
 import warnings
 
 import pytest
@@ -7,32 +5,19 @@ import torch
 
 from lightning_patches.patches.checkpoints import async_checkpoint_snapshot
 from tests.equivalence.proof import Proof, only, sees
-from tests.support.variants import Variant, run
+from tests.support.programs import Program
+
+PROGRAM = Program("async-checkpoint-snapshot", "2.5.4")
 
 
-def observed(variant):
-    result = run("async_checkpoint_snapshot", variant)
-    assert result.ok, result
-    return result.observations[0]
+@pytest.mark.parametrize("version", ["2.0.0", "2.5.3"])
+def test_tied_weights_and_module_versions_are_kept(version):
+    stock, shim = (result.facts for result in PROGRAM.both(version=version))
+    assert stock["saved"]["momentum"] != stock["asked_for"]["momentum"] == shim["saved"]["momentum"]
+    assert shim["tied"] is stock["tied"] is True and shim["norm_version"] == stock["norm_version"] == 2
 
 
-@pytest.mark.parametrize(("distribution", "version"), [("pytorch-lightning", "2.0.0"), ("lightning", "2.5.3")])
-def test_checkpoint_holds_the_moment_of_saving(distribution, version):
-    stock = observed(Variant(distribution, version))
-    assert stock["saved"]["weights"] != stock["asked_for"]["weights"], stock
-    assert stock["saved"]["momentum"] != stock["asked_for"]["momentum"], stock
-
-    shim = observed(Variant(distribution, version, shim=True))
-    assert shim["saved"] == shim["asked_for"] == stock["asked_for"]
-    assert shim["tied"] is stock["tied"] is True
-    assert shim["norm_version"] == stock["norm_version"] == 2
-
-
-def test_official_fix_saves_the_same():
-    official = observed(Variant("lightning", "2.5.4"))
-    assert official["saved"] == official["asked_for"]
-    assert observed(Variant("lightning", "2.5.4", shim=True)) == official
-
+test_official_fix_saves_the_same = PROGRAM.unchanged(check=sees(lambda seen: seen["saved"] == seen["asked_for"]))
 
 KINDS = {
     "nested": lambda: torch.nested.nested_tensor([torch.ones(2), torch.ones(3)]),

@@ -1,6 +1,3 @@
-"""Issue 20644: in mixed precision, a forward under no_grad takes the gradients of the next one. It shows with an old
-torch only, see ``tests/support/old_torch``; with the tests' own torch nothing must change."""
-
 import sys
 
 import pytest

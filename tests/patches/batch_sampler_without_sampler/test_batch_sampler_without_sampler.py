@@ -1,5 +1,3 @@
-"""Issue 20326: the first release with its fix fails where a batch sampler has no sampler."""
-
 from tests.equivalence.proof import Proof, ends_with, observes
 
 PROOFS = (

@@ -1,9 +1,7 @@
-"""PR 21187: the batch size finder returns a batch size that it never tried."""
-
-import pytest
-
 from tests.equivalence.proof import Proof, sees
-from tests.support.variants import Variant, run
+from tests.support.programs import Program
+
+PROGRAM = Program("batch-size-finder-tried-size", "2.5.6", alone=True)
 
 PROOFS = (
     Proof(
@@ -14,15 +12,4 @@ PROOFS = (
     ),
 )
 
-
-@pytest.mark.parametrize("case", ["oom", "first", "small"])
-def test_search_that_ends_without_an_error_is_unchanged(case):
-    stock = run("batch_size_finder_tried_size", Variant("lightning", "2.5.6"), case)
-    shim = run(
-        "batch_size_finder_tried_size",
-        Variant("lightning", "2.5.6", shim=True),
-        case,
-        toggle="batch-size-finder-tried-size",
-    )
-    assert stock.ok, stock
-    assert shim.observations == stock.observations, (stock, shim)
+test_search_that_ends_without_an_error_is_unchanged = PROGRAM.unchanged("oom", "first", "small")

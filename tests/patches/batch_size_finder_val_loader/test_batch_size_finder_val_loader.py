@@ -1,5 +1,3 @@
-"""Issue 18394: validation limited to the batch size finder's ``steps_per_trial`` batches."""
-
 from tests.equivalence.proof import Proof, sees
 
 PROOFS = (

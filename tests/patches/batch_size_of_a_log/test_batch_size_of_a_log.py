@@ -1,5 +1,3 @@
-"""Issues 10349 and 10093: self.log looks at all of a batch for its size, which it takes from the first tensor."""
-
 import pytest
 
 from tests.equivalence.proof import Proof, only, sees

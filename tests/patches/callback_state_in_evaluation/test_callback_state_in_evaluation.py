@@ -1,5 +1,3 @@
-"""PR 20403: validate, test and predict leave the callbacks without the state that their checkpoint has."""
-
 from typing import Any, Callable
 
 from tests.equivalence.proof import Proof, sees

@@ -1,11 +1,11 @@
-"""PR 21106, issues 20185, 17417: ModelCheckpoint ranks and names a checkpoint by the validation before it."""
-
 import pytest
 
 from tests.equivalence.proof import Proof, sees
+from tests.support.programs import Program
 from tests.support.variants import Variant, run
 
 NAME = "checkpoint-after-validation"
+PROGRAM = Program(NAME, "2.5.4", alone=True)
 STALE, BEST = "step=6-score=100", "step=4-score=100"
 
 
@@ -56,9 +56,9 @@ def test_other_triggers_save_as_on_stock(version, case, steps):
 
 @pytest.mark.distributed
 def test_ranks_defer_the_same_saves():
-    stock = run("checkpoint_after_validation", Variant("lightning", "2.5.4"), "ranks")
+    stock = PROGRAM.stock("ranks")
     assert [STALE in seen["files"] for seen in stock.observations] == [True, True], stock
-    shim = run("checkpoint_after_validation", Variant("lightning", "2.5.4", shim=True), "ranks", toggle=NAME)
+    shim = PROGRAM.shim("ranks")
     assert shim.ok, shim
     steps = {2: 2, 4: 100, 6: 6, 8: 8}
     files = {f"step={step}-score={score}": [step, float(-step).hex()] for step, score in steps.items()}

@@ -1,14 +1,13 @@
-"""LightningCLI's code imports what the hyperparameters in a checkpoint name."""
-
 import importlib.util
-from typing import Any, Optional
+from typing import Any
 
 import pytest
 
 from tests.equivalence.proof import Observations, Proof, sees
-from tests.support.variants import Variant, run
+from tests.support.programs import Program
 
 PATCH = "checkpoint-class-imports"
+PROGRAM = Program(PATCH, "2.6.6", toggle="security")
 NEWEST = "2.6.6"
 REFUSED = "ValueError: The checkpoint's hyperparameters name '_named_in_file', a module that has not been imported"
 pytestmark = pytest.mark.skipif(
@@ -26,17 +25,11 @@ SHOWN = [
 ]
 
 
-def seen(variant: Variant, case: str, toggle: Optional[str] = "security") -> dict[str, Any]:
-    result = run("checkpoint_class_imports", variant, case, toggle=toggle if variant.shim else None)
-    assert result.ok, result
-    return result.observations[0]
-
-
 @pytest.mark.parametrize(("distribution", "version", "case"), SHOWN)
 def test_module_named_in_the_file_is_not_imported(distribution: str, version: str, case: str) -> None:
-    stock = seen(Variant(distribution, version), case)
+    stock = PROGRAM.stock(case, version, distribution=distribution).facts
     assert stock["imported"], stock
-    shim = seen(Variant(distribution, version, shim=True), case)
+    shim = PROGRAM.shim(case, version, distribution=distribution).facts
     assert not shim["imported"], shim
     assert shim["result"].startswith(REFUSED), shim
 
@@ -52,25 +45,25 @@ def test_module_named_in_the_file_is_not_imported(distribution: str, version: st
     ],
 )
 def test_imported_classes_are_created_as_on_stock(version: str, case: str, result: str) -> None:
-    stock, shim = (seen(Variant("lightning", version, shim=shim), case) for shim in (False, True))
+    stock, shim = (result.facts for result in PROGRAM.both(case, version))
     assert stock == shim == {"result": result, "imported": False}
 
 
 @pytest.mark.parametrize("version", ["2.3.0", NEWEST])
 def test_checkpoints_load_by_default(version: str) -> None:
     case = "loaded, a part of it"
-    stock = seen(Variant("lightning", version), case)
+    stock = PROGRAM.stock(case, version).facts
     assert stock["result"] == "Model with Narrow"
-    assert seen(Variant("lightning", version, shim=True), case, toggle=None) == stock
-    refused = seen(Variant("lightning", version, shim=True), case)
+    assert PROGRAM.shim(case, version, toggle="default").facts == stock
+    refused = PROGRAM.shim(case, version).facts
     assert "lightning_patches.trust_module('_part_in_file')" in refused["result"], refused
-    assert seen(Variant("lightning", version, shim=True), "loaded, trusted") == stock
+    assert PROGRAM.shim("loaded, trusted", version).facts == stock
 
 
 @pytest.mark.parametrize("case", ["constructor", "text", "wrong"])
 def test_other_hyperparameters_are_read_as_on_stock(case: str) -> None:
     """A constructor may import what a text names, a text need not name a module, and other errors stay theirs."""
-    stock, shim = (seen(Variant("lightning", NEWEST, shim=shim), case) for shim in (False, True))
+    stock, shim = (result.facts for result in PROGRAM.both(case))
     assert stock == shim, shim
     assert stock["imported"] == (case == "constructor"), stock
     assert stock["result"].startswith("ArgumentError" if case == "wrong" else "Model with Linear"), stock

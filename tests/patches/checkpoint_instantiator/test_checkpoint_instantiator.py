@@ -1,5 +1,3 @@
-"""CVE-2026-58659: a checkpoint names a function, and load_from_checkpoint imports and calls it."""
-
 import importlib.util
 from typing import Any
 

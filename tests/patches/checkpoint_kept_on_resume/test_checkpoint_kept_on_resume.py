@@ -1,7 +1,7 @@
-"""PRs 18750, 19023: ModelCheckpoint deletes the checkpoint that the run was resumed from."""
-
 from tests.equivalence.proof import Proof, observes
-from tests.support.variants import Variant, run
+from tests.support.programs import Program
+
+PROGRAM = Program("checkpoint-kept-on-resume", "2.0.0")
 
 DELETED = {
     "same_directory": ["epoch=2.ckpt"],
@@ -14,12 +14,6 @@ KEPT = {
     "copied": {"origin": ["epoch=0.ckpt"], "elsewhere": ["copy.ckpt"], "newer": ["epoch=2.ckpt"]},
 }
 
-
-def test_files_in_other_directories_are_removed_as_on_stock():
-    stock, shim = (
-        run("checkpoint_kept_on_resume", Variant("pytorch-lightning", "2.0.0", on), "own") for on in (False, True)
-    )
-    assert stock.ok and shim.observations == stock.observations, (stock, shim)
-
+test_files_in_other_directories_are_removed_as_on_stock = PROGRAM.unchanged("own")
 
 PROOFS = (Proof("checkpoint-kept-on-resume", observes(DELETED), right=observes(KEPT)),)

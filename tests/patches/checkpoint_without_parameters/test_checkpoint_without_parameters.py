@@ -1,9 +1,9 @@
-"""PR 18266: load_from_checkpoint refuses a module without parameters."""
-
 import pytest
 
 from tests.equivalence.proof import Proof, ends_with, observes
-from tests.support.variants import Variant, run
+from tests.support.programs import Program
+
+PROGRAM = Program("checkpoint-without-parameters", "2.0.9")
 
 REFUSED = "contains no parameters."
 
@@ -11,8 +11,7 @@ REFUSED = "contains no parameters."
 @pytest.mark.parametrize(("case", "error"), [("lost", "Missing key(s) in state_dict"), ("lost-loosely", REFUSED)])
 @pytest.mark.parametrize("version", ["2.0.2", "2.0.9"])
 def test_file_without_weights_is_refused(version, case, error):
-    for shim in (False, True):
-        result = run("checkpoint_without_parameters", Variant("pytorch-lightning", version, shim), case)
+    for result in PROGRAM.both(case, version):
         assert not result.ok and error in result.observations[0]["error"], result
 
 

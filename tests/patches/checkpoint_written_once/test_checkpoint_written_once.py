@@ -1,50 +1,37 @@
-"""PR 21824: writing a checkpoint without a copy in memory and one in TMPDIR."""
-
-from functools import cache
-
 import pytest
 
 from tests.equivalence.proof import Proof, only, sees
-from tests.support.variants import Variant, run
+from tests.support.programs import Program
 
-
-@cache
-def seen(version, case, shim=False):
-    toggle = "1,checkpoint-written-once" if shim else None
-    result = run("checkpoint_written_once", Variant("lightning", version, shim), case, toggle=toggle)
-    assert result.ok, result
-    return result.observations[0]
+PROGRAM = Program("checkpoint-written-once", "2.6.6", toggle="1,checkpoint-written-once")
 
 
 @pytest.mark.parametrize("version", ["2.4.0", "2.6.6"])
 def test_neither_copy_is_made(version):
-    stock = seen(version, "save")
+    stock = PROGRAM.stock("save", version).facts
     assert stock["copied"] and stock["staged"]
-    shim = seen(version, "save", shim=True)
+    shim = PROGRAM.shim("save", version).facts
     assert shim == {**stock, "copied": False, "staged": False}
-    assert {**shim, "mode": ""} == {**seen(version, "by-hand"), "mode": ""}
+    assert {**shim, "mode": ""} == {**PROGRAM.stock("by-hand", version).facts, "mode": ""}
 
 
-@pytest.mark.parametrize("case", ["fails", "link", "mode", "fabric"])
-def test_other_saves_are_unchanged(case):
-    """An error leaves the old file and nothing else; links, rights and Fabric."""
-    stock, shim = (seen("2.6.6", case, on) for on in (False, True))
-    assert {**stock, "staged": None} == {**shim, "staged": None}
+# An error leaves the old file and nothing else; links, rights and Fabric.
+test_other_saves_are_unchanged = PROGRAM.unchanged(
+    "fails", "link", "mode", "fabric", observed=lambda ranks: [{**rank, "staged": None} for rank in ranks]
+)
 
 
 def test_checkpoint_is_saved_on_a_mount_without_permissions():
     """PR 20780."""
-    assert seen("2.5.1", "mount")["error"] == "PermissionError"
-    assert seen("2.5.1", "mount", shim=True)["error"] is None
+    assert PROGRAM.stock("mount", "2.5.1").facts["error"] == "PermissionError"
+    assert PROGRAM.shim("mount", "2.5.1").facts["error"] is None
 
 
 def test_error_is_raised():
-    assert seen("2.6.6", "fails", shim=True)["error"] in ("AttributeError", "PicklingError")
+    assert PROGRAM.shim("fails").facts["error"] in ("AttributeError", "PicklingError")
 
 
-def test_release_without_staging_is_unchanged():
-    assert seen("2.3.3", "mode") == seen("2.3.3", "mode", shim=True)
-
+test_release_without_staging_is_unchanged = PROGRAM.unchanged("mode", on=("2.3.3",))
 
 PROOFS = (
     Proof(

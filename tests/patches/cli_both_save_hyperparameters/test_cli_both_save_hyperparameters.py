@@ -1,35 +1,25 @@
-"""PR 20221: LightningCLI, and both the model and the datamodule save their hyperparameters."""
-
-import pytest
-
 from tests.equivalence.proof import Proof, sees
-from tests.support.variants import Variant, run
+from tests.support.programs import Program
+
+PROGRAM = Program("cli-both-save-hyperparameters", "2.4.0")
 
 CONFLICT = "RuntimeError: Error while merging hparams: the keys ['{}'] are present"
 
+test_logged_hyperparameters_are_unchanged = PROGRAM.unchanged(
+    "model", "unlogged", check=sees(lambda seen: "_class_path" in seen["logged"])
+)
+test_hyperparameters_logged_by_hand_are_unchanged = PROGRAM.unchanged(
+    "by hand", check=sees(lambda seen: "_class_path" not in seen["logged"])
+)
+test_conflict_is_refused_as_on_stock = PROGRAM.unchanged(
+    "conflict", check=sees(lambda seen: seen["error"].startswith(CONFLICT.format("width")))
+)
 
-def seen(version, case, shim=False):
-    result = run("cli_both_save_hyperparameters", Variant("lightning", version, shim), case)
-    assert result.ok, result
-    return result.observations[0]
-
-
-def test_both_are_logged():
-    assert seen("2.4.0", "both")["error"].startswith(CONFLICT.format("_class_path"))
-    shim = seen("2.4.0", "both", shim=True)
-    assert shim == seen("2.5.0", "both")
-    assert shim["error"] is None and (shim["logged"]["width"], shim["logged"]["batch_size"]) == (2, 1)
-
-
-@pytest.mark.parametrize("case", ["model", "unlogged", "by hand", "conflict"])
-def test_logged_and_refused_hyperparameters_are_unchanged(case):
-    stock = seen("2.4.0", case)
-    if case == "conflict":
-        assert stock["error"].startswith(CONFLICT.format("width"))
-    else:
-        assert ("_class_path" in stock["logged"]) == (case != "by hand")
-    assert seen("2.4.0", case, shim=True) == stock
-
-
-FAILS = sees(lambda seen: (seen["error"] or "").startswith(CONFLICT.format("_class_path")))
-PROOFS = (Proof("cli-both-save-hyperparameters", FAILS, case="both"),)
+PROOFS = (
+    Proof(
+        "cli-both-save-hyperparameters",
+        sees(lambda seen: (seen["error"] or "").startswith(CONFLICT.format("_class_path"))),
+        case="both",
+        right=sees(lambda seen: (seen["logged"]["width"], seen["logged"]["batch_size"]) == (2, 1)),
+    ),
+)

@@ -1,5 +1,3 @@
-"""Issue 21255: LightningCLI refuses the checkpoint of another module class."""
-
 import pytest
 
 from tests.equivalence.proof import Proof, only, sees

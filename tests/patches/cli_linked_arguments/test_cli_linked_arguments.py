@@ -1,29 +1,18 @@
-"""PR 20777: an argument that LightningCLI links on instantiation is not in the checkpoint."""
-
-import pytest
-
 from tests.equivalence.proof import Proof, only, sees
-from tests.support.variants import Variant, run
+from tests.support.programs import Program
 
-
-def seen(case, shim=False, version="2.5.1"):
-    result = run("cli_linked_arguments", Variant("lightning", version, shim), case)
-    assert result.ok, result
-    return result.observations[0]
+PROGRAM = Program("cli-linked-arguments", "2.5.1")
 
 
 def test_nested_linked_argument_is_saved():
-    assert seen("nested")["loaded"] == 0
+    assert PROGRAM.stock("nested").facts["loaded"] == 0
     for case in ("", "subclass"):
-        assert seen(case, shim=True)["saved"] == seen(case, version="2.5.2")["saved"]
-    assert seen("nested", shim=True) == seen("nested", version="2.5.2")
+        assert PROGRAM.shim(case).facts["saved"] == PROGRAM.stock(case, "2.5.2").facts["saved"]
+    assert PROGRAM.shim("nested").facts == PROGRAM.stock("nested", "2.5.2").facts
 
 
-@pytest.mark.parametrize("case", ["object", "parse"])
-def test_checkpoint_is_unchanged(case):
-    """An object that cannot be pickled is linked, or a link that was applied when the arguments were parsed."""
-    assert seen(case) == seen(case, shim=True)
-
+# An object that cannot be pickled is linked, or a link that was applied when the arguments were parsed.
+test_checkpoint_is_unchanged = PROGRAM.unchanged("object", "parse")
 
 PROOFS = tuple(
     Proof(

@@ -1,18 +1,15 @@
-"""PR 19627: @torch.compile(...) fails once Fabric was imported."""
-
 import subprocess
 import sys
 
-import pytest
-
 from tests.equivalence.proof import Proof, ends_with, observes
-from tests.support.variants import ROOT, Variant, _releases, run
+from tests.support.programs import Program
+from tests.support.variants import ROOT, _releases
 
+PROGRAM = Program("compile-as-decorator", "2.2.1")
 
-@pytest.mark.parametrize("shim", [False, True])
-def test_arguments_of_a_compiled_module_are_kept(shim):
-    result = run("compile_as_decorator", Variant("lightning", "2.2.1", shim), "module")
-    assert result.observations == [{"kwargs": {"backend": "eager", "dynamic": False}}], result
+test_arguments_of_a_compiled_module_are_kept = PROGRAM.unchanged(
+    "module", check=observes({"kwargs": {"backend": "eager", "dynamic": False}})
+)
 
 
 def test_works_if_lightning_was_imported_first():

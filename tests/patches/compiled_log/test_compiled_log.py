@@ -1,10 +1,10 @@
-"""Issue 21836: with torch 2.12 and later, and with some older ones, self.log in a compiled module ends the training."""
-
 import pytest
 import torch
 
 from tests.equivalence.proof import Proof, ends_with, only
-from tests.support.variants import Variant, run
+from tests.support.programs import Program
+
+PROGRAM = Program("compiled-log", "2.5.1")
 
 ERROR = "InternalTorchDynamoError"
 PROOFS = tuple(
@@ -18,15 +18,15 @@ pytestmark = pytest.mark.skipif(
 
 
 @pytest.mark.parametrize(
-    ("distribution", "version", "case"),
-    [("pytorch-lightning", "2.0.0", "model"), ("lightning", "2.3.3", "step"), ("lightning", "2.6.6", "model")],
+    ("version", "case"),
+    [("2.0.0", "model"), ("2.3.3", "step"), ("2.6.6", "model")],
 )
-def test_compiled_module_logs_the_same_values(distribution, version, case):
-    stock = run("compiled_log", Variant(distribution, version), case)
+def test_compiled_module_logs_the_same_values(version, case):
+    stock = PROGRAM.stock(case, version)
     assert not stock.ok and ERROR in stock.output, stock
-    eager = run("compiled_log", Variant(distribution, version), "eager")
+    eager = PROGRAM.stock("eager", version)
     assert eager.ok, eager
-    shim = run("compiled_log", Variant(distribution, version, shim=True), case)
+    shim = PROGRAM.shim(case, version)
     assert shim.ok, shim
     seen = shim.observations[0]
     assert seen.pop("compiled") is True
@@ -35,22 +35,20 @@ def test_compiled_module_logs_the_same_values(distribution, version, case):
 
 def test_crashing_torch_query_is_not_used():
     """The answer of torch 2.6 and 2.7 is a borrowed reference: on Python 3.11 each one takes None nearer to its end."""
-    shim, eager = (run("compiled_log", Variant("lightning", "2.5.1", shim=True), case) for case in ("unasked", "eager"))
+    shim, eager = (PROGRAM.shim(case) for case in ("unasked", "eager"))
     assert shim.ok and eager.ok, (shim, eager)
     assert shim.observations[0].pop("compiled") is True
     assert shim.observations == eager.observations
 
 
-def test_uncompiled_module_logs_as_on_stock():
-    stock, shim = (run("compiled_log", Variant("lightning", "2.6.6", shim=on), "eager") for on in (False, True))
-    assert stock.ok and shim.ok and shim.observations == stock.observations, shim
+test_uncompiled_module_logs_as_on_stock = PROGRAM.unchanged("eager", on=("2.6.6",))
 
 
 def test_works_with_the_other_logging_patches():
     """Patches of what self.log calls work below it, in compiled code as in other."""
     names = "compiled-log,log-metrics-without-move,logged-metrics-device"
     for version in ("2.3.3", "2.4.0"):
-        both = run("compiled_log", Variant("lightning", version, shim=True), "model", toggle=names)
-        alone = run("compiled_log", Variant("lightning", version, shim=True), "model", toggle="compiled-log")
+        both = PROGRAM.shim("model", version, toggle=names)
+        alone = PROGRAM.shim("model", version, toggle="compiled-log")
         assert both.ok and alone.ok, (both, alone)
         assert both.observations == alone.observations

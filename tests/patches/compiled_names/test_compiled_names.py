@@ -1,36 +1,32 @@
-"""Issues 17415 and 20233: a checkpoint is loaded by a model that is compiled differently."""
-
 import pytest
 
 from tests.differential.trial import difference
 from tests.equivalence.proof import Proof, sees
-from tests.support.variants import Variant, run
+from tests.support.programs import Program
 
+PROGRAM = Program("compiled-names", "2.6.6", "pytorch-lightning")
 
-def observed(version, case, shim=True):
-    result = run("compiled_names", Variant("pytorch-lightning", version, shim), case)
-    return result.ok, result.observations[0]
-
-
-@pytest.mark.parametrize("version", ["2.0.0", "2.6.6"])
-@pytest.mark.parametrize("case", ["other", "missing", "shape", "old", "part"])
-def test_strict_is_strict_about_all_others(version, case):
-    """The weights stay unchanged: a program may catch the error, and train on."""
-    stock, shim = (observed(version, case, on) for on in (False, True))
-    assert not stock[0] and "Missing key(s)" in stock[1]["error"] and "layer.weight" in stock[1]["untouched"], stock
-    assert shim == stock
+# The weights stay unchanged: a program may catch the error, and train on.
+test_strict_is_strict_about_all_others = PROGRAM.unchanged(
+    "other",
+    "missing",
+    "shape",
+    "old",
+    "part",
+    on=("2.0.0", "2.6.6"),
+    check=sees(lambda seen: "Missing key(s)" in seen["error"] and "layer.weight" in seen["untouched"]),
+    ends_well=False,
+)
 
 
 @pytest.mark.parametrize("case", ["own", "bare"])
 def test_model_with_a_custom_method_loads(case):
-    assert observed("2.6.6", case, shim=False)[0] is False
-    assert observed("2.6.6", case)[1]["same"]
+    stock, shim = PROGRAM.both(case)
+    assert not stock.ok and shim.facts["same"], (stock, shim)
 
 
-def test_load_that_is_not_strict_is_unchanged():
-    """torch raises no error. Mismatched entries are not loaded."""
-    stock, shim = (observed("2.6.6", "loose", shim) for shim in (False, True))
-    assert stock[0] and shim[0] and not stock[1]["same"] and not shim[1]["same"]
+# torch raises no error. Mismatched entries are not loaded.
+test_load_that_is_not_strict_is_unchanged = PROGRAM.unchanged("loose", check=sees(lambda seen: not seen["same"]))
 
 
 def test_model_with_a_traced_part_refuses_as_on_stock():

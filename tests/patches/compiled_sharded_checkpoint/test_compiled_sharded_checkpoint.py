@@ -1,18 +1,10 @@
-"""PR 21384: ModelParallelStrategy cannot save a model with a compiled part in a single file."""
-
 from tests.equivalence.proof import Proof, ends_with, sees
-from tests.support.variants import Variant, run
+from tests.support.programs import Program
 
 NAME = "compiled-sharded-checkpoint"
+PROGRAM = Program(NAME, "2.6.0", options={"simulated_cuda": True})
 
-
-def test_uncompiled_model_is_saved_as_on_stock():
-    stock, shim = (
-        run("compiled_sharded_checkpoint", Variant("lightning", "2.6.0", on), "plain", simulated_cuda=True)
-        for on in (False, True)
-    )
-    assert stock.ok and shim.observations == stock.observations, stock
-
+test_uncompiled_model_is_saved_as_on_stock = PROGRAM.unchanged("plain")
 
 PROOFS = (
     Proof(

@@ -1,26 +1,14 @@
-"""PR 19446: CSVLogger appends to the file of an earlier run."""
-
 from tests.equivalence.proof import Proof, ends_with, sees
-from tests.support.variants import Variant, run
+from tests.support.programs import Program
+
+PROGRAM = Program("csv-logger-own-file", "2.2.0", "pytorch-lightning", toggle="all")
 
 MESSAGE = "dict contains fields not in fieldnames"
 RUN = ["epoch,loss,step", "0,0.0,0", "0,1.0,1"]
 
+test_other_version_writes_another_file = PROGRAM.unchanged("next", check=sees(lambda seen: len(seen["files"]) == 2))
 
-def result(version, case="", shim=False, toggle="all"):
-    return run(
-        "csv_logger_own_file", Variant("pytorch-lightning", version, shim), case, toggle=toggle if shim else None
-    )
-
-
-def test_other_version_writes_another_file():
-    stock, shim = result("2.2.0", "next"), result("2.2.0", "next", shim=True)
-    assert stock.ok and len(stock.observations[0]["files"]) == 2
-    assert stock.observations == shim.observations
-
-
-def test_patch_is_opt_in():
-    assert result("2.2.0", shim=True, toggle="default").observations == result("2.2.0").observations
+test_patch_is_opt_in = PROGRAM.unchanged(toggle="default")
 
 
 def sorted_rows(observations):

@@ -1,21 +1,13 @@
-"""PRs 17139 and 17986: CSVLogger takes version_0 for each run."""
-
 from tests.equivalence.proof import Proof, observes
-from tests.support.variants import Variant, run
+from tests.support.programs import Program
+
+PROGRAM = Program("csv-logger-relative-directory", "2.0.2", toggle="all")
 
 RIGHT = {"versions": [0, 1, 2], "folders": ["version_0", "version_1", "version_2"]}
 
-
-def test_trainer_logger_below_2_0_3_is_fixed_too():
-    stock, shim = (
-        run(
-            "csv_logger_relative_directory", Variant("pytorch-lightning", "2.0.2", shim), toggle="all" if shim else None
-        )
-        for shim in (False, True)
-    )
-    assert stock.observations == [{"versions": [0, 0, 0], "folders": ["version_0"]}]
-    assert shim.observations == [RIGHT]
-
+test_trainer_logger_below_2_0_3_is_fixed_too = PROGRAM.fixed(
+    bug=observes({"versions": [0, 0, 0], "folders": ["version_0"]}), right=observes(RIGHT)
+)
 
 PROOFS = (
     Proof(

@@ -1,17 +1,9 @@
-"""PR 21051: save_hyperparameters in a dataclass with a field that is made later."""
-
 from tests.equivalence.proof import Proof, ends_with, sees
-from tests.support.variants import Variant, run
+from tests.support.programs import Program
 
+PROGRAM = Program("dataclass-hparams", "2.5.2")
 
-def observed(variant, case=""):
-    result = run("dataclass_hparams", variant, case)
-    assert result.ok, result
-    return result.observations[0]
-
-
-def test_dataclass_with_set_fields_is_unchanged():
-    assert observed(Variant("lightning", "2.5.2", shim=True), "set") == observed(Variant("lightning", "2.5.2"), "set")
+test_dataclass_with_set_fields_is_unchanged = PROGRAM.unchanged("set")
 
 
 def _fields_of_init(seen):

@@ -1,7 +1,7 @@
-"""PR 18415: a DataLoader is started once more before each run."""
-
 from tests.equivalence.proof import Proof, sees
-from tests.support.variants import Variant, run
+from tests.support.programs import Program
+
+PROGRAM = Program("dataloader-check-without-iterating", "2.0.7", alone=True)
 
 
 def _started(train, validation):
@@ -15,11 +15,6 @@ PROOFS = (
 
 
 def test_object_that_is_not_iterable_is_refused():
-    shim = run(
-        "dataloader_check_without_iterating",
-        Variant("pytorch-lightning", "2.0.7", shim=True),
-        "invalid",
-        toggle="dataloader-check-without-iterating",
-    )
+    shim = PROGRAM.shim("invalid")
     assert not shim.ok, shim
     assert shim.observations[0]["error"].startswith("TypeError: An invalid dataloader was passed"), shim

@@ -1,27 +1,18 @@
-"""Patch ``dataloader-error-unmasked``: an error while a DataLoader starts is raised unchanged (issue 19373)."""
-
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
 import pytest
 
 from tests.equivalence.proof import Observations, Proof, sees
-from tests.support.variants import Variant, run
+from tests.support.programs import Program
+
+PROGRAM = Program("dataloader-error-unmasked", "2.0.9")
 
 MASKED = "RuntimeError: Please call `iter(combined_loader)` first."
 CAUSE = "TypeError: cannot pickle '_thread.lock' object"
 HIDDEN_IN_STOCK = ("workers", "several_loaders", "dataloader_iter")
 SIGTERM = 15
-
-
-@cache
-def observed(distribution: str, version: str, shim: bool) -> dict[str, Any]:
-    """Return the observations of each failure. The program continues after each error and must succeed."""
-    result = run("dataloader_error_unmasked", Variant(distribution, version, shim))
-    assert result.ok, result
-    return result.observations[0]
 
 
 def assert_right(found: dict[str, Any]) -> None:
@@ -49,26 +40,26 @@ def assert_right(found: dict[str, Any]) -> None:
     [("lightning", "2.1.0"), ("pytorch-lightning", "2.3.3"), ("lightning", "2.6.6")],
 )
 def test_error_arrives_as_itself(distribution: str, version: str) -> None:
-    stock = observed(distribution, version, shim=False)
+    stock = PROGRAM.stock(version=version, distribution=distribution).facts
     for way in HIDDEN_IN_STOCK:
         assert stock[way]["error"] == MASKED, way
         assert stock[way]["callbacks_told"] == ["TypeError"], way  # so much of the clean-up ran before it was cut off
         assert SIGTERM in stock[way]["hijacked_signals"], way
         assert stock[way]["stage"] == "train", way
     assert stock["validation"]["error"] == CAUSE  # only the training loader's errors are hidden
-    assert_right(observed(distribution, version, shim=True))
+    assert_right(PROGRAM.shim(version=version, distribution=distribution).facts)
 
 
 def test_visible_errors_are_unchanged() -> None:
-    stock, shim = (observed("lightning", "2.6.6", shim=on) for on in (False, True))
+    stock, shim = (result.facts for result in PROGRAM.both(version="2.6.6"))
     for way in stock.keys() - {*HIDDEN_IN_STOCK, "again"}:
         assert shim[way] == stock[way], way
 
 
 def test_release_before_the_bug_is_unchanged() -> None:
-    stock = observed("pytorch-lightning", "2.0.9", shim=False)
+    stock = PROGRAM.stock().facts
     assert_right(stock)
-    assert observed("pytorch-lightning", "2.0.9", shim=True) == stock
+    assert PROGRAM.shim().facts == stock
 
 
 def _masked(observations: Observations) -> Any:

@@ -1,5 +1,3 @@
-"""PR 17370: under DDP each rank validates the model that it happened to be initialized with."""
-
 from functools import cache
 from typing import Any, Callable
 

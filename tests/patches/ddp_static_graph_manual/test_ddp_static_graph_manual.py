@@ -1,11 +1,12 @@
-"""PR 21251: with static_graph=True and manual optimization, each rank trains a different model."""
-
 from typing import Any
 
 import pytest
 
 from tests.equivalence.proof import Proof
+from tests.support.programs import Program
 from tests.support.variants import Variant, run
+
+PROGRAM = Program("ddp-static-graph-manual", "2.5.6")
 
 pytestmark = pytest.mark.distributed
 FITS = ("first fit", "second fit")
@@ -49,7 +50,7 @@ def test_broken_fits_work(version, broken):
 def test_unsupported_case_causes_a_warning():
     stock = observed(Variant("lightning", "2.5.6"), "no_sync")
     assert not in_step(stock["first fit"])
-    shim = run("ddp_static_graph_manual", Variant("lightning", "2.5.6", shim=True), "no_sync")
+    shim = PROGRAM.shim("no_sync")
     assert shim.ok and [rank["warnings"] for rank in shim.observations] == [
         [
             f"[rank {rank}] DDPStrategy(static_graph=True): the first backward of manual optimization was under"

@@ -1,12 +1,11 @@
-"""Issue 20340: DDP does not synchronize parameters that are unfrozen after the start."""
-
 import pytest
 
 from tests.equivalence.proof import Proof, only
-from tests.support.variants import Variant, run
+from tests.support.programs import Program
 
 pytestmark = pytest.mark.distributed
 NAME = "ddp-with-unfrozen"
+PROGRAM = Program(NAME, "2.6.6", "pytorch-lightning")
 
 
 def are_alike(ranks):
@@ -15,9 +14,9 @@ def are_alike(ranks):
 
 @pytest.mark.parametrize(("version", "case"), [("2.0.0", "callback"), ("2.6.6", "callback"), ("2.6.6", "accumulated")])
 def test_ranks_stay_equal_without_a_warning(version, case):
-    stock = run("ddp_with_unfrozen", Variant("pytorch-lightning", version), case)
+    stock = PROGRAM.stock(case, version)
     assert stock.ok and not are_alike(stock.observations), stock
-    shim = run("ddp_with_unfrozen", Variant("pytorch-lightning", version, shim=True), case, toggle=f"default,{NAME}")
+    shim = PROGRAM.shim(case, version)
     assert are_alike(shim.observations), shim
     assert [rank["warnings"] for rank in shim.observations] == [[], []]
 

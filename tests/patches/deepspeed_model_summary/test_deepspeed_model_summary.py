@@ -1,15 +1,11 @@
-"""Issue 21231: the summary of a model under DeepSpeed's stage 3 asks for counts of FLOPs that there are not."""
-
 from tests.equivalence.proof import Proof, ends_with, only, sees
-from tests.support.variants import Variant, run
+from tests.support.programs import Program
 
+PROGRAM = Program("deepspeed-model-summary", "2.5.6")
 
-def test_custom_count_of_a_program_is_kept():
-    stock, shim = (run("deepspeed_model_summary", Variant("lightning", "2.5.6", shim), "own") for shim in (False, True))
-    assert stock.observations == shim.observations
-    (seen,) = shim.observations
-    assert seen["counts"] == ["7"] and seen["left"] is None
-
+test_custom_count_of_a_program_is_kept = PROGRAM.unchanged(
+    "own", check=sees(lambda seen: seen["counts"] == ["7"] and seen["left"] is None)
+)
 
 PROOFS = tuple(
     Proof(

@@ -1,28 +1,17 @@
-"""PR 18500: torch's default dtype after an exception under double precision."""
-
-import pytest
-
 from tests.equivalence.proof import Proof, observes, sees
-from tests.support.variants import Variant, run
+from tests.support.programs import Program
 
+PROGRAM = Program("default-dtype-restored", "2.0.0")
 
-def seen(version, case, shim=False):
-    result = run("default_dtype_restored", Variant("pytorch-lightning", version, shim), case)
-    assert result.ok, result
-    return result.observations[0]
+test_default_dtype_of_the_user_is_restored = PROGRAM.fixed(
+    "user",
+    on=("2.0.0", "2.0.9"),
+    bug=sees(lambda seen: seen["default"] == "torch.float64"),
+    right=observes({"error": "diverged", "default": "torch.bfloat16", "made": "torch.bfloat16"}),
+    like="2.1.0",
+)
 
-
-@pytest.mark.parametrize("version", ["2.0.0", "2.0.9"])
-def test_default_dtype_of_the_user_is_restored(version):
-    assert seen(version, "user")["default"] == "torch.float64"
-    shim = seen(version, "user", shim=True)
-    assert shim == {"error": "diverged", "default": "torch.bfloat16", "made": "torch.bfloat16"}
-    assert shim == seen("2.1.0", "user")
-
-
-def test_step_without_an_error_is_unchanged():
-    assert seen("2.0.0", "well") == seen("2.0.0", "well", shim=True)
-
+test_step_without_an_error_is_unchanged = PROGRAM.unchanged("well")
 
 DOUBLE = sees(lambda seen: seen["default"] == "torch.float64")
 SINGLE = observes({"error": "diverged", "default": "torch.float32", "made": "torch.float32"})

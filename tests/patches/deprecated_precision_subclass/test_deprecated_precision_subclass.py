@@ -1,23 +1,10 @@
-"""PR 19542: a subclass of a deprecated precision plugin recurses without end."""
-
-import pytest
-
 from tests.equivalence.proof import Proof, ends_with, sees
-from tests.support.variants import Variant, run
+from tests.support.programs import Program
 
 NAME = "deprecated-precision-subclass"
+PROGRAM = Program(NAME, "2.2.0", alone=True)
 
-
-@pytest.mark.parametrize("case", ["PrecisionPlugin:0", "FSDPMixedPrecisionPlugin:1"])
-def test_working_plugins_are_created_as_on_stock(case):
-    stock, shim = (
-        run("deprecated_precision_subclass", Variant("lightning", "2.2.0", shim), case, toggle=NAME if shim else None)
-        for shim in (False, True)
-    )
-    assert stock.observations == shim.observations
-    assert stock.ok == shim.ok
-    assert "RecursionError" not in stock.output
-
+test_working_plugins_are_created_as_on_stock = PROGRAM.unchanged("PrecisionPlugin:0", "FSDPMixedPrecisionPlugin:1")
 
 PROOFS = tuple(
     Proof(

@@ -1,22 +1,21 @@
-"""PR 17713: without a global seed each rank shuffles for itself, and trains on items that another rank has as well."""
-
 from functools import cache
 
 import pytest
 
 from tests.differential.trial import difference
 from tests.equivalence.proof import Proof
-from tests.support.variants import Variant, run
+from tests.support.programs import Program
 
 pytestmark = pytest.mark.distributed
 NAME = "distributed-sampler-without-seed"
+PROGRAM = Program(NAME, "2.0.2", alone=True)
 ALL_ITEMS = list(range(16))
 
 
 @cache
 def items(version, case, shim=False):
     """Items of each rank in each epoch, in the order of its batches."""
-    result = run("distributed_sampler_without_seed", Variant("pytorch-lightning", version, shim), case, toggle=NAME)
+    result = PROGRAM.run(case, version, shim=shim)
     assert result.ok and len(result.observations) == 2, result
     return [rank["epochs"] for rank in result.observations]
 

@@ -1,21 +1,15 @@
-"""Issue 19966: EarlyStopping decides before min_epochs, the metric recovers, and the run ends all the same."""
-
 import pytest
 
 from tests.equivalence.proof import Proof, only, sees
-from tests.support.variants import Variant, run
+from tests.support.programs import Program
 
-
-def seen(case, shim=False, version="2.6.6"):
-    result = run("early_stopping_before_minimum", Variant("lightning", version, shim), case)
-    assert result.ok, result
-    return result.observations[0]
+PROGRAM = Program("early-stopping-before-minimum", "2.6.6")
 
 
 @pytest.mark.parametrize("case", ["steps", "finite"])
 def test_training_continues_if_the_metric_has_recovered(case):
-    assert seen(case)["epochs"] == 6
-    shim = seen(case, shim=True)
+    assert PROGRAM.stock(case).facts["epochs"] == 6
+    shim = PROGRAM.shim(case).facts
     assert (shim["epochs"], shim["stopped"], shim["reason"]) == (10, 0, "EarlyStoppingReason.NOT_STOPPED")
     assert not shim["said"]
 
@@ -23,17 +17,14 @@ def test_training_continues_if_the_metric_has_recovered(case):
 @pytest.mark.parametrize("case", ["never", "two", "asked", "time"])
 def test_other_stops_are_unchanged(case):
     """Cases: the metric stays bad, or another EarlyStopping, a callback or a Timer requests the stop."""
-    stock = seen(case)
-    assert stock["epochs"] == 6
-    shim = seen(case, shim=True)
-    assert (shim["epochs"], shim["wishes"]) == (6, stock["wishes"])
-    if case == "never":
-        assert shim == stock
+    stock, shim = (result.facts for result in PROGRAM.both(case))
+    assert stock["epochs"] == shim["epochs"] == 6 and shim["wishes"] == stock["wishes"]
+    assert shim == stock or case != "never"
 
 
 def test_later_stop_is_kept():
-    assert seen("again")["wishes"] == [False] * 3 + [True] * 3
-    shim = seen("again", shim=True)
+    assert PROGRAM.stock("again").facts["wishes"] == [False] * 3 + [True] * 3
+    shim = PROGRAM.shim("again").facts
     assert shim["wishes"] == [False] * 3 + [True] + [False] * 2
     assert (shim["epochs"], shim["stopped"]) == (6, 5)
 

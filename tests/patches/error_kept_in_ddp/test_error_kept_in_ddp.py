@@ -1,14 +1,9 @@
-"""PR 17948: under DDP an error that is not made of text is replaced by another one."""
-
 from tests.equivalence.proof import Proof, observes
-from tests.support.variants import Variant, run
+from tests.support.programs import Program
 
+PROGRAM = Program("error-kept-in-ddp", "2.0.4")
 
-def test_error_with_a_message_is_unchanged():
-    for shim in (False, True):
-        result = run("error_kept_in_ddp", Variant("pytorch-lightning", "2.0.4", shim), "text")
-        assert result.observations == [{"error": "ValueError: a text"}]
-
+test_error_with_a_message_is_unchanged = PROGRAM.unchanged("text", check=observes({"error": "ValueError: a text"}))
 
 PROOFS = (
     Proof(

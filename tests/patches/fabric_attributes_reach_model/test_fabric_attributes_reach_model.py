@@ -1,5 +1,3 @@
-"""PR 17731: an attribute that is set on the result of fabric.setup() does not reach the model."""
-
 from tests.equivalence.proof import Proof, sees
 
 NAME = "fabric-attributes-reach-model"

@@ -1,5 +1,3 @@
-"""Issue 20644 in Fabric: the same as for the Trainer, see ``test_autocast_after_no_grad.py``."""
-
 import pytest
 
 from tests.equivalence.proof import Proof

@@ -1,23 +1,11 @@
-"""PR 18191: fabric.setup_dataloaders makes another loader of the same class where nothing asks for one."""
-
-import pytest
-
 from tests.equivalence.proof import Proof, ends_with, observes
-from tests.support.variants import Variant, run
+from tests.support.programs import Program
 
 NAME = "fabric-dataloader-kept"
+PROGRAM = Program(NAME, "2.0.9", alone=True)
 
-
-@pytest.mark.parametrize(("case", "ranks"), [("plain", 1), ("ranks", 2)])
-def test_other_loaders_are_unchanged(case, ranks):
-    stock, shim = (
-        run("fabric_dataloader_kept", Variant("pytorch-lightning", "2.0.9", shim), case, toggle=NAME if shim else None)
-        for shim in (False, True)
-    )
-    assert stock.ok, stock
-    assert stock.observations == shim.observations
-    assert len(stock.observations) == ranks
-
+test_other_loaders_are_unchanged = PROGRAM.unchanged("plain")
+test_loaders_of_two_ranks_are_unchanged = PROGRAM.unchanged("ranks", check=lambda result: len(result.observations) == 2)
 
 PROOFS = (
     Proof(

@@ -1,5 +1,3 @@
-"""PR 21945: Fabric's refusal of a method call leaves forward hooks on the model."""
-
 from functools import cache
 
 import pytest

@@ -1,5 +1,3 @@
-"""PR 17441: fabric.setup of a module without parameters ends with StopIteration."""
-
 from tests.equivalence.proof import Proof, ends_with, sees
 from tests.support.variants import Variant, run
 

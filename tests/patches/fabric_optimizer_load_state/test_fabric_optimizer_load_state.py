@@ -1,5 +1,3 @@
-"""PR 18488: fabric.load() leaves the optimizer that steps as it was made."""
-
 from tests.differential.trial import difference
 from tests.equivalence.proof import Proof, sees
 

@@ -1,9 +1,9 @@
-"""PR 18928: a precision on the command line conflicts with a Fabric() that gives none."""
-
 import pytest
 
 from tests.equivalence.proof import Proof, ends_with, observes
-from tests.support.variants import Variant, run
+from tests.support.programs import Program
+
+PROGRAM = Program("fabric-precision-from-cli", "2.1.1")
 
 MESSAGE = "Your code has `Fabric(precision=None, ...)` but it conflicts with the value"
 PROOFS = (
@@ -18,7 +18,7 @@ PROOFS = (
 
 @pytest.mark.parametrize("case", ["script_agrees", "script_differs", "not_given"])
 def test_other_cases_equal_the_fixed_release(case):
-    shim = run("fabric_precision_from_cli", Variant("lightning", "2.1.1", shim=True), case)
-    fixed = run("fabric_precision_from_cli", Variant("lightning", "2.1.2"), case)
+    shim = PROGRAM.shim(case)
+    fixed = PROGRAM.stock(case, "2.1.2")
     assert shim.ok == fixed.ok == (case != "script_differs"), (shim, fixed)
     assert shim.observations == fixed.observations

@@ -1,5 +1,3 @@
-"""PR 19705: a method that is replaced on a model which Fabric has set up is not what is called."""
-
 from tests.equivalence.proof import Proof, ends_with, sees
 from tests.support.variants import Variant, run
 

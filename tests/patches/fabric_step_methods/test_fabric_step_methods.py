@@ -1,5 +1,3 @@
-"""PR 17424: in Fabric, training_step() of a LightningModule goes past DDP, and past the precision (PR 17439)."""
-
 from typing import Callable
 
 from tests.equivalence.proof import Proof, sees

@@ -1,5 +1,3 @@
-"""Issue 20293: parts of a Fabric module that are called by themselves train without gradient synchronization."""
-
 from __future__ import annotations
 
 from functools import cache

@@ -1,11 +1,11 @@
-"""Issue 21901: a resumed BackboneFinetuning never trains the backbone again."""
-
 import pytest
 
 from tests.equivalence.proof import Proof, only, sees
+from tests.support.programs import Program
 from tests.support.variants import Variant, run
 
 NAME = "finetuning-resumed"
+PROGRAM = Program(NAME, "2.6.6", "pytorch-lightning", alone=True)
 WARNING = "Unfreeze them in on_fit_start of your finetuning callback"
 RELEASES = ["2.0.0", "2.6.6"]
 
@@ -30,7 +30,7 @@ def test_other_runs_train_as_on_stock(version, case):
 
 
 def test_jobs_with_several_ranks_get_a_warning():
-    result = run("finetuning_resumed", Variant("pytorch-lightning", "2.6.6", True), "ranks", toggle=NAME)
+    result = PROGRAM.shim("ranks")
     assert result.ok, result
     assert not result.observations[0]["trained"]
     (warning,) = result.observations[0]["warnings"]

@@ -1,7 +1,7 @@
-"""PR 21224: KeyError: 0 with LearningRateFinder and BackboneFinetuning."""
-
 from tests.equivalence.proof import Proof, ends_with, sees
-from tests.support.variants import Variant, run
+from tests.support.programs import Program
+
+PROGRAM = Program("finetuning-with-lr-finder", "2.5.6", alone=True)
 
 PROOFS = (
     Proof(
@@ -12,14 +12,6 @@ PROOFS = (
     ),
 )
 
-
-def test_resuming_restores_the_groups_as_on_stock():
-    stock = run("finetuning_with_lr_finder", Variant("lightning", "2.5.6"), "resume")
-    shim = run(
-        "finetuning_with_lr_finder",
-        Variant("lightning", "2.5.6", shim=True),
-        "resume",
-        toggle="finetuning-with-lr-finder",
-    )
-    assert stock.observations[0]["groups"] == [[2, 2]], stock
-    assert shim.observations == stock.observations, (stock, shim)
+test_resuming_restores_the_groups_as_on_stock = PROGRAM.unchanged(
+    "resume", check=sees(lambda seen: seen["groups"] == [[2, 2]])
+)

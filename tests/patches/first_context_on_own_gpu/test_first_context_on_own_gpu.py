@@ -1,5 +1,3 @@
-"""PR 19184: every rank joins the process group with GPU 0 as its current device."""
-
 from typing import Callable
 
 from tests.equivalence.proof import Proof

@@ -1,9 +1,7 @@
-"""Issue 20230: fit with a checkpoint that was saved with save_weights_only=True."""
-
-import pytest
-
 from tests.equivalence.proof import Proof, ends_with, only
-from tests.support.variants import Variant, run
+from tests.support.programs import Program
+
+PROGRAM = Program("fit-on-weights-alone", "2.6.6", toggle="fit-on-weights-alone")
 
 PROOFS = tuple(
     Proof(
@@ -19,26 +17,12 @@ PROOFS = tuple(
 
 
 def test_warning_reports_the_missing_optimizer_state():
-    result = run("fit_on_weights_alone", Variant("lightning", "2.6.6", shim=True), toggle="fit-on-weights-alone")
+    result = PROGRAM.shim()
     assert result.ok, result
     (said,) = result.observations[0]["warnings"]
     assert "begin anew" in said
 
 
-@pytest.mark.parametrize("case", ["whole", "part"])
-def test_other_checkpoints_are_loaded_or_refused_as_on_stock(case):
-    stock, shim = (
-        run(
-            "fit_on_weights_alone",
-            Variant("lightning", "2.6.6", on),
-            case,
-            toggle="fit-on-weights-alone" if on else None,
-        )
-        for on in (False, True)
-    )
-    assert stock.ok is shim.ok is (case == "whole")
-    assert stock.observations == shim.observations
-
-
-def test_patch_is_opt_in():
-    assert not run("fit_on_weights_alone", Variant("lightning", "2.6.6", shim=True)).ok
+test_other_checkpoints_are_loaded_as_on_stock = PROGRAM.unchanged("whole")
+test_incomplete_checkpoints_are_refused_as_on_stock = PROGRAM.unchanged("part", ends_well=False)
+test_patch_is_opt_in = PROGRAM.unchanged(ends_well=False, toggle="default")

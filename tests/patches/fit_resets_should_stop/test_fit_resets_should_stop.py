@@ -1,5 +1,3 @@
-"""PR 19177: a Trainer that was stopped early trains nothing when it is to fit again."""
-
 from tests.equivalence.proof import Proof, observes
 
 # The Trainer's steps after the first fit, which is stopped at 2, and after the second, which may go on to 10.

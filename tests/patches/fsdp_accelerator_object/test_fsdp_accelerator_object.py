@@ -1,17 +1,15 @@
-"""PR 20964: FSDP refuses a CUDAAccelerator object."""
-
 from tests.equivalence.proof import Proof, sees
-from tests.support.variants import Variant, run
+from tests.support.programs import Program
 
 NAME = "fsdp-accelerator-object"
+PROGRAM = Program(NAME, "2.5.2", options={"simulated_cuda": True})
 MESSAGES = ("`fsdp` requires a GPU accelerator, but got: <", "to be `fsdp`, but GPU accelerator is not used.")
 """From 2.3.0 on, and below."""
 
 
-def test_cpu_accelerator_is_refused_as_on_stock():
-    result = run("fsdp_accelerator_object", Variant("lightning", "2.5.2", shim=True), "cpu", simulated_cuda=True)
-    assert MESSAGES[0] in result.observations[0]["error"]
-
+test_cpu_accelerator_is_refused_as_on_stock = PROGRAM.unchanged(
+    "cpu", check=sees(lambda seen: MESSAGES[0] in seen["error"])
+)
 
 PROOFS = (
     Proof(

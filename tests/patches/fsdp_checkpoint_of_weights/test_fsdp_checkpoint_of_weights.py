@@ -1,19 +1,10 @@
-"""PR 19524: FSDP cannot save the weights alone in shards."""
-
 from tests.equivalence.proof import Proof, ends_with, sees
-from tests.support.variants import Variant, run
+from tests.support.programs import Program
 
 NAME = "fsdp-checkpoint-of-weights"
+PROGRAM = Program(NAME, "2.2.1", options={"simulated_cuda": True})
 
-
-def test_full_checkpoint_is_unchanged():
-    stock, shim = (
-        run("fsdp_checkpoint_of_weights", Variant("lightning", "2.2.1", on), "whole", simulated_cuda=True)
-        for on in (False, True)
-    )
-    assert stock.ok and stock.observations[0]["optimizers"], stock
-    assert shim.observations == stock.observations
-
+test_full_checkpoint_is_unchanged = PROGRAM.unchanged("whole", check=sees(lambda seen: seen["optimizers"]))
 
 PROOFS = (
     Proof(

@@ -1,5 +1,3 @@
-"""PR 21586: under FSDP mixed precision begins with half-precision parameters, and rounds small steps away."""
-
 from functools import cache
 from typing import Callable
 

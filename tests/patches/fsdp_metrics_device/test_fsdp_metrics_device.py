@@ -1,5 +1,3 @@
-"""PR 18954: FSDP leaves metrics of torchmetrics on the CPU."""
-
 from tests.equivalence.proof import Proof, ends_with, observes
 
 PROOFS = tuple(

@@ -1,14 +1,9 @@
-"""PR 17438: FSDP counts one node."""
-
 from tests.equivalence.proof import Proof, observes
-from tests.support.variants import Variant, run
+from tests.support.programs import Program
 
+PROGRAM = Program("fsdp-several-nodes", "2.0.1")
 
-def test_custom_strategy_keeps_its_number():
-    for shim in (False, True):
-        result = run("fsdp_several_nodes", Variant("pytorch-lightning", "2.0.1", shim), "own")
-        assert result.observations == [{"nodes": 4}], result
-
+test_custom_strategy_keeps_its_number = PROGRAM.unchanged("own", check=observes({"nodes": 4}))
 
 PROOFS = (
     Proof(

@@ -1,5 +1,3 @@
-"""Issue 20388: the Trainer names the current hook on the model with torch's slow way to set an attribute."""
-
 import pytest
 
 from tests.differential.trial import difference

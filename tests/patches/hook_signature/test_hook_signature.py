@@ -1,5 +1,3 @@
-"""Issue 20388: each self.log takes the signature of training_step apart."""
-
 import pytest
 
 from tests.equivalence.proof import Proof, sees

@@ -1,19 +1,10 @@
-"""PR 21490: an argument that a subclass ignores is saved, because the base class has saved it."""
-
 from tests.equivalence.proof import Proof, sees
-from tests.support.variants import Variant, run
+from tests.support.programs import Program
 
 PATCH = "hparams-ignored-in-subclass"
+PROGRAM = Program(PATCH, "2.6.0", toggle="default")
 
-
-def observed(variant):
-    result = run("hparams_ignored_in_subclass", variant)
-    assert result.ok, result
-    return result.observations[0]
-
-
-def test_patch_is_opt_in():
-    assert observed(Variant("lightning", "2.6.0", shim=True)) == observed(Variant("lightning", "2.6.0"))
+test_patch_is_opt_in = PROGRAM.unchanged()
 
 
 def _saved(seen):

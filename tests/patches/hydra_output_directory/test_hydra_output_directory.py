@@ -1,5 +1,3 @@
-"""PR 18145: under Hydra, the second rank of DDP has another output directory, and overwrites what Hydra has saved."""
-
 import pytest
 
 from tests.equivalence.proof import Proof

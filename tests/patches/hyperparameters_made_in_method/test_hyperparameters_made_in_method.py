@@ -1,5 +1,3 @@
-"""PR 21227: save_hyperparameters looks for the arguments of __init__ in a method that has others."""
-
 from tests.equivalence.proof import Proof, ends_with, observes
 
 PROOFS = (

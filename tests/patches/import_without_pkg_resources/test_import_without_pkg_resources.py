@@ -1,5 +1,3 @@
-"""Pull request 20081: Lightning up to 2.3.3 cannot be imported where setuptools has no pkg_resources."""
-
 import json
 import subprocess
 import sys
@@ -8,11 +6,13 @@ import pytest
 
 from tests.equivalence.proof import Proof, ends_with
 from tests.patches.import_without_pkg_resources import _without_setuptools
-from tests.support.variants import ROOT, Variant, environment_of, execute, run
+from tests.support.programs import Program
+from tests.support.variants import ROOT, Variant, environment_of, execute
 
 import _releases  # isort: skip
 
-SCENARIO = "import_without_pkg_resources"
+PROGRAM = Program("import-without-pkg-resources", "2.4.0")
+
 MESSAGE = "No module named 'pkg_resources'"
 PROOFS = (Proof("import-without-pkg-resources", ends_with(MESSAGE)),)
 
@@ -20,25 +20,25 @@ PROOFS = (Proof("import-without-pkg-resources", ends_with(MESSAGE)),)
 @pytest.fixture(scope="module")
 def right():
     """Return the observations of the first official release without pkg_resources."""
-    result = run(SCENARIO, Variant("lightning", "2.4.0"))
+    result = PROGRAM.stock()
     assert result.ok, result
     assert result.observations[0]["left_behind"] == []
     assert result.observations[0]["others_read"] == MESSAGE
     return result.observations
 
 
-@pytest.mark.parametrize(("distribution", "version"), [("pytorch-lightning", "2.0.0"), ("lightning", "2.3.3")])
-def test_lightning_is_imported_and_trains(distribution, version, right):
-    stock = run(SCENARIO, Variant(distribution, version))
+@pytest.mark.parametrize("version", ["2.0.0", "2.3.3"])
+def test_lightning_is_imported_and_trains(version, right):
+    stock = PROGRAM.stock(version=version)
     assert not stock.ok and MESSAGE in stock.output, stock
-    shim = run(SCENARIO, Variant(distribution, version, shim=True))
+    shim = PROGRAM.shim(version=version)
     assert shim.ok, shim
     assert shim.observations == right
 
 
 @pytest.mark.parametrize(("toggle", "imported"), [("19813", True), ("19813,-20081", False)])
 def test_selection_by_name_keeps_lightning_importable(toggle, imported):
-    result = run(SCENARIO, Variant("lightning", "2.3.3", shim=True), toggle=toggle)
+    result = PROGRAM.shim(version="2.3.3", toggle=toggle)
     assert result.ok is imported and (MESSAGE in result.output) is not imported, result
 
 

@@ -1,5 +1,3 @@
-"""Patch ``init-module-data``: model, data and ``fit`` inside of ``with trainer.init_module():`` (issue 19373)."""
-
 from __future__ import annotations
 
 from functools import cache
@@ -8,7 +6,9 @@ from typing import Any
 import pytest
 
 from tests.equivalence.proof import Proof, sees
-from tests.support.variants import Variant, run
+from tests.support.programs import Program
+
+PROGRAM = Program("init-module-data", "2.1.0", options={"simulated_cuda": True})
 
 REPORTED = "RuntimeError: Expected a 'cuda' device type for generator but found 'cpu'"
 MASKED = "RuntimeError: Please call `iter(combined_loader)` first."
@@ -22,7 +22,7 @@ FAILS_BY_ITSELF = {
 @cache
 def observed(case: str, distribution: str, version: str, shim: bool) -> list[dict[str, Any]]:
     """Return the observations of each rank. The program continues after an error and must succeed."""
-    result = run("init_module_data", Variant(distribution, version, shim), case, simulated_cuda=True)
+    result = PROGRAM.run(case, version, shim=shim, distribution=distribution)
     assert result.ok, result
     return result.observations
 

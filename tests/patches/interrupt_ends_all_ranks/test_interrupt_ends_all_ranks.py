@@ -1,5 +1,3 @@
-"""PR 19976: after Ctrl+C in one rank, this rank continues after fit, and the other rank waits."""
-
 from tests.equivalence.proof import Proof, observes, sees
 
 PROOFS = (

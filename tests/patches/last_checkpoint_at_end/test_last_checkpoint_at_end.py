@@ -1,5 +1,3 @@
-"""PR 20960: a run that ends before its first validation leaves no checkpoint."""
-
 from tests.equivalence.proof import Proof, observes
 
 PROOFS = (

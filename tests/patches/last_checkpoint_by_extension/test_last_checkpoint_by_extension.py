@@ -1,14 +1,9 @@
-"""PR 17072: ckpt_path="last" takes any file with "last" in its name."""
-
 from tests.equivalence.proof import Proof, ends_with, observes
-from tests.support.variants import Variant, run
+from tests.support.programs import Program
 
+PROGRAM = Program("last-checkpoint-by-extension", "2.1.2", "pytorch-lightning")
 
-def test_renamed_checkpoint_is_found_as_on_stock():
-    for shim in (False, True):
-        result = run("last_checkpoint_by_extension", Variant("pytorch-lightning", "2.1.2", shim), "byhand")
-        assert result.observations == [{"steps": 3}], result
-
+test_renamed_checkpoint_is_found_as_on_stock = PROGRAM.unchanged("byhand", check=observes({"steps": 3}))
 
 PROOFS = (
     Proof(

@@ -1,5 +1,3 @@
-"""PR 19303: last.ckpt is an absolute link, and breaks when its folder is moved."""
-
 from tests.equivalence.proof import Proof, observes, only
 
 PROOFS = (

@@ -1,16 +1,14 @@
-"""PR 21186: last.ckpt, the only checkpoint yet, is replaced by a link to itself."""
-
 import pytest
 
 from tests.differential.trial import difference
 from tests.equivalence.proof import Proof, observes
-from tests.support.variants import Variant, run
+from tests.support.programs import Program
 
+PROGRAM = Program("last-checkpoint-link-to-itself", "2.5.6", "pytorch-lightning")
 
-def test_link_to_another_file_stays_a_link():
-    for shim in (False, True):
-        result = run("last_checkpoint_link_to_itself", Variant("pytorch-lightning", "2.5.6", shim), "every")
-        assert result.observations == [{"there": True, "linked": True, "step": 4}], result
+test_link_to_another_file_stays_a_link = PROGRAM.unchanged(
+    "every", check=observes({"there": True, "linked": True, "step": 4})
+)
 
 
 @pytest.mark.parametrize("version", ["2.1.0", "2.1.4", "2.5.5"])

@@ -1,29 +1,21 @@
-"""PR 18942: last.ckpt must be a link, but the file system refuses links."""
-
-import pytest
-
 from tests.equivalence.proof import Proof, ends_with, observes
-from tests.support.variants import Variant, run
+from tests.support.programs import Program
 
-
-def seen(version, case, shim, toggle=None):
-    result = run("last_checkpoint_without_links", Variant("pytorch-lightning", version, shim), case, toggle=toggle)
-    assert result.ok, result
-    return result.observations[0]
+PROGRAM = Program("last-checkpoint-without-links", "2.1.1", "pytorch-lightning")
 
 
 def test_folder_is_copied():
-    assert seen("2.1.1", "folder", True) == {"link": False, "step": 2}
+    assert PROGRAM.shim("folder").facts == {"link": False, "step": 2}
 
 
-@pytest.mark.parametrize("shim", [False, True])
-def test_last_checkpoint_is_a_link_if_links_are_supported(shim):
-    assert seen("2.1.0", "links", shim) == {"link": True, "step": 2}
+test_last_checkpoint_is_a_link_if_links_are_supported = PROGRAM.unchanged(
+    "links", on=("2.1.0",), check=observes({"link": True, "step": 2})
+)
 
 
 def test_last_checkpoint_is_a_copy_if_relative_links_fail():
     toggle = "default,last-checkpoint-link-relative"
-    assert seen("2.1.1", "", True, toggle) == {"link": False, "step": 2}
+    assert PROGRAM.shim(toggle=toggle).facts == {"link": False, "step": 2}
 
 
 PROOFS = (

@@ -1,26 +1,15 @@
-"""PR 19036: load_from_checkpoint does not call configure_model."""
-
-import pytest
-
 from tests.equivalence.proof import Proof, only, sees
-from tests.support.variants import Variant, run
+from tests.support.programs import Program
 
+PROGRAM = Program("load-configured-model", "2.1.4")
 
-def seen(case, shim=False, version="2.1.4"):
-    result = run("load_configured_model", Variant("lightning", version, shim), case)
-    assert result.ok, result
-    return result.observations[0]
-
-
-@pytest.mark.parametrize("case", ["early", "lax", "odd"])
-def test_loadable_checkpoint_is_loaded_as_on_stock(case):
-    stock = seen(case)
-    assert stock["error"] is None
-    assert seen(case, shim=True) == stock
+test_loadable_checkpoint_is_loaded_as_on_stock = PROGRAM.unchanged(
+    "early", "lax", "odd", check=sees(lambda seen: seen["error"] is None)
+)
 
 
 def test_error_is_unchanged_if_configure_model_does_not_help():
-    stock, shim = seen("other"), seen("other", shim=True)
+    stock, shim = (result.facts for result in PROGRAM.both("other"))
     assert "Unexpected key(s) in state_dict" in stock["error"]
     assert shim["error"] == stock["error"] and shim["own"]
 

@@ -1,5 +1,3 @@
-"""PR 17308: load_from_checkpoint ignores map_location."""
-
 import pytest
 
 from tests.equivalence.proof import Proof, sees

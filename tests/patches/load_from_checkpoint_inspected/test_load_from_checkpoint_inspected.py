@@ -1,5 +1,3 @@
-"""PR 19332: inspecting a LightningModule or LightningDataModule raises the error of load_from_checkpoint's call."""
-
 from tests.equivalence.proof import Proof, ends_with, sees
 
 PROOFS = (

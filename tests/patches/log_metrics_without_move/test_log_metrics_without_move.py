@@ -1,11 +1,14 @@
-"""Issue 20388: since 2.4.0 each self.log moves the whole metric to the device on which it is."""
-
 from typing import Any
 
 import pytest
 
 from tests.equivalence.proof import Observations, Proof, sees
+from tests.support.programs import Program
 from tests.support.variants import Variant, run
+
+PROGRAM = Program(
+    "log-metrics-without-move", "2.6.6", scenario="logged_metrics_device", options={"simulated_cuda": True}
+)
 
 
 def observed(variant, case="cpu"):
@@ -34,12 +37,8 @@ def test_backport_of_19814_costs_no_moves_either():
     assert metrics == observed(Variant("lightning", "2.6.6"), "gpu")[1]
 
 
-@pytest.mark.distributed
-@pytest.mark.parametrize(("version", "case"), [("2.4.0", "lr_find"), ("2.6.6", "fit_twice")])
-def test_metrics_of_an_earlier_run_are_still_moved(version, case):
-    stock = run("logged_metrics_device", Variant("lightning", version), case, simulated_cuda=True)
-    shim = run("logged_metrics_device", Variant("lightning", version, shim=True), case, simulated_cuda=True)
-    assert shim.ok and shim.observations == stock.observations, (stock, shim)
+test_metrics_of_an_earlier_search_are_still_moved = pytest.mark.distributed(PROGRAM.unchanged("lr_find", on=("2.4.0",)))
+test_metrics_of_an_earlier_run_are_still_moved = pytest.mark.distributed(PROGRAM.unchanged("fit_twice"))
 
 
 def _moves(observations: Observations) -> Any:

@@ -1,5 +1,3 @@
-"""Issue 20388: each self.log looks through its value, and makes a record of its options to compare it with the last."""
-
 import pytest
 
 from tests.equivalence.proof import Proof, sees

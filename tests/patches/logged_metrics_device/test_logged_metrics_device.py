@@ -1,5 +1,3 @@
-"""Issue 19813: "No backend type associated with device type cpu" once an earlier run has logged."""
-
 import pytest
 
 from tests.equivalence.proof import Proof, ends_with

@@ -1,9 +1,7 @@
-"""PR 19046: Python numbers that are logged while bfloat16 is the default."""
-
-import pytest
-
 from tests.equivalence.proof import Proof, sees
-from tests.support.variants import Variant, run
+from tests.support.programs import Program
+
+PROGRAM = Program("logged-number-precision", "2.1.2", "pytorch-lightning")
 
 PROOFS = tuple(
     Proof(
@@ -16,13 +14,7 @@ PROOFS = tuple(
     for case, since in (("default", ""), ("precision", "2.1.0"))
 )
 
-
-@pytest.mark.parametrize("version", ["2.0.0", "2.0.9", "2.1.2"])
-@pytest.mark.parametrize("case", ["fabric", "alone", "float32"])
-def test_numbers_without_a_trainer_or_half_precision_are_logged_as_on_stock(version, case):
-    """With the warnings of stock, and the module asked for its device as often."""
-    stock, shim = (
-        run("logged_number_precision", Variant("pytorch-lightning", version, shim=on), case) for on in (False, True)
-    )
-    assert stock.ok and shim.ok, (stock, shim)
-    assert shim.observations == stock.observations
+# With the warnings of stock, and the module asked for its device as often.
+test_numbers_without_a_trainer_or_half_precision_are_logged_as_on_stock = PROGRAM.unchanged(
+    "fabric", "alone", "float32", on=("2.0.0", "2.0.9", "2.1.2")
+)

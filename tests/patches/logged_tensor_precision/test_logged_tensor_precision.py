@@ -1,5 +1,3 @@
-"""PR 18686: the mean of values that are logged while bfloat16 is the default."""
-
 from tests.equivalence.proof import Proof, sees
 
 PROOFS = (

@@ -1,5 +1,3 @@
-"""PR 18897: a folder such as version_best ends the loggers in a ValueError."""
-
 from tests.equivalence.proof import Proof, ends_with, observes
 
 PROOFS = tuple(

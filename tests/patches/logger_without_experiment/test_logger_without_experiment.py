@@ -1,5 +1,3 @@
-"""PR 18093: a logger without an experiment ends the run."""
-
 from tests.differential.trial import difference
 from tests.equivalence.proof import Proof, ends_with, observes
 

@@ -1,9 +1,13 @@
-"""Issue 19818: the training that follows the learning rate finder begins with a validation."""
-
 from tests.equivalence.proof import Proof, sees
+from tests.support.programs import Program
 from tests.support.variants import Variant, run
 
-SCENARIO = "lr_finder_restarting_flag"
+PROGRAM = Program(
+    "lr-finder-restarting-flag",
+    "2.6.6",
+    toggle="lr-finder-restarting-flag,lr-finder-val-loader,lr-finder-train-loader,lr-finder-applies-lr",
+)
+
 TOGETHER = "lr-finder-restarting-flag,lr-finder-val-loader,lr-finder-train-loader,lr-finder-applies-lr"
 STEPS = [f"train {step}" for step in range(10)]
 PROOFS = (
@@ -16,8 +20,8 @@ PROOFS = (
 )
 
 
-def observed(variant, case="", toggle=None):
-    result = run(SCENARIO, variant, case, toggle=toggle)
+def observed(variant, case="", toggle="default"):
+    result = run("lr_finder_restarting_flag", variant, case, toggle=toggle)
     assert result.ok, result
     return result.observations[0]
 
@@ -47,6 +51,6 @@ def test_each_finder_patch_works_without_the_others():
 
 
 def test_fixed_release_is_unchanged():
-    result = run(SCENARIO, Variant("lightning", "2.6.6", shim=True), toggle=TOGETHER)
+    result = PROGRAM.shim()
     assert result.ok, result
     assert "fix" not in result.output, result

@@ -1,17 +1,11 @@
-"""PR 18129: the learning rate finder ends in an error where training_step skips a batch."""
-
 from tests.equivalence.proof import Proof, ends_with, sees
-from tests.support.variants import Variant, run
+from tests.support.programs import Program
 
+PROGRAM = Program("lr-finder-skipped-batch", "2.0.6")
 
-def test_search_without_skipped_batches_is_unchanged():
-    stock, shim = (
-        run("lr_finder_skipped_batch", Variant("pytorch-lightning", "2.0.6", s), "all") for s in (False, True)
-    )
-    assert stock.ok, stock
-    assert stock.observations == shim.observations
-    assert stock.observations[0]["skipped"] == []
-
+test_search_without_skipped_batches_is_unchanged = PROGRAM.unchanged(
+    "all", check=sees(lambda seen: seen["skipped"] == [])
+)
 
 PROOFS = (
     Proof("lr-finder-skipped-batch", ends_with("KeyError: 'loss'"), right=sees(lambda seen: seen["skipped"] == [2])),

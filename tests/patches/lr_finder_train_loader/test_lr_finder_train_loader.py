@@ -1,11 +1,10 @@
-"""Pull request 21056: after the learning rate finder, the first epoch of training is not whole."""
-
 import pytest
 
 from tests.equivalence.proof import Proof, sees
-from tests.support.variants import Variant, run
+from tests.support.programs import Program
 
-SCENARIO = "lr_finder_train_loader"
+PROGRAM = Program("lr-finder-train-loader", "2.4.0", alone=True)
+
 TOGETHER = "lr-finder-restarting-flag,lr-finder-val-loader,lr-finder-train-loader,lr-finder-applies-lr"
 
 
@@ -30,36 +29,20 @@ PROOFS = (
     ),
 )
 
-
-def observed(variant, case="", toggle=None):
-    result = run(SCENARIO, variant, case, toggle=toggle)
-    assert result.ok, result
-    return result.observations[0]
-
-
-@pytest.mark.parametrize(
-    ("distribution", "version", "case", "left"),
-    [
-        ("lightning", "2.1.0", "workers", 10),
-        ("lightning", "2.3.3", "milestones", 10),
-    ],
+test_first_epoch_is_whole = PROGRAM.fixed(
+    "workers",
+    "milestones",
+    on=("2.1.0", "2.3.3"),
+    bug=sees(lambda seen: seen["batches"]["0"] == 10 and "0" not in seen["validated"]),
+    right=sees(_whole),
+    like="2.5.3",
 )
-def test_first_epoch_is_whole(distribution, version, case, left):
-    stock = observed(Variant(distribution, version), case)
-    assert stock["batches"]["0"] == left, stock
-    assert "0" not in stock["validated"], stock
-    shim = observed(Variant(distribution, version, shim=True), case, toggle="lr-finder-train-loader")
-    assert shim["batches"] == {"0": 16, "1": 16, "2": 16, "3": 16}
-    assert shim["validated"] == {"0": 4, "1": 4, "2": 4, "3": 4}
-    assert shim == observed(Variant(distribution, "2.5.3"), case)
 
 
-@pytest.mark.distributed
-def test_two_ranks():
-    stock = run(SCENARIO, Variant("lightning", "2.4.0"), "ddp")
-    assert stock.ok, stock
-    assert [rank["batches"]["0"] for rank in stock.observations] == [5, 5], stock
-    shim = run(SCENARIO, Variant("lightning", "2.4.0", shim=True), "ddp", toggle=TOGETHER)
-    assert shim.ok, shim
-    assert [rank["batches"]["0"] for rank in shim.observations] == [8, 8], shim
-    assert shim.observations == run(SCENARIO, Variant("lightning", "2.5.3"), "ddp").observations
+def _batches(count):
+    return lambda result: [rank["batches"]["0"] for rank in result.observations] == [count, count]
+
+
+test_two_ranks = pytest.mark.distributed(
+    PROGRAM.fixed("ddp", bug=_batches(5), right=_batches(8), like="2.5.3", toggle=TOGETHER)
+)

@@ -1,5 +1,3 @@
-"""Pull request 17636: validation after the learning rate finder is as short as the search was."""
-
 from tests.equivalence.proof import Proof, sees
 
 PROOFS = (

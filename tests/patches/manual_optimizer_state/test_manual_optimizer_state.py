@@ -1,8 +1,8 @@
-"""PR 18280: what self.optimizers() shows after a checkpoint was loaded."""
-
 from tests.differential.trial import difference
 from tests.equivalence.proof import Proof, sees
-from tests.support.variants import Variant, run
+from tests.support.programs import Program
+
+PROGRAM = Program("manual-optimizer-state", "2.0.0", alone=True)
 
 
 def test_wrapping_optimizer_steps():
@@ -18,15 +18,9 @@ PROOFS = (
     ),
 )
 
-
-def test_changed_learning_rate_is_used_by_several_optimizers():
-    stock = run("manual_optimizer_state", Variant("pytorch-lightning", "2.0.0"), "several")
-    assert stock.observations[0]["used"][-1][0] == (0.1).hex(), stock
-
-    variant = Variant("pytorch-lightning", "2.0.0", shim=True)
-    shim = run("manual_optimizer_state", variant, "several", toggle="manual-optimizer-state")
-    assert shim.ok, shim
-    official = run("manual_optimizer_state", Variant("pytorch-lightning", "2.0.7"), "several")
-    assert official.ok, official
-    assert shim.observations == official.observations, (shim, official)
-    assert shim.observations[0]["used"][-1][0] == (0.05).hex()
+test_changed_learning_rate_is_used_by_several_optimizers = PROGRAM.fixed(
+    "several",
+    bug=sees(lambda seen: seen["used"][-1][0] == (0.1).hex()),
+    right=sees(lambda seen: seen["used"][-1][0] == (0.05).hex()),
+    like="2.0.7",
+)

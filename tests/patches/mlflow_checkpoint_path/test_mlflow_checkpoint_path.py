@@ -1,19 +1,15 @@
-"""Issues 20932, 20664 and 20822: MLFlowLogger(log_model=True) ends a finished training."""
-
 import pytest
 
 from tests.equivalence.proof import Proof, ends_with, sees
-from tests.support.variants import Variant, run
+from tests.support.programs import Program
 
 NAME = "mlflow-checkpoint-path"
+PROGRAM = Program(NAME, "2.5.6", alone=True)
 
 
 @pytest.mark.parametrize("version", ["2.5.1", "2.5.6"])
 def test_prefix_of_the_path_is_kept(version):
-    stock, shim = (
-        run("mlflow_checkpoint_path", Variant("lightning", version, shim), "prefix", toggle=NAME if shim else None)
-        for shim in (False, True)
-    )
+    stock, shim = PROGRAM.both("prefix", version)
     assert "Invalid artifact path" in stock.output
     assert shim.ok, shim
     names = ["epoch=1.ckpt", "aliases.txt", "metadata.yaml"]

@@ -1,5 +1,3 @@
-"""PR 20642: MLFlowLogger(log_model=True) ends a finished training where its working directory cannot be written."""
-
 from tests.equivalence.proof import Proof, ends_with, sees
 
 GIVEN = [[name, "kept"] for name in ("kept.ckpt", "aliases.txt", "metadata.yaml")]

@@ -1,21 +1,18 @@
-"""PR 21572: a package imports NeptuneLogger at its top."""
+from tests.equivalence.proof import Proof, ends_with, sees
+from tests.support.programs import Program
 
-from tests.equivalence.proof import Proof, ends_with
-from tests.support.variants import Variant, run
+PROGRAM = Program("neptune-logger-name", "2.6.6", alone=True)
 
 PROOFS = (Proof("neptune-logger-name", ends_with("has no attribute 'NeptuneLogger'"), recommended="module"),)
 
 
 def test_first_use_reports_the_removal():
-    result = run("neptune_logger_name", Variant("lightning", "2.6.6", shim=True), "use", toggle="neptune-logger-name")
+    result = PROGRAM.shim("use")
     assert not result.ok and "sunset" in result.observations[0]["error"], result
 
 
-def test_other_names_are_missing_as_on_stock():
-    result = run("neptune_logger_name", Variant("lightning", "2.6.6", shim=True), "other", toggle="neptune-logger-name")
-    assert not result.ok and "no attribute 'SaturnLogger'" in result.observations[0]["error"], result
+test_other_names_are_missing_as_on_stock = PROGRAM.unchanged(
+    "other", check=sees(lambda seen: "no attribute 'SaturnLogger'" in seen["error"]), ends_well=False
+)
 
-
-def test_import_in_try_except_works_as_on_stock():
-    """It is opt-in."""
-    assert not run("neptune_logger_name", Variant("lightning", "2.6.6", shim=True)).ok
+test_patch_is_opt_in = PROGRAM.unchanged(ends_well=False, toggle="default")

@@ -1,5 +1,3 @@
-"""PR 18496: a training under `python -O` ends in its first step."""
-
 from tests.equivalence.proof import Proof, ends_with, sees
 
 PROOFS = (

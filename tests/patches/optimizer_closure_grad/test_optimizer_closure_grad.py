@@ -1,16 +1,12 @@
-"""PR 18268: an optimizer that calls its closure under torch.no_grad() cannot train."""
-
 from tests.differential.trial import difference
-from tests.equivalence.proof import Proof, ends_with
-from tests.support.variants import Variant, run
+from tests.equivalence.proof import Proof, ends_with, sees
+from tests.support.programs import Program
 
+PROGRAM = Program("optimizer-closure-grad", "2.0.0")
 
-def test_custom_backward_without_gradients_works():
-    stock, shim = (
-        run("optimizer_closure_grad", Variant("pytorch-lightning", "2.0.0", on), "own") for on in (False, True)
-    )
-    assert stock.ok and stock.observations[0]["with_gradients"] is False, stock
-    assert shim.observations == stock.observations, shim
+test_custom_backward_without_gradients_works = PROGRAM.unchanged(
+    "own", check=sees(lambda seen: seen["with_gradients"] is False)
+)
 
 
 def test_overridden_trainer_properties_are_not_read():

@@ -1,5 +1,3 @@
-"""The run's own checkpoints, when the hyperparameters hold an object of the user's (torch 2.6 and later)."""
-
 import os
 import subprocess
 import sys
@@ -11,7 +9,10 @@ import torch
 from lightning_patches.patches.checkpoints import own_checkpoint_load
 from tests.distributed.processes import run_ranks
 from tests.equivalence.proof import Proof, ends_with, only
+from tests.support.programs import Program
 from tests.support.variants import ROOT, Variant, directory_of, run
+
+PROGRAM = Program("own-checkpoint-load", "2.6.6", "pytorch-lightning", scenario="checkpoint_of_program")
 
 SCENARIO, REFUSED = "own_checkpoint_load", "Weights only load failed"
 UNDO = {"TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD": "1"}
@@ -164,22 +165,24 @@ def test_changed_large_file_is_refused():
     assert all("add_safe_globals" in text for text in result.observations[0]["warnings"]), result
 
 
-@pytest.mark.parametrize("version", ["2.0.9", "2.2.5", "2.6.6"])
-@pytest.mark.parametrize(
-    "case", ["encrypted", "save", "load", "watched", "edited", "environment", "allowed", "counting"]
+test_custom_checkpoint_code_sees_the_calls_of_stock = PROGRAM.unchanged(
+    "encrypted",
+    "save",
+    "load",
+    "watched",
+    "edited",
+    "environment",
+    "allowed",
+    "counting",
+    on=("2.0.9", "2.2.5", "2.6.6"),
 )
-def test_custom_checkpoint_code_sees_the_calls_of_stock(version, case):
-    stock, shim = (
-        run("checkpoint_of_program", Variant("pytorch-lightning", version, on), case) for on in (False, True)
-    )
-    assert stock.ok and stock.observations == shim.observations, (stock, shim)
 
 
 @pytest.mark.parametrize("version, kept", [("2.0.9", 1), ("2.6.6", 0)])
 @pytest.mark.parametrize("toggle", ["1", "1,checkpoint-written-once"])
 def test_file_replaces_the_last_one_as_on_stock(version, kept, toggle):
     for on in (False, True):
-        result = run("checkpoint_of_program", Variant("pytorch-lightning", version, on), "linked", toggle=toggle)
+        result = PROGRAM.run("linked", version, shim=on, toggle=toggle)
         assert result.observations == [{"kept": kept}], result
 
 

@@ -1,22 +1,20 @@
-"""A plain BatchSampler loses its batch size where Lightning makes the DataLoader again, as under DDP."""
-
 from typing import Any
 
 import pytest
 
 from tests.equivalence.proof import Proof, ends_with, sees
+from tests.support.programs import Program
 from tests.support.variants import Result, Variant, run
 
 pytestmark = pytest.mark.distributed
 NAME = "plain-batch-sampler"
+PROGRAM = Program(NAME, "2.6.6")
 OLDEST, NEWEST = Variant("pytorch-lightning", "2.0.0"), Variant("lightning", "2.6.6")
 ERROR = "stack(): argument 'tensors' (position 1) must be tuple of Tensors, not Tensor"
 
 
 def observed(variant: Variant, case: str, shim: bool = False) -> list[dict[str, Any]]:
-    result = run(
-        "plain_batch_sampler", Variant(variant.distribution, variant.version, shim=shim), case, toggle=f"default,{NAME}"
-    )
+    result = PROGRAM.run(case, variant.version, shim=shim, distribution=variant.distribution)
     assert result.ok, result
     return result.observations
 

@@ -1,21 +1,11 @@
-"""PR 19678: trainer.predict refuses a batch sampler that is not made like torch's."""
-
-import pytest
-
 from tests.equivalence.proof import Proof, observes
-from tests.support.variants import Variant, run
+from tests.support.programs import Program
 
 NAME = "predict-own-batch-sampler"
+PROGRAM = Program(NAME, "2.2.5", alone=True)
 
-
-@pytest.mark.parametrize("case", ["like", "torch", "ranks"])
-def test_other_loaders_are_unchanged(case):
-    stock, shim = (
-        run("predict_own_batch_sampler", Variant("lightning", "2.2.5", shim), case, toggle=NAME if shim else None)
-        for shim in (False, True)
-    )
-    assert stock.ok is shim.ok is (case != "ranks"), stock
-    assert stock.observations == shim.observations
+test_other_loaders_are_unchanged = PROGRAM.unchanged("like", "torch")
+test_several_ranks_are_refused_as_on_stock = PROGRAM.unchanged("ranks", ends_well=False)
 
 
 def _is_refused(result):

@@ -1,11 +1,11 @@
-"""PR 20484: predict without predictions to return, and with a step that takes the iterator, ends in an error."""
-
 from tests.equivalence.proof import Proof, ends_with, observes
-from tests.support.variants import Variant, run
+from tests.support.programs import Program
+
+PROGRAM = Program("predict-with-iterator", "2.4.0", "pytorch-lightning")
 
 
 def test_error_of_the_same_type_in_the_step_is_raised():
-    result = run("predict_with_iterator", Variant("pytorch-lightning", "2.4.0", shim=True), "own")
+    result = PROGRAM.shim("own")
     assert ends_with("'undefined'")(result), result
 
 

@@ -1,12 +1,11 @@
-"""PR 19448: work of one rank that takes longer than the process group's timeout ends the others."""
-
 import pytest
 
 from tests.equivalence.proof import Proof, observes
-from tests.support.variants import Variant, run
+from tests.support.programs import Program
 
 pytestmark = pytest.mark.distributed
 PATCH = "prepare-data-without-deadline"
+PROGRAM = Program(PATCH, "2.2.5", alone=True)
 EXPECTED = {
     "module": [{"worked": ["module"], "steps": 4}, {"worked": [], "steps": 4}],
     "datamodule": [{"worked": ["datamodule"], "steps": 4}, {"worked": [], "steps": 4}],
@@ -21,30 +20,26 @@ def times_out(result):
 
 
 @pytest.mark.parametrize(
-    ("distribution", "version", "case", "reported"),
+    ("version", "case", "reported"),
     [
-        ("pytorch-lightning", "2.0.0", "datamodule", "timed out after 4000ms while trying to connect"),
-        ("lightning", "2.2.5", "module", "Timed out waiting 4000ms"),
+        ("2.0.0", "datamodule", "timed out after 4000ms while trying to connect"),
+        ("2.2.5", "module", "Timed out waiting 4000ms"),
     ],
 )
-def test_ranks_wait(distribution, version, case, reported):
-    stock = run("prepare_data_without_deadline", Variant(distribution, version), case)
+def test_ranks_wait(version, case, reported):
+    stock = PROGRAM.stock(case, version)
     assert not stock.ok and reported in stock.output, stock
-    shim = run("prepare_data_without_deadline", Variant(distribution, version, shim=True), case, toggle=PATCH)
+    shim = PROGRAM.shim(case, version)
     assert shim.ok and shim.observations == EXPECTED[case], shim
 
 
-def test_opt_in():
-    default = run("prepare_data_without_deadline", Variant("lightning", "2.2.5", shim=True), "module")
-    assert times_out(default), default
+def test_patch_is_opt_in():
+    assert times_out(PROGRAM.shim("module", toggle="default"))
 
 
-@pytest.mark.parametrize("version", ["2.1.4", "2.2.5"])
-def test_module_without_prepare_data_is_unchanged(version):
-    stock = run("prepare_data_without_deadline", Variant("lightning", version), "quick")
-    shim = run("prepare_data_without_deadline", Variant("lightning", version, shim=True), "quick", toggle=PATCH)
-    assert stock.ok and shim.ok and stock.observations == shim.observations == EXPECTED["quick"], shim
-
+test_module_without_prepare_data_is_unchanged = PROGRAM.unchanged(
+    "quick", on=("2.1.4", "2.2.5"), check=observes(*EXPECTED["quick"])
+)
 
 PROOFS = (
     Proof(PATCH, times_out, case="both", right=observes(*EXPECTED["both"])),

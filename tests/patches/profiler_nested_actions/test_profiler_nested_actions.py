@@ -1,5 +1,3 @@
-"""PR 20809: on Python 3.12 and later, AdvancedProfiler ends in an error where actions are nested."""
-
 import subprocess
 
 import pytest
@@ -8,7 +6,6 @@ from tests.equivalence.proof import Proof, ends_with, sees
 from tests.support import pythons
 from tests.support.variants import ROOT, Variant, directory_of
 
-NAME = "profiler-nested-actions"
 ERROR = "ValueError: Another profiling tool is already active"
 WITHOUT_TORCH = """
 import importlib.util, sys, types
@@ -61,4 +58,10 @@ def test_profiler_works_on_each_python(minor, version):
     assert shim.stdout.strip() == measured, shim
 
 
-PROOFS = (Proof(NAME, ends_with(ERROR), right=sees(lambda seen: seen == {"steps": 3, "measured": [True, False]})),)
+PROOFS = (
+    Proof(
+        "profiler-nested-actions",
+        ends_with(ERROR),
+        right=sees(lambda seen: seen == {"steps": 3, "measured": [True, False]}),
+    ),
+)

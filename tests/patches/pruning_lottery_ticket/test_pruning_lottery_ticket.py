@@ -1,5 +1,3 @@
-"""PR 21191: with the lottery ticket hypothesis, the weights that are left are not put back."""
-
 from tests.equivalence.proof import Proof, observes
 
 PROOFS = (

@@ -1,5 +1,3 @@
-"""PR 20783: ModelPruning takes an attribute of a parameter's name for one."""
-
 from tests.equivalence.proof import Proof, ends_with, observes
 
 PROOFS = (Proof("pruning-of-attributes", ends_with("'bool' object has no attribute"), right=observes({"zeros": 32})),)

@@ -1,17 +1,11 @@
-"""Issue 19617: a run with max_steps is resumed where an epoch ended."""
-
 import pytest
 
 from tests.equivalence.proof import Proof, sees
-from tests.support.variants import Variant, run
+from tests.support.programs import Program
+
+PROGRAM = Program("resume-after-last-batch", "2.6.6", "pytorch-lightning")
 
 RESUMED = [f"{epoch}.{batch}: {batch}" for epoch in (1, 2) for batch in (0, 1, 2)]
-
-
-def seen(case, shim=False, version="2.6.6"):
-    result = run("resume_after_last_batch", Variant("pytorch-lightning", version, shim), case)
-    assert result.ok, result
-    return result.observations[0]
 
 
 def batches(seen):
@@ -20,17 +14,13 @@ def batches(seen):
 
 @pytest.mark.parametrize("version", ["2.0.0", "2.6.6"])
 def test_resumed_run_equals_the_uninterrupted_run(version):
-    whole = seen("whole", version=version)
+    whole = PROGRAM.stock("whole", version).facts
     assert batches(whole) == RESUMED
-    assert seen("", version=version) != whole
-    assert seen("", shim=True, version=version) == whole
+    assert PROGRAM.stock(version=version).facts != whole
+    assert PROGRAM.shim(version=version).facts == whole
 
 
-@pytest.mark.parametrize("version", ["2.4.0", "2.6.6"])
-@pytest.mark.parametrize("case", ["middle", "done"])
-def test_run_resumed_within_an_epoch_is_unchanged(case, version):
-    assert seen(case, version=version) == seen(case, shim=True, version=version)
-
+test_run_resumed_within_an_epoch_is_unchanged = PROGRAM.unchanged("middle", "done", on=("2.4.0", "2.6.6"))
 
 PROOFS = tuple(
     Proof(

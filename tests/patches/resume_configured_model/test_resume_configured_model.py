@@ -1,32 +1,23 @@
-"""PR 19060: the Trainer loads a checkpoint before it calls configure_model."""
-
 from tests.differential.trial import difference
 from tests.equivalence.proof import Proof, only, sees
-from tests.support.variants import Variant, run
+from tests.support.programs import Program
 
 NAME = "resume-configured-model"
+PROGRAM = Program(NAME, "2.1.4", alone=True)
 
-
-def seen(case, shim=False, version="2.1.4"):
-    result = run("resume_configured_model", Variant("lightning", version, shim), case, toggle=NAME if shim else None)
-    assert result.ok, result
-    return result.observations[0]
-
-
-def test_loadable_checkpoint_is_loaded_as_on_stock():
-    stock = seen("early")
-    assert stock["same"] and stock["calls"] == ["on_load_checkpoint", "configure_model"]
-    assert seen("early", shim=True) == stock
+test_loadable_checkpoint_is_loaded_as_on_stock = PROGRAM.unchanged(
+    "early", check=sees(lambda seen: seen["same"] and seen["calls"] == ["on_load_checkpoint", "configure_model"])
+)
 
 
 def test_mismatched_checkpoint_raises_the_same_error():
-    stock, shim = seen("other"), seen("other", shim=True)
+    stock, shim = (result.facts for result in PROGRAM.both("other"))
     assert "Unexpected key(s) in state_dict" in stock["error"]
     assert shim["error"] == stock["error"]
 
 
 def test_model_that_recreates_its_layer_is_configured_once():
-    shim = seen("fresh", shim=True)
+    shim = PROGRAM.shim("fresh").facts
     assert shim["same"] and shim["calls"].count("configure_model") == 1
 
 

@@ -1,5 +1,3 @@
-"""Issue 20565: resuming fails if the validation set has no length."""
-
 from tests.equivalence.proof import Proof, ends_with
 
 PROOFS = (

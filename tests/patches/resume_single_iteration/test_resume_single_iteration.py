@@ -1,9 +1,10 @@
-"""PR 20775: a resumed training iterates over its data twice."""
-
 import pytest
 
 from tests.equivalence.proof import Proof, sees
+from tests.support.programs import Program
 from tests.support.variants import Variant, run
+
+PROGRAM = Program("resume-single-iteration", "2.2.5")
 
 PROOFS = (
     Proof("resume-single-iteration", sees(lambda seen: seen["iterations"] == 3), case="stream"),
@@ -13,7 +14,7 @@ PROOFS = (
 
 def test_resume_warns_about_different_random_numbers():
     for case, times in (("shuffle", 1), ("workers", 1), ("dropout", 1), ("finder", 0)):
-        shim = run("resume_single_iteration", Variant("lightning", "2.2.5", shim=True), case)
+        shim = PROGRAM.shim(case)
         assert shim.ok and shim.output.count("resume-single-iteration: ") == times, shim
 
 
@@ -34,6 +35,6 @@ def test_random_numbers_after_a_resume_equal_the_fixed_release(case, what):
 def test_finder_in_a_later_epoch_consumes_no_batches():
     whole = list(range(1, 9)) * 3
     for toggle in ("resume-single-iteration", "lr-finder-train-loader,resume-single-iteration"):
-        shim = run("resume_single_iteration", Variant("lightning", "2.5.2", shim=True), "finder", toggle=toggle)
+        shim = PROGRAM.shim("finder", "2.5.2", toggle=toggle)
         assert shim.ok, shim
         assert shim.observations[0]["trained"] == whole, shim

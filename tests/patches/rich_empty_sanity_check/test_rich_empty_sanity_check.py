@@ -1,5 +1,3 @@
-"""PR 21108: with RichProgressBar an empty list of validation loaders ends the run."""
-
 from tests.equivalence.proof import Proof, ends_with, observes
 
 PROOFS = (

@@ -1,32 +1,20 @@
-"""PR 20896: with RichProgressBar a metric that is no number ends the training."""
-
-import pytest
-
 from tests.equivalence.proof import Proof, ends_with, observes, sees
-from tests.support.variants import Variant, run
+from tests.support.programs import Program
 
 NAME = "rich-metrics-of-any-type"
-SHOWN = {"number": "0.123", "text": "well"}
+PROGRAM = Program(NAME, "2.5.6", alone=True)
+test_number_is_displayed_as_on_stock = PROGRAM.unchanged(
+    "number", on=("2.1.0", "2.5.6"), check=observes({"steps": 2, "shown": ["0.123"]})
+)
+test_text_is_displayed_as_on_stock = PROGRAM.unchanged(
+    "text", on=("2.1.0", "2.5.6"), check=observes({"steps": 2, "shown": ["well"]})
+)
 
-
-@pytest.mark.parametrize("case", SHOWN)
-@pytest.mark.parametrize("version", ["2.1.0", "2.5.6"])
-def test_numeric_metrics_are_displayed_as_on_stock(version, case):
-    stock, shim = (
-        run("rich_metrics_of_any_type", Variant("lightning", version, shim), case, toggle=NAME if shim else None)
-        for shim in (False, True)
-    )
-    assert stock.observations == shim.observations == [{"steps": 2, "shown": [SHOWN[case]]}]
-
-
-def test_tensor_with_several_values_does_not_end_the_training():
-    stock, shim = (
-        run("rich_metrics_of_any_type", Variant("lightning", "2.5.6", shim), "tensor", toggle=NAME if shim else None)
-        for shim in (False, True)
-    )
-    assert "unsupported format string passed to Tensor.__format__" in stock.output
-    assert sees(lambda seen: seen["steps"] == 2)(shim)
-
+test_tensor_with_several_values_does_not_end_the_training = PROGRAM.fixed(
+    "tensor",
+    bug=ends_with("unsupported format string passed to Tensor.__format__"),
+    right=sees(lambda seen: seen["steps"] == 2),
+)
 
 PROOFS = tuple(
     Proof(

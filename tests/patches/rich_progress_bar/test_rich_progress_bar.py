@@ -1,5 +1,3 @@
-"""Pull request 21016: since rich 14.1 a RichProgressBar up to Lightning 2.5.2 ends the run before its first batch."""
-
 from tests.equivalence.proof import Proof, only, sees
 
 ERROR = "IndexError: pop from empty list"

@@ -1,33 +1,22 @@
-"""PR 21000: RichProgressBar, and a training that is resumed from a checkpoint within an epoch, or at the end of one."""
+from tests.equivalence.proof import Proof, observes, sees
+from tests.support.programs import Program
 
-import pytest
-
-from tests.equivalence.proof import Proof, sees
-from tests.support.variants import Variant, run
+PROGRAM = Program("rich-progress-bar-resumed", "2.5.2")
 
 SECOND_EPOCH = [["Epoch 1/1 ", 4, batch] for batch in (1, 2, 3, 4)]
 SHOWN = {"resumed": [["Epoch 0/1 ", 4, 1], ["Epoch 0/1 ", 4, 2], *SECOND_EPOCH], "epoch": SECOND_EPOCH}
 
+test_run_without_a_bar_is_unchanged = PROGRAM.unchanged("off", check=observes({"error": None, "seen": [], "steps": 8}))
+test_run_from_the_start_is_unchanged = PROGRAM.unchanged(
+    "begun", check=sees(lambda seen: (seen["error"], seen["steps"], len(seen["seen"])) == (None, 8, 8))
+)
 
-def seen(version, case, shim=False):
-    result = run("rich_progress_bar_resumed", Variant("lightning", version, shim), case)
-    assert result.ok, result
-    return result.observations[0]
-
-
-@pytest.mark.parametrize("case", SHOWN)
-@pytest.mark.parametrize("version", ["2.5.0", "2.5.2"])
-def test_training_continues_with_a_progress_bar(version, case):
-    assert seen(version, case) == {"error": "AssertionError", "seen": [], "steps": 3 if case == "resumed" else 5}
-    assert seen(version, case, shim=True) == {"error": None, "seen": SHOWN[case], "steps": 8} == seen("2.5.3", case)
-
-
-@pytest.mark.parametrize("case", ["off", "begun"])
-def test_run_without_a_bar_or_from_the_start_is_unchanged(case):
-    stock = seen("2.5.2", case)
-    assert (stock["error"], stock["steps"], len(stock["seen"])) == (None, 8, 0 if case == "off" else 8)
-    assert seen("2.5.2", case, shim=True) == stock
-
-
-FAILS = sees(lambda seen: seen["error"] == "AssertionError")
-PROOFS = tuple(Proof("rich-progress-bar-resumed", FAILS, case=case) for case in SHOWN)
+PROOFS = tuple(
+    Proof(
+        "rich-progress-bar-resumed",
+        observes({"error": "AssertionError", "seen": [], "steps": 3 if case == "resumed" else 5}),
+        case=case,
+        right=observes({"error": None, "seen": shown, "steps": 8}),
+    )
+    for case, shown in SHOWN.items()
+)

@@ -1,14 +1,14 @@
-"""Issue 21454: under DDP a user's sampler is never told which epoch it is."""
-
 from typing import Any
 
 import pytest
 
 from tests.equivalence.proof import Observations, Proof
+from tests.support.programs import Program
 from tests.support.variants import Variant, run
 
 pytestmark = pytest.mark.distributed
 NAME = "sampler-set-epoch"
+PROGRAM = Program(NAME, "2.6.0", alone=True, scenario="sampler_told_by_hand")
 EPOCHS = [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10, 11]]
 AFTER_THEM = [12, 13, 14, 15]
 STUCK = EPOCHS[0]
@@ -38,17 +38,8 @@ def test_predict_is_unchanged_as_in_the_official_fix(one_device):
 @pytest.mark.parametrize("version", ["2.2.5", "2.6.0"])
 def test_scripts_set_epoch_is_kept(version, case):
     """The script calls set_epoch itself, or its sampler has no such method."""
-    stock, shim = (
-        run(
-            "sampler_told_by_hand",
-            Variant("lightning", version, shim=on),
-            case,
-            toggle="sampler-set-epoch" if on else None,
-        )
-        for on in (False, True)
-    )
-    assert stock.ok and shim.ok, (stock, shim)
-    assert shim.observations == stock.observations
+    stock, shim = PROGRAM.both(case, version)
+    assert stock.ok and shim.ok and shim.observations == stock.observations, (stock, shim)
     drawn = sorted(item for rank in stock.observations for item in rank["seen"])
     assert drawn == sorted([*range(4), *range(8, 12), *range(16, 20)] if case == "told" else 3 * list(range(4)))
 

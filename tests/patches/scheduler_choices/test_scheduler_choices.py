@@ -1,24 +1,22 @@
-"""Issue 15912: with torch 2.0 and later, the command line of Lightning 1.6 to 1.8 offers no scheduler of torch's."""
-
 import pytest
 
-from tests.support.variants import Variant, run
+from tests.support.programs import Program
 
-RIGHT = [{"lr": (0.025).hex()}]
+PROGRAM = Program("scheduler-choices", "1.9.0", options={"fresh": True})
+
+RIGHT = {"lr": (0.025).hex()}
 """The learning rate of 0.1 after two epochs that halve it."""
 
 
 def test_result_equals_the_official_fix():
-    result = run("scheduler_choices", Variant("pytorch-lightning", "1.9.0"), fresh=True)
-    assert result.ok, result
-    assert result.observations == RIGHT
+    assert PROGRAM.stock().facts == RIGHT
 
 
 @pytest.mark.parametrize(
     ("version", "status", "said"), [("1.6.5", 1, "Could not generate a config for"), ("1.8.6", 2, "lr_scheduler")]
 )
 def test_stock_refuses_the_schedulers(version, status, said):
-    result = run("scheduler_choices", Variant("pytorch-lightning", version), fresh=True)
+    result = PROGRAM.stock(version=version)
     assert result.status == status and said in result.output, result
 
 
@@ -32,6 +30,4 @@ def test_stock_refuses_the_schedulers(version, status, said):
     ],
 )
 def test_they_are_taken(version, case):
-    shim = run("scheduler_choices", Variant("pytorch-lightning", version, shim=True), case=case, fresh=True)
-    assert shim.ok, shim
-    assert shim.observations == RIGHT
+    assert PROGRAM.shim(case, version).facts == RIGHT

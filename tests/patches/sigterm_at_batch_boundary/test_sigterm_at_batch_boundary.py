@@ -1,19 +1,18 @@
-"""PR 20825: with ranks that torchrun started, SIGTERM makes 2.5.2 and later hang until SIGKILL."""
-
 import sys
 
 import pytest
 
 from tests.equivalence.proof import Proof, only
+from tests.support.programs import Program
 from tests.support.variants import Variant, environment_of, execute, run
 
 pytestmark = pytest.mark.distributed
-SCENARIO = "sigterm_at_batch_boundary"
 PATCH = "sigterm-at-batch-boundary"
+PROGRAM = Program(PATCH, "2.6.6", alone=True, options={"timeout": 200})
 
 
 def observed(variant, case):
-    result = run(SCENARIO, variant, case, toggle=PATCH if variant.shim else None, timeout=200)
+    result = run("sigterm_at_batch_boundary", variant, case, toggle=PATCH if variant.shim else None, timeout=200)
     assert result.ok and result.observations, result
     return result.observations[0]
 
@@ -71,7 +70,7 @@ def test_rank_whose_peer_failed_does_not_wait_for_it(stock_hangs):
 
 def test_store_is_not_used_after_its_rank_may_be_gone():
     """torch would say on stderr that the connection was lost."""
-    result = run(SCENARIO, Variant("lightning", "2.6.6", shim=True), "late", toggle=PATCH, timeout=200)
+    result = PROGRAM.shim("late")
     assert result.observations[0]["statuses"] == [0, 0] and "recvValue failed" not in result.output, result
 
 

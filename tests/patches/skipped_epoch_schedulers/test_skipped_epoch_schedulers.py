@@ -1,30 +1,16 @@
-"""Issue 21296: schedulers are not stepped if on_train_batch_start returns -1."""
-
-import pytest
-
 from tests.equivalence.proof import Proof, sees
-from tests.support.variants import Variant, run
+from tests.support.programs import Program
+
+PROGRAM = Program("skipped-epoch-schedulers", "2.5.6", alone=True)
 
 PROOFS = (
     Proof("skipped-epoch-schedulers", sees(lambda seen: len(set(seen["rates"])) == 1), case="epoch"),
     Proof("skipped-epoch-schedulers", sees(lambda seen: len(set(seen["rates"])) == 1), case="plateau"),
 )
 
-
-@pytest.mark.parametrize("case", ["whole", "error"])
-def test_other_epochs_are_unchanged(case):
-    stock = run("skipped_epoch_schedulers", Variant("lightning", "2.5.6"), case)
-    shim = run(
-        "skipped_epoch_schedulers", Variant("lightning", "2.5.6", shim=True), case, toggle="skipped-epoch-schedulers"
-    )
-    assert stock.ok
-    assert shim.observations == stock.observations, (stock, shim)
+test_other_epochs_are_unchanged = PROGRAM.unchanged("whole", "error")
 
 
 def test_fixed_release_is_unchanged():
-    official = run("skipped_epoch_schedulers", Variant("lightning", "2.6.6"), "step")
-    shim = run(
-        "skipped_epoch_schedulers", Variant("lightning", "2.6.6", shim=True), "step", toggle="skipped-epoch-schedulers"
-    )
-    assert shim.observations == official.observations, (shim, official)
-    assert "lightning_patches: lightning" not in shim.output
+    official, shim = PROGRAM.both("step", "2.6.6")
+    assert shim.facts == official.facts and "lightning_patches: lightning" not in shim.output

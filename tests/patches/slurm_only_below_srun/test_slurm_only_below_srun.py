@@ -1,5 +1,3 @@
-"""Issues 20056 and 20776: Trainer and Fabric in an allocation of SLURM."""
-
 import os
 import shlex
 import subprocess
@@ -9,9 +7,11 @@ import pytest
 
 from tests.equivalence.proof import Proof, ends_with, observes
 from tests.support import slurm
-from tests.support.variants import Variant, environment_of, run
+from tests.support.programs import Program
+from tests.support.variants import Variant, environment_of
 
 NAME = "slurm-only-below-srun"
+PROGRAM = Program(NAME, "2.6.6", "pytorch-lightning", alone=True)
 LAUNCHER = """
 import lightning_patches
 from lightning_fabric import Fabric
@@ -45,7 +45,7 @@ WAYS = {
 )
 @pytest.mark.parametrize("version", ["2.0.9", "2.6.6"])
 def test_launcher_of_the_ranks_is_detected(version, case, launcher):
-    result = run("slurm_only_below_srun", Variant("pytorch-lightning", version, shim=True), case, toggle=NAME)
+    result = PROGRAM.shim(case, version)
     assert result.ok and result.observations[0]["launcher"] == launcher, result
     said = result.output.count("Lightning starts its ranks by itself")
     assert said == (case in ("per-node", "special", "mpirun", "pty")), result
@@ -78,7 +78,7 @@ def test_real_slurm(tmp_path):
 
 
 def test_patch_is_opt_in():
-    assert not run("slurm_only_below_srun", Variant("lightning", "2.6.6", shim=True), "batch").ok
+    assert not PROGRAM.shim("batch", distribution="lightning", toggle="default").ok
 
 
 PROOFS = (

@@ -1,5 +1,3 @@
-"""PR 19282: load_state_dict of SpikeDetection ends in an error."""
-
 from tests.equivalence.proof import Proof, sees
 
 PROOFS = (

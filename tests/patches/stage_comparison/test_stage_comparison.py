@@ -1,5 +1,3 @@
-"""Issue 20388: stages of the Trainer are compared as texts."""
-
 import pytest
 
 from tests.equivalence.proof import Proof, sees

@@ -1,23 +1,10 @@
-"""Issue 20550: a stateful DataLoader's state, where configure_optimizers reads estimated_stepping_batches."""
-
-from functools import cache
-
-import pytest
-
 from tests.equivalence.proof import Proof, sees
+from tests.support.programs import Program
 from tests.support.variants import Variant, run
 
+PROGRAM = Program("stateful-loader-restored", "2.6.6")
 
-@cache
-def seen(distribution, version, case, shim=False):
-    result = run("stateful_loader_restored", Variant(distribution, version, shim), case)
-    assert result.ok, result
-    return result.observations[0]
-
-
-@pytest.mark.parametrize("case", ["not-estimated", "fresh"])
-def test_correct_training_is_unchanged(case):
-    assert seen("lightning", "2.6.6", case) == seen("lightning", "2.6.6", case, shim=True)
+test_correct_training_is_unchanged = PROGRAM.unchanged("not-estimated", "fresh")
 
 
 def test_manually_loaded_state_is_replaced_as_in_the_fixed_release():
@@ -30,9 +17,9 @@ def test_manually_loaded_state_is_replaced_as_in_the_fixed_release():
     assert shim.ok and shim.observations == [{"restored": [4, 2], "seen": [3, 4, 5, 6]}] == right.observations, shim
 
 
-def test_release_without_loader_states_is_unchanged():
-    assert seen("pytorch-lightning", "2.1.4", "estimated") == seen("pytorch-lightning", "2.1.4", "estimated", shim=True)
-
+test_release_without_loader_states_is_unchanged = PROGRAM.unchanged(
+    "estimated", on=("2.1.4",), distribution="pytorch-lightning"
+)
 
 PROOFS = (
     Proof(

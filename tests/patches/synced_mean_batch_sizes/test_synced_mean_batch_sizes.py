@@ -1,5 +1,3 @@
-"""Issue 21838: the mean that sync_dist logs, of ranks that saw unequal numbers of samples."""
-
 import sys
 from functools import cache
 from typing import Callable
@@ -8,13 +6,16 @@ import pytest
 
 from tests.differential.trial import difference
 from tests.equivalence.proof import Proof
-from tests.support.variants import Result, Variant, environment_of, execute, run
+from tests.support.programs import Program
+from tests.support.variants import Result, Variant, environment_of, execute
+
+PROGRAM = Program("synced-mean-batch-sizes", "2.6.6")
 
 
 @cache
 def means(distribution, version, case="", shim=False):
     """Return the logged values, which are equal in both ranks."""
-    result = run("synced_mean_batch_sizes", Variant(distribution, version, shim), case)
+    result = PROGRAM.run(case, version, shim=shim, distribution=distribution)
     assert result.ok and result.observations[0] == result.observations[1], result
     return {name: float.fromhex(value) for name, value in result.observations[0].items()}
 

@@ -1,22 +1,14 @@
-"""Issue 21256: TF32 is chosen by torch's newer setting."""
-
-import pytest
-
 from tests.equivalence.proof import Proof, ends_with, sees
-from tests.support.variants import Variant, run
+from tests.support.programs import Program
 
+PROGRAM = Program("tf32-advice", "2.2.0", options={"simulated_cuda": True})
 
-@pytest.mark.parametrize("version", ["2.0.9", "2.6.6"])
-@pytest.mark.parametrize("case", ["trainer-unset", "trainer-older", "fabric-unset"])
-def test_advice_is_still_given(version, case):
-    distribution = "pytorch-lightning" if version < "2.1" else "lightning"
-    stock, shim = (
-        run("tf32_advice", Variant(distribution, version, shim), case, simulated_cuda=True) for shim in (False, True)
-    )
-    assert stock.ok and shim.ok, (stock, shim)
-    assert stock.observations == shim.observations
-    assert (stock.observations[0]["advice"] > 0) == case.endswith("unset")
-
+test_advice_is_still_given = PROGRAM.unchanged(
+    "trainer-unset", "fabric-unset", on=("2.0.9", "2.6.6"), check=sees(lambda seen: seen["advice"] > 0)
+)
+test_advice_is_not_given_if_precision_is_set = PROGRAM.unchanged(
+    "trainer-older", on=("2.0.9", "2.6.6"), check=sees(lambda seen: seen["advice"] == 0)
+)
 
 PROOFS = tuple(
     Proof(

@@ -1,18 +1,17 @@
-"""Issues 21257 and 20235: ThroughputMonitor ends trainings that work without it."""
-
 import pytest
 
 from tests.equivalence.proof import Proof, ends_with, sees
-from tests.support.variants import Variant, run
+from tests.support.programs import Program
 
 NAME = "throughput-monitor-counts"
+PROGRAM = Program(NAME, "2.2.0", alone=True)
 TRAINED = [["train", batches, 2 * batches] for batches in range(1, 25)]
 # Nine batches in each epoch, the last of a single sample, 17 in all.
 VARYING = [["train", batches, 2 * batches - batches // 9] for batches in range(1, 28)]
 
 
 def logged(version, case, shim):
-    result = run("throughput_monitor_counts", Variant("lightning", version, shim), case, toggle=NAME if shim else None)
+    result = PROGRAM.run(case, version, shim=shim)
     assert result.ok, result
     return result.observations[0]["logged"]
 

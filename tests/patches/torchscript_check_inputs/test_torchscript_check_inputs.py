@@ -1,23 +1,11 @@
-"""PR 20873: to_torchscript leaves check_inputs on the CPU."""
-
-import pytest
-
 from tests.equivalence.proof import Proof, ends_with, sees
-from tests.support.variants import Variant, run
+from tests.support.programs import Program
 
 NAME = "torchscript-check-inputs"
+PROGRAM = Program(NAME, "2.5.1", alone=True)
 
-
-@pytest.mark.parametrize("case", ["cpu", "hook"])
-def test_trace_on_the_cpu_is_unchanged(case):
-    stock, shim = (
-        run("torchscript_check_inputs", Variant("lightning", "2.5.1", shim), case, toggle=NAME if shim else None)
-        for shim in (False, True)
-    )
-    assert stock.ok, stock
-    assert stock.observations == shim.observations
-    assert stock.observations[0]["hooked"] == (case == "hook")
-
+test_trace_on_the_cpu_is_unchanged = PROGRAM.unchanged("cpu", check=sees(lambda seen: not seen["hooked"]))
+test_trace_with_a_hook_is_unchanged = PROGRAM.unchanged("hook", check=sees(lambda seen: seen["hooked"]))
 
 PROOFS = (
     Proof(

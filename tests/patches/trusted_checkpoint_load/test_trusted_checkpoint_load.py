@@ -1,9 +1,10 @@
-"""PR 20010: releases below 2.4.0, and from 2.6.0 on, load no objects from checkpoints with torch 2.6 and later."""
-
 import pytest
 
 from tests.equivalence.proof import Proof, ends_with, only
+from tests.support.programs import Program
 from tests.support.variants import Variant, run
+
+PROGRAM = Program("trusted-checkpoint-load", "2.3.3", "pytorch-lightning")
 
 REFUSED = "Weights only load failed"
 
@@ -14,7 +15,7 @@ def seen(version, case="", **options):
 
 @pytest.mark.parametrize("version", ["2.0.0", "2.3.3", "2.6.0", "2.6.6"])
 def test_trusted_directory_loads(version):
-    stock = run("trusted_checkpoint_load", Variant("pytorch-lightning", version))
+    stock = PROGRAM.stock(version=version)
     assert not stock.ok and REFUSED in stock.output, stock
 
     shim = seen(version, "ways")
@@ -49,7 +50,7 @@ def test_explicit_weights_only_is_respected():
 
 @pytest.mark.parametrize("version", ["2.3.3", "2.6.6"])
 def test_hint_for_a_non_file_names_no_directory(version):
-    stock = run("trusted_checkpoint_load", Variant("pytorch-lightning", version), "memory")
+    stock = PROGRAM.stock("memory", version)
     shim = seen(version, "memory")
     (hint,) = shim.observations[0]["warnings"]
     assert "__main__.Options" in hint and "add_safe_globals" in hint and "directory" not in hint
@@ -63,7 +64,7 @@ def test_names_from_the_file_are_printed_without_control_characters():
 
 
 def test_link_to_a_trusted_file_loads():
-    result = run("trusted_checkpoint_load", Variant("lightning", "2.3.3", shim=True), "link-in")
+    result = PROGRAM.shim("link-in", distribution="lightning")
     assert result.ok, result
 
 

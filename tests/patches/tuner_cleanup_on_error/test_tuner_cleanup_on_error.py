@@ -1,5 +1,3 @@
-"""PR 21162: a learning rate or batch size search that fails leaves everything as it was, and its error arrives."""
-
 import json
 from typing import Any
 
@@ -7,18 +5,13 @@ import pytest
 
 from tests.differential.trial import Release, difference, named
 from tests.equivalence.proof import Observations, Proof, sees
+from tests.support.programs import Program
 from tests.support.variants import Variant, run
+
+PROGRAM = Program("tuner-cleanup-on-error", "2.6.6", "pytorch-lightning", scenario="finder_on_exception")
 
 SCENARIO, PATCH = "tuner_cleanup_on_error", "tuner-cleanup-on-error"
 BROKE, STOPPED, MASKED = "ValueError: the step broke", "Stop: interrupted", "OSError: the data is gone"
-
-
-@pytest.fixture(scope="module")
-def no_search():
-    """A fit without a search before it."""
-    result = run(SCENARIO, Variant("lightning", "2.6.6"), "no_search")
-    assert result.ok, result
-    return result.observations[0]
 
 
 def stock_variant(distribution, version, case):
@@ -94,8 +87,8 @@ def test_successful_search_is_unchanged(version, case):
 @pytest.mark.parametrize("version", ["2.0.9", "2.5.2", "2.6.6"])
 def test_callbacks_receive_the_error_of_a_search(version):
     """Stock has lost them by then. One that keeps a checkpoint of it keeps the weights from before the search."""
-    stock = run("finder_on_exception", Variant("pytorch-lightning", version))
-    shim = run("finder_on_exception", Variant("pytorch-lightning", version, shim=True), toggle=PATCH)
+    stock = PROGRAM.stock(version=version)
+    shim = PROGRAM.shim(version=version, toggle=PATCH)
     assert stock.ok and stock.observations[0] == {"told": [], "saved": None}, stock
     assert shim.ok and shim.observations[0] == {"told": [BROKE], "saved": "the initial weights"}, shim
 

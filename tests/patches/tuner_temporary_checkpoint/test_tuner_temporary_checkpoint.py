@@ -1,5 +1,3 @@
-"""PR 21758: the finders' own checkpoint, when the hyperparameters hold an object of the user's (torch 2.6)."""
-
 import pytest
 
 from lightning_patches.patches.finders import tuner_temporary_checkpoint

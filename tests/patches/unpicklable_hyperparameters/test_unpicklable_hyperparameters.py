@@ -1,5 +1,3 @@
-"""PR 17270: a hyperparameter that pickle refuses with a TypeError ends the run instead of being left out."""
-
 from tests.equivalence.proof import Proof, ends_with, observes
 
 PROOFS = (

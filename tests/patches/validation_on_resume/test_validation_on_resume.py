@@ -1,5 +1,3 @@
-"""Issues 19549, 20277 and 20288: a run is resumed from a checkpoint that was saved at the end of a validation."""
-
 import pytest
 
 from tests.differential.trial import difference

@@ -1,30 +1,18 @@
-"""Issue 16827: a validation changes the order of the training data."""
-
 from tests.equivalence.proof import Proof, sees
-from tests.support.variants import Variant, run
+from tests.support.programs import Program
 
 NAME = "validation-own-randomness"
-
-
-def seen(distribution, version, case="", toggle=None):
-    variant = Variant(distribution, version, shim=toggle is not None)
-    result = run("validation_own_randomness", variant, case, toggle=toggle)
-    assert result.ok, result
-    return result.observations[0]
+PROGRAM = Program(NAME, "2.6.6", alone=True)
 
 
 def test_shuffled_validation_differs_between_epochs():
-    shim = seen("lightning", "2.6.6", "shuffled", NAME)
+    shim = PROGRAM.shim("shuffled").facts
     epochs = {tuple(shim["validated"][begin : begin + 8]) for begin in (0, 8, 16)}
     assert shim["trained"] == shim["alone"] and len(epochs) == 3
 
 
-def test_patch_is_opt_in():
-    assert seen("lightning", "2.6.6") == seen("lightning", "2.6.6", toggle="default")
+test_patch_is_opt_in = PROGRAM.unchanged(toggle="default")
 
-
-def test_evaluation_outside_training_is_unchanged():
-    assert seen("lightning", "2.6.6", "validate") == seen("lightning", "2.6.6", "validate", NAME)
-
+test_evaluation_outside_training_is_unchanged = PROGRAM.unchanged("validate")
 
 PROOFS = (Proof(NAME, sees(lambda seen: seen["trained"] != seen["alone"]), recommended="generator"),)

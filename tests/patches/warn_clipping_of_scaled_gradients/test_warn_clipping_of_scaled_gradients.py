@@ -5,11 +5,15 @@ from unittest.mock import Mock
 import pytest
 
 from lightning_patches.patches.precision.clipping_of_scaled_gradients import are_scaled
-from tests.support.variants import Variant, run
+from tests.support.programs import Program
+
+PROGRAM = Program(
+    "warn-clipping-of-scaled-gradients", "2.6.6", "pytorch-lightning", scenario="clipping_of_scaled_gradients"
+)
 
 
-def seen(version, case, shim=True, toggle=None):
-    result = run("clipping_of_scaled_gradients", Variant("pytorch-lightning", version, shim), case, toggle=toggle)
+def seen(version, case, shim=True, toggle="default"):
+    result = PROGRAM.run(case, version, shim=shim, toggle=toggle)
     assert result.ok, result
     found = result.observations[0]
     return found, found["warnings"]

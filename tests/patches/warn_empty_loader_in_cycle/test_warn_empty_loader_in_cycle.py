@@ -1,25 +1,8 @@
-"""Issue 21893: with an empty loader in it, a CombinedLoader gives nothing. The patch only says so."""
+from tests.equivalence.proof import observes
+from tests.support.programs import Program
 
-import pytest
+PROGRAM = Program("warn-empty-loader-in-cycle", "2.6.6", "pytorch-lightning")
 
-from tests.support.variants import Variant, run
-
-
-def seen(version, case, shim):
-    result = run("warn_empty_loader_in_cycle", Variant("pytorch-lightning", version, shim), case)
-    assert result.ok, result
-    found = result.observations[0]
-    return found["steps"], found["warnings"]
-
-
-@pytest.mark.parametrize("version", ["2.0.0", "2.6.6"])
-@pytest.mark.parametrize(("case", "steps"), [("", 0), ("once", 1)])
-def test_warning_names_the_empty_loader(version, case, steps):
-    assert seen(version, case, False) == (steps, [])
-    taken, (warning,) = seen(version, case, True)
-    assert taken == steps
-    assert "gives no batch when it begins anew: number 1 (DataLoader). Leave it out" in warning
-
-
-def test_no_warning_if_all_loaders_have_batches():
-    assert seen("2.6.6", "none", True) == (6, [])
+NAMES = "gives no batch when it begins anew: number 1 (DataLoader). Leave it out"
+test_warning_names_the_empty_loader = PROGRAM.warns("", "once", says=NAMES, on=("2.0.0", "2.6.6"))
+test_no_warning_if_all_loaders_have_batches = PROGRAM.unchanged("none", check=observes({"steps": 6, "warnings": []}))

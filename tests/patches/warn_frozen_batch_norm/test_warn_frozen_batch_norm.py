@@ -1,32 +1,15 @@
-"""PR 18951: frozen batch norm is put back into training mode. The patch only says so."""
+from tests.equivalence.proof import observes
+from tests.support.programs import Program
 
-import pytest
+PROGRAM = Program("warn-frozen-batch-norm", "2.1.4", "pytorch-lightning")
 
-from tests.support.variants import Variant, run
-
-
-def seen(version, case, shim):
-    result = run("warn_frozen_batch_norm", Variant("pytorch-lightning", version, shim), case)
-    assert result.ok, result
-    found = result.observations[0]
-    return found["moved"], found["warnings"]
-
-
-@pytest.mark.parametrize(
-    ("version", "case"), [("2.0.0", ""), ("2.1.4", ""), ("2.0.0", "start"), ("2.1.4", "middle"), ("2.1.4", "validated")]
+NAMES = "The batch norm layer body.1 is in training mode, though"
+test_warning_names_the_layer_that_is_trained = PROGRAM.warns("", "start", says=NAMES, on=("2.0.0", "2.1.4"))
+test_warning_names_the_layer_in_the_middle_of_a_run = PROGRAM.warns("middle", "validated", says=NAMES)
+test_no_warning_if_the_model_trains_the_layer = PROGRAM.unchanged(
+    "trained", "evaluated", check=observes({"moved": True, "warnings": []})
 )
-def test_names_the_layer_that_is_trained(version, case):
-    assert seen(version, case, False) == (True, [])
-    moved, (warning,) = seen(version, case, True)
-    assert moved and warning.startswith("The batch norm layer body.1 is in training mode, though")
-
-
-@pytest.mark.parametrize(
-    ("case", "moved"), [("trained", True), ("kept", False), ("again", False), ("step", False), ("evaluated", True)]
+test_no_warning_if_the_layer_stays_frozen = PROGRAM.unchanged(
+    "kept", "again", "step", check=observes({"moved": False, "warnings": []})
 )
-def test_is_silent_where_the_layer_is_as_the_model_wants_it(case, moved):
-    assert seen("2.1.4", case, True) == (moved, [])
-
-
-def test_next_release_keeps_the_mode():
-    assert seen("2.2.0", "", True) == (False, [])
+test_next_release_keeps_the_mode = PROGRAM.unchanged(on=("2.2.0",), check=observes({"moved": False, "warnings": []}))

@@ -1,14 +1,15 @@
-"""Issue 21409: ranks that log different names get means of other metrics. The patch only says so."""
-
 import pytest
 
-from tests.support.variants import Variant, run
+from tests.equivalence.proof import only
+from tests.support.programs import Program
+
+PROGRAM = Program("warn-logged-keys-differ", "2.6.6", "pytorch-lightning")
 
 pytestmark = pytest.mark.distributed
 
 
 def seen(version, case, shim=True):
-    result = run("warn_logged_keys_differ", Variant("pytorch-lightning", version, shim), case)
+    result = PROGRAM.run(case, version, shim=shim)
     assert result.ok, result
     return [rank["values"] for rank in result.observations], [rank["warnings"] for rank in result.observations]
 
@@ -31,8 +32,11 @@ def test_warning_lists_the_names_of_each_rank(version, case, names):
     assert f"rank {rank} has logged ({names[rank]}), rank {1 - rank} ({names[1 - rank]})." in warning
 
 
-def test_changes_no_value():
-    assert seen("2.6.6", "epoch")[0] == seen("2.6.6", "epoch", shim=False)[0] == [{"even": 15}, {"odd": 15}]
+test_changes_no_value = PROGRAM.unchanged(
+    "epoch",
+    observed=only("values"),
+    check=lambda result: [rank["values"] for rank in result.observations] == [{"even": 15}, {"odd": 15}],
+)
 
 
 @pytest.mark.parametrize("case", ["same", "local", "first", "computed"])

@@ -1,5 +1,3 @@
-"""PR 20379: a training that is resumed within an epoch takes one step too many. The patch only says so."""
-
 import pytest
 
 from lightning_patches.patches import find

@@ -1,8 +1,9 @@
-"""Hooks of Lightning 1.x that 2.x never calls: the patch only says so."""
-
 import pytest
 
+from tests.support.programs import Program
 from tests.support.variants import Variant, run
+
+PROGRAM = Program("warn-removed-hooks", "2.6.6", "pytorch-lightning")
 
 ENDS = [("pytorch-lightning", "2.0.0"), ("pytorch-lightning", "2.6.6"), ("lightning", "2.6.6")]
 RIGHT = -6.0
@@ -36,7 +37,7 @@ def test_no_warning_if_no_hook_is_lost(distribution, version, case):
 
 
 def test_program_continues_if_warnings_are_errors():
-    result = run("warn_removed_hooks", Variant("pytorch-lightning", "2.6.6", shim=True), "error")
+    result = PROGRAM.shim("error")
     assert result.ok, result
     assert result.observations[0]["weight"] == (-10.0).hex()
     assert "lightning_patches: Lightning 2.x never calls Old.on_epoch_end" in result.output

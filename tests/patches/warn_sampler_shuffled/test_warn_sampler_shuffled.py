@@ -2,13 +2,15 @@
 
 import pytest
 
-from tests.support.variants import Variant, run
+from tests.support.programs import Program
+
+PROGRAM = Program("warn-sampler-shuffled", "2.6.6", "pytorch-lightning", scenario="sampler_order_kept")
 
 pytestmark = pytest.mark.distributed
 
 
 def seen(version, case, shim=True):
-    result = run("sampler_order_kept", Variant("pytorch-lightning", version, shim), case)
+    result = PROGRAM.run(case, version, shim=shim)
     assert result.ok, result
     return result.observations
 

@@ -1,32 +1,20 @@
+from tests.equivalence.proof import sees
+
 """Issue 21296: schedulers are not stepped if on_train_batch_start returns -1. The patch only warns."""
 
-import pytest
 
-from tests.support.variants import Variant, run
+from tests.support.programs import Program
 
+PROGRAM = Program("warn-skipped-epoch-schedulers", "2.5.6", scenario="skipped_epoch_schedulers")
 
-def seen(version, case, toggle=None, shim=True):
-    distribution = "pytorch-lightning" if version < "2.1" else "lightning"
-    result = run("skipped_epoch_schedulers", Variant(distribution, version, shim), case, toggle=toggle)
-    assert result.ok, result
-    return result.observations[0]
-
-
-@pytest.mark.parametrize("version", ["2.0.0", "2.5.6"])
-@pytest.mark.parametrize("case", ["epoch", "plateau"])
-def test_skipped_step_is_warned_of_once(version, case):
-    warned = seen(version, case)
-    (warning,) = warned.pop("warnings")
-    assert warning.startswith("on_train_batch_start ended the epoch by returning -1")
-    assert warned == {name: value for name, value in seen(version, case, shim=False).items() if name != "warnings"}
-
-
-@pytest.mark.parametrize("case", ["by hand", "step", "whole", "error"])
-def test_no_warning_if_no_step_is_missing(case):
-    patched, stock = seen("2.5.6", case), seen("2.5.6", case, shim=False)
-    assert patched["warnings"] == [] and patched == stock
+test_skipped_step_is_warned_of_once = PROGRAM.warns(
+    "epoch", "plateau", says="on_train_batch_start ended the epoch by returning -1", on=("2.0.0", "2.5.6")
+)
+test_no_warning_if_no_step_is_missing = PROGRAM.unchanged(
+    "by hand", "step", "whole", "error", check=sees(lambda seen: seen["warnings"] == [])
+)
 
 
 def test_no_warning_if_the_opt_in_patch_steps():
-    observed = seen("2.5.6", "epoch", toggle="default,skipped-epoch-schedulers")
-    assert observed["warnings"] == [] and len(set(observed["rates"])) == 4
+    shim = PROGRAM.shim("epoch", toggle="default,skipped-epoch-schedulers").facts
+    assert shim["warnings"] == [] and len(set(shim["rates"])) == 4

@@ -1,5 +1,3 @@
-"""Issue 20340: DDP does not synchronize parameters that are unfrozen after the start. The patch only warns."""
-
 import pytest
 import torch
 

@@ -1,12 +1,12 @@
-"""Issue 21724: WeightAveraging, and validations and checkpoints from before its first average."""
-
 from functools import cache
 
 import pytest
 
 from tests.differential.trial import difference
 from tests.equivalence.proof import Proof, observes
-from tests.support.variants import Variant, run
+from tests.support.programs import Program
+
+PROGRAM = Program("weight-averaging-before-start", "2.6.0")
 
 TRAINED = [1 - step / 8 for step in range(1, 7)]
 """The weight after each step, without an average."""
@@ -14,7 +14,7 @@ TRAINED = [1 - step / 8 for step in range(1, 7)]
 
 @cache
 def seen(version, case, shim=False):
-    result = run("weight_averaging_before_start", Variant("lightning", version, shim), case)
+    result = PROGRAM.run(case, version, shim=shim)
     assert result.ok, result
     found = result.observations[0]
     calls = {"calls": found["calls"]} if "calls" in found else {}

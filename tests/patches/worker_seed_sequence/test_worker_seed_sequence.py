@@ -1,9 +1,9 @@
-"""Issue 20412: torch's random numbers in seeded workers repeat in every epoch and for every seed."""
-
 import pytest
 
 from tests.equivalence.proof import Proof, sees
-from tests.support.variants import Variant, run
+from tests.support.programs import Program
+
+PROGRAM = Program("worker-seed-sequence", "2.6.1")
 
 
 def numbers(result):
@@ -24,7 +24,7 @@ def official():
 
     def get(case):
         if case not in cases:
-            cases[case] = numbers(run("worker_seed_sequence", Variant("lightning", "2.6.1"), case))
+            cases[case] = numbers(PROGRAM.stock(case))
         return cases[case]
 
     return get
@@ -39,10 +39,10 @@ def official():
     ],
 )
 def test_each_epoch_and_seed_draws_its_own(distribution, version, case, official):
-    stock = numbers(run("worker_seed_sequence", Variant(distribution, version), case))
+    stock = numbers(PROGRAM.stock(case, version, distribution=distribution))
     assert different(stock["torch"]) == 1, stock
 
-    patched = run("worker_seed_sequence", Variant(distribution, version, shim=True), case)
+    patched = PROGRAM.shim(case, version, distribution=distribution)
     shim = numbers(patched)
     assert shim["torch"] == official(case)["torch"]
     assert shim["python"] == official(case)["python"]

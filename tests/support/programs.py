@@ -1,0 +1,161 @@
+"""A patch's program on stock and with the shim, and the tests that most patches need.
+
+PROGRAM = Program("csv-logger-flush", "2.0.4")
+test_given_steps_are_logged_unchanged = PROGRAM.unchanged("step")
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Callable, Optional
+
+import pytest
+
+from tests.equivalence.proof import Observations, everything
+from tests.support.variants import Result, Variant, distribution_of, run
+
+Check = Callable[[Result], bool]
+
+
+@dataclass(frozen=True)
+class Program:
+    """The scenario of a patch.
+
+    Args:
+        patch: name of the patch; the scenario is the file of that name, with underscores.
+        version: release, unless a method gets another one.
+        distribution: see :func:`tests.support.variants.distribution_of` for the default.
+        alone: the shim has this patch only.
+        toggle: value of ``LIGHTNING_PATCHES`` with the shim. By default the shim has the default patches and this one.
+        scenario: another program than the patch's.
+        options: other arguments of :func:`tests.support.variants.run`.
+    """
+
+    patch: str
+    version: str
+    distribution: str = ""
+    alone: bool = False
+    toggle: str = ""
+    scenario: str = ""
+    options: dict[str, Any] = field(default_factory=dict)
+
+    def run(
+        self,
+        case: str = "",
+        version: str = "",
+        shim: bool = False,
+        *,
+        distribution: str = "",
+        toggle: str = "",
+        **options: Any,
+    ) -> Result:
+        """Run the program. Arguments override the fields of this object."""
+        version = version or self.version
+        variant = Variant(distribution or self.distribution or distribution_of(version), version, shim)
+        selected = toggle or self.toggle or (self.patch if self.alone else f"default,{self.patch}")
+        return run(
+            self.scenario or self.patch.replace("-", "_"),
+            variant,
+            case,
+            toggle=selected if shim else None,
+            **{**self.options, **options},
+        )
+
+    def stock(self, case: str = "", version: str = "", **options: Any) -> Result:
+        return self.run(case, version, **options)
+
+    def shim(self, case: str = "", version: str = "", **options: Any) -> Result:
+        return self.run(case, version, shim=True, **options)
+
+    def both(self, case: str = "", version: str = "", **options: Any) -> tuple[Result, Result]:
+        """Run the program on stock and with the shim."""
+        return self.stock(case, version, **options), self.shim(case, version, **options)
+
+    def unchanged(
+        self,
+        *cases: str,
+        on: Sequence[str] = (),
+        check: Optional[Check] = None,
+        observed: Callable[[Observations], Any] = everything,
+        ends_well: bool = True,
+        **options: Any,
+    ) -> Callable[..., None]:
+        """Return a test that these cases do the same with the shim as on stock.
+
+        Args:
+            cases: the cases; the program without a case if empty.
+            on: releases; the program's release if empty.
+            check: takes the result, and returns True if it shows what the test is about.
+            observed: the compared part of the observations.
+            ends_well: False if the program must fail on stock.
+            options: see :meth:`run`.
+        """
+
+        def test(case: str, version: str) -> None:
+            stock, shim = self.both(case, version, **options)
+            assert stock.ok is shim.ok is ends_well, (stock, shim)
+            assert stock.observations and observed(stock.observations) == observed(shim.observations), (stock, shim)
+            assert check is None or check(stock), stock
+
+        return self._parametrized(test, cases, on)
+
+    def warns(self, *cases: str, says: str, on: Sequence[str] = (), **options: Any) -> Callable[..., None]:
+        """Return a test that these cases do the same with the shim as on stock, and get one warning in rank zero.
+
+        The program must observe its ``warnings``.
+
+        Args:
+            cases: the cases; the program without a case if empty.
+            says: a part of the warning.
+            on: releases; the program's release if empty.
+            options: see :meth:`run`.
+        """
+
+        def test(case: str, version: str) -> None:
+            stock, shim = self.both(case, version, **options)
+            first, *others = (rank.pop("warnings") for rank in shim.observations)
+            assert len(first) == 1 and says in first[0] and not any(others), (first, others)
+            assert not any(rank.pop("warnings") for rank in stock.observations), stock
+            assert stock.ok and shim.ok and stock.observations == shim.observations, (stock, shim)
+
+        return self._parametrized(test, cases, on)
+
+    def fixed(
+        self,
+        *cases: str,
+        bug: Check,
+        right: Optional[Check] = None,
+        like: str = "",
+        reference: str = "",
+        on: Sequence[str] = (),
+        **options: Any,
+    ) -> Callable[..., None]:
+        """Return a test that these cases show the bug on stock, and end well and right with the shim.
+
+        Args:
+            cases: the cases; the program without a case if empty.
+            bug: takes the result, and returns True if it shows the bug.
+            right: takes the result with the shim, and returns True if it is right.
+            like: fixed release, whose observations must equal those with the shim.
+            reference: case whose observations on stock must equal those with the shim.
+            on: releases; the program's release if empty.
+            options: see :meth:`run`.
+        """
+
+        def test(case: str, version: str) -> None:
+            stock, shim = self.both(case, version, **options)
+            assert bug(stock), stock
+            assert shim.ok and not bug(shim), shim
+            assert right is None or right(shim), shim
+            if like or reference:
+                same = {"distribution": self.distribution or distribution_of(version), **options}
+                expected = self.stock(reference or case, like or version, **same)
+                assert shim.observations == expected.observations, (shim, expected)
+
+        return self._parametrized(test, cases, on)
+
+    def _parametrized(self, test: Callable[..., None], cases: Sequence[str], on: Sequence[str]) -> Callable[..., None]:
+        test = pytest.mark.parametrize("version", on or (self.version,))(test)
+        marked: Callable[..., None] = pytest.mark.parametrize("case", cases or ("",))(test)
+        return marked
